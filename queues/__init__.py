@@ -1,0 +1,45 @@
+"""pqadmin's queue core: named, durable, double-ended priority queues on an ordered key-value store.
+
+    from queues import open_store
+
+    with open_store("lmdb:var/store") as store:
+        jobs = store.create_queue("jobs")
+        jobs.push(b"value", priority=5)
+        item = jobs.pop_min()
+
+Plain Python: no Django, no server. Rules are written once, against the transactions of `queues.kv`.
+"""
+
+from queues.acts import Acts, Popped
+from queues.audit import AuditEntry, AuditPage
+from queues.bands import Band
+from queues.config import Pause
+from queues.item import Item, Page
+from queues.kv.port import ReadTransaction, Transaction
+from queues.priority import Priority
+from queues.queue import Queue
+from queues.status import QueueStatus, Snapshot, Totals
+from queues.store import Store, open_store
+from queues.trash import TrashEntry, TrashPage
+
+__all__ = [
+    "Acts",
+    "AuditEntry",
+    "AuditPage",
+    "Band",
+    "Item",
+    "Page",
+    "Pause",
+    "Popped",
+    "Priority",
+    "Queue",
+    "QueueStatus",
+    "ReadTransaction",
+    "Snapshot",
+    "Store",
+    "Totals",
+    "Transaction",
+    "TrashEntry",
+    "TrashPage",
+    "open_store",
+]

@@ -1,0 +1,253 @@
+"""Acts: what a person does to queues. Each is one transaction: the verb, its trash record, its audit record.
+
+Tools that only push and pop use `Queue`; whatever has a person's name on it (pages, the command line) acts here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from queues.backing import Backing
+from queues.errors import ConfirmationMismatch, DepthChanged, HeadChanged, TrashNotFound
+from queues.item import Item
+from queues.kv.port import Transaction
+from queues.names import display_name
+from queues.priority import Priority
+from queues.queue import Queue
+
+if TYPE_CHECKING:
+    from queues.store import Store
+
+T = TypeVar("T")
+
+#: Longer reasons are cut: an audit is for reading.
+MAX_REASON = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Popped:
+    """An item that a person took, and where it can be put back from."""
+
+    item: Item
+    trash_id: str
+
+
+class Acts:
+    """The acts of one person, come in by one way (web, api, cli)."""
+
+    def __init__(self, store: Store, backing: Backing, *, actor: str, via: str) -> None:
+        self._store = store
+        self._backing = backing
+        self._actor = actor
+        self._via = via
+
+    def create_queue(
+        self,
+        name: str,
+        *,
+        kind: str = "priority",
+        priority_type: str = "int",
+        bands: Sequence[Priority] | None = None,
+    ) -> Queue:
+        """Create a queue; raise `QueueExists`."""
+
+        def act(tr: Transaction, audit: _Note) -> Queue:
+            queue = self._store.create_queue(name, kind=kind, priority_type=priority_type, bands=bands, tr=tr)
+            audit(queue, "create", count=0, after={"kind": kind, "priority_type": priority_type})
+            return queue
+
+        return self._act(act)
+
+    def push(self, queue_name: str, value: bytes, *, priority: Priority | None = None) -> Item:
+        """Push one item (FIFO: enqueue it)."""
+        return self.push_many(queue_name, [(value, priority)])[0]
+
+    def push_many(
+        self, queue_name: str, items: Sequence[tuple[bytes, Priority | None]], *, reason: str = ""
+    ) -> list[Item]:
+        """Push at most 1,000 items and 5 MB as one, with one audit record."""
+
+        def act(tr: Transaction, audit: _Note) -> list[Item]:
+            queue = self._store.queue(queue_name, tr=tr)
+            pushed = _push(queue, items, tr)
+            one = pushed[0] if len(pushed) == 1 else None
+            audit(
+                queue,
+                "enqueue" if queue.kind == "fifo" else "push",
+                count=len(pushed),
+                item=None if one is None else one.id,
+                reason=reason,
+                after=None if one is None else _shown(one),
+            )
+            return pushed
+
+        return self._act(act)
+
+    def pop(self, queue_name: str, *, end: str = "min", reason: str = "", expect: str | None = None) -> Popped | None:
+        """Take the item at one end into the trash and return it; None when nothing is ready.
+
+        `expect` is the id of the item that was confirmed: another one at that end raises `HeadChanged`.
+        """
+        return next(iter(self.pop_many(queue_name, 1, end=end, reason=reason, expect=expect)), None)
+
+    def pop_many(
+        self, queue_name: str, n: int, *, end: str = "min", reason: str = "", expect: str | None = None
+    ) -> list[Popped]:
+        """Take at most `n` items (1 to 1,000) from one end into the trash as one, with one audit record."""
+        trash_ids = self._backing.minter.mint_many(max(n, 1))
+
+        def act(tr: Transaction, audit: _Note) -> list[Popped]:
+            queue = self._store.queue(queue_name, tr=tr)
+            fifo = queue.kind == "fifo"
+            taken = queue.dequeue_many(n, tr=tr) if fifo else queue.pop_many(n, end=end, tr=tr)
+            if expect is not None and (not taken or taken[0].id != expect):
+                raise HeadChanged(
+                    "Another item stands at this end now than the one you confirmed: nothing was taken.",
+                    taken[0] if taken else None,
+                )
+            for trash_id, item in zip(trash_ids, taken, strict=False):
+                self._store.trash.put_item(tr, trash_id, queue.config, item, by=self._actor)
+            if taken:
+                audit(
+                    queue,
+                    "dequeue" if fifo else f"pop_{end}",
+                    count=len(taken),
+                    item=taken[0].id if len(taken) == 1 else None,
+                    reason=reason,
+                    before=_shown(taken[0]) if len(taken) == 1 else None,
+                )
+            return [
+                Popped(item=item, trash_id=trash_id.hex()) for trash_id, item in zip(trash_ids, taken, strict=False)
+            ]
+
+        return self._act(act)
+
+    def put_back(self, trash_id: str) -> Item:
+        """Put an item that was taken back under its same key; raise `AlreadyRestored` the second time."""
+
+        def act(tr: Transaction, audit: _Note) -> Item:
+            config, item = self._store.trash.restore(tr, trash_id)
+            if item is None:
+                raise TrashNotFound("This is a queue, not an item: restore it from the trash.")
+            audit(Queue(self._backing, config), "put_back", item=item.id, after=_shown(item))
+            return item
+
+        return self._act(act)
+
+    def pause(self, queue_name: str, *, reason: str, until: datetime | None = None) -> None:
+        """Stop taking from a queue, saying why; `until` resumes by itself."""
+
+        def act(tr: Transaction, audit: _Note) -> None:
+            queue = self._store.queue(queue_name, tr=tr)
+            queue.pause(reason=reason, until=until, by=self._actor, tr=tr)
+            after = None if until is None else {"until": until.isoformat()}
+            audit(queue, "pause", count=0, reason=reason, after=after)
+
+        self._act(act)
+
+    def resume(self, queue_name: str, *, reason: str = "") -> None:
+        """Let items of a queue be taken again."""
+
+        def act(tr: Transaction, audit: _Note) -> None:
+            queue = self._store.queue(queue_name, tr=tr)
+            pause = queue.pause_state
+            queue.resume(tr=tr)
+            before = None if pause is None else {"paused_by": pause.by, "reason": pause.reason}
+            audit(queue, "resume", count=0, reason=reason, before=before)
+
+        self._act(act)
+
+    def rename_queue(self, old: str, new: str) -> Queue:
+        """Give a queue another name."""
+
+        def act(tr: Transaction, audit: _Note) -> Queue:
+            queue = self._store.rename_queue(old, new, tr=tr)
+            audit(queue, "rename", count=0, before={"name": old}, after={"name": queue.name})
+            return queue
+
+        return self._act(act)
+
+    def delete_queue(
+        self,
+        name: str,
+        *,
+        confirm: str,
+        expect_depth: int | None = None,
+        tolerance: int = 0,
+        reason: str = "",
+    ) -> str:
+        """Put a queue into the trash and return the trash id.
+
+        `confirm` is the name as typed, else `ConfirmationMismatch`; a depth further than `tolerance` from
+        `expect_depth` raises `DepthChanged`.
+        """
+        if confirm != name:
+            raise ConfirmationMismatch(
+                f"To delete this queue, type its name: {display_name(name)}. Nothing was deleted."
+            )
+
+        def act(tr: Transaction, audit: _Note) -> str:
+            queue = self._store.queue(name, tr=tr)
+            depth = queue.depth(tr=tr)
+            if expect_depth is not None and abs(depth - expect_depth) > tolerance:
+                raise DepthChanged(
+                    f"{display_name(name)} holds {depth:,} items now, not the {expect_depth:,} you confirmed: "
+                    "nothing was deleted.",
+                    depth,
+                )
+            trash_id = self._store.delete_queue(name, by=self._actor, tr=tr)
+            audit(queue, "delete_queue", count=depth, reason=reason, before={"depth": depth})
+            return trash_id
+
+        return self._act(act)
+
+    def restore_queue(self, trash_id: str) -> Queue:
+        """Bring back a deleted queue with all its items; raise `AlreadyRestored` the second time."""
+
+        def act(tr: Transaction, audit: _Note) -> Queue:
+            restored = self._store.restore(trash_id, tr=tr)
+            if isinstance(restored, Item):
+                raise TrashNotFound("This is an item, not a queue: put it back instead.")
+            audit(restored, "restore_queue", count=restored.depth(tr=tr))
+            return restored
+
+        return self._act(act)
+
+    def _act(self, act: Callable[[Transaction, _Note], T]) -> T:
+        """Run an act and the note about it in one transaction."""
+        audit_id = self._backing.minter.mint()
+
+        def run(tr: Transaction) -> T:
+            def note(queue: Queue, verb: str, *, reason: str = "", **details: Any) -> None:
+                self._store.audit.write(
+                    tr,
+                    audit_id,
+                    actor=self._actor,
+                    via=self._via,
+                    verb=verb,
+                    queue_id=queue.id,
+                    queue=queue.name,
+                    reason=reason[:MAX_REASON],
+                    **details,
+                )
+
+            return act(tr, note)
+
+        return self._backing.transact(run, None)
+
+
+_Note = Callable[..., None]
+
+
+def _push(queue: Queue, items: Sequence[tuple[bytes, Priority | None]], tr: Transaction) -> list[Item]:
+    if queue.kind == "fifo":
+        return queue.enqueue_many([value for value, _ in items], tr=tr)
+    # A missing priority is refused by the queue's own rule, in its own words.
+    return queue.push_many([(value, priority) for value, priority in items], tr=tr)  # type: ignore[misc]
+
+
+def _shown(item: Item) -> Mapping[str, Any]:
+    return {"priority": item.priority, "size": item.size}

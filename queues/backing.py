@@ -1,0 +1,41 @@
+"""What every handle of one open store shares: the key-value store, the keys, the ids and the clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeVar
+
+from queues.ids import Minter, at
+from queues.keyspace import Keyspace
+from queues.kv.port import KeyValueStore, ReadTransaction, Transaction
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backing:
+    """One open store's parts."""
+
+    kv: KeyValueStore
+    keyspace: Keyspace
+    minter: Minter
+    #: Seconds since the epoch.
+    clock: Callable[[], float]
+
+    def now_ms(self) -> int:
+        """Return the milliseconds since the epoch by this process's clock."""
+        return int(self.clock() * 1000)
+
+    def now(self) -> datetime:
+        """Return the time by this process's clock, UTC."""
+        return at(self.now_ms())
+
+    def read(self, fn: Callable[[ReadTransaction], T], tr: ReadTransaction | None) -> T:
+        """Run `fn` in the caller's transaction, or in a read of its own."""
+        return fn(tr) if tr is not None else self.kv.read(fn)
+
+    def transact(self, fn: Callable[[Transaction], T], tr: Transaction | None) -> T:
+        """Run `fn` in the caller's transaction, or in one of its own."""
+        return fn(tr) if tr is not None else self.kv.transact(fn)

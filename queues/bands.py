@@ -1,0 +1,75 @@
+"""Priority bands: the priority mix of a queue, kept by counters and never by scanning.
+
+A queue has at most 16 bands, cut at edges that its config fixes when it is created. Band 0 lies below the first
+edge; band i begins at edge i − 1, which belongs to it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from queues.errors import BadPriority
+from queues.priority import Priority, PriorityType, normalise
+
+MAX_BANDS = 16
+
+#: Fine where people choose by hand, coarse where numbers come from measurements.
+_NUMBERS = (0, 1, 2, 3, 4, 5, 6, 8, 10, 20, 50, 100, 1_000, 100_000, 10_000_000)
+_LETTERS = ("0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "A", "N", "a", "n", "{")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Band:
+    """One band of the priority mix, as it was when read."""
+
+    #: Included; None: no lower edge.
+    low: Priority | None
+    #: Excluded; None: no upper edge.
+    high: Priority | None
+    #: Ready items in the band.
+    depth: int
+
+    @property
+    def label(self) -> str:
+        """Return the band in mathematical words: `< 0`, `5`, `10 … < 20`, `≥ 100`."""
+        if self.low is None:
+            return "all" if self.high is None else f"< {self.high}"
+        if self.high is None:
+            return f"≥ {self.low}"
+        if isinstance(self.low, int) and self.high == self.low + 1:
+            return str(self.low)
+        return f"{self.low} … < {self.high}"
+
+
+def default_edges(priority_type: PriorityType) -> tuple[Priority, ...]:
+    """Return the edges for a queue whose creator named none."""
+    if priority_type == "str":
+        return _LETTERS
+    if priority_type == "float":
+        return tuple(float(edge) for edge in _NUMBERS)
+    return _NUMBERS
+
+
+def check_edges(edges: Sequence[Priority], priority_type: PriorityType) -> tuple[Priority, ...]:
+    """Return the edges normalised; raise `BadPriority` unless they increase and are at most 15."""
+    checked = tuple(normalise(edge, priority_type) for edge in edges)
+    if len(checked) >= MAX_BANDS:
+        raise BadPriority(f"A queue has at most {MAX_BANDS} bands, so {MAX_BANDS - 1} edges.")
+    if any(a >= b for a, b in pairwise(checked)):  # type: ignore[operator]
+        raise BadPriority("The edges of bands increase from each to the next.")
+    return checked
+
+
+def band_of(priority: Priority, edges: tuple[Priority, ...]) -> int:
+    """Return the number of the band that holds a priority."""
+    return bisect_right(edges, priority)
+
+
+def bands(edges: tuple[Priority, ...], depths: Sequence[int]) -> tuple[Band, ...]:
+    """Return the bands with their depths, lowest first."""
+    lows: tuple[Priority | None, ...] = (None, *edges)
+    highs: tuple[Priority | None, ...] = (*edges, None)
+    return tuple(Band(low=low, high=high, depth=depth) for low, high, depth in zip(lows, highs, depths, strict=True))

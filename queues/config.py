@@ -1,0 +1,119 @@
+"""The config of a queue: what operators decide about it, read in every transaction and rarely written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal, cast, get_args
+
+from queues import records
+from queues.errors import BadQueueKind
+from queues.ids import at, to_ms
+from queues.priority import Priority, PriorityType
+
+Kind = Literal["priority", "fifo"]
+KINDS: tuple[str, ...] = get_args(Kind)
+
+
+def check_kind(kind: str) -> Kind:
+    """Return the kind's name; raise `BadQueueKind` for one that does not exist."""
+    if kind not in KINDS:
+        raise BadQueueKind(f"A queue is of kind priority or fifo, not {kind!r}.")
+    return cast(Kind, kind)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pause:
+    """Why taking from a queue is stopped."""
+
+    reason: str
+    #: Who paused it; empty when nobody said.
+    by: str
+    since: datetime
+    #: When it resumes by itself; None: when somebody resumes it.
+    until: datetime | None
+
+    def holds(self, now_ms: int) -> bool:
+        """Say whether the pause still stands at this time."""
+        return self.until is None or now_ms < to_ms(self.until)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """One queue's config."""
+
+    id: int
+    name: str
+    kind: Kind
+    priority_type: PriorityType
+    #: Live generations, the newest last: pushes go to it, pops take the best head of all.
+    generations: tuple[int, ...]
+    #: Added to every push stamp; raised when data moves between stores.
+    base: int
+    #: Edges of the priority bands; empty in a FIFO queue.
+    edges: tuple[Priority, ...]
+    pause: Pause | None
+    #: Pushing is refused.
+    closed: bool
+    created_ms: int
+
+    @property
+    def fifo(self) -> bool:
+        """Say whether this is a FIFO queue."""
+        return self.kind == "fifo"
+
+    def encode(self) -> bytes:
+        """Return the config as the store keeps it."""
+        return records.encode(self.header())
+
+    def header(self) -> dict[str, Any]:
+        """Return the config as plain JSON values."""
+        pause = None
+        if self.pause is not None:
+            pause = {
+                "reason": self.pause.reason,
+                "by": self.pause.by,
+                "since": to_ms(self.pause.since),
+                "until": None if self.pause.until is None else to_ms(self.pause.until),
+            }
+        return {
+            "id": self.id,
+            "name": self.name,
+            "kind": self.kind,
+            "type": self.priority_type,
+            "generations": list(self.generations),
+            "base": self.base,
+            "edges": list(self.edges),
+            "pause": pause,
+            "closed": self.closed,
+            "created": self.created_ms,
+        }
+
+    @classmethod
+    def decode(cls, record: bytes) -> Config:
+        """Read a config from the store."""
+        return cls.from_header(records.decode(record)[0])
+
+    @classmethod
+    def from_header(cls, header: dict[str, Any]) -> Config:
+        """Read a config from plain JSON values."""
+        pause = header["pause"]
+        return cls(
+            id=header["id"],
+            name=header["name"],
+            kind=header["kind"],
+            priority_type=header["type"],
+            generations=tuple(header["generations"]),
+            base=header["base"],
+            edges=tuple(header["edges"]),
+            pause=None
+            if pause is None
+            else Pause(
+                reason=pause["reason"],
+                by=pause["by"],
+                since=at(pause["since"]),
+                until=None if pause["until"] is None else at(pause["until"]),
+            ),
+            closed=header["closed"],
+            created_ms=header["created"],
+        )

@@ -1,0 +1,41 @@
+"""Cursors: an opaque place between two items of one queue, safe to put in an address.
+
+A cursor is a position, not an item: it stays good when the item it was made from is taken.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import zlib
+from typing import Literal
+
+from queues.errors import BadCursor
+
+End = Literal["min", "max"]
+_VERSION = 1
+_MAX_LENGTH = 1000
+
+
+def encode(queue_id: int, end: End, suffix: bytes) -> str:
+    """Return the place just behind the item with this key suffix, seen from `end`."""
+    body = bytes([_VERSION, end == "max"]) + queue_id.to_bytes(8, "big") + suffix
+    return base64.urlsafe_b64encode(zlib.crc32(body).to_bytes(4, "big") + body).rstrip(b"=").decode()
+
+
+def decode(cursor: str, queue_id: int, end: End) -> bytes:
+    """Return the key suffix of a cursor of this queue and end; raise `BadCursor` for any other."""
+    try:
+        if len(cursor) > _MAX_LENGTH:
+            raise ValueError
+        raw = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
+    except (ValueError, TypeError, binascii.Error):
+        raise BadCursor("This page address is damaged; start again from the first page.") from None
+    body = raw[4:]
+    if len(body) < 11 or raw[:4] != zlib.crc32(body).to_bytes(4, "big") or body[0] != _VERSION:
+        raise BadCursor("This page address is damaged; start again from the first page.")
+    if int.from_bytes(body[2:10], "big") != queue_id:
+        raise BadCursor("This page address belongs to another queue; start again from the first page.")
+    if body[1] != (end == "max"):
+        raise BadCursor("This page address counts from the other end; start again from the first page.")
+    return body[10:]

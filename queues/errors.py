@@ -1,0 +1,164 @@
+"""What can go wrong with queues, each with a message that is ready for a person.
+
+A message says what was wrong; unless it says otherwise nothing was changed. Errors of the store itself come
+from `queues.kv.errors` and are re-exported here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from queues.kv.errors import (
+    BadStoreURL,
+    Conflict,
+    ForkedStore,
+    KeyTooLarge,
+    NestedTransaction,
+    OutcomeUnknown,
+    StoreClosed,
+    StoreError,
+    StoreFull,
+    StoreReadOnly,
+    StoreUnavailable,
+    TransactionTooLarge,
+    TransactionTooOld,
+    ValueTooLarge,
+)
+
+if TYPE_CHECKING:
+    from queues.item import Item
+
+__all__ = [
+    "AlreadyRestored",
+    "BadCursor",
+    "BadName",
+    "BadPriority",
+    "BadQueueKind",
+    "BadStoreURL",
+    "BadValue",
+    "ConfirmationMismatch",
+    "Conflict",
+    "DepthChanged",
+    "ForkedStore",
+    "HeadChanged",
+    "KeyTooLarge",
+    "NestedTransaction",
+    "NewerFormat",
+    "NotAStore",
+    "OutcomeUnknown",
+    "QueueClosed",
+    "QueueError",
+    "QueueExists",
+    "QueueNotFound",
+    "QueuePaused",
+    "StoreClosed",
+    "StoreError",
+    "StoreFull",
+    "StoreReadOnly",
+    "StoreUnavailable",
+    "TooLarge",
+    "TransactionTooLarge",
+    "TransactionTooOld",
+    "TrashNotFound",
+    "ValueTooLarge",
+    "WrongKind",
+]
+
+
+class QueueError(Exception):
+    """What was asked of a queue could not be done; nothing was changed."""
+
+
+class QueueNotFound(QueueError, LookupError):
+    """No queue has this name. `suggestions` holds names that look alike."""
+
+    def __init__(self, name: str, suggestions: tuple[str, ...] = ()) -> None:
+        self.name = name
+        self.suggestions = suggestions
+        message = f"No queue is named {_shown(name)}."
+        if suggestions:
+            message += " Did you mean " + " or ".join(_shown(s) for s in suggestions) + "?"
+        super().__init__(message)
+
+
+class QueueExists(QueueError):
+    """A queue of this name exists already."""
+
+
+class WrongKind(QueueError, TypeError):
+    """The verb belongs to the other kind of queue: pop is for priority queues, dequeue for FIFO queues."""
+
+
+class BadQueueKind(QueueError, ValueError):
+    """A queue is of kind 'priority' or 'fifo', its priorities of type 'int', 'float' or 'str'."""
+
+
+class BadName(QueueError, ValueError):
+    """The text can not be the name of a queue."""
+
+
+class BadPriority(QueueError, ValueError):
+    """The priority does not fit the queue's declared type."""
+
+
+class BadValue(QueueError, TypeError):
+    """A value is not bytes: encode it first."""
+
+
+class BadCursor(QueueError, ValueError):
+    """The cursor was not made by this queue's pages, or was damaged on the way."""
+
+
+class QueuePaused(QueueError):
+    """Taking from this queue is paused; pushing goes on."""
+
+
+class QueueClosed(QueueError):
+    """Pushing to this queue is closed."""
+
+
+class TooLarge(QueueError, ValueError):
+    """More than one transaction may carry: at most 1,000 items and 5 MB."""
+
+
+class HeadChanged(QueueError):
+    """Another item stands at that end than the one that was confirmed. `item` is the one there now."""
+
+    def __init__(self, message: str, item: Item | None) -> None:
+        self.item = item
+        super().__init__(message)
+
+
+class DepthChanged(QueueError):
+    """The depth is not the one that was confirmed. `depth` is the one now."""
+
+    def __init__(self, message: str, depth: int) -> None:
+        self.depth = depth
+        super().__init__(message)
+
+
+class ConfirmationMismatch(QueueError, ValueError):
+    """The name typed to confirm is not the name of the queue."""
+
+
+class TrashNotFound(QueueError, LookupError):
+    """Nothing of this id is in the trash: it was swept after its deadline, or never was there."""
+
+
+class AlreadyRestored(QueueError):
+    """This was restored from the trash already."""
+
+
+class NewerFormat(StoreError):
+    """The store was written by a newer pqadmin than this one."""
+
+
+class NotAStore(StoreError):
+    """The root holds something that is no pqadmin store."""
+
+
+def _shown(text: str) -> str:
+    from queues.names import display_name
+
+    shown = display_name(text)
+    return f"“{shown}”" if len(shown) <= 80 else f"“{shown[:77]}…”"

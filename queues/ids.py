@@ -1,0 +1,71 @@
+"""Ids: 20 bytes, minted once and kept for life; the recipe's random element, and every item's id and age.
+
+6 bytes of milliseconds since the epoch, then 14 random bytes; ids of one minter strictly increase (within one
+millisecond, or when the clock steps back, the random part counts up: ULID's rule).
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+SIZE = 20
+_RANDOM_BITS = 112
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+#: Milliseconds at the end of year 9999: later ones can not be shown as a date.
+_LAST_MS = 253_402_300_799_999
+
+
+class Minter:
+    """Mints increasing ids by one clock. Thread-safe."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._last = 0
+
+    def mint(self) -> bytes:
+        """Return a new id, larger than every earlier one of this minter."""
+        return self.mint_many(1)[0]
+
+    def mint_many(self, n: int) -> list[bytes]:
+        """Return `n` new ids in increasing order."""
+        fresh = (int(self._clock() * 1000) << _RANDOM_BITS) | (int.from_bytes(os.urandom(14), "big") >> 1)
+        with self._lock:
+            first = max(fresh, self._last + 1)
+            self._last = first + n - 1
+        return [(first + i).to_bytes(SIZE, "big") for i in range(n)]
+
+
+def minted_ms(rand: bytes) -> int:
+    """Return the milliseconds since the epoch at which the id was minted."""
+    return int.from_bytes(rand[:6], "big")
+
+
+def minted_at(rand: object) -> datetime | None:
+    """Return when the id was minted; None for an element that others wrote and that says no time."""
+    if not isinstance(rand, bytes) or len(rand) != SIZE or minted_ms(rand) > _LAST_MS:
+        return None
+    return at(minted_ms(rand))
+
+
+def at(ms: int) -> datetime:
+    """Return milliseconds since the epoch as an aware UTC datetime."""
+    return _EPOCH + timedelta(milliseconds=ms)
+
+
+def to_ms(when: datetime) -> int:
+    """Return an aware datetime as milliseconds since the epoch."""
+    return (when - _EPOCH) // timedelta(milliseconds=1)
+
+
+def parse(text: str) -> bytes | None:
+    """Read an id as `Item.id` shows it (40 hexadecimal digits); None when it is none."""
+    if len(text) != SIZE * 2:
+        return None
+    try:
+        return bytes.fromhex(text)
+    except ValueError:
+        return None

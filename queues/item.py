@@ -1,0 +1,44 @@
+"""What queues hand out: items and pages of items."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from queues.priority import Priority
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """One item of a queue, as it was when read or taken."""
+
+    #: 40 hexadecimal digits, unique for ever.
+    id: str
+    #: As normalised by the queue's type; None in a FIFO queue.
+    priority: Priority | None
+    #: Push order: larger was pushed later (exact among pushes that did not overlap).
+    count: int
+    #: Raw bytes; cut when the read asked for a preview.
+    value: bytes
+    #: When it was pushed, UTC, by the pusher's clock; None where others wrote the item.
+    pushed_at: datetime | None
+    #: Bytes of the whole value.
+    size: int
+    #: ready, delayed, leased or dead.
+    state: str = "ready"
+    #: How often it was leased and not acknowledged.
+    attempts: int = 0
+
+    @property
+    def truncated(self) -> bool:
+        """Say whether `value` is only the beginning of the whole value."""
+        return len(self.value) < self.size
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """Items in order from one end, and where the next page begins."""
+
+    items: tuple[Item, ...]
+    #: Pass it as `after=` for the next page; None when this is the last.
+    cursor: str | None

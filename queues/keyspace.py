@@ -1,0 +1,318 @@
+"""Every key that a store has. Only this module builds or takes apart keys.
+
+Elements are packed by FoundationDB's tuple layer on every engine, under one root, by default ("pq",):
+
+    ("store",)                            = record       format version, store id; checked when a store is opened
+    ("store", "v")                        = total        directory change: ADD 1 whenever a name comes, goes or changes
+    ("name", name)                        = id           8 bytes
+    ("c", id)                             = record       config: see queues/config.py; written by operators only
+    ("q", id, "w")  ("q", id, "v")        = total        wake key, change key: ADD 1, outside the generation
+    ("q", id, gen, "i", priority, count, rand) = value   ready: the recipe's key, the raw value
+    ("q", id, gen, "i", count, rand)      = value        ready, FIFO: the Queues recipe's key
+    ("q", id, gen, "d", due_ms, rand)     = record       delayed
+    ("q", id, gen, "n", state, side)      = total        depth(state) = in − out, exact, one ADD per transaction
+    ("q", id, gen, "b", band, side)       = total        the priority mix; bands come from the config
+    ("q", id, "o", state, rand)           = place        by id, and by age: the first ready key is the oldest
+    ("q", id, "l", rand)                  = record       lease
+    ("q", id, "e", expires_ms, rand)      = ""           leases by expiry
+    ("q", id, "z", died_ms, rand)         = record       dead
+    ("q", id, "T", verb)                  = total        traffic: push, pop, restore …
+    ("q", id, "h", bucket)                = total        waits of taken items, √2-wide buckets of milliseconds
+    ("q", id, "f")                        = version      drift flag: a pop found nothing where counters said otherwise
+    ("trash", "r", trash_id)              = record       what was removed by an operator's act
+    ("trash", "e", deadline_ms, trash_id) = ""           trash by deadline
+    ("audit", "r", audit_id)              = record       who did what, when and why
+    ("audit", "q", id, audit_id)          = ""           audit by queue
+    ("audit", "a", actor, audit_id)       = ""           audit by actor
+
+Reserved for verbs to come: ("q", id, "r", …) staged pop requests, ("history", …) ("job", …) ("elected", role)
+("idem", key) ("slot", client, n). `side` is "in" or "out"; totals are 8 bytes little-endian and only grow.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from fdb import tuple as fdb_tuple
+
+from queues.priority import Priority
+
+Side = Literal["in", "out"]
+STATES = ("ready", "delayed", "leased", "dead")
+
+#: Every encoded element begins with a code between these two, so they bound whatever follows a packed prefix.
+_FIRST, _LAST = b"\x00", b"\xff"
+
+
+def _pack(*elements: Any) -> bytes:
+    packed: bytes = fdb_tuple.pack(elements)
+    return packed
+
+
+def _unpack(key: bytes, prefix_length: int) -> tuple[Any, ...]:
+    elements: tuple[Any, ...] = fdb_tuple.unpack(key, prefix_length)
+    return elements
+
+
+Range = tuple[bytes, bytes]
+
+
+def _children(prefix: bytes) -> Range:
+    return prefix + _FIRST, prefix + _LAST
+
+
+class Keyspace:
+    """The keys of one root. Ranges are (begin, end) with the end excluded."""
+
+    def __init__(self, root: tuple[Any, ...]) -> None:
+        self.root = _pack(*root)
+        self.range = _children(self.root)
+        self.store = self.root + _pack("store")
+        self.directory_change = self.root + _pack("store", "v")
+        self._names = self.root + _pack("name")
+        self._configs = self.root + _pack("c")
+        self._queues = self.root + _pack("q")
+        self._trash = self.root + _pack("trash", "r")
+        self._trash_deadlines = self.root + _pack("trash", "e")
+        self._audit = self.root + _pack("audit", "r")
+        self._audit_queues = self.root + _pack("audit", "q")
+        self._audit_actors = self.root + _pack("audit", "a")
+
+    def name(self, name: str) -> bytes:
+        """Return the key that holds the id of the queue of this name."""
+        return self._names + _pack(name)
+
+    def names(self, prefix: str = "", after: str | None = None) -> Range:
+        """Return the range of names that begin with `prefix` and sort behind `after`."""
+        begin, end = _children(self._names)
+        if prefix:
+            begin = self.name(prefix)[:-1]
+            # A prefix that ends inside an element: the next byte of any continuation is UTF-8, below 0xff.
+            end = begin + _LAST
+        if after is not None:
+            begin = max(begin, self.name(after) + _FIRST)
+        return begin, end
+
+    def name_of(self, key: bytes) -> str:
+        """Return the name that a key of `names` stands for."""
+        name: str = _unpack(key, len(self._names))[0]
+        return name
+
+    def config(self, queue_id: int) -> bytes:
+        """Return the key of a queue's config."""
+        return self._configs + _pack(queue_id)
+
+    def queue(self, queue_id: int) -> QueueKeys:
+        """Return the keys of one queue."""
+        return QueueKeys(self._queues + _pack(queue_id))
+
+    def trash(self, trash_id: bytes) -> bytes:
+        """Return the key of a trash record."""
+        return self._trash + _pack(trash_id)
+
+    def trash_deadline(self, deadline_ms: int, trash_id: bytes) -> bytes:
+        """Return the key by which a sweep finds a trash record."""
+        return self._trash_deadlines + _pack(deadline_ms, trash_id)
+
+    def all_trash(self, before: bytes | None = None) -> Range:
+        """Return the range of trash records older than `before`."""
+        begin, end = _children(self._trash)
+        return begin, end if before is None else self.trash(before)
+
+    def audit(self, audit_id: bytes) -> bytes:
+        """Return the key of an audit record."""
+        return self._audit + _pack(audit_id)
+
+    def audit_by_queue(self, queue_id: int, audit_id: bytes) -> bytes:
+        """Return the key that lists an audit record under its queue."""
+        return self._audit_queues + _pack(queue_id, audit_id)
+
+    def audit_by_actor(self, actor: str, audit_id: bytes) -> bytes:
+        """Return the key that lists an audit record under its actor."""
+        return self._audit_actors + _pack(actor, audit_id)
+
+    def audits(self, *, queue_id: int | None = None, actor: str | None = None, before: bytes | None = None) -> Range:
+        """Return the range of audit keys of one queue, or of one actor, or all, older than `before`."""
+        if queue_id is not None:
+            prefix = self._audit_queues + _pack(queue_id)
+        elif actor is not None:
+            prefix = self._audit_actors + _pack(actor)
+        else:
+            prefix = self._audit
+        begin, end = _children(prefix)
+        return begin, end if before is None else prefix + _pack(before)
+
+    @staticmethod
+    def last_id(key: bytes) -> bytes:
+        """Return the id that ends a trash or audit key."""
+        elements = _unpack(key, 0)
+        last: bytes = elements[-1]
+        return last
+
+
+class QueueKeys:
+    """The keys of one queue."""
+
+    __slots__ = ("_generations", "_index", "_prefix", "_traffic", "_waits", "change", "drift", "wake")
+
+    def __init__(self, prefix: bytes) -> None:
+        self._prefix = prefix
+        self._generations: dict[int, GenerationKeys] = {}
+        self._index = {state: prefix + _pack("o", state) for state in STATES}
+        self._traffic = prefix + _pack("T")
+        self._waits = prefix + _pack("h")
+        self.wake = prefix + _pack("w")
+        self.change = prefix + _pack("v")
+        self.drift = prefix + _pack("f")
+
+    def generation(self, generation: int) -> GenerationKeys:
+        """Return the keys of one generation."""
+        keys = self._generations.get(generation)
+        if keys is None:
+            keys = self._generations[generation] = GenerationKeys(self._prefix + _pack(generation))
+        return keys
+
+    def index(self, state: str, rand: bytes) -> bytes:
+        """Return the key under which an item in this state is found by its id."""
+        return self._index[state] + _pack(rand)
+
+    def by_age(self, state: str) -> Range:
+        """Return the range of an index, oldest first."""
+        return _children(self._index[state])
+
+    def rand_of_index(self, state: str, key: bytes) -> bytes:
+        """Return the id that an index key stands for."""
+        rand: bytes = _unpack(key, len(self._index[state]))[0]
+        return rand
+
+    def traffic(self, verb: str) -> bytes:
+        """Return the key of a traffic total."""
+        return self._traffic + _pack(verb)
+
+    def all_traffic(self) -> Range:
+        """Return the range of traffic totals."""
+        return _children(self._traffic)
+
+    def verb_of(self, key: bytes) -> str:
+        """Return the verb that a traffic key counts."""
+        verb: str = _unpack(key, len(self._traffic))[0]
+        return verb
+
+    def wait(self, bucket: int) -> bytes:
+        """Return the key of a bucket of the wait histogram."""
+        return self._waits + _pack(bucket)
+
+    def expiries(self) -> Range:
+        """Return the range of leases by expiry, the next one first."""
+        return _children(self._prefix + _pack("e"))
+
+    def expires_ms(self, key: bytes) -> int:
+        """Return when the lease of an expiry key ends, in milliseconds."""
+        expires_ms: int = _unpack(key, len(self._prefix))[1]
+        return expires_ms
+
+
+class GenerationKeys:
+    """The keys of one generation of a queue: its ready and delayed items and their totals."""
+
+    __slots__ = ("_bands", "_counters", "_delayed", "_prefix", "_ready", "_sides", "ready_range")
+
+    def __init__(self, prefix: bytes) -> None:
+        self._prefix = prefix
+        self._ready = prefix + _pack("i")
+        self._delayed = prefix + _pack("d")
+        self._counters = prefix + _pack("n")
+        self._bands = prefix + _pack("b")
+        self._sides: dict[tuple[str | int, Side], bytes] = {}
+        self.ready_range = _children(self._ready)
+
+    def counter(self, state: str, side: Side) -> bytes:
+        """Return the key of a state's total in or out."""
+        return self._side(self._counters, state, side)
+
+    def band(self, band: int, side: Side) -> bytes:
+        """Return the key of a band's total in or out."""
+        return self._side(self._bands, band, side)
+
+    def _side(self, prefix: bytes, what: str | int, side: Side) -> bytes:
+        key = self._sides.get((what, side))
+        if key is None:
+            key = self._sides[what, side] = prefix + _pack(what, side)
+        return key
+
+    def counters(self) -> Range:
+        """Return the range of the depth totals."""
+        return _children(self._counters)
+
+    def counter_of(self, key: bytes) -> tuple[str, Side]:
+        """Return (state, side) of a depth total's key."""
+        state, side = _unpack(key, len(self._counters))
+        return state, side
+
+    def bands(self) -> Range:
+        """Return the range of the band totals."""
+        return _children(self._bands)
+
+    def band_of(self, key: bytes) -> tuple[int, Side]:
+        """Return (band, side) of a band total's key."""
+        band, side = _unpack(key, len(self._bands))
+        return band, side
+
+    def delayed_range(self) -> Range:
+        """Return the range of delayed items, the next due first."""
+        return _children(self._delayed)
+
+    def due_ms(self, key: bytes) -> int:
+        """Return when the delayed item of this key is due, in milliseconds."""
+        due_ms: int = _unpack(key, len(self._delayed))[0]
+        return due_ms
+
+    def ready(self, suffix: bytes) -> bytes:
+        """Return the key of a ready item, or of the place that a cursor names."""
+        return self._ready + suffix
+
+    def suffix_of(self, key: bytes) -> bytes:
+        """Return the part of a ready key that is the same in every generation; it orders items."""
+        return key[len(self._ready) :]
+
+    def from_priority(self, priority: Priority) -> Range:
+        """Return the range of ready items of exactly this priority."""
+        return _children(self._ready + _pack(priority))
+
+
+def ready_suffix(priority: Priority | None, count: int, rand: bytes) -> bytes:
+    """Return the ordering part of a ready key; a FIFO queue's items have no priority."""
+    return _pack(count, rand) if priority is None else _pack(priority, count, rand)
+
+
+def ready_elements(suffix: bytes, *, fifo: bool) -> tuple[Priority | None, int, Any]:
+    """Return (priority, count, rand) of a ready key's ordering part."""
+    elements = _unpack(suffix, 0)
+    if fifo:
+        count, rand = elements
+        return None, count, rand
+    priority, count, rand = elements
+    return priority, count, rand
+
+
+_PLACE_FORMAT = 1
+
+
+def place(generation: int, suffix: bytes, attempts: int = 0) -> bytes:
+    """Return the value of an index key: where the item stands, and how often it was tried."""
+    return bytes([_PLACE_FORMAT]) + attempts.to_bytes(4, "big") + generation.to_bytes(4, "big") + suffix
+
+
+def read_place(value: bytes) -> tuple[int, bytes, int]:
+    """Return (generation, suffix, attempts) of an index value."""
+    return int.from_bytes(value[5:9], "big"), value[9:], int.from_bytes(value[1:5], "big")
+
+
+def total(value: bytes | None) -> int:
+    """Return a total as a number; absent is 0."""
+    return 0 if value is None else int.from_bytes(value, "little", signed=True)
+
+
+def total_bytes(number: int) -> bytes | None:
+    """Return the bytes that hold a total; 0 stands for absent, as totals only grow."""
+    return None if number == 0 else number.to_bytes(8, "little", signed=True)

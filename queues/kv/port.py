@@ -1,0 +1,123 @@
+"""The storage port: ordered keys and serializable transactions, in the FoundationDB binding's names.
+
+Rules above this package are written once against these protocols and never ask which engine they run on.
+Invariants that every engine keeps:
+
+- A read-write transaction is serializable; `snapshot` reads inside it are not checked for conflicts.
+- Reads see the transaction's own earlier writes.
+- Issuing a read never blocks: it returns a `Result`; `wait()` gives the answer. Independent reads are issued
+  together and waited for afterwards.
+- Keys are at most 511 bytes, values at most 100,000 bytes, one transaction at most 10 MB and 5 seconds.
+- A function given to `transact` or `read` may run more than once, is pure and short. Whatever it mints
+  (ids, the time) is minted before. It never begins a transaction of its own: that raises
+  `NestedTransaction`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Protocol, TypeVar
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+#: Bytes; the smallest of what the engines allow (LMDB's).
+MAX_KEY_SIZE = 511
+#: Bytes; FoundationDB's limit.
+MAX_VALUE_SIZE = 100_000
+#: Bytes of keys and values written; FoundationDB's limit.
+MAX_TRANSACTION_SIZE = 10_000_000
+#: Seconds; FoundationDB's limit, kept by every engine so that code moves between them.
+MAX_TRANSACTION_SECONDS = 5.0
+
+KeyValue = tuple[bytes, bytes]
+
+
+class Result(Protocol[T_co]):
+    """The answer of a read that is under way."""
+
+    def wait(self) -> T_co:
+        """Return the answer, blocking until it is there."""
+
+
+class ReadTransaction(Protocol):
+    """Reads of one consistent version of the store."""
+
+    def get(self, key: bytes) -> Result[bytes | None]:
+        """Read one key's value; None when the key is absent."""
+
+    def get_key(self, begin: bytes, end: bytes, *, reverse: bool = False) -> Result[bytes | None]:
+        """Find the first (or last) key in [begin, end); None when there is none."""
+
+    def get_range(
+        self, begin: bytes, end: bytes, *, limit: int, reverse: bool = False
+    ) -> Result[list[KeyValue]]:
+        """Read at most `limit` pairs of [begin, end) in key order, or from the end backwards."""
+
+    def get_read_version(self) -> int:
+        """Return the version that this transaction reads; versions grow with every commit."""
+
+
+class Transaction(ReadTransaction, Protocol):
+    """One serializable read-write transaction."""
+
+    @property
+    def snapshot(self) -> ReadTransaction:
+        """Reads that see this transaction's view but add no read conflicts."""
+
+    def set(self, key: bytes, value: bytes) -> None:
+        """Write one pair, replacing what was there."""
+
+    def clear(self, key: bytes) -> None:
+        """Remove one key; an absent key is no error."""
+
+    def clear_range(self, begin: bytes, end: bytes) -> None:
+        """Remove every key in [begin, end). Adds no read conflict: see the design on ready items."""
+
+    def add(self, key: bytes, delta: int) -> None:
+        """Add to a 64-bit little-endian counter without reading it; absent counts as 0, negatives wrap."""
+
+    def max(self, key: bytes, value: int) -> None:
+        """Raise an unsigned 64-bit little-endian number to at least `value`."""
+
+    def add_read_conflict_key(self, key: bytes) -> None:
+        """Fail this commit if another transaction writes `key` first. Call it before writing `key`."""
+
+    def add_read_conflict_range(self, begin: bytes, end: bytes) -> None:
+        """Fail this commit if another transaction writes in [begin, end) first."""
+
+    def stamp(self) -> int:
+        """Return the next push-order number.
+
+        Increasing within a transaction, and across transactions that do not overlap; never read from
+        storage, so it conflicts with nobody.
+        """
+
+
+class KeyValueStore(Protocol):
+    """One open store. Thread-safe; not usable in a forked child (`ForkedStore`)."""
+
+    def read(self, fn: Callable[[ReadTransaction], T]) -> T:
+        """Run `fn` on one consistent version and return its result. Never waits for writers."""
+
+    def transact(self, fn: Callable[[Transaction], T]) -> T:
+        """Run `fn`, commit, and return its result once it is durable: the only retry loop there is.
+
+        An exception from `fn` undoes all that it wrote and is raised to the caller.
+        """
+
+    def watch(self, known: Mapping[bytes, bytes | None], *, timeout: float) -> bool:
+        """Block until a key's value differs from what is known, or `timeout` seconds have passed.
+
+        True: something may have changed (spurious wake-ups are allowed). False: the time is up. A change made
+        before the call but after `known` was read returns at once, so no wake-up is lost.
+        """
+
+    def interrupt(self) -> None:
+        """Wake every thread that is in `watch`; each returns True. Used at shutdown."""
+
+    def size(self) -> tuple[int, int]:
+        """Return (bytes used, bytes allowed); allowed is 0 where the engine sets no limit."""
+
+    def close(self) -> None:
+        """Finish what was accepted, refuse the rest with `StoreClosed`, release the files. Idempotent."""

@@ -1,0 +1,64 @@
+"""Names of queues: which are allowed, and how any name is shown.
+
+Our own names are 1 to 200 characters and at most 300 bytes in NFC: letters, marks and digits of any script and
+`. _ : -`. Names that others wrote may be anything, so showing a name never trusts it.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+
+from queues.errors import BadName
+
+MAX_CHARACTERS = 200
+MAX_BYTES = 300
+PUNCTUATION = frozenset("._:-")
+#: A name of dots alone is a folder to every browser that resolves an address.
+_DOTS = frozenset({".", ".."})
+
+
+def check_name(name: str) -> str:
+    """Return the name in NFC; raise `BadName` saying what is wrong with it."""
+    if not isinstance(name, str):
+        raise BadName(f"A queue's name is text, not {type(name).__name__}.")
+    if not name:
+        raise BadName("A queue needs a name.")
+    if len(name) > MAX_CHARACTERS:
+        raise BadName(f"A queue's name has at most {MAX_CHARACTERS} characters; this one has {len(name):,}.")
+    name = unicodedata.normalize("NFC", name)
+    for position, character in enumerate(name):
+        if not _allowed(character, first=position == 0):
+            raise BadName(
+                f"A queue's name is made of letters, digits and . _ : - ; "
+                f"character {position + 1} is {_described(character)}."
+            )
+    if len(name) > MAX_CHARACTERS or len(name.encode()) > MAX_BYTES:
+        raise BadName(f"A queue's name has at most {MAX_BYTES} bytes; this one has {len(name.encode())}.")
+    if name in _DOTS:
+        raise BadName("A queue's name can not be only dots.")
+    return name
+
+
+def _allowed(character: str, *, first: bool) -> bool:
+    if character in PUNCTUATION:
+        return True
+    category = unicodedata.category(character)
+    # Marks (vowel signs, accents without a composed form) belong to the letter before them.
+    return category[0] == "L" or category == "Nd" or (category in ("Mn", "Mc") and not first)
+
+
+def _described(character: str) -> str:
+    if character == " ":
+        return "a space"
+    if character.isprintable():
+        return f"“{character}” (U+{ord(character):04X})"
+    return f"U+{ord(character):04X}, which can not be seen"
+
+
+def display_name(name: str) -> str:
+    """Return the name with every control, bidi or otherwise invisible character written as an escape."""
+    return "".join(c if c.isprintable() else _escaped(c) for c in name)
+
+
+def _escaped(character: str) -> str:
+    return f"\\u{{{ord(character):x}}}"

@@ -1,0 +1,113 @@
+"""Priorities: normalised at the door by the queue's declared type.
+
+The tuple encoding orders by type before value (every int before every float, a bool is a type of its own,
+−0.0 before 0.0), so one queue holds one type and each value has one spelling.
+"""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from typing import Literal, cast, get_args
+
+from queues.errors import BadPriority, BadQueueKind
+
+Priority = int | float | str
+PriorityType = Literal["int", "float", "str"]
+TYPES: tuple[str, ...] = get_args(PriorityType)
+
+#: The tuple encoding ends at 255 bytes of magnitude.
+_INT_BOUND = 1 << (255 * 8)
+#: More decimal digits than the bound has: refused before they are converted, which is quadratic.
+_INT_DIGITS = 620
+MAX_STR_BYTES = 200
+
+
+def check_type(priority_type: str) -> PriorityType:
+    """Return the type's name; raise `BadQueueKind` for one that does not exist."""
+    if priority_type not in TYPES:
+        raise BadQueueKind(f"Priorities are of type int, float or str, not {priority_type!r}.")
+    return cast(PriorityType, priority_type)
+
+
+def normalise(priority: object, priority_type: PriorityType) -> Priority:
+    """Return the priority as the queue keeps it; raise `BadPriority` saying what does not fit."""
+    if isinstance(priority, bool):
+        raise BadPriority(f"A priority of this queue is {_NOUN[priority_type]}, not a bool.")
+    if priority_type == "int":
+        return _int(priority)
+    if priority_type == "float":
+        return _float(priority)
+    return _str(priority)
+
+
+_NOUN = {"int": "a whole number", "float": "a number", "str": "text"}
+
+
+def _int(priority: object) -> int:
+    if not isinstance(priority, int):
+        raise BadPriority(f"A priority of this queue is a whole number, not {_kind(priority)}.")
+    if not -_INT_BOUND < priority < _INT_BOUND:
+        raise BadPriority("The priority is too large: a whole number has at most 255 bytes (614 digits).")
+    return priority
+
+
+def _float(priority: object) -> float:
+    if isinstance(priority, int):
+        try:
+            exact = float(priority)
+        except OverflowError:
+            exact = math.inf
+        if exact != priority:
+            raise BadPriority("The priority is a whole number that no float holds exactly.")
+        return exact + 0.0
+    if not isinstance(priority, float):
+        raise BadPriority(f"A priority of this queue is a number, not {_kind(priority)}.")
+    if not math.isfinite(priority):
+        raise BadPriority("A priority is a finite number: NaN and infinities have no place in an order.")
+    return priority + 0.0  # −0.0 + 0.0 is 0.0
+
+
+def _str(priority: object) -> str:
+    if not isinstance(priority, str):
+        raise BadPriority(f"A priority of this queue is text, not {_kind(priority)}.")
+    if len(priority) > MAX_STR_BYTES:
+        raise BadPriority(f"A text priority has at most {MAX_STR_BYTES} bytes in UTF-8.")
+    text = unicodedata.normalize("NFC", priority)
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        raise BadPriority("The priority is not valid text: it has a lone surrogate.") from None
+    if size > MAX_STR_BYTES:
+        raise BadPriority(f"A text priority has at most {MAX_STR_BYTES} bytes in UTF-8; this one has {size}.")
+    return text
+
+
+def _kind(priority: object) -> str:
+    return {float: "a float", str: "text", type(None): "nothing", bytes: "bytes"}.get(
+        type(priority), f"a {type(priority).__name__}"
+    )
+
+
+def parse_priority(text: str, priority_type: PriorityType) -> Priority:
+    """Read a priority as a person types it; raise `BadPriority` saying what does not fit."""
+    if priority_type == "str":
+        return _str(text)
+    text = text.strip()
+    if not text:
+        raise BadPriority("A priority is needed.")
+    if len(text) > _INT_DIGITS:
+        raise BadPriority(f"The priority is too long: {len(text):,} characters.")
+    if not text.isascii() or "_" in text:
+        raise BadPriority(f"“{_cut(text)}” is not {_NOUN[priority_type]}.")
+    try:
+        return _int(int(text)) if priority_type == "int" else _float(float(text))
+    except ValueError as error:
+        if isinstance(error, BadPriority):
+            raise
+        raise BadPriority(f"“{_cut(text)}” is not {_NOUN[priority_type]}.") from None
+
+
+def _cut(text: str) -> str:
+    shown = "".join(c if c.isprintable() else "�" for c in text)
+    return shown if len(shown) <= 40 else shown[:39] + "…"

@@ -1,0 +1,234 @@
+"""The status of queues: everything that a screen shows of them, read from counters, indexes and both ends.
+
+The cost of a status is the same at one thousand and at ten million items. A `Snapshot` holds many queues at one
+read version, so sums over it add up even while items move between queues.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from queues.bands import Band, bands
+from queues.config import Config, Kind, Pause
+from queues.ids import at, minted_at
+from queues.item import Item
+from queues.keyspace import STATES, Keyspace, QueueKeys, Side, total
+from queues.kv.port import KeyValue, ReadTransaction, Result
+from queues.priority import PriorityType
+from queues.ready import Heads, OldestRead, as_item
+from queues.tally import depth_of
+
+#: A queue has at most 8 depth totals, 32 band totals and a few dozen verbs.
+_ALL = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """Exact depths by state, and the traffic since the queue was created."""
+
+    ready: int
+    delayed: int
+    leased: int
+    dead: int
+    #: Items by verb: push, pop, restore …; they only grow.
+    traffic: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueStatus:
+    """One queue as it was at one read version."""
+
+    id: int
+    name: str
+    kind: Kind
+    priority_type: PriorityType
+    #: Grows with every change of the queue.
+    change: int
+    totals: Totals
+    #: Items that ever became ready, and that ever left: rates are their differences over time.
+    arrived: int
+    left: int
+    #: The priority mix, lowest band first; empty in a FIFO queue.
+    bands: tuple[Band, ...]
+    #: When the oldest ready item was pushed; None when nothing is ready.
+    oldest: datetime | None
+    #: First to leave at the minimum end (FIFO: the head); its value cut.
+    min: Item | None
+    #: First to leave at the maximum end (FIFO: the tail); its value cut.
+    max: Item | None
+    pause: Pause | None
+    #: Pushing is refused.
+    closed: bool
+    next_due: datetime | None
+    next_expiry: datetime | None
+    #: Counters and items were seen to disagree; `doctor` repairs.
+    drift: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """Many queues at one read version."""
+
+    #: The read version: grows with every commit of the store.
+    version: int
+    #: When it was read, UTC.
+    at: datetime
+    #: Grows whenever a queue is created, renamed, deleted or restored.
+    directory_change: int
+    #: By queue id; queues that are gone are absent. Unchanged ones are the very objects of the previous snapshot.
+    queues: Mapping[int, QueueStatus]
+    #: The change number of every queue that was asked for, gone ones included.
+    changes: Mapping[int, int]
+
+
+def read_totals(tr: ReadTransaction, keys: QueueKeys, config: Config) -> Totals:
+    """Read the exact depths and the traffic of one queue."""
+    return _totals(config, _Counters(tr, keys, config).wait(), _Traffic(tr, keys).wait())
+
+
+def read_statuses(
+    tr: ReadTransaction,
+    keyspace: Keyspace,
+    queue_ids: Sequence[int],
+    *,
+    at_time: datetime,
+    previous: Snapshot | None,
+    preview: int,
+) -> Snapshot:
+    """Read many queues in three rounds of parallel reads; only changed ones past the first round."""
+    keys = {queue_id: keyspace.queue(queue_id) for queue_id in queue_ids}
+    directory = tr.get(keyspace.directory_change)
+    pending = {queue_id: tr.get(keys[queue_id].change) for queue_id in keys}
+    changes = {queue_id: total(read.wait()) for queue_id, read in pending.items()}
+    found: dict[int, QueueStatus] = {}
+    configs: dict[int, Result[bytes | None]] = {}
+    for queue_id, change in changes.items():
+        if previous is not None and previous.changes.get(queue_id) == change:
+            if queue_id in previous.queues:
+                found[queue_id] = previous.queues[queue_id]
+        else:
+            configs[queue_id] = tr.get(keyspace.config(queue_id))
+    reads: dict[int, Callable[[], QueueStatus]] = {}
+    for queue_id, read in configs.items():
+        record = read.wait()
+        if record is not None:
+            config = Config.decode(record)
+            reads[queue_id] = begin_status(tr, keys[queue_id], config, changes[queue_id], preview)
+    for queue_id, finish in reads.items():
+        found[queue_id] = finish()
+    return Snapshot(
+        version=tr.get_read_version(),
+        at=at_time,
+        directory_change=total(directory.wait()),
+        queues={queue_id: found[queue_id] for queue_id in keys if queue_id in found},
+        changes=changes,
+    )
+
+
+def begin_status(
+    tr: ReadTransaction, keys: QueueKeys, config: Config, change: int, preview: int
+) -> Callable[[], QueueStatus]:
+    """Issue every read of one queue's status; the returned function waits for them."""
+    counters, traffic = _Counters(tr, keys, config), _Traffic(tr, keys)
+    mix = _Mix(tr, keys, config)
+    oldest = OldestRead(tr, keys)
+    low = Heads(tr, keys, config.generations, end="min", limit=1)
+    high = Heads(tr, keys, config.generations, end="max", limit=1)
+    due = [tr.get_key(*keys.generation(generation).delayed_range()) for generation in config.generations]
+    expiry = tr.get_key(*keys.expiries())
+    drift = tr.get(keys.drift)
+
+    def finish() -> QueueStatus:
+        counted = counters.wait()
+        ages = oldest.wait()
+        first, last = low.wait(), high.wait()
+        dues = [
+            keys.generation(generation).due_ms(key)
+            for generation, read in zip(config.generations, due, strict=True)
+            if (key := read.wait()) is not None
+        ]
+        expiry_key = expiry.wait()
+        return QueueStatus(
+            id=config.id,
+            name=config.name,
+            kind=config.kind,
+            priority_type=config.priority_type,
+            change=change,
+            totals=_totals(config, counted, traffic.wait()),
+            arrived=sum(counted.get((generation, "ready", "in"), 0) for generation in config.generations),
+            left=sum(counted.get((generation, "ready", "out"), 0) for generation in config.generations),
+            bands=mix.wait(),
+            oldest=None if ages is None else minted_at(ages[0]),
+            min=as_item(first[0], config, preview=preview) if first else None,
+            max=as_item(last[0], config, preview=preview) if last else None,
+            pause=config.pause,
+            closed=config.closed,
+            next_due=at(min(dues)) if dues else None,
+            next_expiry=None if expiry_key is None else at(keys.expires_ms(expiry_key)),
+            drift=drift.wait() is not None,
+        )
+
+    return finish
+
+
+class _Counters:
+    """The depth totals of every live generation, issued and not yet waited for."""
+
+    def __init__(self, tr: ReadTransaction, keys: QueueKeys, config: Config) -> None:
+        self._reads = [(generation, keys.generation(generation)) for generation in config.generations]
+        self._pending: list[Result[list[KeyValue]]] = [
+            tr.get_range(*generation_keys.counters(), limit=_ALL) for _, generation_keys in self._reads
+        ]
+
+    def wait(self) -> dict[tuple[int, str, Side], int]:
+        totals: dict[tuple[int, str, Side], int] = {}
+        for (generation, generation_keys), read in zip(self._reads, self._pending, strict=True):
+            for key, value in read.wait():
+                state, side = generation_keys.counter_of(key)
+                totals[generation, state, side] = total(value)
+        return totals
+
+
+class _Traffic:
+    """The traffic totals, issued and not yet waited for."""
+
+    def __init__(self, tr: ReadTransaction, keys: QueueKeys) -> None:
+        self._keys = keys
+        self._read = tr.get_range(*keys.all_traffic(), limit=_ALL)
+
+    def wait(self) -> dict[str, int]:
+        return {self._keys.verb_of(key): total(value) for key, value in self._read.wait()}
+
+
+class _Mix:
+    """The priority mix, issued and not yet waited for."""
+
+    def __init__(self, tr: ReadTransaction, keys: QueueKeys, config: Config) -> None:
+        self._config = config
+        self._reads = [
+            (generation_keys, tr.get_range(*generation_keys.bands(), limit=_ALL))
+            for generation_keys in map(keys.generation, () if config.fifo else config.generations)
+        ]
+
+    def wait(self) -> tuple[Band, ...]:
+        if self._config.fifo:
+            return ()
+        depths = [0] * (len(self._config.edges) + 1)
+        for generation_keys, read in self._reads:
+            for key, value in read.wait():
+                band, side = generation_keys.band_of(key)
+                depths[band] += total(value) if side == "in" else -total(value)
+        return bands(self._config.edges, depths)
+
+
+def _totals(config: Config, counted: dict[tuple[int, str, Side], int], traffic: dict[str, int]) -> Totals:
+    depths = {state: depth_of(config, counted, state) for state in STATES}
+    return Totals(
+        ready=depths["ready"],
+        delayed=depths["delayed"],
+        leased=depths["leased"],
+        dead=depths["dead"],
+        traffic=traffic,
+    )

@@ -1,0 +1,276 @@
+"""The store: where named queues live, and how to reach them."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from queues import directory, records
+from queues.acts import Acts
+from queues.audit import Audit
+from queues.backing import Backing
+from queues.bands import check_edges, default_edges
+from queues.config import Config, check_kind
+from queues.errors import NewerFormat, NotAStore, QueueExists, TooLarge
+from queues.ids import Minter
+from queues.item import Item
+from queues.keyspace import Keyspace, total_bytes
+from queues.kv import open_kv
+from queues.kv.port import KeyValueStore, ReadTransaction, Transaction
+from queues.names import check_name, display_name
+from queues.priority import Priority, check_type
+from queues.queue import Queue
+from queues.status import Snapshot, read_statuses
+from queues.trash import Trash
+
+T = TypeVar("T")
+
+#: Of the keys and records under the root. A newer one is refused, an older one upgraded by a command.
+FORMAT = 1
+#: A snapshot is one transaction: 500 queues take some 25 ms.
+MAX_SNAPSHOT = 500
+#: Ids keep to 48 bits so that keys stay short; a clash is seen and tried again.
+_ID_BITS = 48
+
+
+def open_store(
+    url: str,
+    *,
+    root: tuple[Any, ...] = ("pq",),
+    clock: Callable[[], float] = time.time,
+    max_bytes: int | None = None,
+) -> Store:
+    """Open the store at a URL, creating it when it is not there.
+
+    `lmdb:PATH` is a folder on this machine; `memory:` lives and ends with this object. `root` is the tuple under
+    which all keys lie. `max_bytes` limits what pushes may fill. Raises `BadStoreURL`, `StoreUnavailable` and its
+    kinds, `NewerFormat`, `NotAStore`.
+    """
+    kv = open_kv(url) if max_bytes is None else open_kv(url, max_bytes=max_bytes)
+    try:
+        return Store(kv, url=url, root=root, clock=clock)
+    except BaseException:
+        kv.close()
+        raise
+
+
+class Store:
+    """An open store. Thread-safe; close it, or use it in a `with` statement."""
+
+    def __init__(self, kv: KeyValueStore, *, url: str, root: tuple[Any, ...], clock: Callable[[], float]) -> None:
+        self.url = url
+        self._kv = kv
+        self._keyspace = Keyspace(root)
+        self._backing = Backing(kv=kv, keyspace=self._keyspace, minter=Minter(clock), clock=clock)
+        self.audit = Audit(self._backing)
+        self.trash = Trash(self._backing)
+        self.id = self._check_format()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Store {self.url}>"
+
+    def close(self) -> None:
+        """Finish what was accepted and release the store. Idempotent."""
+        self._kv.close()
+
+    # Queues
+
+    def create_queue(
+        self,
+        name: str,
+        *,
+        kind: str = "priority",
+        priority_type: str = "int",
+        bands: Sequence[Priority] | None = None,
+        exist_ok: bool = False,
+        tr: Transaction | None = None,
+    ) -> Queue:
+        """Create a queue of kind `priority` (priorities of type int, float or str) or `fifo`.
+
+        `bands` are the edges of the priority mix, at most 15. Raises `QueueExists`, unless `exist_ok` and the
+        queue that is there is of the same kind, type and (when given) bands.
+        """
+        name, kind, priority_type = check_name(name), check_kind(kind), check_type(priority_type)
+        if kind == "fifo":
+            edges: tuple[Priority, ...] = ()
+        else:
+            edges = default_edges(priority_type) if bands is None else check_edges(bands, priority_type)
+        config = Config(
+            id=secrets.randbits(_ID_BITS) | 1 << (_ID_BITS - 1),
+            name=name,
+            kind=kind,
+            priority_type=priority_type,
+            generations=(1,),
+            base=0,
+            edges=edges,
+            pause=None,
+            closed=False,
+            created_ms=self._backing.now_ms(),
+        )
+
+        def write(tr: Transaction) -> Config:
+            try:
+                directory.add(tr, self._keyspace, config)
+            except QueueExists:
+                if not exist_ok:
+                    raise
+                there = directory.find(tr, self._keyspace, name)
+                same = there.kind == kind and (kind == "fifo" or there.priority_type == priority_type)
+                if not same or (bands is not None and there.edges != edges):
+                    raise QueueExists(
+                        f"A queue named “{display_name(name)}” exists already, of another kind: "
+                        f"{there.kind}, {there.priority_type}."
+                    ) from None
+                return there
+            return config
+
+        return Queue(self._backing, self._backing.transact(write, tr))
+
+    def queue(self, name: str, *, tr: ReadTransaction | None = None) -> Queue:
+        """Return the queue of this name; raise `QueueNotFound` with names that look alike."""
+        return Queue(self._backing, self._backing.read(lambda tr: directory.find(tr, self._keyspace, name), tr))
+
+    def queues(
+        self,
+        prefix: str = "",
+        *,
+        after: str | None = None,
+        limit: int = 100,
+        tr: ReadTransaction | None = None,
+    ) -> list[Queue]:
+        """Return at most `limit` (1 to 1,000) queues whose names begin with `prefix`, by name.
+
+        `after` is the last name of the page before.
+        """
+        if not 1 <= limit <= 1_000:
+            raise TooLarge("A page has 1 to 1,000 queues.")
+
+        def look(tr: ReadTransaction) -> list[Queue]:
+            found = directory.names(tr, self._keyspace, prefix=prefix, after=after, limit=limit)
+            reads = [tr.get(self._keyspace.config(queue_id)) for queue_id in found.values()]
+            configs = [Config.decode(record) for read in reads if (record := read.wait()) is not None]
+            return [Queue(self._backing, config) for config in configs]
+
+        return self._backing.read(look, tr)
+
+    def directory(self, *, tr: ReadTransaction | None = None) -> Mapping[str, int]:
+        """Return every queue's id by name, in the order of names."""
+        return self._backing.read(lambda tr: directory.names(tr, self._keyspace), tr)
+
+    def rename_queue(self, old: str, new: str, *, tr: Transaction | None = None) -> Queue:
+        """Give a queue another name; handles and items stay. Raises `QueueNotFound`, `QueueExists`."""
+
+        def write(tr: Transaction) -> Config:
+            return directory.rename(tr, self._keyspace, directory.find(tr, self._keyspace, old), new)
+
+        return Queue(self._backing, self._backing.transact(write, tr))
+
+    def delete_queue(self, name: str, *, by: str = "", tr: Transaction | None = None) -> str:
+        """Put a queue with all its items into the trash and return the trash id, for `restore`.
+
+        Costs the same at any depth. Handles of it raise `QueueNotFound` until it is restored.
+        """
+        trash_id = self._backing.minter.mint()
+
+        def write(tr: Transaction) -> str:
+            queue = self.queue(name, tr=tr)
+            config = directory.find(tr, self._keyspace, name)
+            self.trash.put_queue(tr, trash_id, config, depth=queue.depth(tr=tr), by=by)
+            directory.remove(tr, self._keyspace, config)
+            return trash_id.hex()
+
+        return self._backing.transact(write, tr)
+
+    def restore(self, trash_id: str, *, tr: Transaction | None = None) -> Queue | Item:
+        """Bring back a queue under its name, or an item under its same key, from the trash.
+
+        Raises `TrashNotFound`, `AlreadyRestored`, `QueueExists` (the name is taken), `QueueNotFound` (the item's
+        queue is gone).
+        """
+        config, item = self._backing.transact(lambda tr: self.trash.restore(tr, trash_id), tr)
+        return item if item is not None else Queue(self._backing, config)
+
+    def acts(self, actor: str, *, via: str = "web") -> Acts:
+        """Return the acts of a person: each is audited, and undoable where it removes something."""
+        return Acts(self, self._backing, actor=actor, via=via)
+
+    # Transactions
+
+    def read(self, fn: Callable[[ReadTransaction], T]) -> T:
+        """Run `fn` on one consistent version; every looking verb joins with `tr=`."""
+        return self._kv.read(fn)
+
+    def transact(self, fn: Callable[[Transaction], T]) -> T:
+        """Run `fn` as one atomic transaction and return its result once it is durable.
+
+        Every verb joins with `tr=`. `fn` may run more than once: it is short, and changes nothing but the store.
+        An exception from it undoes everything.
+        """
+        return self._kv.transact(fn)
+
+    # Watching
+
+    def snapshot(self, queue_ids: Sequence[int], *, previous: Snapshot | None = None, preview: int = 256) -> Snapshot:
+        """Read the status of at most 500 queues at one read version.
+
+        Queues that did not change since `previous` are not read again. Values are cut to `preview` bytes.
+        """
+        if len(queue_ids) > MAX_SNAPSHOT:
+            raise TooLarge(f"A snapshot covers at most {MAX_SNAPSHOT} queues.")
+        now = self._backing.now()
+        return self._kv.read(
+            lambda tr: read_statuses(tr, self._keyspace, queue_ids, at_time=now, previous=previous, preview=preview)
+        )
+
+    def wait_for_change(self, snapshot: Snapshot, *, timeout: float) -> bool:
+        """Block until a queue of the snapshot, or the directory, may have changed; False after `timeout` seconds."""
+        known = {
+            self._keyspace.queue(queue_id).change: total_bytes(change) for queue_id, change in snapshot.changes.items()
+        }
+        known[self._keyspace.directory_change] = total_bytes(snapshot.directory_change)
+        return self._kv.watch(known, timeout=timeout)
+
+    def interrupt(self) -> None:
+        """Wake every thread in `wait_for_change`; used at shutdown."""
+        self._kv.interrupt()
+
+    def size(self) -> tuple[int, int]:
+        """Return (bytes used, bytes allowed); allowed is 0 where the engine sets no limit."""
+        return self._kv.size()
+
+    # Inside
+
+    def _check_format(self) -> str:
+        """Return the store's id, writing it on first use; refuse what this release can not read."""
+        found = self._kv.read(lambda tr: tr.get(self._keyspace.store).wait())
+        if found is None:
+            fresh = records.encode({"format": FORMAT, "id": secrets.token_hex(16)})
+
+            def begin(tr: Transaction) -> bytes:
+                there = tr.get(self._keyspace.store).wait()
+                if there is None:
+                    if tr.get_key(*self._keyspace.range).wait() is not None:
+                        raise NotAStore(f"{self.url} holds something else under this root; choose another.")
+                    tr.set(self._keyspace.store, fresh)
+                return there or fresh
+
+            found = self._kv.transact(begin)
+        header, _ = records.decode(found)
+        if header["format"] > FORMAT:
+            raise NewerFormat(
+                f"{self.url} was written by a newer pqadmin (store format {header['format']}, this release reads "
+                f"{FORMAT}): install that release. Nothing was changed."
+            )
+        store_id: str = header["id"]
+        return store_id

@@ -1,0 +1,72 @@
+"""Tallies: the totals that one transaction adds to, one ADD per key.
+
+Every mutating transaction adds 1 to the change key; whatever may make something poppable adds 1 to the wake key.
+"""
+
+from __future__ import annotations
+
+from queues.config import Config
+from queues.keyspace import QueueKeys, Side
+from queues.kv.port import Transaction
+
+
+class Tally:
+    """Collects one transaction's additions to the totals of one queue."""
+
+    __slots__ = ("_keys", "_totals")
+
+    def __init__(self, keys: QueueKeys, *, wake: bool) -> None:
+        self._keys = keys
+        self._totals = {keys.change: 1}
+        if wake:
+            self._totals[keys.wake] = 1
+
+    def state(self, generation: int, state: str, side: Side, n: int = 1) -> None:
+        """Count `n` items in or out of a state."""
+        self._add(self._keys.generation(generation).counter(state, side), n)
+
+    def band(self, generation: int, band: int, side: Side) -> None:
+        """Count one item in or out of a priority band."""
+        self._add(self._keys.generation(generation).band(band, side), 1)
+
+    def traffic(self, verb: str, n: int = 1) -> None:
+        """Count a verb's work."""
+        self._add(self._keys.traffic(verb), n)
+
+    def wait(self, ms: int) -> None:
+        """Count one taken item's wait."""
+        self._add(self._keys.wait(wait_bucket(ms)), 1)
+
+    def apply(self, tr: Transaction) -> None:
+        """Write the additions."""
+        for key, n in self._totals.items():
+            tr.add(key, n)
+
+    def _add(self, key: bytes, n: int) -> None:
+        self._totals[key] = self._totals.get(key, 0) + n
+
+
+def wake(tr: Transaction, keys: QueueKeys) -> None:
+    """Tell viewers and workers that something about the queue changed."""
+    Tally(keys, wake=True).apply(tr)
+
+
+#: √2-wide buckets: 63 reach 2^31.5 ms, 36 days; longer waits count as that.
+LAST_BUCKET = 63
+
+
+def wait_bucket(ms: int) -> int:
+    """Return the histogram bucket of a wait: bucket b holds waits of at least 2^(b/2) ms (bucket 0: from 0)."""
+    if ms < 2:
+        return 0
+    half = ms.bit_length() - 1
+    # 2^(half + 0.5) ≤ ms, squared so that no float decides at an edge.
+    return min(2 * half + (ms * ms >= 1 << (2 * half + 1)), LAST_BUCKET)
+
+
+def depth_of(config: Config, totals: dict[tuple[int, str, Side], int], state: str) -> int:
+    """Return the depth of a state over the live generations."""
+    return sum(
+        totals.get((generation, state, "in"), 0) - totals.get((generation, state, "out"), 0)
+        for generation in config.generations
+    )
