@@ -1,0 +1,172 @@
+"""Acts: what a person does is audited in the same transaction, and can be put back."""
+
+from __future__ import annotations
+
+import pytest
+
+from queues import Store
+from queues.errors import (
+    AlreadyRestored,
+    BadCursor,
+    BadPriority,
+    ConfirmationMismatch,
+    DepthChanged,
+    HeadChanged,
+    QueueExists,
+    QueueNotFound,
+    QueuePaused,
+    TrashNotFound,
+)
+from tests.conftest import Clock
+
+
+def verbs(store: Store, **options: object) -> list[str]:
+    return [entry.verb for entry in store.audit.entries(**options).entries]
+
+
+def test_a_popped_item_goes_back_under_its_same_key(store: Store) -> None:
+    ann = store.acts("ann")
+    jobs = ann.create_queue("jobs")
+    jobs.push_many([(b"a", 1), (b"b", 1), (b"c", 2)])
+    before = jobs.items()
+    popped = ann.pop("jobs", end="min", reason="stuck")
+    jobs.push(b"newer", priority=1)
+    jobs.push(b"first", priority=0)
+    assert popped.item == before.items[0]
+    assert ann.put_back(popped.trash_id) == popped.item
+    assert [item.value for item in jobs.items().items] == [b"first", b"a", b"b", b"newer", b"c"]
+    assert jobs.find(popped.item.id) == popped.item
+    assert jobs.depth() == 5
+    assert sum(band.depth for band in jobs.status().bands) == 5
+    with pytest.raises(AlreadyRestored):
+        ann.put_back(popped.trash_id)
+    assert jobs.depth() == 5
+
+
+def test_put_back_finds_a_renamed_queue_and_misses_a_deleted_one(store: Store) -> None:
+    ann = store.acts("ann")
+    ann.create_queue("jobs")
+    ann.push("jobs", b"a", priority=1)
+    ann.push("jobs", b"b", priority=2)
+    first, second = ann.pop("jobs"), ann.pop("jobs", end="max")
+    ann.rename_queue("jobs", "tasks")
+    ann.put_back(first.trash_id)
+    assert store.queue("tasks").depth() == 1
+    ann.delete_queue("tasks", confirm="tasks", expect_depth=1)
+    with pytest.raises(QueueNotFound):
+        ann.put_back(second.trash_id)
+
+
+def test_fifo_items_go_back_too(store: Store) -> None:
+    ann = store.acts("ann")
+    ann.create_queue("mail", kind="fifo")
+    ann.push_many("mail", [(b"1", None), (b"2", None)])
+    popped = ann.pop("mail")
+    assert popped.item.value == b"1"
+    ann.put_back(popped.trash_id)
+    assert store.queue("mail").dequeue().value == b"1"
+
+
+def test_a_pop_of_another_item_than_the_confirmed_one_takes_nothing(store: Store) -> None:
+    ann = store.acts("ann")
+    jobs = ann.create_queue("jobs")
+    shown = jobs.push(b"shown", priority=5)
+    sneaked = jobs.push(b"sneaked", priority=1)
+    with pytest.raises(HeadChanged) as caught:
+        ann.pop("jobs", expect=shown.id)
+    assert caught.value.item == sneaked
+    assert jobs.depth() == 2
+    assert ann.pop("jobs", expect=sneaked.id).item == sneaked
+    jobs.pop_min()
+    with pytest.raises(HeadChanged) as caught:
+        ann.pop("jobs", expect=shown.id)
+    assert caught.value.item is None
+
+
+def test_every_act_is_audited_and_failed_ones_are_not(store: Store, clock: Clock) -> None:
+    ann, bob = store.acts("ann"), store.acts("bob", via="cli")
+    ann.create_queue("jobs")
+    clock.advance(1)
+    ann.push("jobs", b"a", priority=1)
+    popped = bob.pop("jobs", reason="by hand")
+    bob.put_back(popped.trash_id)
+    ann.pause("jobs", reason="closing")
+    with pytest.raises(QueuePaused):
+        bob.pop("jobs")
+    ann.resume("jobs")
+    ann.rename_queue("jobs", "tasks")
+    trash_id = ann.delete_queue("tasks", confirm="tasks")
+    ann.restore_queue(trash_id)
+    for failing in (
+        lambda: ann.push("tasks", b"x"),
+        lambda: ann.push("tasks", b"x", priority="high"),
+    ):
+        with pytest.raises(BadPriority):
+            failing()
+    with pytest.raises(QueueExists):
+        ann.create_queue("tasks")
+    every = ["restore_queue", "delete_queue", "rename", "resume", "pause", "put_back", "pop_min", "push", "create"]
+    assert verbs(store) == every
+    assert verbs(store, queue="tasks") == every
+    assert verbs(store, actor="bob") == ["put_back", "pop_min"]
+    assert verbs(store, actor="bob", queue="tasks") == ["put_back", "pop_min"]
+    assert verbs(store, actor="nobody") == []
+    with pytest.raises(QueueNotFound):
+        store.audit.entries(queue="jobs")
+    pop = store.audit.entries(actor="bob").entries[1]
+    assert (pop.via, pop.reason, pop.count, pop.queue, pop.item) == ("cli", "by hand", 1, "jobs", popped.item.id)
+    assert pop.at.timestamp() == clock.now
+
+
+def test_audit_and_trash_are_paged_newest_first(store: Store) -> None:
+    ann = store.acts("ann")
+    ann.create_queue("jobs")
+    for n in range(7):
+        ann.push("jobs", b"%d" % n, priority=n)
+    for _ in range(7):
+        ann.pop("jobs")
+    page = store.audit.entries(limit=4)
+    rest = store.audit.entries(limit=100, after=page.cursor)
+    assert len(page.entries + rest.entries) == 15
+    assert rest.cursor is None
+    first = store.trash.entries(limit=3)
+    others = store.trash.entries(after=first.cursor)
+    assert [entry.item.value for entry in first.entries + others.entries] == [b"%d" % n for n in range(6, -1, -1)]
+    for pages in (store.audit.entries, store.trash.entries):
+        with pytest.raises(BadCursor):
+            pages(after="nonsense")
+
+
+def test_deleting_needs_the_name_and_the_depth_that_was_shown(store: Store) -> None:
+    ann = store.acts("ann")
+    jobs = ann.create_queue("jobs")
+    jobs.push_many([(b"x", 1)] * 10)
+    with pytest.raises(ConfirmationMismatch, match="jobs"):
+        ann.delete_queue("jobs", confirm="Jobs")
+    with pytest.raises(DepthChanged, match="10 items now, not the 8") as caught:
+        ann.delete_queue("jobs", confirm="jobs", expect_depth=8, tolerance=1)
+    assert caught.value.depth == 10
+    assert jobs.depth() == 10
+    ann.delete_queue("jobs", confirm="jobs", expect_depth=8, tolerance=2)
+
+
+def test_items_and_queues_are_restored_by_their_own_verb(store: Store) -> None:
+    ann = store.acts("ann")
+    jobs = ann.create_queue("jobs")
+    jobs.push(b"x", priority=1)
+    popped = ann.pop("jobs")
+    with pytest.raises(TrashNotFound):
+        ann.restore_queue(popped.trash_id)
+    trash_id = ann.delete_queue("jobs", confirm="jobs")
+    with pytest.raises(TrashNotFound):
+        ann.put_back(trash_id)
+    assert list(store.directory()) == []
+    ann.restore_queue(trash_id)
+    assert ann.put_back(popped.trash_id).value == b"x"
+
+
+def test_popping_an_empty_queue_is_no_act(store: Store) -> None:
+    ann = store.acts("ann")
+    ann.create_queue("jobs")
+    assert ann.pop("jobs") is None
+    assert verbs(store) == ["create"]

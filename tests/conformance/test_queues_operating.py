@@ -1,0 +1,119 @@
+"""Pause, rename, delete and restore."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from queues import Store
+from queues.errors import (
+    AlreadyRestored,
+    QueueExists,
+    QueueNotFound,
+    QueuePaused,
+    TrashNotFound,
+)
+from tests.conftest import Clock
+
+
+def test_pause_stops_taking_and_nothing_else(store: Store) -> None:
+    jobs, mail = store.create_queue("jobs"), store.create_queue("mail", kind="fifo")
+    jobs.push(b"a", priority=1)
+    mail.enqueue(b"a")
+    for queue in (jobs, mail):
+        queue.pause(reason="ledger closing", by="ann")
+    for take in (jobs.pop_min, jobs.pop_max, lambda: jobs.pop_many(3), mail.dequeue):
+        with pytest.raises(QueuePaused, match="ann: ledger closing"):
+            take()
+    jobs.push(b"b", priority=0)
+    assert jobs.peek_min().value == b"b"
+    assert jobs.depth() == 2
+    assert jobs.pause_state.reason == "ledger closing"
+    jobs.resume()
+    assert jobs.pause_state is None
+    assert jobs.pop_min().value == b"b"
+
+
+def test_another_handle_sees_the_pause_at_once(store: Store) -> None:
+    mine, theirs = store.create_queue("jobs"), store.queue("jobs")
+    mine.pause(reason="r")
+    with pytest.raises(QueuePaused):
+        theirs.pop_min()
+    theirs.resume()
+    assert mine.pop_min() is None
+
+
+def test_a_pause_ends_by_itself(store: Store, clock: Clock) -> None:
+    jobs = store.create_queue("jobs")
+    until = datetime.fromtimestamp(clock.now, UTC) + timedelta(minutes=5)
+    jobs.pause(reason="r", until=until)
+    assert jobs.status().pause.until == until
+    clock.advance(299)
+    with pytest.raises(QueuePaused):
+        jobs.pop_min()
+    clock.advance(1)
+    assert jobs.pop_min() is None
+    assert jobs.pause_state is None
+
+
+def test_a_pause_that_ends_in_the_past_or_nowhere_is_refused(store: Store, clock: Clock) -> None:
+    jobs = store.create_queue("jobs")
+    with pytest.raises(TypeError, match="time zone"):
+        jobs.pause(reason="r", until=datetime(2099, 1, 1))
+    with pytest.raises(ValueError, match="passed"):
+        jobs.pause(reason="r", until=datetime.fromtimestamp(clock.now, UTC))
+    assert jobs.pop_min() is None
+
+
+def test_deleting_is_undone_whole(store: Store) -> None:
+    jobs = store.create_queue("jobs", bands=[5])
+    jobs.push_many([(b"%d" % n, n) for n in range(10)])
+    items, before = jobs.items(), jobs.status()
+    trash_id = store.delete_queue("jobs")
+    with pytest.raises(QueueNotFound):
+        store.queue("jobs")
+    for verb in (jobs.pop_min, jobs.depth, jobs.peek_max, jobs.status, lambda: jobs.push(b"x", priority=1)):
+        with pytest.raises(QueueNotFound, match="jobs"):
+            verb()
+    (entry,) = store.trash.entries().entries
+    assert (entry.id, entry.what, entry.queue, entry.count) == (trash_id, "queue", "jobs", 10)
+    assert entry.deadline - entry.at == timedelta(days=7)
+    assert store.restore(trash_id).id == jobs.id
+    assert jobs.items() == items
+    assert jobs.status().totals == before.totals
+    assert jobs.status().bands == before.bands
+    assert store.trash.entries().entries == ()
+    with pytest.raises(AlreadyRestored):
+        store.restore(trash_id)
+
+
+def test_a_name_taken_meanwhile_stops_the_restore(store: Store) -> None:
+    store.create_queue("jobs").push(b"old", priority=1)
+    trash_id = store.delete_queue("jobs")
+    store.create_queue("jobs")
+    with pytest.raises(QueueExists):
+        store.restore(trash_id)
+    store.rename_queue("jobs", "newer")
+    store.restore(trash_id)
+    assert store.queue("jobs").depth() == 1
+    assert store.queue("newer").depth() == 0
+
+
+def test_what_is_not_in_the_trash_is_not_restored(store: Store) -> None:
+    for trash_id in ("", "zz", "0" * 40):
+        with pytest.raises(TrashNotFound):
+            store.restore(trash_id)
+        with pytest.raises(TrashNotFound):
+            store.trash.get(trash_id)
+
+
+def test_something_else_under_the_root_shows_as_drift(store: Store) -> None:
+    """Counters that lie are shown, never hidden: here an item is removed behind the queue's back."""
+    jobs = store.create_queue("jobs")
+    jobs.push(b"x", priority=1)
+    keys = jobs._keys.generation(1)
+    store.transact(lambda tr: [tr.clear(key) for key, _ in tr.get_range(*keys.ready_range, limit=9).wait()])
+    assert not jobs.status().drift
+    assert jobs.pop_min() is None
+    assert jobs.status().drift

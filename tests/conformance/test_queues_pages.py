@@ -1,0 +1,71 @@
+"""Pages: any number of items, from either end or a priority, in steps that cost the same."""
+
+from __future__ import annotations
+
+import pytest
+
+from queues import Queue, Store
+
+
+def walk(queue: Queue, **options: object) -> list[bytes]:
+    found: list[bytes] = []
+    after = None
+    while True:
+        page = queue.items(after=after, **options)
+        found += [item.value for item in page.items]
+        after = page.cursor
+        if after is None:
+            return found
+
+
+@pytest.fixture
+def jobs(store: Store) -> Queue:
+    jobs = store.create_queue("jobs")
+    jobs.push_many([(b"%d.%d" % (n % 5, n), n % 5) for n in range(23)])
+    return jobs
+
+
+@pytest.mark.parametrize("limit", [1, 2, 5, 22, 23, 24, 1000])
+def test_both_directions_walk_every_item_once(jobs: Queue, limit: int) -> None:
+    forwards = walk(jobs, end="min", limit=limit)
+    assert forwards == walk(jobs, end="max", limit=limit)[::-1]
+    assert forwards == [item.value for item in jobs.pop_many(1000)]
+
+
+def test_a_page_begins_at_a_priority(jobs: Queue) -> None:
+    assert walk(jobs, priority=3, limit=4) == walk(jobs)[-8:]
+    assert walk(jobs, end="max", priority=3, limit=4) == walk(jobs, end="max")[-19:]
+    assert walk(jobs, priority=99) == []
+    assert walk(jobs, end="max", priority=-1) == []
+
+
+def test_text_priorities_with_a_common_beginning_are_told_apart(store: Store) -> None:
+    jobs = store.create_queue("jobs", priority_type="str")
+    for priority in ("a", "a\x00", "a\x00b", "ab", "b"):
+        jobs.push(priority.encode(), priority=priority)
+    assert walk(jobs, priority="a\x00") == [b"a\x00", b"a\x00b", b"ab", b"b"]
+    assert walk(jobs, end="max", priority="a") == [b"a"]
+    assert walk(jobs, end="max", priority="a\x00") == [b"a\x00", b"a"]
+
+
+def test_a_cursor_stays_good_when_its_item_is_taken(jobs: Queue) -> None:
+    page = jobs.items(limit=3)
+    rest = walk(jobs)[3:]
+    jobs.pop_many(5)
+    assert walk(jobs, after=None) == rest[2:]
+    assert [item.value for item in jobs.items(after=page.cursor, limit=100).items] == rest[2:]
+
+
+def test_values_are_cut_to_a_preview(store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    jobs.push(b"x" * 1000, priority=1)
+    (item,) = jobs.items(preview=10).items
+    assert (item.value, item.size, item.truncated) == (b"x" * 10, 1000, True)
+    assert not jobs.items().items[0].truncated
+
+
+def test_fifo_pages_begin_at_the_head_or_the_tail(store: Store) -> None:
+    mail = store.create_queue("mail", kind="fifo")
+    mail.enqueue_many([b"1", b"2", b"3"])
+    assert walk(mail, end="head", limit=2) == [b"1", b"2", b"3"]
+    assert walk(mail, end="tail", limit=2) == [b"3", b"2", b"1"]
