@@ -1,0 +1,149 @@
+"""The base of every command that works on a store: opening it, and telling a person what went wrong.
+
+No command shows a traceback for what a person can cause: a refused act, a missing file, a full disk, a closed pipe.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import io
+import os
+import sys
+from argparse import ArgumentTypeError
+from typing import Any, TextIO
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser, OutputWrapper
+
+from pqadmin.operations.formats import BadFormat
+from pqadmin.operations.plain_text import json_text
+from pqadmin.operations.shapes import Shape, error_shape
+from queues import Acts, Store, open_store
+from queues.errors import QueueError, StoreError
+
+#: The ends of a queue; FIFO queues call them head and tail.
+ENDS = ("min", "max", "head", "tail")
+#: What a shell reports for a program that was stopped by SIGINT or by a closed pipe.
+EXIT_INTERRUPTED = 130
+EXIT_PIPE_CLOSED = 141
+
+
+class StoreCommand(BaseCommand):
+    """A command on a store: `--store`, `--json`, and errors as one clear line (or one JSON object)."""
+
+    requires_system_checks: list[str] = []
+    #: Whether the command prints JSON on demand.
+    has_json = True
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Declare the arguments that all of these commands share, after their own."""
+        self.add_own_arguments(parser)
+        parser.add_argument(
+            "--store", metavar="URL", help="the store, lmdb:PATH (default: the site's, from PQADMIN_STORE)"
+        )
+        if self.has_json:
+            parser.add_argument("--json", action="store_true", help="print JSON; errors as JSON on stderr")
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        """Declare the command's own arguments."""
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Open the store and run the command in it."""
+        with open_store(self.store_url(options)) as store:
+            self.run(store, options)
+
+    def run(self, store: Store, options: dict[str, Any]) -> None:
+        """Do the command's work."""
+        raise NotImplementedError
+
+    def store_url(self, options: dict[str, Any]) -> str:
+        """Return the store's URL: the option, else the site's."""
+        return str(options["store"] or settings.PQADMIN_STORE)
+
+    def acts(self, store: Store) -> Acts:
+        """Return the audited acts of the operating system's user."""
+        return store.acts(os_user(), via="cli")
+
+    def execute(self, *args: Any, **options: Any) -> str | None:
+        """Run; turn what a person can cause into `CommandError`, and that into a line when run from a shell."""
+        failure: CommandError
+        cause: BaseException
+        try:
+            return super().execute(*args, **options)
+        except (QueueError, StoreError, BadFormat) as error:
+            failure, cause = CommandError(str(error)), error
+        except CommandError as error:
+            failure, cause = error, error.__cause__ or error
+        except BrokenPipeError:
+            _drop_stdout()
+            failure = cause = CommandError("", returncode=EXIT_PIPE_CLOSED)
+        except OSError as error:
+            failure, cause = CommandError(_os_message(error)), error
+        except KeyboardInterrupt as error:
+            failure, cause = CommandError("Interrupted.", returncode=EXIT_INTERRUPTED), error
+        if not getattr(self, "_called_from_command_line", False) or options.get("traceback"):
+            raise failure from cause
+        self._tell(failure, cause, as_json=bool(options.get("json")))
+        sys.exit(failure.returncode)
+
+    def progress_stream(self) -> TextIO | OutputWrapper:
+        """Return where progress goes: the terminal itself, as Django's wrapper breaks lines; else the wrapper."""
+        return sys.stderr if self.stderr.isatty() else self.stderr
+
+    def print_json(self, shape: Shape) -> None:
+        """Print one JSON document."""
+        self.stdout.write(json_text(shape, indent=2 if self.stdout.isatty() else None))
+
+    def _tell(self, failure: CommandError, cause: BaseException, *, as_json: bool) -> None:
+        message = str(failure)
+        if not message:
+            return
+        if as_json:
+            message = json_text(error_shape(cause, message))
+            self.stderr.write(message, lambda text: text)
+        else:
+            self.stderr.write(message)
+
+
+def os_user() -> str:
+    """Return the name of the user who runs this process, or its number when it has no name."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"uid {os.getuid()}"
+
+
+def whole_number(text: str) -> int:
+    """Read a number of at least 1 from the command line."""
+    with contextlib.suppress(ValueError):
+        if (number := int(text)) >= 1:
+            return number
+    raise ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+
+
+def line_number(text: str) -> int:
+    """Read a number of at least 0 from the command line."""
+    with contextlib.suppress(ValueError):
+        if (number := int(text)) >= 0:
+            return number
+    raise ArgumentTypeError(f"{text!r} is not a line number")
+
+
+def stdin_bytes() -> io.BufferedReader:
+    """Return standard input as bytes."""
+    stream = getattr(sys.stdin, "buffer", None)
+    if not isinstance(stream, io.BufferedReader):
+        raise CommandError("Standard input is not readable.")
+    return stream
+
+
+def _os_message(error: OSError) -> str:
+    what = f"{error.filename}: " if error.filename else ""
+    return f"{what}{error.strerror or error}"
+
+
+def _drop_stdout() -> None:
+    """Point stdout at nothing, so that the interpreter's last flush does not complain either."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

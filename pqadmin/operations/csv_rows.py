@@ -1,0 +1,139 @@
+"""CSV (RFC 4180, comma, header line) with the columns `value`, `value_base64`, `value_json`, `priority`.
+
+A record may span lines inside double quotes; its number is that of its last line. Text that a spreadsheet would run
+as a formula is written as base64.
+"""
+
+from __future__ import annotations
+
+import base64
+import csv
+import io
+from collections.abc import Iterator
+from typing import IO
+
+from pqadmin.dashboard.format import shorten, visible
+from pqadmin.operations.entries import NAMES, BadEntry, Blank, Entry, Outcome, Unfit, entry_of_cells
+from pqadmin.operations.lines import MAX_LINE_BYTES, LongLine, numbered
+from pqadmin.operations.plain_text import plain_text
+from queues.priority import PriorityType
+
+_FORMULA = ("=", "+", "-", "@", "\t")
+
+
+class Unreadable(ValueError):
+    """The file can not be read from there at all: no usable header, or a start inside a record."""
+
+
+class _LineTooLong(Exception):
+    def __init__(self, line: LongLine) -> None:
+        super().__init__(f"the line has {line.size:,} bytes; at most {MAX_LINE_BYTES:,} are allowed")
+
+
+class _Lines:
+    """The text lines that csv.reader asks for; a class, so that it goes on after an error."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._lines = numbered(stream)
+        self.number = 0
+
+    def __iter__(self) -> _Lines:
+        return self
+
+    def __next__(self) -> str:
+        line = next(self._lines)
+        self.number = line.number
+        if isinstance(line, LongLine):
+            raise _LineTooLong(line)
+        # Bytes that are not UTF-8 pass as lone surrogates and are refused with the record they stand in.
+        return line.data.decode(errors="surrogateescape")
+
+
+def read(stream: IO[bytes], *, priority_type: PriorityType | None, skip: int = 0) -> Iterator[Outcome]:
+    """Yield what every record that ends after line `skip` holds, in order; raise `Unreadable`.
+
+    Records are read from the first line even when skipped: only that tells where one begins.
+    """
+    csv.field_size_limit(MAX_LINE_BYTES)  # the module's own 131,072 is less than the largest value in base64
+    lines = _Lines(stream)
+    rows = csv.reader(lines, strict=True)
+    columns = _columns(rows)
+    while True:
+        first = lines.number + 1
+        outcome: Outcome
+        try:
+            cells = next(rows)
+        except StopIteration:
+            return
+        except (csv.Error, _LineTooLong) as error:
+            reason = str(error) if isinstance(error, _LineTooLong) else f"not CSV: {error}"
+            outcome = BadEntry(line=lines.number, first=first, reason=reason)
+        else:
+            outcome = _outcome(first, lines.number, cells, columns, priority_type)
+        if lines.number > skip:
+            if first <= skip:
+                raise Unreadable(f"Line {skip} is inside a record (lines {first} to {lines.number}).")
+            yield outcome
+
+
+def _columns(rows: Iterator[list[str]]) -> list[str]:
+    try:
+        columns = [cell.strip() for cell in next(rows, [])]
+    except (csv.Error, _LineTooLong) as error:
+        raise Unreadable(f"The first line is no CSV header: {error}.") from None
+    unknown = [column for column in columns if column not in NAMES]
+    if unknown or not columns:
+        found = ", ".join(f"“{visible(shorten(column, 40))}”" for column in unknown[:3]) or "nothing"
+        raise Unreadable(f"The first line of a CSV file names its columns out of {', '.join(NAMES)}; found {found}.")
+    if len(set(columns)) != len(columns):
+        raise Unreadable("The first line of the CSV file names a column twice.")
+    if not set(columns) & {"value", "value_base64", "value_json"}:
+        raise Unreadable("The CSV file has no column value, value_base64 or value_json.")
+    return columns
+
+
+def _outcome(
+    first: int, number: int, cells: list[str], columns: list[str], priority_type: PriorityType | None
+) -> Outcome:
+    if not cells:
+        return Blank(line=number)
+    if len(cells) != len(columns):
+        reason = f"{len(cells)} cells where the header names {len(columns)} columns"
+        return BadEntry(line=number, first=first, reason=reason)
+    try:
+        for cell in cells:
+            cell.encode()
+        return entry_of_cells(dict(zip(columns, cells, strict=True)), line=number, priority_type=priority_type)
+    except UnicodeEncodeError:
+        return BadEntry(line=number, first=first, reason="not UTF-8")
+    except Unfit as error:
+        return BadEntry(line=number, first=first, reason=str(error))
+
+
+def write(stream: IO[bytes], entries: Iterator[Entry], *, fifo: bool) -> int:
+    """Write a header and the entries and return their number; a FIFO queue has no priority column."""
+    columns = ["value", "value_base64"] if fifo else ["priority", "value", "value_base64"]
+    text = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=True)
+    # CR LF also makes the writer quote a lone CR in a cell, which LF alone would not.
+    writer = csv.writer(text, lineterminator="\r\n")
+    count = 0
+    try:
+        writer.writerow(columns)
+        for entry in entries:
+            count += 1
+            cells = _value_cells(entry.value)
+            writer.writerow(cells if fifo else [_priority_cell(entry), *cells])
+    finally:
+        text.detach()
+    return count
+
+
+def _value_cells(value: bytes) -> list[str]:
+    text = plain_text(value)
+    if text is None or text.startswith(_FORMULA):
+        return ["", base64.b64encode(value).decode()]
+    return [text, ""]
+
+
+def _priority_cell(entry: Entry) -> str:
+    return entry.priority if isinstance(entry.priority, str) else repr(entry.priority)

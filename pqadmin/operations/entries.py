@@ -1,0 +1,146 @@
+"""One entry of an import or export file: a value and its priority, whatever the format.
+
+Both formats have the same names: `value` (text), `value_base64` (any bytes), `value_json` (a JSON value, stored as the
+text that stands in the file) and `priority`. Exactly one of the three values stands in an entry.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import dataclass
+
+from pqadmin.dashboard.format import shorten, visible
+from pqadmin.operations.strict_json import BadJSON, LongInteger, Member, parse
+from queues.errors import BadPriority
+from queues.priority import Priority, PriorityType, normalise, parse_priority
+
+#: Bytes; the largest value that our own queues take.
+MAX_VALUE_BYTES = 90_000
+VALUE_NAMES = ("value", "value_base64", "value_json")
+NAMES = (*VALUE_NAMES, "priority")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One item to push. `line` is the last physical line it stands on; `priority` is None for a FIFO queue."""
+
+    line: int
+    value: bytes
+    priority: Priority | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BadEntry:
+    """A line (or a CSV record from `first` to `line`) that can not be pushed, and why."""
+
+    line: int
+    first: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blank:
+    """A line that holds nothing: skipped, but counted."""
+
+    line: int
+
+
+Outcome = Entry | BadEntry | Blank
+
+
+class Unfit(ValueError):
+    """What stands in the line is no entry; the message says why."""
+
+
+def entry_of_members(members: dict[str, Member], *, line: int, priority_type: PriorityType | None) -> Entry:
+    """Make an entry from a JSON object; raise `Unfit`."""
+    for name in members:
+        if name not in NAMES:
+            raise Unfit(f"unknown name “{visible(shorten(name, 40))}”; known are {', '.join(NAMES)}")
+    given = [name for name in VALUE_NAMES if name in members]
+    if len(given) != 1:
+        raise Unfit(_one_value(given))
+    member = members[given[0]]
+    if given[0] == "value_json":
+        value = member.source.encode()
+    elif not isinstance(member.value, str):
+        raise Unfit(f"{given[0]} is text in double quotes; for other JSON use value_json")
+    else:
+        value = member.value.encode() if given[0] == "value" else _from_base64(member.value)
+    priority = members.get("priority")
+    return Entry(
+        line=line,
+        value=_sized(value),
+        priority=_priority_of_json(None if priority is None else priority.value, priority_type),
+    )
+
+
+def entry_of_cells(cells: dict[str, str], *, line: int, priority_type: PriorityType | None) -> Entry:
+    """Make an entry from the cells of a CSV record; raise `Unfit`.
+
+    Of the value columns at most one cell is filled. When all are empty the value is empty.
+    """
+    filled = [name for name in VALUE_NAMES if cells.get(name)]
+    if len(filled) > 1:
+        raise Unfit(_one_value(filled))
+    if filled == ["value_base64"]:
+        value = _from_base64(cells["value_base64"])
+    elif filled == ["value_json"]:
+        try:
+            parse(cells["value_json"])
+        except BadJSON as error:
+            raise Unfit(f"value_json: {error}") from None
+        value = cells["value_json"].encode()
+    elif not filled and "value" not in cells and "value_base64" not in cells:
+        raise Unfit("value_json is empty")
+    else:
+        value = cells.get("value", "").encode()
+    return Entry(line=line, value=_sized(value), priority=_priority_of_text(cells.get("priority"), priority_type))
+
+
+def _one_value(given: list[str]) -> str:
+    if not given:
+        return "no value: one of value, value_base64, value_json is needed"
+    return f"{' and '.join(given)} stand together; one value is needed"
+
+
+def _from_base64(text: str) -> bytes:
+    try:
+        return base64.b64decode(text.encode("ascii"), validate=True)
+    except (UnicodeEncodeError, binascii.Error):
+        raise Unfit("value_base64 is not base64") from None
+
+
+def _sized(value: bytes) -> bytes:
+    if len(value) > MAX_VALUE_BYTES:
+        raise Unfit(f"the value has {len(value):,} bytes; at most {MAX_VALUE_BYTES:,} are allowed")
+    return value
+
+
+def _priority_of_json(given: object, priority_type: PriorityType | None) -> Priority | None:
+    if priority_type is None:
+        if given is not None:
+            raise Unfit("a FIFO queue takes no priority")
+        return None
+    if given is None:
+        raise Unfit("priority is missing")
+    if isinstance(given, LongInteger):
+        raise Unfit(f"the priority has {given.digits:,} digits; at most 614 are allowed")
+    try:
+        return normalise(given, priority_type)
+    except BadPriority as error:
+        raise Unfit(str(error).rstrip(".")) from None
+
+
+def _priority_of_text(given: str | None, priority_type: PriorityType | None) -> Priority | None:
+    if priority_type is None:
+        if given:
+            raise Unfit("a FIFO queue takes no priority")
+        return None
+    if given is None or (given == "" and priority_type != "str"):
+        raise Unfit("priority is missing")
+    try:
+        return parse_priority(given, priority_type)
+    except BadPriority as error:
+        raise Unfit(str(error).rstrip(".")) from None

@@ -1,0 +1,59 @@
+"""An export: a queue's ready items read page by page, in order, and the file they go to.
+
+No read transaction lasts longer than one page, so an export of a queue that is in use is not one snapshot: an item
+pushed or taken behind the cursor is missed or kept, none is written twice.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from pqadmin.operations.entries import Entry
+from queues import Queue
+
+#: Items of one page: at 90,000 B each the most that is held in memory is 9 MB.
+PAGE_ITEMS = 100
+
+
+def entries(queue: Queue, *, end: str, on_page: Callable[[int], None] = lambda count: None) -> Iterator[Entry]:
+    """Yield the queue's ready items from one end, priority order and then push order; `on_page` hears each page."""
+    cursor: str | None = None
+    number = 0
+    while True:
+        page = queue.items(end=end, limit=PAGE_ITEMS, after=cursor)
+        for item in page.items:
+            number += 1
+            yield Entry(line=number, value=item.value, priority=item.priority)
+        on_page(len(page.items))
+        cursor = page.cursor
+        if cursor is None:
+            return
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file that takes its name only when the block ends well; what stood there stays until then.
+
+    A pipe or device is written directly: it has nothing to replace.
+    """
+    target = Path(os.path.realpath(path))
+    if target.exists() and not stat.S_ISREG(target.stat().st_mode):
+        with target.open("wb") as stream:
+            yield stream
+        return
+    waiting = target.with_name(f".{target.name[:100]}.{uuid.uuid4().hex}.part")
+    try:
+        with waiting.open("xb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        waiting.replace(target)
+    except BaseException:
+        waiting.unlink(missing_ok=True)
+        raise

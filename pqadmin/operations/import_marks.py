@@ -1,0 +1,89 @@
+"""Chunks of an import, each written together with its mark: how far the file is pushed.
+
+The mark is the chunk's audit record, in the chunk's own transaction. So even after a kill between the commit and the
+printed line, the audit knows the last committed line exactly, and `--resume` goes on from there.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from pqadmin.operations.entries import Entry
+from queues import AuditEntry, Queue, Store, Transaction
+from queues.ids import Minter
+
+#: Audit records of the queue that are looked through, newest first, for the last mark of a file.
+_LOOK_BACK = 100_000
+_PAGE = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportMark:
+    """How far an import of a file had come."""
+
+    last_line: int
+    at: datetime
+    actor: str
+
+
+class MarkedPusher:
+    """Pushes the chunks of one file into one queue, with their marks. `source` names the file: its absolute path."""
+
+    def __init__(self, store: Store, queue: Queue, *, actor: str, source: str) -> None:
+        self._store = store
+        self._queue = queue
+        self._actor = actor
+        self._source = source
+        self._minter = Minter(time.time)
+
+    def push(self, entries: Sequence[Entry], last_line: int) -> None:
+        """Push the entries as one transaction, or raise with nothing written."""
+        audit_id = self._minter.mint()
+        queue = self._queue
+
+        def write(tr: Transaction) -> None:
+            if queue.kind == "fifo":
+                queue.enqueue_many([entry.value for entry in entries], tr=tr)
+            else:
+                queue.push_many(
+                    [(entry.value, entry.priority) for entry in entries if entry.priority is not None], tr=tr
+                )
+            self._store.audit.write(
+                tr,
+                audit_id,
+                actor=self._actor,
+                via="cli",
+                verb="enqueue" if queue.kind == "fifo" else "push",
+                queue_id=queue.id,
+                queue=queue.name,
+                count=len(entries),
+                reason=f"import, to line {last_line}",
+                after={"import": self._source, "last_line": last_line},
+            )
+
+        self._store.transact(write)
+
+
+def last_mark(store: Store, queue: Queue, source: str) -> ImportMark | None:
+    """Return how far the last import of a file into a queue came; None when the audit tells of none."""
+    cursor: str | None = None
+    for _ in range(_LOOK_BACK // _PAGE):
+        page = store.audit.entries(queue=queue.name, limit=_PAGE, after=cursor)
+        for entry in page.entries:
+            mark = _mark(entry, source)
+            if mark is not None:
+                return mark
+        cursor = page.cursor
+        if cursor is None:
+            break
+    return None
+
+
+def _mark(entry: AuditEntry, source: str) -> ImportMark | None:
+    after = entry.after or {}
+    if after.get("import") != source or not isinstance(after.get("last_line"), int):
+        return None
+    return ImportMark(last_line=after["last_line"], at=entry.at, actor=entry.actor)

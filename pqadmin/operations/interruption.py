@@ -1,0 +1,56 @@
+"""SIGINT and SIGTERM for commands that write in chunks: a chunk is finished or never begun, not torn."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType, TracebackType
+from typing import Any
+
+
+class Interrupted(KeyboardInterrupt):
+    """The person (or the service manager) asked to stop."""
+
+
+class Interruption:
+    """While entered, a stop signal raises `Interrupted`, but never inside `held()`: there it waits for the end."""
+
+    def __init__(self) -> None:
+        self.requested = False
+        self._held = False
+        self._previous: dict[int, Any] = {}
+
+    def __enter__(self) -> Interruption:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._previous[number] = signal.signal(number, self._stop)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Let the block finish whatever is asked meanwhile; raise `Interrupted` after it."""
+        self._held = True
+        try:
+            yield
+        finally:
+            self._held = False
+        if self.requested:
+            raise Interrupted
+
+    def finish(self, last: Callable[[], object]) -> None:
+        """Do the last thing of a command whole; a stop signal that comes meanwhile is done with."""
+        self._held = True
+        last()
+
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        self.requested = True
+        if not self._held:
+            raise Interrupted

@@ -1,0 +1,61 @@
+"""`pqadmin pop`: take items from one end of a queue."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from pqadmin.operations.command import ENDS, StoreCommand, whole_number
+from pqadmin.operations.shapes import item_shape
+from pqadmin.operations.tables import console, print_items
+from queues import Popped, Store
+from queues.errors import QueueError, StoreError
+
+#: Items of one transaction; it takes fewer when they are large.
+_STEP = 500
+
+
+class Command(StoreCommand):
+    """Take items from one end; each is audited and stays in the trash."""
+
+    help = "Take items from one end of a queue. Each is audited and can be put back from the trash."
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        """Declare the arguments."""
+        parser.add_argument("queue")
+        parser.add_argument("--end", choices=ENDS, default="min", help="FIFO: head (default: %(default)s)")
+        parser.add_argument("-n", type=whole_number, default=1, metavar="N", help="at most N items")
+        parser.add_argument("--reason", default="", help="why, for the audit trail")
+
+    def run(self, store: Store, options: dict[str, Any]) -> None:
+        """Take the items and show them, the first that left first."""
+        queue = store.queue(options["queue"])
+        end = {"head": "min", "tail": "max"}.get(options["end"], options["end"])
+        if queue.kind == "fifo" and end == "max":
+            raise CommandError(f"{queue.name} is a FIFO queue: items leave it at the head only.")
+        taken: list[Popped] = []
+        try:
+            self._take(store, queue.name, end, taken, options)
+        except (QueueError, StoreError):
+            if taken:  # what was taken before is shown all the same
+                self._show(queue.name, taken, options)
+            raise
+        self._show(queue.name, taken, options)
+
+    def _take(self, store: Store, name: str, end: str, taken: list[Popped], options: dict[str, Any]) -> None:
+        acts = self.acts(store)
+        while (wanted := options["n"] - len(taken)) > 0:
+            popped = acts.pop_many(name, min(wanted, _STEP), end=end, reason=options["reason"])
+            if not popped:
+                return
+            taken.extend(popped)
+
+    def _show(self, name: str, taken: list[Popped], options: dict[str, Any]) -> None:
+        if options["json"]:
+            items = [{**item_shape(popped.item), "trash_id": popped.trash_id} for popped in taken]
+            self.print_json({"queue": name, "items": items})
+        elif taken:
+            print_items(console(self.stdout), [popped.item for popped in taken])
+        else:
+            self.stdout.write(f"{name} is empty.")

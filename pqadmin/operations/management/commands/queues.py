@@ -1,0 +1,44 @@
+"""`pqadmin queues`: list the queues of a store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from pqadmin.operations.command import StoreCommand
+from pqadmin.operations.shapes import status_shape
+from pqadmin.operations.tables import console, print_queues
+from queues import QueueStatus, Store
+
+#: Queues of one read transaction.
+_STEP = 500
+
+
+class Command(StoreCommand):
+    """List queues with their depth, ends, oldest age and pause."""
+
+    help = "List the queues with their depth, both ends' priorities, oldest age and pause."
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        """Declare the arguments."""
+        parser.add_argument("--prefix", default="", help="only queues whose name begins with this")
+
+    def run(self, store: Store, options: dict[str, Any]) -> None:
+        """List the queues by name."""
+        statuses = list(_statuses(store, options["prefix"]))
+        if options["json"]:
+            self.print_json({"queues": [status_shape(status) for status in statuses]})
+        elif statuses:
+            print_queues(console(self.stdout), statuses)
+        else:
+            self.stdout.write("No queues." if not options["prefix"] else "No queue begins with that.")
+
+
+def _statuses(store: Store, prefix: str) -> Iterator[QueueStatus]:
+    after: str | None = None
+    while queues := store.queues(prefix, after=after, limit=_STEP):
+        snapshot = store.snapshot([queue.id for queue in queues], preview=0)
+        yield from (snapshot.queues[queue.id] for queue in queues if queue.id in snapshot.queues)
+        after = queues[-1].name

@@ -1,0 +1,63 @@
+"""NDJSON: one JSON object a line, `{"value": "…", "priority": 5}`."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from typing import IO
+
+from pqadmin.operations.entries import BadEntry, Blank, Entry, Outcome, Unfit, entry_of_members
+from pqadmin.operations.lines import MAX_LINE_BYTES, LongLine, numbered
+from pqadmin.operations.plain_text import json_text, plain_text
+from pqadmin.operations.strict_json import BadJSON, parse_members
+from queues.priority import Priority, PriorityType
+
+
+def read(stream: IO[bytes], *, priority_type: PriorityType | None, skip: int = 0) -> Iterator[Outcome]:
+    """Yield what every line after line `skip` holds, in order; `priority_type` None is a FIFO queue."""
+    for line in numbered(stream):
+        if line.number <= skip:
+            continue
+        if isinstance(line, LongLine):
+            reason = f"the line has {line.size:,} bytes; at most {MAX_LINE_BYTES:,} are allowed"
+            yield BadEntry(line=line.number, first=line.number, reason=reason)
+        elif not line.data.strip():
+            yield Blank(line=line.number)
+        else:
+            yield _outcome(line.number, line.data, priority_type)
+
+
+def _outcome(number: int, data: bytes, priority_type: PriorityType | None) -> Entry | BadEntry:
+    try:
+        text = data.decode()
+        return entry_of_members(parse_members(text), line=number, priority_type=priority_type)
+    except UnicodeDecodeError as error:
+        reason = f"not UTF-8 at byte {error.start + 1}"
+    except (BadJSON, Unfit) as error:
+        reason = str(error)
+    return BadEntry(line=number, first=number, reason=reason)
+
+
+def write(stream: IO[bytes], entries: Iterator[Entry]) -> int:
+    """Write the entries and return their number."""
+    count = 0
+    for entry in entries:
+        count += 1
+        stream.write(line_of(entry.value, entry.priority).encode() + b"\n")
+    return count
+
+
+def line_of(value: bytes, priority: Priority | None) -> str:
+    """Write one item as a JSON object: text as `value`, bytes as `value_base64`; no priority for a FIFO queue."""
+    text = plain_text(value)
+    shape: dict[str, str | Priority] = (
+        {"value_base64": base64.b64encode(value).decode()} if text is None else {"value": text}
+    )
+    if priority is not None:
+        shape["priority"] = priority
+    return json_text(shape)
+
+
+#: What a line looks like, for messages and help.
+EXAMPLE = json.dumps({"value": "hello", "priority": 5})

@@ -1,0 +1,31 @@
+"""Which values are exported and printed as text, and JSON that is harmless on a terminal.
+
+A value is plain text when it is valid UTF-8 and nothing in it surprises: no control characters but tab and line
+feed, no invisible direction marks, no byte order mark. Everything else is bytes and travels as base64.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+_CONTROL = "\x00-\x08\x0b-\x1f\x7f-\x9f"
+_INVISIBLE = "\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ufff9-\ufffb\ufffe\uffff"
+_SURPRISE = re.compile(f"[{_CONTROL}{_INVISIBLE}]")
+#: JSON escapes the C0 controls itself; these it would let through to a terminal.
+_UNESCAPED = re.compile(f"[\x7f-\x9f{_INVISIBLE}]")
+
+
+def plain_text(value: bytes) -> str | None:
+    """Return the bytes as text, or None when they are not plain text."""
+    try:
+        text = value.decode()
+    except UnicodeDecodeError:
+        return None
+    return None if _SURPRISE.search(text) else text
+
+
+def json_text(shape: object, *, indent: int | None = None) -> str:
+    """Write the shape as JSON: integers exact, text readable, invisible characters escaped."""
+    text = json.dumps(shape, ensure_ascii=False, allow_nan=False, indent=indent)
+    return _UNESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)

@@ -1,0 +1,74 @@
+"""How far an import or export is, on standard error: a bar on a terminal, plain lines elsewhere, or nothing."""
+
+from __future__ import annotations
+
+from io import TextIOBase
+from types import TracebackType
+from typing import IO
+
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+from pqadmin.dashboard.format import number, visible
+from pqadmin.operations.entries import BadEntry
+from pqadmin.operations.importing import ImportReport
+from pqadmin.operations.tables import console
+
+#: Bad lines that are shown; the others are only counted.
+SHOWN_BAD = 20
+
+
+class ImportProgress:
+    """Shows the commits and the bad lines of an import. `total` is the file's size in bytes, None if unknown."""
+
+    def __init__(self, stream: IO[str] | TextIOBase, *, total: int | None, quiet: bool) -> None:
+        self._stream = stream
+        self._quiet = quiet
+        self._total = total
+        self._bad = 0
+        self._bar: Progress | None = None
+        self._task = TaskID(0)
+        if not quiet and stream.isatty():
+            self._bar = Progress(
+                BarColumn(), TextColumn("{task.description}"), TimeRemainingColumn(), console=console(stream)
+            )
+            self._task = self._bar.add_task("", total=total)
+
+    def __enter__(self) -> ImportProgress:
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def committed(self, report: ImportReport, position: int | None) -> None:
+        """Tell of a commit; `position` is how many bytes of the file are read."""
+        if self._bar is not None:
+            told = f"line {number(report.last_line)} · {number(report.items)} items"
+            self._bar.update(self._task, completed=position or 0, description=told)
+        elif not self._quiet:
+            self._line(f"Committed to line {report.last_line} ({report.items} items).")
+
+    def bad(self, entry: BadEntry) -> None:
+        """Tell of a bad line, the first few of them; `--quiet` keeps these."""
+        self._bad += 1
+        if self._bad <= SHOWN_BAD:
+            self._line(f"{place(entry)}: {visible(entry.reason)}")
+        elif self._bad == SHOWN_BAD + 1:
+            self._line("More bad lines are counted, not shown.")
+
+    def _line(self, text: str) -> None:
+        if self._bar is not None:
+            self._bar.console.print(Text(text))
+        else:
+            self._stream.write(text + "\n")
+            self._stream.flush()
+
+
+def place(entry: BadEntry) -> str:
+    """Name the line, or the lines of a CSV record, that an entry stands on."""
+    return f"Line {entry.line}" if entry.first == entry.line else f"Lines {entry.first} to {entry.line}"

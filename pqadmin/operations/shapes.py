@@ -1,0 +1,97 @@
+"""The JSON shapes that commands print with --json: stable, documented in docs/command-line.md.
+
+Whole numbers keep every digit. Times are ISO 8601 in UTC. A value is `value` when it is plain text, else
+`value_base64`. A field that does not apply is null, never left out.
+"""
+
+from __future__ import annotations
+
+import base64
+from datetime import datetime
+
+from pqadmin.operations.plain_text import plain_text
+from queues import Item, Pause, Queue, QueueStatus, Totals
+
+Shape = dict[str, object]
+
+
+def item_shape(item: Item) -> Shape:
+    """Describe an item with its whole value."""
+    text = plain_text(item.value)
+    value: Shape = {"value": text} if text is not None else {"value_base64": base64.b64encode(item.value).decode()}
+    return {
+        "id": item.id,
+        "priority": item.priority,
+        "count": item.count,
+        "state": item.state,
+        "pushed_at": time_shape(item.pushed_at),
+        "size": item.size,
+        **value,
+    }
+
+
+def depth_shape(name: str, totals: Totals) -> Shape:
+    """Describe how many items a queue holds, by state."""
+    return {
+        "queue": name,
+        "ready": totals.ready,
+        "delayed": totals.delayed,
+        "leased": totals.leased,
+        "dead": totals.dead,
+    }
+
+
+def queue_shape(queue: Queue) -> Shape:
+    """Describe what a queue is, without what is in it."""
+    return {"queue": queue.name, "kind": queue.kind, "priority_type": _type(queue.kind, queue.priority_type)}
+
+
+def status_shape(status: QueueStatus) -> Shape:
+    """Describe a queue and its ends; the ends' values are left out: peek shows them."""
+    return {
+        "queue": status.name,
+        "kind": status.kind,
+        "priority_type": _type(status.kind, status.priority_type),
+        "ready": status.totals.ready,
+        "delayed": status.totals.delayed,
+        "leased": status.totals.leased,
+        "dead": status.totals.dead,
+        "arrived": status.arrived,
+        "left": status.left,
+        "oldest": time_shape(status.oldest),
+        "min_priority": None if status.min is None else status.min.priority,
+        "max_priority": None if status.max is None else status.max.priority,
+        "pause": pause_shape(status.pause),
+    }
+
+
+def pause_shape(pause: Pause | None) -> Shape | None:
+    """Describe a pause; null when taking goes on."""
+    if pause is None:
+        return None
+    return {
+        "reason": pause.reason,
+        "by": pause.by,
+        "since": time_shape(pause.since),
+        "until": time_shape(pause.until),
+    }
+
+
+def error_shape(error: BaseException, message: str) -> Shape:
+    """Describe what went wrong: the error's name, a sentence, and names that look like the one asked for."""
+    return {
+        "error": {
+            "code": type(error).__name__,
+            "message": message,
+            "suggestions": list(getattr(error, "suggestions", ())),
+        }
+    }
+
+
+def time_shape(moment: datetime | None) -> str | None:
+    """Write a moment in ISO 8601, UTC, with milliseconds."""
+    return None if moment is None else moment.isoformat(timespec="milliseconds")
+
+
+def _type(kind: str, priority_type: str) -> str | None:
+    return None if kind == "fifo" else priority_type

@@ -1,0 +1,84 @@
+"""What commands print for people: tables of queues and items.
+
+Names, priorities and values are hostile text: they are written as visible characters and never read as markup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from io import TextIOBase
+from typing import IO, cast
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from pqadmin.dashboard.format import age_since, number, preview, priority_short, visible
+from queues import Item, QueueStatus
+
+#: Columns of characters when the output is a file or a pipe: wide enough that nothing is folded.
+_PIPE_WIDTH = 200
+#: Characters of an item's value on its line.
+_VALUE_WIDTH = 60
+
+
+def console(stream: IO[str] | TextIOBase) -> Console:
+    """Return a console on a stream; into a pipe it writes plain text."""
+    return Console(
+        file=cast(IO[str], stream),
+        width=None if stream.isatty() else _PIPE_WIDTH,
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
+
+
+def print_queues(output: Console, statuses: Sequence[QueueStatus]) -> None:
+    """Print one line for each queue: its kind, depth, ends, oldest age and pause."""
+    table = _table(("Queue", "Kind", ">Ready", "Min", "Max", ">Oldest", "State"))
+    now = datetime.now(UTC)
+    for status in statuses:
+        table.add_row(
+            _text(status.name, "bold"),
+            Text("fifo" if status.kind == "fifo" else status.priority_type),
+            Text(number(status.totals.ready)),
+            Text("" if status.min is None else priority_short(status.min.priority)),
+            Text("" if status.max is None else priority_short(status.max.priority)),
+            Text("" if status.oldest is None else age_since(status.oldest, now)),
+            _text(_state(status, now), "yellow"),
+        )
+    output.print(table)
+
+
+def print_items(output: Console, items: Iterable[Item]) -> None:
+    """Print one line for each item: priority, age, size, the beginning of its value, and its id."""
+    table = _table((">Priority", ">Age", ">Bytes", "Value", "Id"))
+    now = datetime.now(UTC)
+    for item in items:
+        table.add_row(
+            Text(priority_short(item.priority)),
+            Text(age_since(item.pushed_at, now)),
+            Text(number(item.size)),
+            Text(preview(item.value, width=_VALUE_WIDTH, more=item.truncated)),
+            Text(item.id, "dim"),
+        )
+    output.print(table)
+
+
+def _state(status: QueueStatus, now: datetime) -> str:
+    pause = status.pause
+    if pause is None or (pause.until is not None and pause.until <= now):
+        return ""
+    return f"paused: {pause.reason}"
+
+
+def _table(columns: Iterable[str]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for column in columns:
+        table.add_column(column.lstrip(">"), justify="right" if column.startswith(">") else "left", no_wrap=True)
+    return table
+
+
+def _text(text: str, style: str = "") -> Text:
+    return Text(visible(text), style)
