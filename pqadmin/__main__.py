@@ -1,0 +1,5 @@
+"""`python -m pqadmin` is `pqadmin`."""
+
+from pqadmin.cli import main
+
+main()

@@ -1,0 +1,28 @@
+"""Django's admin, for superusers, with the site's own login in front."""
+
+from typing import Any
+
+from django.contrib.admin import AdminSite
+from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import resolve_url
+from django.utils.translation import gettext_lazy as _
+
+
+class SuperuserAdminSite(AdminSite):
+    """People and groups, nothing else."""
+
+    site_title = site_header = _("pqadmin: people")  # type: ignore[assignment]
+    index_title = _("People and groups")  # type: ignore[assignment]
+    enable_nav_sidebar = False
+
+    def has_permission(self, request: HttpRequest) -> bool:
+        """Let active superusers in."""
+        return bool(request.user.is_active and getattr(request.user, "is_superuser", False))
+
+    def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Send strangers to the site's login, which is throttled; refuse everybody else."""
+        if request.user.is_authenticated:
+            raise PermissionDenied
+        return redirect_to_login(resolve_url("admin:index"), resolve_url("accounts:login"))

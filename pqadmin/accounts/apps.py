@@ -1,0 +1,11 @@
+"""The accounts app: people, their roles, login and passwords."""
+
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+
+class AccountsConfig(AppConfig):
+    name = "pqadmin.accounts"
+    label = "accounts"
+    verbose_name = _("Accounts")
+    default_auto_field = "django.db.models.BigAutoField"

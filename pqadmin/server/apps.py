@@ -1,0 +1,8 @@
+"""The server app: start, stop, health, headers and the way to the store."""
+
+from django.apps import AppConfig
+
+
+class ServerConfig(AppConfig):
+    name = "pqadmin.server"
+    label = "server"

@@ -1,0 +1,177 @@
+"""Every setting of the site: its name, its default, what it means and how its value is checked.
+
+A setting that is not declared here does not exist: `pqadmin.settings` reads the environment only through
+`read`, and a test compares `SETTINGS` with docs/settings.md.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+
+import dj_database_url
+
+Network: TypeAlias = IPv4Network | IPv6Network
+T = TypeVar("T")
+
+
+class BadSetting(Exception):
+    """A setting's value can not be used; the message names the setting and says what it takes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One environment variable that the site reads."""
+
+    name: str
+    default: str
+    meaning: str
+
+
+STORE = Setting(
+    name="PQADMIN_STORE",
+    default="lmdb:$PQADMIN_DATA/store",
+    meaning="Where the queues are: a store URL such as `lmdb:PATH`.",
+)
+DATA = Setting(
+    name="PQADMIN_DATA",
+    default="var/",
+    meaning="The folder for everything the site keeps: the secret key, its tables, prepared static files.",
+)
+HOST = Setting(name="PQADMIN_HOST", default="127.0.0.1", meaning="The address to listen on.")
+PORT = Setting(name="PQADMIN_PORT", default="8000", meaning="The TCP port to listen on; 0 picks a free one.")
+ALLOWED_HOSTS = Setting(
+    name="PQADMIN_ALLOWED_HOSTS",
+    default="",
+    meaning="Host names under which the site may be visited, by commas, besides localhost and PQADMIN_HOST.",
+)
+TRUSTED_PROXY = Setting(
+    name="PQADMIN_TRUSTED_PROXY",
+    default="",
+    meaning="Addresses or networks, by commas, of proxies whose X-Forwarded-For and -Proto are believed.",
+)
+ENVIRONMENT = Setting(
+    name="PQADMIN_ENVIRONMENT",
+    default="",
+    meaning="The badge on every page, such as `production` or `staging`; empty shows none.",
+)
+DATABASE_URL = Setting(
+    name="DATABASE_URL",
+    default="",
+    meaning="Django's tables (people, sessions), as a database URL; empty is SQLite in the data folder.",
+)
+
+SETTINGS = (STORE, DATA, HOST, PORT, ALLOWED_HOSTS, TRUSTED_PROXY, ENVIRONMENT, DATABASE_URL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    """The checked values of all settings."""
+
+    store: str
+    data: Path
+    host: str
+    port: int
+    allowed_hosts: tuple[str, ...]
+    trusted_proxy: tuple[Network, ...]
+    environment: str
+    database: Mapping[str, Any]
+
+
+def read(variables: Mapping[str, str]) -> Environment:
+    """Check every setting in `variables` and return their values; raises BadSetting."""
+
+    def value(setting: Setting, parse: Callable[[str], T]) -> T:
+        text = variables.get(setting.name, "").strip() or setting.default
+        try:
+            return parse(text)
+        except ValueError as error:
+            shown = "" if setting is DATABASE_URL else f"={text!r}"  # a database URL holds a password
+            raise BadSetting(f"{setting.name}{shown}: {error}") from None
+
+    data = value(DATA, _data)
+    host = value(HOST, _host)
+    return Environment(
+        store=value(STORE, lambda text: _store(text, data)),
+        data=data,
+        host=host,
+        port=value(PORT, parse_port),
+        allowed_hosts=value(ALLOWED_HOSTS, lambda text: _allowed_hosts(text, host)),
+        trusted_proxy=value(TRUSTED_PROXY, _networks),
+        environment=value(ENVIRONMENT, _environment),
+        database=value(DATABASE_URL, lambda text: _database(text, data)),
+    )
+
+
+def parse_port(text: str) -> int:
+    """Return the TCP port written in `text`, 0 to 65535; raises ValueError."""
+    if not re.fullmatch(r"[0-9]{1,5}", text) or int(text) > 65535:
+        raise ValueError("a port is a number from 0 to 65535")
+    return int(text)
+
+
+def _data(text: str) -> Path:
+    if "\0" in text:
+        raise ValueError("a path holds no NUL character")
+    return Path(text).expanduser().absolute()
+
+
+def _store(text: str, data: Path) -> str:
+    url = text.replace("$PQADMIN_DATA", str(data)) if text == STORE.default else text
+    if not re.match(r"[a-z]+:", url):
+        raise ValueError("a store URL begins with its engine, such as lmdb:PATH")
+    return url
+
+
+def _host(text: str) -> str:
+    if re.search(r"[\s/]|^\[|:[0-9]+$", text) and "::" not in text:
+        raise ValueError("an address or host name without a port, such as 127.0.0.1 or ::1")
+    return text
+
+
+def _allowed_hosts(text: str, host: str) -> tuple[str, ...]:
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        if name == "*":
+            raise ValueError("'*' would allow every name; list the names, or '.example.org' for its subdomains")
+        if not re.fullmatch(r"\.?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?|\[[0-9A-Fa-f:.]+\]", name):
+            raise ValueError(f"{name!r} is not a host name; write no scheme, port or path")
+    own = [] if host in {"0.0.0.0", "::"} else [f"[{host}]" if ":" in host else host]  # noqa: S104
+    return tuple(dict.fromkeys(["localhost", "127.0.0.1", "[::1]", *own, *names]))
+
+
+def _networks(text: str) -> tuple[Network, ...]:
+    return tuple(ip_network(part.strip()) for part in text.split(",") if part.strip())
+
+
+def _environment(text: str) -> str:
+    if len(text) > 40 or not text.isprintable():
+        raise ValueError("a badge is at most 40 printable characters")
+    return text
+
+
+def _database(text: str, data: Path) -> Mapping[str, Any]:
+    if not text:
+        return _sqlite(str(data / "site.sqlite3"))
+    try:
+        parsed = dict(dj_database_url.parse(text, conn_max_age=60, conn_health_checks=True))
+    except (dj_database_url.ParseError, dj_database_url.UnknownSchemeError):
+        raise ValueError("not a database URL, such as postgres://USER:PASSWORD@HOST/NAME") from None
+    if parsed["ENGINE"] == "django.db.backends.sqlite3":
+        return _sqlite(str(parsed["NAME"]))
+    return parsed
+
+
+def _sqlite(name: str) -> Mapping[str, Any]:
+    return {
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": name,
+        "CONN_MAX_AGE": None,
+        "OPTIONS": {
+            "timeout": 20,
+            "transaction_mode": "IMMEDIATE",
+            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+        },
+    }

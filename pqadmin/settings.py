@@ -1,0 +1,146 @@
+"""Django's settings; what can be chosen is declared in `pqadmin.server.environment`."""
+
+import os
+from pathlib import Path
+
+from django.utils.translation import gettext_lazy as _
+
+from pqadmin.server import environment, secret_key
+
+_chosen = environment.read(os.environ)
+_package = Path(__file__).resolve().parent
+
+PQADMIN_STORE = _chosen.store
+PQADMIN_DATA = _chosen.data
+PQADMIN_HOST = _chosen.host
+PQADMIN_PORT = _chosen.port
+PQADMIN_TRUSTED_PROXY = _chosen.trusted_proxy
+PQADMIN_ENVIRONMENT = _chosen.environment
+PQADMIN_THREADS = 4  # threads that run views; a request waits its turn on the least busy one
+
+DEBUG = False
+ALLOWED_HOSTS = list(_chosen.allowed_hosts)
+SECRET_KEY = secret_key.read(PQADMIN_DATA)  # the first start mints and keeps one
+
+INSTALLED_APPS = [
+    "pqadmin.accounts.admin_app.SuperuserAdminConfig",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "channels",
+    "pqadmin.server",
+    "pqadmin.accounts",
+    "pqadmin.dashboard",
+    "pqadmin.live",
+    "pqadmin.operations",
+]
+
+MIDDLEWARE = [
+    "pqadmin.server.security.security_headers",
+    "django.middleware.gzip.GZipMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "pqadmin.accounts.access.AccessMiddleware",
+    "pqadmin.server.unavailable.StoreErrorMiddleware",
+]
+
+ROOT_URLCONF = "pqadmin.urls"
+ASGI_APPLICATION = "pqadmin.asgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [_package / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "pqadmin.accounts.context.account",
+            ],
+        },
+    },
+]
+
+DATABASES = {"default": dict(_chosen.database)}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {
+        "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
+        "OPTIONS": {"min_length": 10},
+    },
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+PASSWORD_HASHERS = [
+    "django.contrib.auth.hashers.Argon2PasswordHasher",
+    "django.contrib.auth.hashers.PBKDF2PasswordHasher",
+]
+LOGIN_URL = "accounts:login"
+LOGIN_REDIRECT_URL = "dashboard:overview"
+LOGOUT_REDIRECT_URL = "accounts:login"
+
+SESSION_COOKIE_NAME = "pqadmin_session"
+SESSION_COOKIE_AGE = 14 * 24 * 3600
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+CSRF_COOKIE_NAME = "pqadmin_csrf"
+CSRF_COOKIE_HTTPONLY = True
+CSRF_COOKIE_SAMESITE = "Lax"
+CSRF_FAILURE_VIEW = "pqadmin.server.errors.csrf_failure"
+X_FRAME_OPTIONS = "DENY"
+# What `check --deploy` asks for and the site does otherwise: cookies become Secure on every answer to an
+# https request, headers are set by pqadmin.server.security, and HSTS and the redirect to https belong to the
+# proxy that holds the certificate.
+SILENCED_SYSTEM_CHECKS = [
+    "security.W001",
+    "security.W002",
+    "security.W003",
+    "security.W004",
+    "security.W008",
+    "security.W012",
+    "security.W016",
+]
+
+DATA_UPLOAD_MAX_MEMORY_SIZE = 2_500_000
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 1000
+FILE_UPLOAD_MAX_MEMORY_SIZE = 2_500_000
+
+LANGUAGE_CODE = "en"
+LANGUAGES = [("en", _("English"))]
+LOCALE_PATHS = [_package / "locale"]
+USE_I18N = True
+USE_TZ = True
+TIME_ZONE = "UTC"
+
+STATIC_URL = "/static/"
+STATIC_ROOT = PQADMIN_DATA / "static"
+STATICFILES_DIRS = [_package / "static"]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},
+    "staticfiles": {"BACKEND": "pqadmin.server.assets.AssetStorage"},
+}
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"()": "pqadmin.server.log.OneLine"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": "WARNING"},
+    "loggers": {
+        "pqadmin": {"level": "INFO"},
+        "django": {"handlers": [], "level": "WARNING", "propagate": True},
+        "django.server": {"handlers": [], "level": "WARNING", "propagate": True},
+        "django.request": {"level": "ERROR"},
+        "daphne": {"level": "WARNING"},
+    },
+}
+LOGGING_CONFIG = "logging.config.dictConfig"

@@ -1,0 +1,21 @@
+"""The site's addresses; everything needs a login but what says `login_not_required`."""
+
+from importlib.util import find_spec
+
+from django.contrib import admin
+from django.urls import include, path
+
+from pqadmin.server import health
+
+urlpatterns = [
+    *([path("", include("pqadmin.dashboard.urls"))] if find_spec("pqadmin.dashboard.urls") else []),
+    path("accounts/", include("pqadmin.accounts.urls")),
+    path("admin/", admin.site.urls),
+    path("livez", health.livez, name="livez"),
+    path("readyz", health.readyz, name="readyz"),
+]
+
+handler400 = "pqadmin.server.errors.bad_request"
+handler403 = "pqadmin.server.errors.permission_denied"
+handler404 = "pqadmin.server.errors.page_not_found"
+handler500 = "pqadmin.server.errors.server_error"

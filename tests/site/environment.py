@@ -1,0 +1,14 @@
+"""Settings for the test run, loaded by pytest before Django: never the developer's own data."""
+
+import atexit
+import os
+import shutil
+import tempfile
+
+_data = tempfile.mkdtemp(prefix="pqadmin-tests-")
+atexit.register(shutil.rmtree, _data, ignore_errors=True)
+for name in ("PQADMIN_HOST", "PQADMIN_PORT", "PQADMIN_ALLOWED_HOSTS", "PQADMIN_TRUSTED_PROXY", "DATABASE_URL"):
+    os.environ.pop(name, None)
+os.environ["PQADMIN_DATA"] = _data
+os.environ["PQADMIN_STORE"] = "memory:"
+os.environ["PQADMIN_ENVIRONMENT"] = "test"
