@@ -18,11 +18,13 @@ from queues.errors import (
     ValueTooLarge,
 )
 
+BAD_NAMES = [
+    *("", "a/b", "a b", "a\x00", "a\n", "a\\b", "a%2fb", "<b>", ".", "..", "😀"),
+    *("\u202eevil", "a\u200b", "\u0301a", "\ud800", "x" * 201, "x" * 10_000, "é" * 151),
+]
 
-@pytest.mark.parametrize(
-    "name",
-    ["", "a/b", "a b", "a\x00", "a\n", "\u202eevil", "a\u200b", "x" * 201, "x" * 10000, "é" * 151, ".", "..", "́a", "�", "a\\b", "a%2fb", "<b>", "😀"],
-)
+
+@pytest.mark.parametrize("name", BAD_NAMES)
 def test_names_outside_the_rule_are_refused(store: Store, name: str) -> None:
     with pytest.raises(BadName) as caught:
         store.create_queue(name)

@@ -97,11 +97,11 @@ def test_a_snapshot_has_a_limit(store: Store) -> None:
 def test_moving_between_queues_never_changes_the_sum(store: Store) -> None:
     a, b = store.create_queue("a"), store.create_queue("b")
     a.push_many([(b"x", n) for n in range(50)])
-    done = threading.Event()
+    seen_enough = threading.Event()
 
     def move() -> None:
         here, there = a, b
-        for _ in range(300):
+        while not seen_enough.is_set():
 
             def step(tr, here=here, there=there):
                 item = here.pop_min(tr=tr)
@@ -109,14 +109,15 @@ def test_moving_between_queues_never_changes_the_sum(store: Store) -> None:
 
             store.transact(step)
             here, there = there, here
-        done.set()
 
     mover = threading.Thread(target=move)
     mover.start()
     snapshot, versions = None, set()
-    while not done.is_set():
-        snapshot = store.snapshot([a.id, b.id], previous=snapshot)
-        assert sum(status.totals.ready for status in snapshot.queues.values()) == 50
-        versions.add(snapshot.version)
-    mover.join()
-    assert len(versions) > 1
+    try:
+        while len(versions) < 100:
+            snapshot = store.snapshot([a.id, b.id], previous=snapshot)
+            assert sum(status.totals.ready for status in snapshot.queues.values()) == 50
+            versions.add(snapshot.version)
+    finally:
+        seen_enough.set()
+        mover.join()

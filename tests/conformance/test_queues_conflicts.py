@@ -1,0 +1,130 @@
+"""Who conflicts with whom, asserted on the engine that says so: transactions driven step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from queues import Queue, Store, open_store
+from queues.errors import Conflict
+from queues.kv.simulated.transaction import SimulatedTransaction
+from queues.queue import Queue as Handle
+
+
+@pytest.fixture
+def store() -> Iterator[Store]:
+    with open_store("memory:") as opened:
+        yield opened
+
+
+@pytest.fixture
+def jobs(store: Store) -> Queue:
+    jobs = store.create_queue("jobs")
+    jobs.push_many([(b"%d" % n, n) for n in range(10)])
+    return jobs
+
+
+def begin(store: Store) -> SimulatedTransaction:
+    return store._kv.begin()
+
+
+def strict_pop(jobs: Handle, tr: SimulatedTransaction, end: str = "min") -> bytes:
+    (item,) = jobs._take_in(tr, n=1, end=end, serializable=False, now_ms=0)
+    return item.value
+
+
+def test_two_pushes_never_conflict(store: Store, jobs: Queue) -> None:
+    first, second = begin(store), begin(store)
+    jobs.push(b"first", priority=5, tr=first)
+    jobs.push(b"second", priority=5, tr=second)
+    second.commit()
+    first.commit()
+    assert jobs.depth() == 12
+
+
+@pytest.mark.parametrize("priority", [-1, 0, 5, 99])
+@pytest.mark.parametrize("end", ["min", "max"])
+def test_a_push_never_aborts_a_pop(store: Store, jobs: Queue, end: str, priority: int) -> None:
+    tr = begin(store)
+    taken = strict_pop(jobs, tr, end)
+    jobs.push(b"meanwhile", priority=priority)
+    tr.commit()
+    assert taken == (b"0" if end == "min" else b"9")
+    assert jobs.depth() == 10
+
+
+def test_a_pop_never_aborts_a_push(store: Store, jobs: Queue) -> None:
+    tr = begin(store)
+    jobs.push(b"slow", priority=0, tr=tr)
+    jobs.pop_min()
+    tr.commit()
+    assert jobs.depth() == 10
+
+
+def test_two_pops_of_the_same_item_conflict(store: Store, jobs: Queue) -> None:
+    first, second = begin(store), begin(store)
+    assert strict_pop(jobs, first) == strict_pop(jobs, second) == b"0"
+    first.commit()
+    with pytest.raises(Conflict):
+        second.commit()
+    assert jobs.depth() == 9
+    assert jobs.pop_min().value == b"1"
+
+
+def test_pops_of_different_items_do_not_conflict(store: Store, jobs: Queue) -> None:
+    first, second = begin(store), begin(store)
+    assert strict_pop(jobs, first, "min") != strict_pop(jobs, second, "max")
+    first.commit()
+    second.commit()
+    assert jobs.depth() == 8
+
+
+def test_a_pop_that_a_caller_decides_by_conflicts_with_a_smaller_push(store: Store, jobs: Queue) -> None:
+    tr = begin(store)
+    jobs.pop_min(tr=tr)
+    jobs.push(b"smaller", priority=-1)
+    with pytest.raises(Conflict):
+        tr.commit()
+    assert jobs.depth() == 11
+
+
+@pytest.mark.parametrize("verb", ["push", "pop"])
+def test_a_pause_aborts_what_began_before_it(store: Store, jobs: Queue, verb: str) -> None:
+    tr = begin(store)
+    if verb == "push":
+        jobs.push(b"x", priority=1, tr=tr)
+    else:
+        strict_pop(jobs, tr)
+    jobs.pause(reason="r")
+    with pytest.raises(Conflict):
+        tr.commit()
+    assert jobs.depth() == 10
+
+
+def test_deleting_a_queue_aborts_pushes_under_way(store: Store, jobs: Queue) -> None:
+    tr = begin(store)
+    jobs.push(b"x", priority=1, tr=tr)
+    store.delete_queue("jobs")
+    with pytest.raises(Conflict):
+        tr.commit()
+
+
+def test_one_of_two_creations_of_a_name_wins(store: Store) -> None:
+    first, second = begin(store), begin(store)
+    store.create_queue("new", tr=first)
+    store.create_queue("new", tr=second)
+    first.commit()
+    with pytest.raises(Conflict):
+        second.commit()
+
+
+def test_putting_back_happens_once(store: Store, jobs: Queue) -> None:
+    popped = store.acts("ann").pop("jobs")
+    first, second = begin(store), begin(store)
+    store.restore(popped.trash_id, tr=first)
+    store.restore(popped.trash_id, tr=second)
+    second.commit()
+    with pytest.raises(Conflict):
+        first.commit()
+    assert jobs.depth() == 10
