@@ -53,6 +53,10 @@ class TransactionTooOld(StoreError):
     """The transaction ran longer than 5 seconds; nothing was written."""
 
 
+class TransactionEnded(StoreError):
+    """The transaction was used after its function had returned."""
+
+
 class Conflict(StoreError):
     """The transaction kept losing to others until its tries were used up; nothing was written."""
 

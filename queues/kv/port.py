@@ -57,6 +57,10 @@ class ReadTransaction(Protocol):
     def get_read_version(self) -> int:
         """Return the version that this transaction reads; versions grow with every commit."""
 
+    @property
+    def reads(self) -> int:
+        """How many reads this transaction has issued so far, so that tests can assert it."""
+
 
 class Transaction(ReadTransaction, Protocol):
     """One serializable read-write transaction."""
@@ -85,6 +89,13 @@ class Transaction(ReadTransaction, Protocol):
 
     def add_read_conflict_range(self, begin: bytes, end: bytes) -> None:
         """Fail this commit if another transaction writes in [begin, end) first."""
+
+    def use_reserve(self) -> None:
+        """Let this transaction grow a store that is over its limit: for taking and repairing, not for arrivals.
+
+        Without it, a transaction that leaves a full store larger than it found it raises `StoreFull`; one that
+        clears as much as it sets, and one that only counts, always passes.
+        """
 
     def stamp(self) -> int:
         """Return the next push-order number.
@@ -115,6 +126,9 @@ class KeyValueStore(Protocol):
 
     def interrupt(self) -> None:
         """Wake every thread that is in `watch`; each returns True. Used at shutdown."""
+
+    def reads(self) -> int:
+        """Return how many reads have been issued through this store since it was opened in this process."""
 
     def size(self) -> tuple[int, int]:
         """Return (bytes used, bytes allowed); allowed is 0 where the engine sets no limit."""

@@ -1,0 +1,37 @@
+"""Ordered keys and serializable transactions: the port, and the one place that opens a store from a URL."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from queues.kv.errors import BadStoreURL
+from queues.kv.port import KeyValueStore
+
+__all__ = ["open_kv"]
+
+
+def open_kv(
+    url: str, *, max_bytes: int | None = None, clock: Callable[[], float] = time.monotonic
+) -> KeyValueStore:
+    """Open the store at a URL, creating it when it is not there.
+
+    `lmdb:PATH` is a folder on this machine; opened twice in a process it is one store. `memory:` is a fresh
+    private store, `memory:NAME` one that this process shares. `max_bytes` limits what an LMDB store may hold
+    (default: `PQ_STORE_MAX_BYTES` from the environment, else 64 GiB); `clock` counts seconds for time limits.
+    Raises `BadStoreURL`, `StoreUnavailable`, `StoreReadOnly`.
+    """
+    engine, colon, rest = url.partition(":")
+    if not colon or "\0" in rest:
+        raise BadStoreURL(f"{url!r} is no store URL; write lmdb:PATH or memory:")
+    if engine == "lmdb":
+        from queues.kv.embedded import open_embedded
+
+        return open_embedded(rest, max_bytes=max_bytes, clock=clock)
+    if engine == "memory":
+        from queues.kv.simulated import open_simulated
+
+        return open_simulated(url, clock=clock)
+    if engine == "fdb":
+        raise BadStoreURL(f"{url!r}: this release has no FoundationDB engine yet; use lmdb:PATH.")
+    raise BadStoreURL(f"{url!r}: there is no engine {engine!r}; use lmdb:PATH or memory:")

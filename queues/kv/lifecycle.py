@@ -1,0 +1,92 @@
+"""Whether a store may be used: open, closed, or carried into a forked child."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Callable
+
+from queues.kv.errors import ForkedStore, StoreClosed, StoreError
+
+
+class Lifecycle:
+    """The state of one open store and the operations that are under way in it."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._closed = False
+        self._forked = False
+        self._under_way = 0
+        self._idle = threading.Condition(threading.RLock())
+        _alive.add(self)
+
+    def enter(self) -> None:
+        """Begin an operation: `StoreClosed` or `ForkedStore` when the store may not be used."""
+        if self._forked:
+            raise self._refusal()
+        with self._idle:
+            if self._closed:
+                raise self._refusal()
+            self._under_way += 1
+
+    def leave(self) -> None:
+        """End an operation."""
+        with self._idle:
+            self._under_way -= 1
+            if not self._under_way and self._closed:
+                self._idle.notify_all()
+
+    def check(self) -> None:
+        """Raise `StoreClosed` or `ForkedStore` when the store may not be used."""
+        if self._closed or self._forked:
+            raise self._refusal()
+
+    @property
+    def forked(self) -> bool:
+        """Whether this is a forked child's copy of a store."""
+        return self._forked
+
+    def close(self) -> bool:
+        """Refuse new operations from now on; False when it was closed already."""
+        if self._forked:
+            return False
+        with self._idle:
+            was_open = not self._closed
+            self._closed = True
+            return was_open
+
+    def drain(self, timeout: float) -> bool:
+        """Wait until no operation is under way; False when the time is up."""
+        with self._idle:
+            return self._idle.wait_for(lambda: not self._under_way, timeout)
+
+    def mark_forked(self) -> None:
+        """Refuse everything: this is a child's copy."""
+        self._forked = True
+
+    def _refusal(self) -> StoreError:
+        if self._forked:
+            return ForkedStore(
+                f"The store {self._url} was opened before this process was forked; open it again in the child."
+            )
+        return StoreClosed(f"The store {self._url} was closed; open it again.")
+
+
+_alive: weakref.WeakSet[Lifecycle] = weakref.WeakSet()
+_in_child: list[Callable[[], None]] = []
+
+
+def on_fork(forget: Callable[[], None]) -> None:
+    """Have `forget` called in every forked child, after all stores have been marked."""
+    _in_child.append(forget)
+
+
+def _after_fork() -> None:
+    for lifecycle in list(_alive):
+        lifecycle.mark_forked()
+    for forget in _in_child:
+        forget()
+
+
+os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,64 @@
+"""Sizes that every engine refuses alike, and the arithmetic of its counters."""
+
+from __future__ import annotations
+
+from queues.kv.errors import KeyTooLarge, TransactionTooLarge, TransactionTooOld, ValueTooLarge
+from queues.kv.port import MAX_KEY_SIZE, MAX_TRANSACTION_SECONDS, MAX_TRANSACTION_SIZE, MAX_VALUE_SIZE
+
+#: Keys from here on belong to the engines, as in FoundationDB; ranges end here at the latest.
+KEYS_END = b"\xff"
+
+_WORD = 1 << 64
+
+
+def check_key(key: bytes) -> None:
+    """Refuse a key that some engine could not hold: KeyTooLarge, or ValueError for an illegal one."""
+    size = len(key)
+    if size > MAX_KEY_SIZE:
+        raise KeyTooLarge(f"The key has {size} bytes; at most {MAX_KEY_SIZE} are allowed. Nothing was written.")
+    if not size or key[0] == 0xFF:
+        raise ValueError("A key is never empty and never begins with byte 0xff.")
+
+
+def check_value(value: bytes) -> None:
+    """Refuse a value that some engine could not hold: ValueTooLarge, or TypeError for what is not bytes."""
+    if not isinstance(value, bytes):
+        raise TypeError(f"A value is bytes, not {type(value).__name__}.")
+    if len(value) > MAX_VALUE_SIZE:
+        raise ValueTooLarge(
+            f"The value has {len(value):,} bytes; at most {MAX_VALUE_SIZE:,} are allowed. Nothing was written."
+        )
+
+
+def check_limit(limit: int) -> None:
+    """Refuse a range read that is not limited to at least one pair."""
+    if limit < 1:
+        raise ValueError(f"A range read's limit is at least 1, not {limit}.")
+
+
+def too_large() -> TransactionTooLarge:
+    """Build the error of a transaction that writes too much."""
+    return TransactionTooLarge(
+        f"The transaction writes more than {MAX_TRANSACTION_SIZE:,} bytes; nothing was written. Do it in steps."
+    )
+
+
+def too_old() -> TransactionTooOld:
+    """Build the error of a transaction that ran too long."""
+    return TransactionTooOld(
+        f"The transaction ran longer than {MAX_TRANSACTION_SECONDS:g} seconds; nothing was written. Do it in steps."
+    )
+
+
+def added(old: bytes | None, delta: int) -> bytes:
+    """Return the counter `old` (64 bit, little-endian; absent counts as 0) plus `delta`, wrapping."""
+    base = int.from_bytes(old[:8], "little") if old else 0
+    return ((base + delta) % _WORD).to_bytes(8, "little")
+
+
+def raised(old: bytes | None, value: int) -> bytes:
+    """Return the larger of the number `old` (64 bit, little-endian; absent counts as 0) and `value`."""
+    if not 0 <= value < _WORD:
+        raise ValueError(f"max() takes an unsigned 64-bit number, not {value}.")
+    base = int.from_bytes(old[:8], "little") if old else 0
+    return max(base, value).to_bytes(8, "little")

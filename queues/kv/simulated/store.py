@@ -1,0 +1,190 @@
+"""The simulated store: `memory:` is private to its opener, `memory:NAME` is shared within the process."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from queues.kv import guard
+from queues.kv.errors import Conflict
+from queues.kv.lifecycle import Lifecycle, on_fork
+from queues.kv.port import MAX_TRANSACTION_SECONDS, ReadTransaction, Transaction
+from queues.kv.simulated.faults import Fault, Faults
+from queues.kv.simulated.history import History
+from queues.kv.simulated.transaction import SimulatedTransaction
+from queues.kv.watching import Wake, WatchBoard, Watcher
+
+T = TypeVar("T")
+
+#: Tries of one `transact` before it gives up with `Conflict`.
+MAX_TRIES = 200
+#: Seconds; the longest pause between two tries.
+_MAX_BACKOFF = 0.05
+
+
+class Memory:
+    """What the openers of one memory store share."""
+
+    def __init__(self) -> None:
+        self.history = History()
+        self.board = WatchBoard()
+        self.openers = 0
+
+
+class SimulatedStore:
+    """A `KeyValueStore` in memory with FoundationDB's conflicts."""
+
+    def __init__(
+        self,
+        url: str = "memory:",
+        *,
+        memory: Memory | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+        faults: Faults | None = None,
+    ) -> None:
+        self._url = url
+        self._memory = memory if memory is not None else Memory()
+        self._clock = clock
+        self._sleep = sleep
+        self._faults = faults
+        self._lifecycle = Lifecycle(url)
+        self._random = random.Random()  # noqa: S311 - spreads retries, guards nothing
+        self._count_lock = threading.Lock()
+        self._reads = 0
+        self._memory.openers += 1
+
+    def begin(self) -> SimulatedTransaction:
+        """Begin a transaction to be driven step by step; its `commit` raises `Conflict` and never retries."""
+        self._lifecycle.check()
+        return SimulatedTransaction(self._memory.history, self._clock, self._memory.board.notify)
+
+    def read(self, fn: Callable[[ReadTransaction], T]) -> T:
+        """Run `fn` on one consistent version and return its result."""
+        guard.refuse_nesting()
+        self._lifecycle.enter()
+        try:
+            tr = self.begin_accepted()
+            try:
+                with guard.running():
+                    return fn(tr.snapshot)
+            finally:
+                self._finish(tr)
+        finally:
+            self._lifecycle.leave()
+
+    def transact(self, fn: Callable[[Transaction], T]) -> T:
+        """Run `fn`, commit, and return its result; conflicts are retried."""
+        guard.refuse_nesting()
+        self._lifecycle.enter()
+        try:
+            for attempt in range(MAX_TRIES):
+                tr = self.begin_accepted()
+                try:
+                    with guard.running():
+                        result = fn(tr)
+                    self._commit(tr)
+                    return result
+                except _Retry:
+                    self._sleep(self._random.uniform(0, min(_MAX_BACKOFF, 0.000_1 * 2 ** min(attempt, 16))))
+                finally:
+                    self._finish(tr)
+            raise Conflict(
+                f"The transaction lost to others {MAX_TRIES} times; nothing was written. Try again, or do less in it."
+            )
+        finally:
+            self._lifecycle.leave()
+
+    def watch(self, known: Mapping[bytes, bytes | None], *, timeout: float) -> bool:
+        """Block until a key's value differs from what is known, or the time is up."""
+        guard.refuse_nesting()
+        self._lifecycle.check()
+        watcher = Watcher(known, self)
+        board = self._memory.board
+        board.add(watcher)
+        try:
+            self._lifecycle.check()
+            if self.read(lambda tr: any(tr.get(key).wait() != value for key, value in known.items())):
+                board.discard(watcher)
+                return True
+        except BaseException:
+            board.discard(watcher)
+            raise
+        return board.wait(watcher, timeout)
+
+    def interrupt(self) -> None:
+        """Wake every thread that is in `watch`."""
+        self._memory.board.rouse_all(Wake.INTERRUPTED, self)
+
+    def reads(self) -> int:
+        """Return how many reads have been issued through this store."""
+        return self._reads
+
+    def size(self) -> tuple[int, int]:
+        """Return (bytes used, 0): there is no limit."""
+        self._lifecycle.check()
+        return self._memory.history.bytes_used(), 0
+
+    def close(self) -> None:
+        """Wait for what is under way and refuse the rest."""
+        guard.refuse_nesting()
+        if not self._lifecycle.close():
+            return
+        self._memory.board.rouse_all(Wake.CLOSED, self)
+        self._lifecycle.drain(2 * MAX_TRANSACTION_SECONDS)
+        _release(self._memory)
+
+    def begin_accepted(self) -> SimulatedTransaction:
+        """Begin a transaction of an operation that was accepted before the store was closed."""
+        return SimulatedTransaction(self._memory.history, self._clock, self._memory.board.notify)
+
+    def _commit(self, tr: SimulatedTransaction) -> None:
+        fault = self._faults.at_commit() if self._faults is not None else None
+        if fault is Fault.CONFLICT or fault is Fault.TOO_OLD:
+            raise _Retry
+        try:
+            tr.commit()
+        except Conflict as conflict:
+            raise _Retry from conflict
+
+    def _finish(self, tr: SimulatedTransaction) -> None:
+        tr.cancel()
+        with self._count_lock:
+            self._reads += tr.reads
+
+
+class _Retry(Exception):
+    """The transaction may be tried again: nothing was written."""
+
+
+_named: dict[str, Memory] = {}
+_named_lock = threading.RLock()
+
+
+def open_simulated(url: str, *, clock: Callable[[], float] = time.monotonic) -> SimulatedStore:
+    """Open `memory:` (fresh) or `memory:NAME` (shared by whoever opens that name in this process)."""
+    name = url.partition(":")[2]
+    if not name:
+        return SimulatedStore(url, clock=clock)
+    with _named_lock:
+        return SimulatedStore(url, memory=_named.setdefault(name, Memory()), clock=clock)
+
+
+def _release(memory: Memory) -> None:
+    with _named_lock:
+        memory.openers -= 1
+        if not memory.openers:
+            for name in [name for name, known in _named.items() if known is memory]:
+                del _named[name]
+
+
+def _forget_named() -> None:
+    global _named_lock  # noqa: PLW0603 - a lock that was held during the fork stays held in the child
+    _named.clear()
+    _named_lock = threading.RLock()
+
+
+on_fork(_forget_named)
