@@ -221,7 +221,14 @@ class Store:
 
     # Watching
 
-    def snapshot(self, queue_ids: Sequence[int], *, previous: Snapshot | None = None, preview: int = 256) -> Snapshot:
+    def snapshot(
+        self,
+        queue_ids: Sequence[int],
+        *,
+        previous: Snapshot | None = None,
+        preview: int = 256,
+        tr: ReadTransaction | None = None,
+    ) -> Snapshot:
         """Read the status of at most 500 queues at one read version.
 
         Queues that did not change since `previous` are not read again. Values are cut to `preview` bytes.
@@ -229,8 +236,9 @@ class Store:
         if len(queue_ids) > MAX_SNAPSHOT:
             raise TooLarge(f"A snapshot covers at most {MAX_SNAPSHOT} queues.")
         now = self._backing.now()
-        return self._kv.read(
-            lambda tr: read_statuses(tr, self._keyspace, queue_ids, at_time=now, previous=previous, preview=preview)
+        return self._backing.read(
+            lambda tr: read_statuses(tr, self._keyspace, queue_ids, at_time=now, previous=previous, preview=preview),
+            tr,
         )
 
     def wait_for_change(self, snapshot: Snapshot, *, timeout: float) -> bool:
