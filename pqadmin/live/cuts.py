@@ -1,0 +1,114 @@
+"""Consistent cuts: what one read transaction saw of the queues on screens, as finished texts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pqadmin.live.wire import Ends
+from queues import ReadTransaction
+from queues.status import Snapshot
+from queues.store import MAX_SNAPSHOT, Store
+
+#: Joined texts that one cut remembers.
+_MAX_JOINED = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """Queues at one read version. Never changes once made, so that all sockets may share it."""
+
+    version: int
+    #: Milliseconds since the epoch.
+    at: int
+    #: Every queue that was asked for, gone ones included.
+    covers: frozenset[int]
+    #: Rows and ends as JSON text, by queue id.
+    rows: Mapping[int, str]
+    ends: Mapping[int, str]
+    #: Joined rows of earlier askers: many sockets want the very same ones.
+    _joined: dict[frozenset[int], str] = field(default_factory=dict)
+
+    def pick(self, ids: frozenset[int]) -> str:
+        """Return the rows of these queues that exist, joined by commas in a stable order."""
+        joined = self._joined.get(ids)
+        if joined is None:
+            joined = ",".join(self.rows[queue_id] for queue_id in sorted(ids) if queue_id in self.rows)
+            if len(self._joined) < _MAX_JOINED:
+                self._joined[ids] = joined
+        return joined
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tick:
+    """What the monitor publishes at once."""
+
+    cuts: Sequence[Cut]
+    #: The sum over all queues as JSON text.
+    total: str
+    #: All queues' ready items.
+    ready: int
+
+    def covering(self, ids: frozenset[int], *, ends: bool) -> Cut | None:
+        """Return the cut that holds all of these queues (with their ends); None until the monitor has read them."""
+        for cut in self.cuts:
+            if ids <= cut.covers and (not ends or all(i in cut.ends or i not in cut.rows for i in ids)):
+                return cut
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What one read transaction gave."""
+
+    snapshot: Snapshot
+    ends: Mapping[int, Ends]
+
+
+def pack(screens: Iterable[frozenset[int]]) -> list[frozenset[int]]:
+    """Put screens together into as few transactions as may be, each of at most 500 queues, no screen divided."""
+    packed: list[frozenset[int]] = []
+    for screen in sorted(set(screens), key=lambda ids: (-len(ids), sorted(ids))):
+        for index, group in enumerate(packed):
+            if len(group | screen) <= MAX_SNAPSHOT:
+                packed[index] = group | screen
+                break
+        else:
+            packed.append(screen)
+    return packed
+
+
+def read(
+    store: Store,
+    ids: Sequence[int],
+    *,
+    previous: Snapshot | None,
+    ends_of: Collection[int],
+    known_ends: Mapping[int, Ends],
+    preview: int,
+    items: int,
+) -> Reading:
+    """Read queues, and the first items of both ends of some (`ends_of`), in one transaction.
+
+    What did not change since `previous` is not read again.
+    """
+
+    def look(tr: ReadTransaction) -> Reading:
+        snapshot = store.snapshot(ids, previous=previous, preview=preview, tr=tr)
+        ends: dict[int, Ends] = {}
+        for queue_id in ends_of:
+            status = snapshot.queues.get(queue_id)
+            if status is None:
+                continue
+            old = previous.queues.get(queue_id) if previous else None
+            if status is old and queue_id in known_ends:
+                ends[queue_id] = known_ends[queue_id]
+                continue
+            queue = store.queue(status.name, tr=tr)
+            ends[queue_id] = Ends(
+                min=queue.items(end="min", limit=items, preview=preview, tr=tr).items,
+                max=queue.items(end="max", limit=items, preview=preview, tr=tr).items,
+            )
+        return Reading(snapshot=snapshot, ends=ends)
+
+    return store.read(look)

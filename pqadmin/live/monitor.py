@@ -1,0 +1,233 @@
+"""The monitor: the one reader of the store in this process, for every screen and page.
+
+Its thread starts with the first viewer and ends after the last. It sleeps until the store says that something on a
+screen changed, reads all screens in one transaction (a consistent cut), at most `frame_rate` times a second, and reads
+nothing while nothing changes. Pages ask it for what was last known.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from pqadmin.live import guard
+from pqadmin.live.board import Board
+from pqadmin.live.hub import RESTARTING, Hub
+from pqadmin.live.rows import Overview
+from pqadmin.live.screens import Screens
+from pqadmin.live.sweep import Sweep
+from pqadmin.server.store import get_store
+from queues.errors import StoreError
+from queues.store import Store
+
+logger = logging.getLogger(__name__)
+
+#: Frames a second at most.
+FRAME_RATE = 10.0
+#: Bytes of a value that are read for a row.
+PREVIEW_BYTES = 256
+#: Seconds the thread sleeps at most: rates fall and ages are checked even when nothing changes.
+NAP = 1.0
+#: Seconds between chunks of a sweep, and between tries while the store can not be read.
+SWEEP_STEP, RETRY = 0.05, 0.5
+#: A page reads the store again only after this many times what the last reading took (seconds, at most).
+PAGE_SHARE, PAGE_PAUSE = 10.0, 1.0
+#: More queues than this are read for a page behind its back; it shows what was last known.
+PAGE_QUEUES = 2_000
+
+
+class Monitor:
+    """Reads the store for everybody. Thread-safe."""
+
+    def __init__(
+        self,
+        open_store: Callable[[], Store] = get_store,
+        *,
+        frame_rate: float = FRAME_RATE,
+        clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        self._open = open_store
+        self._pause = 1.0 / frame_rate
+        self._clock = clock
+        self._wall = wall
+        self._state = threading.Lock()
+        self._reading = threading.RLock()
+        self._page = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._ending = threading.Event()
+        self._nudged = threading.Event()
+        self._store: Store | None = None
+        self._checked = 0.0
+        self._refreshed, self._refresh_pause = float("-inf"), 0.0
+        self.board = Board()
+        self.hub = Hub(on_screens=self._look_again, guard=guard.check)
+        self._screens = Screens(self.board, clock, preview=PREVIEW_BYTES)
+        self._sweep = Sweep(self.board, clock, PREVIEW_BYTES)
+
+    # For pages
+
+    def overview(self) -> Overview:
+        """Return every queue as last known, at once."""
+        return self.board.overview(self._clock(), self._now())
+
+    def refresh(self) -> None:
+        """Read what changed, unless that was done a moment ago; raises the store's errors.
+
+        Only the first call of all waits for a whole sweep. Later ones take a share of the time at most, and with
+        very many queues the reading is done behind the page's back.
+        """
+        if not self._page.acquire(blocking=self.board.empty):
+            return
+        try:
+            if self._clock() - self._refreshed < self._refresh_pause:
+                self._page.release()
+                return
+            if len(self.board.ids) <= PAGE_QUEUES or self.board.empty:
+                self._refresh()
+            else:
+                threading.Thread(target=self._refresh_behind, name="pqadmin-refresh", daemon=True).start()
+                return
+        except BaseException:
+            self._page.release()
+            raise
+        self._page.release()
+
+    # For sockets
+
+    @property
+    def closed(self) -> bool:
+        """Say whether the process is going down: no new viewers."""
+        return self._ending.is_set()
+
+    @property
+    def running(self) -> bool:
+        """Say whether the thread is at work."""
+        return self._thread is not None
+
+    @property
+    def checked(self) -> float:
+        """When the screens were last known to be up to date, seconds since the epoch."""
+        return self._checked
+
+    def shutdown(self, timeout: float = 5.0) -> None:
+        """Close every socket, interrupt the store's waits and end the thread. No way back."""
+        self._ending.set()
+        self.hub.close_all(RESTARTING)
+        thread = self._thread
+        self._nudge()
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(timeout)
+
+    def _look_again(self) -> None:
+        with self._state:
+            if self._thread is None and len(self.hub) and not self.closed:
+                self._thread = threading.Thread(target=self._run, name="pqadmin-monitor", daemon=True)
+                self._thread.start()
+        self._nudge()
+
+    def _nudge(self) -> None:
+        self._nudged.set()
+        store = self._store
+        if store is not None:
+            with contextlib.suppress(StoreError):
+                store.interrupt()
+
+    # The thread
+
+    def _run(self) -> None:
+        failing_since: float | None = None
+        while self._go_on():
+            try:
+                self._turn()
+                failing_since = None
+            except StoreError as error:
+                if failing_since is None:
+                    failing_since = self._wall()
+                    logger.warning("the store can not be read: %s", error)
+                self._screens.forget()
+                self.hub.fail(failing_since, str(error))
+                self._rest(RETRY)
+            except Exception:
+                logger.exception("the monitor stumbled")
+                self._screens.forget()
+                self._rest(RETRY)
+
+    def _go_on(self) -> bool:
+        with self._state:
+            if self.closed or not len(self.hub):
+                self._thread = None
+                self._screens.forget()
+                return False
+            return True
+
+    def _turn(self) -> None:
+        """Read and publish what changed, then wait for the next change."""
+        began = self._clock()
+        self._nudged.clear()
+        with self._reading:
+            store = self._store = self._open()
+            update = self._screens.read(store, self.hub.screens(), self.hub.single())
+            self._checked = self._wall()
+            if update is not None:
+                self.hub.publish(update.tick, update.changed, update.new)
+            self._sweep.step(store, self._screens.ids)
+        self._rest(self._pause - (self._clock() - began))
+        nap = SWEEP_STEP if self._sweep.busy else NAP
+        if self._nudged.is_set() or self.closed or self._screens.watched is None:
+            return
+        if store.wait_for_change(self._screens.watched, timeout=nap):
+            self._screens.changed()
+        else:
+            self._checked = self._wall()
+            self._screens.held()
+
+    def _rest(self, seconds: float) -> None:
+        """Sleep, but not through the end."""
+        if seconds > 0:
+            self._ending.wait(seconds)
+
+    # Reading for pages
+
+    def _refresh(self) -> None:
+        began = self._clock()
+        with self._reading:
+            store = self._store = self._open()
+            self._screens.read_directory(store)
+            self._sweep.everything(store)
+        took = self._clock() - began
+        self._refreshed, self._refresh_pause = self._clock(), min(PAGE_PAUSE, PAGE_SHARE * took)
+
+    def _refresh_behind(self) -> None:
+        try:
+            self._refresh()
+        except StoreError as error:
+            logger.warning("the store can not be read: %s", error)
+        finally:
+            self._page.release()
+
+    def _now(self) -> datetime:
+        return datetime.fromtimestamp(self._wall(), UTC)
+
+
+_monitor: Monitor | None = None
+_making = threading.Lock()
+
+
+def get_monitor() -> Monitor:
+    """Return the process's one monitor."""
+    global _monitor
+    with _making:
+        if _monitor is None:
+            _monitor = Monitor()
+        return _monitor
+
+
+def shutdown() -> None:
+    """Close every live socket and stop the monitor, if there is one. For the server's way down."""
+    if _monitor is not None:
+        _monitor.shutdown()

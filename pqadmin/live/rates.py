@@ -1,0 +1,119 @@
+"""How fast a queue fills and empties, worked out from its running totals alone.
+
+A `Meter` remembers a few points of a queue's monotonic totals. Between two points the totals are taken to have
+grown evenly; after the last point they are known to have held until `held_until`. So a rate falls to zero by
+itself when nothing changes, without asking the store again.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import NamedTuple
+
+#: Seconds over which a rate is averaged.
+WINDOW = 10.0
+#: Seconds that must have been watched before a rate is told.
+KNOWN_AFTER = 1.0
+#: Seconds between remembered points; changes closer together share one.
+RESOLUTION = 0.5
+
+
+class Point(NamedTuple):
+    """The totals at one moment of the monitor's clock (seconds)."""
+
+    at: float
+    arrived: int
+    left: int
+
+
+class Meter:
+    """The recent totals of one queue. Not thread-safe; at most about 24 points, whatever the traffic."""
+
+    __slots__ = ("_growing_since", "_held", "_left_at", "_left_seen", "_points")
+
+    def __init__(self) -> None:
+        self._points: deque[Point] = deque()
+        self._held = 0.0
+        self._left_at = 0.0
+        self._left_seen = False
+        self._growing_since: float | None = None
+
+    def observe(self, at: float, arrived: int, left: int, *, held_until: float | None = None) -> None:
+        """Note the totals at `at`; the ones before are known to have held until `held_until`."""
+        points = self._points
+        if not points:
+            points.append(Point(at, arrived, left))
+            self._left_at = at
+            self._held = at
+            return
+        last = points[-1]
+        if arrived < last.arrived or left < last.left:  # another life of the queue: its totals began anew
+            points.clear()
+            points.append(Point(at, arrived, left))
+            self._left_at, self._held, self._left_seen = at, at, False
+            return
+        if left > last.left:
+            self._left_at, self._left_seen = at, True
+        if held_until is not None and held_until - last.at > RESOLUTION:
+            points.append(Point(min(held_until, at), last.arrived, last.left))
+        if len(points) > 1 and points[-1].at - points[-2].at < RESOLUTION:
+            points[-1] = Point(at, arrived, left)
+        elif (arrived, left) != points[-1][1:]:
+            points.append(Point(at, arrived, left))
+        self._held = at
+        self._forget(at)
+
+    def hold(self, until: float) -> None:
+        """Note that the totals were still the same at `until`."""
+        self._held = max(self._held, until)
+
+    def rates(self, now: float) -> tuple[float, float] | None:
+        """Tell (in, out) per second over the window, None while too little was watched."""
+        if not self._points:
+            return None
+        first, last = self._points[0], self._points[-1]
+        now = max(now, last.at)
+        span = min(WINDOW, now - first.at)
+        if span < KNOWN_AFTER:
+            return None
+        arrived, left = self._at(now - span)
+        return (last.arrived - arrived) / span, (last.left - left) / span
+
+    def quiet_for(self, now: float) -> float:
+        """Tell for how many seconds nothing left, as far as was watched."""
+        return max(0.0, now - self._left_at) if self._points else 0.0
+
+    def saw_leave(self) -> bool:
+        """Say whether something was seen to leave since watching began."""
+        return self._left_seen
+
+    def watched_for(self, now: float) -> float:
+        """Tell for how many seconds (at most the window) the totals are known."""
+        return min(WINDOW, max(0.0, now - self._points[0].at)) if self._points else 0.0
+
+    def growing_for(self, now: float, growing: bool) -> float:
+        """Tell for how many seconds in a row the queue was found growing, `growing` being the verdict now."""
+        if not growing:
+            self._growing_since = None
+            return 0.0
+        if self._growing_since is None:
+            self._growing_since = now
+        return now - self._growing_since
+
+    def _at(self, moment: float) -> tuple[float, float]:
+        before = self._points[0]
+        for point in self._points:
+            if point.at > moment:
+                share = (moment - before.at) / (point.at - before.at) if point.at > before.at else 0.0
+                share = max(0.0, share)
+                return (
+                    before.arrived + (point.arrived - before.arrived) * share,
+                    before.left + (point.left - before.left) * share,
+                )
+            before = point
+        return before.arrived, before.left
+
+    def _forget(self, now: float) -> None:
+        edge = now - WINDOW
+        while len(self._points) > 2 and self._points[1].at <= edge:
+            self._points.popleft()

@@ -1,0 +1,97 @@
+"""What pages and frames are made from: rows, their sum, and the whole board at one moment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from pqadmin.live.outlook import Outlook, Problem, State
+from queues.status import QueueStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One queue, as last read, with what follows from watching it. Rates in items per second."""
+
+    status: QueueStatus
+    rate_in: float | None
+    rate_out: float | None
+    state: State
+    outlook: Outlook
+    problem: Problem
+    #: Seconds until nothing is ready, at the present rates; only while draining.
+    clears_in: float | None
+    #: Items per second by which the queue grows; only while growing.
+    grows_by: float | None
+    #: Since when nothing has left, as far as was watched; only while stalled.
+    quiet_since: datetime | None
+    #: When the status was known to hold.
+    as_of: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """All queues together: the tiles above the table."""
+
+    queues: int
+    ready: int
+    delayed: int
+    leased: int
+    dead: int
+    #: None until a rate is known for any queue.
+    rate_in: float | None
+    rate_out: float | None
+    #: When the oldest ready item of all queues was pushed, and where it lies.
+    oldest: datetime | None
+    oldest_queue: str | None
+    #: How many queues need a look, by reason.
+    problems: Mapping[str, int]
+    #: The oldest reading among the queues that were added up.
+    as_of: datetime
+    #: Queues that exist and were not read yet.
+    unread: int
+
+    @property
+    def problem_count(self) -> int:
+        """Return how many queues need a look."""
+        return sum(self.problems.values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overview:
+    """Every queue as last known, sorted by name; never changes once made."""
+
+    snapshot_version: int
+    at: datetime
+    rows: Sequence[Row]
+    summary: Summary
+
+
+def total_of(rows: Sequence[Row], *, queues: int, now: datetime) -> Summary:
+    """Add up rows; `queues` is how many there are, read or not."""
+    known = [row for row in rows if row.rate_in is not None]
+    oldest = min((row for row in rows if row.status.oldest is not None), key=_oldest, default=None)
+    problems: dict[str, int] = {}
+    for row in rows:
+        if row.problem:
+            problems[str(row.problem)] = problems.get(str(row.problem), 0) + 1
+    return Summary(
+        queues=queues,
+        ready=sum(row.status.totals.ready for row in rows),
+        delayed=sum(row.status.totals.delayed for row in rows),
+        leased=sum(row.status.totals.leased for row in rows),
+        dead=sum(row.status.totals.dead for row in rows),
+        rate_in=sum(row.rate_in or 0.0 for row in known) if known else None,
+        rate_out=sum(row.rate_out or 0.0 for row in known) if known else None,
+        oldest=oldest.status.oldest if oldest else None,
+        oldest_queue=oldest.status.name if oldest else None,
+        problems=problems,
+        as_of=min((row.as_of for row in rows), default=now),
+        unread=max(0, queues - len(rows)),
+    )
+
+
+def _oldest(row: Row) -> datetime:
+    assert row.status.oldest is not None
+    return row.status.oldest

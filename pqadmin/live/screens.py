@@ -1,0 +1,186 @@
+"""What is on screens: read as consistent cuts, turned into texts once, and compared with what was sent before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from pqadmin.live import cuts, wire
+from pqadmin.live.board import DERIVE_EVERY, Board
+from pqadmin.live.cuts import Cut, Reading, Tick
+from pqadmin.live.rows import Summary
+from queues.errors import QueueNotFound
+from queues.status import QueueStatus, Snapshot
+from queues.store import Store
+
+#: With more queues than this the sum over all is worked out once a second, not with every frame.
+QUICK_TOTAL = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Update:
+    """A tick, the queues whose texts differ from the tick before, and queues that were created since."""
+
+    tick: Tick
+    changed: frozenset[int]
+    new: frozenset[int]
+
+
+class Screens:
+    """The queues on anybody's screen. Used under the monitor's reading lock."""
+
+    def __init__(self, board: Board, clock: Callable[[], float], *, preview: int) -> None:
+        self._board = board
+        self._clock = clock
+        self._preview = preview
+        self._groups: list[frozenset[int]] | None = None
+        self._readings: Sequence[Reading] = ()
+        self._tick: Tick | None = None
+        self._summary: tuple[Summary, str] | None = None
+        self._derived = float("-inf")
+        self._dirty = True
+        self._new: set[int] = set()
+        #: What `Store.wait_for_change` has to wait for.
+        self.watched: Snapshot | None = None
+
+    @property
+    def ids(self) -> frozenset[int]:
+        """Every queue on a screen."""
+        return frozenset().union(*self._groups) if self._groups else frozenset()
+
+    def changed(self) -> None:
+        """Note that the store may have changed: the next `read` reads it."""
+        self._dirty = True
+
+    def held(self) -> None:
+        """Note that nothing on a screen has changed until now."""
+        self._board.hold(self.ids, self._clock())
+
+    def forget(self) -> None:
+        """Read everything anew next time."""
+        self._groups, self._readings, self._tick, self.watched = None, (), None, None
+
+    def read(self, store: Store, screens: Sequence[frozenset[int]], single: Collection[int]) -> Update | None:
+        """Read and describe what changed; None when there is nothing to tell."""
+        groups = cuts.pack(screen for screen in screens if screen) or [frozenset()]
+        unread_ends = any(
+            queue_id not in reading.ends and queue_id in reading.snapshot.queues
+            for queue_id in single
+            for reading in self._readings
+        )
+        before = self._readings if self._groups == groups else ()
+        if self._dirty or unread_ends or self._groups != groups:
+            self._read(store, groups, single)
+        now = self._clock()
+        derive = now - self._derived >= DERIVE_EVERY
+        if self._readings is before and not derive and not self._new:
+            return None
+        return self._describe(now, before, derive=derive)
+
+    def read_directory(self, store: Store, change: int | None = None) -> None:
+        """Read the list of all queues if it changed; `change` is its change number if that is known already."""
+        if change is None:
+            change = store.snapshot(()).directory_change
+        if change == self._board.directory_change:
+            return
+        known = None if self._board.empty else self._board.ids
+        self._board.put_directory(store.directory(), change)
+        if known is not None:
+            self._new |= self._board.ids - known
+
+    def _read(self, store: Store, groups: list[frozenset[int]], single: Collection[int]) -> None:
+        known_ends = {queue_id: ends for reading in self._readings for queue_id, ends in reading.ends.items()}
+        readings = []
+        try:
+            for group in groups:
+                reading = cuts.read(
+                    store,
+                    sorted(group),
+                    previous=self.watched,
+                    ends_of=[queue_id for queue_id in single if queue_id in group],
+                    known_ends=known_ends,
+                    preview=self._preview,
+                    items=wire.END_ITEMS,
+                )
+                readings.append(reading)
+                self.read_directory(store, reading.snapshot.directory_change)
+                self._board.apply(reading.snapshot, self._clock())
+        except QueueNotFound:  # renamed or deleted between two reads of one engine's snapshot
+            self._dirty = True
+            raise
+        self._groups, self._readings, self._dirty = groups, readings, False
+        self.watched = _merged([reading.snapshot for reading in readings])
+
+    def _describe(self, now: float, before: Sequence[Reading], *, derive: bool) -> Update | None:
+        old = self._tick.cuts if self._tick is not None else ()
+        made: list[Cut] = []
+        changed: set[int] = set()
+        for index, reading in enumerate(self._readings):
+            known = old[index] if index < len(old) else None
+            last = before[index].snapshot if index < len(before) else None
+            cut = self._cut(reading, known, last, now, derive=derive)
+            made.append(cut)
+            if known is None:
+                changed |= cut.covers
+            else:
+                changed.update(
+                    queue_id
+                    for queue_id in cut.covers
+                    if cut.rows.get(queue_id) != known.rows.get(queue_id)
+                    or cut.ends.get(queue_id) != known.ends.get(queue_id)
+                )
+        if derive:
+            self._derived = now
+        total, ready, fresh_total = self._total(now, derive=derive)
+        if not changed and not fresh_total and not self._new and self._tick is not None and self._same(made):
+            return None
+        self._tick = Tick(cuts=tuple(made), total=total, ready=ready)
+        new, self._new = frozenset(self._new), set()
+        return Update(tick=self._tick, changed=frozenset(changed), new=new)
+
+    def _cut(self, reading: Reading, known: Cut | None, last: Snapshot | None, now: float, *, derive: bool) -> Cut:
+        rows: dict[int, str] = {}
+        for queue_id, status in reading.snapshot.queues.items():
+            unchanged = last is not None and last.queues.get(queue_id) is status
+            text = known.rows.get(queue_id) if known is not None and unchanged else None
+            if text is None or (derive and not self._board.settled(queue_id, now)):
+                row = self._board.row(queue_id, now, status)
+                text = wire.row(row) if row is not None else text
+            if text is not None:
+                rows[queue_id] = text
+        return Cut(
+            version=reading.snapshot.version,
+            at=int(reading.snapshot.at.timestamp() * 1000),
+            covers=frozenset(reading.snapshot.changes),
+            rows=rows,
+            ends={queue_id: wire.ends(ends) for queue_id, ends in reading.ends.items()},
+        )
+
+    def _total(self, now: float, *, derive: bool) -> tuple[str, int, bool]:
+        known = self._summary
+        if known is not None and not derive and len(self._board.ids) > QUICK_TOTAL:
+            return known[1], known[0].ready, False
+        summary = self._board.summary(now, datetime.now(UTC))
+        if known is not None and replace(summary, as_of=known[0].as_of) == known[0]:
+            return known[1], known[0].ready, False
+        text = wire.total(summary)
+        self._summary = (summary, text)
+        return text, summary.ready, True
+
+    def _same(self, made: Sequence[Cut]) -> bool:
+        assert self._tick is not None
+        return [cut.covers for cut in made] == [cut.covers for cut in self._tick.cuts]
+
+
+def _merged(snapshots: Sequence[Snapshot]) -> Snapshot:
+    """Put snapshots together; of a queue in several, the oldest reading counts, so that no change is missed."""
+    first = snapshots[0]
+    if len(snapshots) == 1:
+        return first
+    changes: dict[int, int] = {}
+    queues: dict[int, QueueStatus] = {}
+    for snapshot in reversed(snapshots):
+        changes |= snapshot.changes
+        queues = {k: v for k, v in queues.items() if k not in snapshot.changes} | dict(snapshot.queues)
+    return replace(first, changes=changes, queues=queues)

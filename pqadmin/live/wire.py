@@ -1,0 +1,228 @@
+"""The wire format, server to client: every message as JSON text. Described in docs/live-protocol.md and schema.json.
+
+A row is serialized once per change, whoever looks at it; a frame joins finished texts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+
+from django.urls import reverse
+
+from pqadmin.dashboard import format as write
+from pqadmin.live.rows import Row, Summary
+from queues.item import Item
+from queues.names import display_name
+
+#: The version of this format; a client that expects another one loads its page anew.
+PROTOCOL = 1
+#: Above this JavaScript's numbers lose digits: sent as text.
+_SAFE = 2**53 - 1
+#: Items of each end that the page of one queue shows live.
+END_ITEMS = 5
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ends:
+    """The first items of both ends of one queue, of the same read version as its status."""
+
+    min: Sequence[Item]
+    max: Sequence[Item]
+
+
+def hello(*, now: float, beat: float, stale_after: float) -> str:
+    """The first message: what the client needs to judge freshness. `now` in seconds since the epoch."""
+    return _text(
+        {
+            "t": "hello",
+            "protocol": PROTOCOL,
+            "now": _ms(now),
+            "beat": beat,
+            "stale_after": stale_after,
+        }
+    )
+
+
+def error(code: str, message: str, *, fatal: bool = False) -> str:
+    """What was wrong with a message of the client."""
+    return _text({"t": "error", "code": code, "message": message, "fatal": fatal})
+
+
+def beat(seq: int, *, now: float, checked: float, version: int, ready: int | None) -> str:
+    """Nothing changed until `checked`; `ready` is the topic's depth for the title of a hidden tab."""
+    return _text(
+        {
+            "t": "beat",
+            "seq": seq,
+            "now": _ms(now),
+            "checked": _ms(checked),
+            "version": whole(version),
+            "ready": None if ready is None else whole(ready),
+        }
+    )
+
+
+def trouble(seq: int, *, now: float, since: float, message: str) -> str:
+    """The store can not be read since `since`; what is on the screen is old."""
+    return _text(
+        {"t": "store", "seq": seq, "reachable": False, "now": _ms(now), "since": _ms(since), "message": message}
+    )
+
+
+def frame(
+    seq: int,
+    *,
+    full: bool,
+    topic: str,
+    version: int,
+    at: int,
+    now: float,
+    rows: str,
+    gone: Iterable[int],
+    total: str,
+    ends: str | None,
+) -> str:
+    """Join finished texts into one frame, all of one read version. `rows` joined by commas, `at` in ms."""
+    head = f'{{"t":"frame","seq":{seq},"full":{"true" if full else "false"},"topic":{json.dumps(topic)}'
+    parts = [head, f',"version":{whole_text(version)},"at":{at},"now":{_ms(now)},"rows":[', rows, '],"gone":[']
+    parts.append(",".join(f'"{queue_id}"' for queue_id in gone))
+    parts.append(f'],"total":{total}')
+    if ends is not None:
+        parts.append(f',"ends":{ends}')
+    parts.append("}")
+    return "".join(parts)
+
+
+def row(row: Row) -> str:
+    """Serialize one queue's row."""
+    status, totals, pause = row.status, row.status.totals, row.status.pause
+    depths = [band.depth for band in status.bands]
+    return _text(
+        {
+            "id": str(status.id),
+            "name": status.name,
+            "shown": display_name(status.name),
+            "url": _url(status.name),
+            "kind": status.kind,
+            "type": status.priority_type if status.kind == "priority" else None,
+            "change": whole(status.change),
+            "state": row.state,
+            "outlook": row.outlook,
+            "problem": row.problem,
+            "ready": whole(totals.ready),
+            "delayed": whole(totals.delayed),
+            "leased": whole(totals.leased),
+            "dead": whole(totals.dead),
+            "in": _rate(row.rate_in),
+            "out": _rate(row.rate_out),
+            "clears_in": _rate(row.clears_in),
+            "grows_by": _rate(row.grows_by),
+            "quiet_since": None if row.quiet_since is None else _moment(row.quiet_since) // 1000 * 1000,
+            "oldest": _maybe(status.oldest),
+            "min": item(status.min),
+            "max": item(status.max),
+            "mix": [
+                {"level": level, "label": band.label, "depth": whole(band.depth)}
+                for band, level in zip(status.bands, write.mix_levels(depths), strict=True)
+            ],
+            "pause": None
+            if pause is None
+            else {
+                "reason": write.visible(pause.reason),
+                "by": write.visible(pause.by),
+                "since": _moment(pause.since),
+                "until": _maybe(pause.until),
+            },
+            "closed": status.closed,
+            "due": _maybe(status.next_due),
+            "expiry": _maybe(status.next_expiry),
+            "drift": status.drift,
+        }
+    )
+
+
+def ends(ends: Ends) -> str:
+    """Serialize the first items of both ends."""
+    return _text({"min": [item(i) for i in ends.min], "max": [item(i) for i in ends.max]})
+
+
+def item(item: Item | None) -> Json | None:
+    """Describe one item as text that is safe to show, its value cut."""
+    if item is None:
+        return None
+    return {
+        "id": item.id,
+        "priority": write.priority_short(item.priority),
+        "text": write.preview(item.value, more=item.truncated),
+        "size": item.size,
+        "cut": item.truncated,
+        "pushed": _maybe(item.pushed_at),
+        "attempts": item.attempts,
+    }
+
+
+def total(summary: Summary) -> str:
+    """Serialize the sum over all queues."""
+    return _text(
+        {
+            "queues": summary.queues,
+            "ready": whole(summary.ready),
+            "delayed": whole(summary.delayed),
+            "leased": whole(summary.leased),
+            "dead": whole(summary.dead),
+            "in": _rate(summary.rate_in),
+            "out": _rate(summary.rate_out),
+            "oldest": _maybe(summary.oldest),
+            "oldest_queue": None if summary.oldest_queue is None else display_name(summary.oldest_queue),
+            "problems": _problems(summary.problems),
+            "as_of": _moment(summary.as_of),
+            "unread": summary.unread,
+        }
+    )
+
+
+def whole(n: int) -> int | str:
+    """Return the number as JavaScript can keep it: as text where it would lose digits."""
+    return n if -_SAFE <= n <= _SAFE else str(n)
+
+
+def whole_text(n: int) -> str:
+    """Return the JSON text of a whole number."""
+    return json.dumps(whole(n))
+
+
+def _problems(problems: Mapping[str, int]) -> Json:
+    return {reason: problems.get(reason, 0) for reason in ("stalled", "growing", "drift")}
+
+
+def _rate(value: float | None) -> float | None:
+    """Keep three digits: enough to read, few enough that a steady rate stays the same text."""
+    return None if value is None else float(f"{value:.3g}")
+
+
+def _moment(at: datetime) -> int:
+    return int(at.timestamp() * 1000)
+
+
+def _maybe(at: datetime | None) -> int | None:
+    return None if at is None else _moment(at)
+
+
+def _ms(seconds: float) -> int:
+    return int(seconds * 1000)
+
+
+@lru_cache(maxsize=4096)
+def _url(name: str) -> str:
+    return reverse("dashboard:queue", args=[name])
+
+
+def _text(message: Json) -> str:
+    return json.dumps(message, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
