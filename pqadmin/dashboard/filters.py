@@ -1,0 +1,143 @@
+"""The filter language of the overview: words of a name and terms such as `state:paused depth>1000 age>5m`.
+
+All parts must hold. A leading `-` turns a part around. A part that is not understood is reported and left out, so
+that a slip of the pen never hides every queue.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from fnmatch import translate
+
+from django.utils.translation import gettext as _
+
+from pqadmin.live.outlook import State
+from pqadmin.live.rows import Row
+
+#: Longer filters are cut: nobody types them.
+MAX_LENGTH = 400
+MAX_PARTS = 20
+
+Test = Callable[[Row, datetime], bool]
+
+_TERM = re.compile(r"(?P<field>[a-z-]+)(?P<op>>=|<=|=|>|<)(?P<value>[0-9.]+)(?P<unit>[a-zA-Z]*)")
+_NUMBER_UNITS = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
+_AGE_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
+_COMPARE: dict[str, Callable[[float, float], bool]] = {
+    ">": lambda a, b: a > b,
+    "<": lambda a, b: a < b,
+    ">=": lambda a, b: a >= b,
+    "<=": lambda a, b: a <= b,
+    "=": lambda a, b: a == b,
+}
+_NUMBERS: dict[str, Callable[[Row], float | None]] = {
+    "depth": lambda row: row.status.totals.ready,
+    "ready": lambda row: row.status.totals.ready,
+    "delayed": lambda row: row.status.totals.delayed,
+    "leased": lambda row: row.status.totals.leased,
+    "dead": lambda row: row.status.totals.dead,
+    "in": lambda row: row.rate_in,
+    "out": lambda row: row.rate_out,
+}
+STATES = tuple(state.value for state in State)
+KINDS = ("priority", "fifo")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """A filter as understood: every test must pass; `problems` says what was not understood."""
+
+    text: str
+    tests: Sequence[Test]
+    problems: Sequence[str]
+
+    def __bool__(self) -> bool:
+        return bool(self.tests)
+
+    def passes(self, row: Row, now: datetime) -> bool:
+        """Say whether a row is wanted."""
+        return all(test(row, now) for test in self.tests)
+
+
+def parse(text: str) -> Filter:
+    """Understand a filter."""
+    text = text.replace("\0", "")[:MAX_LENGTH].strip()
+    tests: list[Test] = []
+    problems: list[str] = []
+    for part in text.split()[:MAX_PARTS]:
+        negated = part.startswith("-") and len(part) > 1
+        try:
+            test = _part(part[1:] if negated else part)
+        except ValueError as error:
+            problems.append(str(error))
+            continue
+        tests.append(_not(test) if negated else test)
+    return Filter(text=text, tests=tests, problems=problems)
+
+
+def _not(test: Test) -> Test:
+    return lambda row, now: not test(row, now)
+
+
+def _part(part: str) -> Test:
+    if part.startswith("state:"):
+        wanted = part.removeprefix("state:").casefold()
+        if wanted == "problem":
+            return lambda row, now: bool(row.problem)
+        if wanted not in STATES:
+            raise ValueError(
+                _("“%(part)s”: a state is %(states)s or problem.") % {"part": part, "states": ", ".join(STATES)}
+            )
+        return lambda row, now: row.state == wanted
+    if part.startswith("kind:"):
+        kind = part.removeprefix("kind:").casefold()
+        if kind not in KINDS:
+            raise ValueError(_("“%(part)s”: a kind is priority or fifo.") % {"part": part})
+        return lambda row, now: row.status.kind == kind
+    if any(sign in part for sign in "<>="):
+        return _comparison(part)
+    return _name(part)
+
+
+def _comparison(part: str) -> Test:
+    match = _TERM.fullmatch(part)
+    fields = ", ".join((*_NUMBERS, "age"))
+    if match is None or (match["field"] not in _NUMBERS and match["field"] != "age"):
+        raise ValueError(
+            _("“%(part)s” is not understood; compare %(fields)s with a number.") % {"part": part, "fields": fields}
+        )
+    units = _AGE_UNITS if match["field"] == "age" else _NUMBER_UNITS
+    unit = units.get(match["unit"].casefold())
+    try:
+        limit = float(match["value"])
+    except ValueError:
+        raise ValueError(_("“%(part)s”: that is no number.") % {"part": part}) from None
+    if unit is None:
+        raise ValueError(
+            _("“%(part)s”: a unit is %(units)s.") % {"part": part, "units": ", ".join(u for u in units if u)}
+        )
+    limit *= unit
+    compare = _COMPARE[match["op"]]
+    if match["field"] == "age":
+        return lambda row, now: (
+            row.status.oldest is not None and compare((now - row.status.oldest).total_seconds(), limit)
+        )
+    read = _NUMBERS[match["field"]]
+
+    def test(row: Row, now: datetime) -> bool:
+        value = read(row)
+        return value is not None and compare(value, limit)
+
+    return test
+
+
+def _name(part: str) -> Test:
+    wanted = part.casefold()
+    if "*" in wanted:
+        # A star stands for anything; every other sign stands for itself.
+        pattern = re.compile(translate(wanted.replace("[", "[[]").replace("?", "[?]")))
+        return lambda row, now: pattern.match(row.status.name.casefold()) is not None
+    return lambda row, now: wanted in row.status.name.casefold()

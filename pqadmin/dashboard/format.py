@@ -1,0 +1,188 @@
+"""How numbers, ages, priorities and values are written for people.
+
+Pure functions of plain values; no request, no store, no translation. The browser writes the same things with
+`static/pqadmin/js/format.js`: both are held to `tests/format_vectors.json`, so a number never changes its looks
+between the first HTML and the first frame. Rounding is by floor after adding a half, never by the platform's own rule,
+because Python rounds halves to even and JavaScript does not.
+"""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+#: Narrow no-break space: groups thousands without looking like two numbers, never breaks over a line.
+THIN = "\u202f"
+#: Stands for "not known", so that it can never be read as zero.
+UNKNOWN = "–"
+ELLIPSIS = "…"
+#: Longest priority shown in a table; longer ones keep their first and last characters and say how long they are.
+PRIORITY_WIDTH = 18
+#: Longest one-line value preview, in characters.
+PREVIEW_WIDTH = 120
+#: Python refuses to write longer ints in decimal; an int priority (255 bytes) stays far below it.
+_DIGITS_LIMIT = 4000
+
+_BYTE_UNITS = ("kB", "MB", "GB", "TB", "PB", "EB")
+#: Characters that reorder or hide text without being controls by category Cc.
+_BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+def number(n: int | None) -> str:
+    """Write a whole number with its thousands apart: 12 408."""
+    if n is None:
+        return UNKNOWN
+    return f"{n:,}".replace(",", THIN).replace("-", "−")
+
+
+def rate(per_second: float | None) -> str:
+    """Write a rate per second: one decimal below 10, whole above, `<0.1` for what is not zero but rounds to it."""
+    if per_second is None or not math.isfinite(per_second):
+        return UNKNOWN
+    if per_second <= 0:
+        return "0"
+    tenths = math.floor(per_second * 10 + 0.5)
+    if tenths == 0:
+        return "<0.1"
+    if tenths < 100:
+        return f"{tenths // 10}.{tenths % 10}" if tenths % 10 else str(tenths // 10)
+    return number(math.floor(per_second + 0.5))
+
+
+def age(seconds: float | None) -> str:
+    """Write a length of time in its one fitting unit; it is cut, never rounded up. Negative (clocks apart) is 0.0 s."""
+    if seconds is None:
+        return UNKNOWN
+    if seconds < 10:
+        tenths = max(0, math.floor(seconds * 10))
+        return f"{tenths // 10}.{tenths % 10} s"
+    if seconds < 120:
+        return f"{math.floor(seconds)} s"
+    if seconds < 120 * 60:
+        return f"{math.floor(seconds / 60)} min"
+    if seconds < 48 * 3600:
+        return f"{math.floor(seconds / 3600)} h"
+    return f"{number(math.floor(seconds / 86400))} d"
+
+
+def age_since(moment: datetime | None, now: datetime) -> str:
+    """Write how long ago a moment was."""
+    return UNKNOWN if moment is None else age((now - moment).total_seconds())
+
+
+def size(n: int | None) -> str:
+    """Write a number of bytes in decimal units: 90.0 kB."""
+    if n is None:
+        return UNKNOWN
+    if n < 1000:
+        return f"{n} B"
+    tenths = 0
+    for power, unit in enumerate(_BYTE_UNITS, start=1):
+        tenths = (n * 10 + 1000**power // 2) // 1000**power
+        if tenths < 10_000 or unit == _BYTE_UNITS[-1]:
+            return f"{number(tenths // 10)}.{tenths % 10} {unit}"
+    raise AssertionError("unreachable: the last unit takes every size")
+
+
+def moment(at: datetime | None) -> str:
+    """Write a moment in UTC to the second: 2026-11-20 14:02:11 UTC."""
+    return UNKNOWN if at is None else at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def clock(at: datetime | None) -> str:
+    """Write a moment of today: 14:02:11 UTC."""
+    return UNKNOWN if at is None else at.astimezone(UTC).strftime("%H:%M:%S UTC")
+
+
+def iso(at: datetime | None) -> str:
+    """Write a moment for a `datetime` attribute; empty when unknown."""
+    return "" if at is None else at.astimezone(UTC).isoformat()
+
+
+def visible(text: str) -> str:
+    """Replace control and bidirectional characters by signs that can be seen, so that no value draws outside itself."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(_visible_char(char) for char in text)
+
+
+def _visible_char(char: str) -> str:
+    code = ord(char)
+    if code < 0x20:
+        return chr(0x2400 + code)
+    if code == 0x7F:
+        return "␡"
+    if 0x80 <= code < 0xA0 or char in _BIDI or unicodedata.category(char) in ("Cf", "Zl", "Zp", "Cs"):
+        # A joiner between emoji or letters is part of the text and harmless.
+        return char if char in "\u200c\u200d" else f"⟨{code:04X}⟩"
+    return char
+
+
+def hides(char: str) -> bool:
+    """Say whether a character is one that `visible` replaces."""
+    return _visible_char(char) != char
+
+
+def shorten(text: str, width: int) -> str:
+    """Cut a text to a width in characters, with an ellipsis for what is gone."""
+    return text if len(text) <= width else text[: width - 1] + ELLIPSIS
+
+
+def priority(p: int | float | str | None) -> str:
+    """Write a priority exactly; the empty text is written as \"\" so that it can be seen."""
+    if p is None:
+        return ""
+    if isinstance(p, str):
+        return visible(p) if p else '""'
+    if isinstance(p, float):
+        return repr(p)
+    if p.bit_length() > 3.3 * _DIGITS_LIMIT:
+        return hex(p)
+    return str(p)
+
+
+def priority_short(p: int | float | str | None) -> str:
+    """Write a priority in at most `PRIORITY_WIDTH` characters: both its start and its end stay."""
+    text = priority(p)
+    if len(text) <= PRIORITY_WIDTH:
+        return text
+    return f"{text[:10]}{ELLIPSIS}{text[-5:]}"
+
+
+def preview(value: bytes, *, width: int = PREVIEW_WIDTH, more: bool = False) -> str:
+    """Write a value on one line: text if it is UTF-8, else hex; `more` says that bytes were already cut off its end."""
+    if not value:
+        return ""
+    text = as_text(value, cut=more)
+    if text is None:
+        room = width // 3
+        shown = value[:room].hex(" ")
+        return shown + (f" {ELLIPSIS}" if more or len(value) > room else "")
+    # Only the first characters are shown, so only they are looked at: values may be 90 kB.
+    head = visible(text[: width + 1])
+    if len(text) <= width and len(head) <= width:
+        return head + (ELLIPSIS if more else "")
+    return head[: width - 1] + ELLIPSIS
+
+
+def as_text(value: bytes, *, cut: bool = False) -> str | None:
+    """Decode bytes as text, or None if they are binary; with `cut` a broken last character is dropped."""
+    try:
+        text = value.decode("utf-8")
+    except UnicodeDecodeError as error:
+        if not (cut and error.start >= len(value) - 3 and error.reason == "unexpected end of data"):
+            return None
+        text = value[: error.start].decode("utf-8")
+    sample = text[:512]
+    controls = sum(1 for char in sample if ord(char) < 0x20 and char not in "\t\n\r")
+    return None if controls * 10 > len(sample) else text
+
+
+def mix_levels(depths: Sequence[int]) -> list[int]:
+    """Turn band depths into column heights 0 to 9: 0 only for an empty band, 9 for the fullest."""
+    top = max(depths, default=0)
+    if top <= 0:
+        return [0] * len(depths)
+    return [0 if depth <= 0 else 1 + 8 * depth // top for depth in depths]

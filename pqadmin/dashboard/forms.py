@@ -1,0 +1,162 @@
+"""Forms of the acts. They turn what was typed into values; the rules about values are the queue core's."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from queues.errors import BadName, BadPriority
+from queues.names import check_name
+from queues.priority import Priority, PriorityType, parse_priority
+
+#: As much text as the largest value can take in any encoding; the core judges the bytes.
+_MAX_TYPED = 400_000
+_MAX_REASON = 500
+#: How long an operator may pause a queue from the list of choices.
+PAUSES = {"15m": timedelta(minutes=15), "1h": timedelta(hours=1), "4h": timedelta(hours=4), "24h": timedelta(days=1)}
+
+
+class PushForm(forms.Form):
+    """One item. `payload` and `parsed_priority` are what to push, once the form is valid."""
+
+    value = forms.CharField(required=False, strip=False, max_length=_MAX_TYPED)
+    encoding = forms.ChoiceField(required=False, choices=[("text", "text"), ("base64", "base64")])
+    priority = forms.CharField(required=False, strip=False, max_length=2_000)
+
+    def __init__(self, *args: Any, fifo: bool, priority_type: PriorityType, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.payload = b""
+        self.parsed_priority: Priority | None = None
+        self._type = priority_type
+        if fifo:
+            del self.fields["priority"]
+
+    def clean_value(self) -> str:
+        """Take the value as typed; a browser's line ends become plain ones."""
+        return str(self.cleaned_data["value"]).replace("\r\n", "\n")
+
+    def clean_priority(self) -> str:
+        """Read the priority by the queue's type."""
+        text = str(self.cleaned_data["priority"])
+        try:
+            self.parsed_priority = parse_priority(text, self._type)
+        except BadPriority as error:
+            raise forms.ValidationError(str(error)) from None
+        return text
+
+    def clean(self) -> dict[str, Any]:
+        """Make the bytes of the value."""
+        cleaned = super().clean() or self.cleaned_data
+        text = cleaned.get("value")
+        if text is None:
+            return cleaned
+        if cleaned.get("encoding") == "base64":
+            try:
+                self.payload = base64.b64decode("".join(text.split()), validate=True)
+            except (binascii.Error, ValueError):
+                self.add_error("value", _("This is not base64."))
+        else:
+            self.payload = text.encode("utf-8", "surrogatepass")
+        return cleaned
+
+
+class CreateForm(forms.Form):
+    """A new queue."""
+
+    name = forms.CharField(strip=True, max_length=20_000, error_messages={"required": gettext_lazy("A queue needs a name.")})
+    kind = forms.ChoiceField(choices=[("priority", "priority"), ("fifo", "fifo")])
+    priority_type = forms.ChoiceField(
+        required=False, choices=[("int", "int"), ("float", "float"), ("str", "str")]
+    )
+    edges = forms.CharField(required=False, max_length=4_000)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.parsed_edges: list[Priority] | None = None
+
+    def clean_name(self) -> str:
+        """Check the name by the core's rule."""
+        try:
+            return check_name(self.cleaned_data["name"])
+        except BadName as error:
+            raise forms.ValidationError(str(error)) from None
+
+    def clean(self) -> dict[str, Any]:
+        """Read the edges of the bands by the priority type."""
+        cleaned = super().clean() or self.cleaned_data
+        text = str(cleaned.get("edges") or "").strip()
+        if text and cleaned.get("kind") == "priority":
+            kind: PriorityType = cleaned.get("priority_type") or "int"
+            try:
+                self.parsed_edges = [parse_priority(part.strip(), kind) for part in text.split(",")]
+            except BadPriority as error:
+                self.add_error("edges", str(error))
+        return cleaned
+
+
+class PauseForm(forms.Form):
+    """Why to pause, and until when. `until` is a moment once the form is valid, None for until resumed."""
+
+    reason = forms.CharField(
+        max_length=_MAX_REASON,
+        error_messages={"required": gettext_lazy("Say why, for those who find the queue paused.")},
+    )
+    lasting = forms.ChoiceField(
+        required=False, choices=[("", ""), *((key, key) for key in PAUSES), ("at", "at")]
+    )
+    at = forms.CharField(required=False, max_length=40)
+
+    def __init__(self, *args: Any, now: datetime, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.until: datetime | None = None
+        self._now = now
+
+    def clean(self) -> dict[str, Any]:
+        """Work out when the queue resumes."""
+        cleaned = super().clean() or self.cleaned_data
+        lasting = cleaned.get("lasting") or ""
+        if lasting in PAUSES:
+            self.until = self._now + PAUSES[lasting]
+        elif lasting == "at":
+            try:
+                self.until = datetime.fromisoformat(cleaned.get("at") or "").replace(tzinfo=UTC)
+            except ValueError:
+                self.add_error("at", _("Give a date and a time in UTC."))
+            else:
+                if self.until <= self._now:
+                    self.add_error("at", _("That moment has passed."))
+        return cleaned
+
+
+class ReasonForm(forms.Form):
+    """An act that may be explained; `expect` is what was confirmed."""
+
+    reason = forms.CharField(required=False, max_length=_MAX_REASON)
+    expect = forms.CharField(required=False, max_length=60)
+
+
+class RenameForm(forms.Form):
+    """A new name."""
+
+    name = forms.CharField(strip=True, max_length=20_000, error_messages={"required": gettext_lazy("A queue needs a name.")})
+
+    def clean_name(self) -> str:
+        """Check the name by the core's rule."""
+        try:
+            return check_name(self.cleaned_data["name"])
+        except BadName as error:
+            raise forms.ValidationError(str(error)) from None
+
+
+class DeleteForm(forms.Form):
+    """A typed name, the depth that was shown, and why."""
+
+    confirm = forms.CharField(required=False, strip=True, max_length=20_000)
+    reason = forms.CharField(required=False, max_length=_MAX_REASON)
+    depth = forms.IntegerField(min_value=0, required=True)

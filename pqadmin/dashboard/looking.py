@@ -1,0 +1,137 @@
+"""Reading one queue for its pages: one read transaction, so that everything on the page fits together."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from django.http import HttpRequest
+
+from pqadmin.accounts.roles import Right, can
+from pqadmin.dashboard.addresses import queue_url
+from pqadmin.dashboard.templatetags.dashboard import split
+from pqadmin.live.monitor import get_monitor
+from pqadmin.live.outlook import Known, judge
+from pqadmin.live.rows import Row
+from pqadmin.live.wire import END_ITEMS
+from pqadmin.server.store import get_store
+from queues import Item, Page, QueueStatus, ReadTransaction
+from queues.errors import BadCursor
+from queues.priority import Priority
+
+#: Items on one page of a queue.
+PAGE = 50
+PREVIEW_BYTES = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Which items of a queue to list: from which end, after which cursor or from which priority."""
+
+    end: str = "min"
+    after: str | None = None
+    priority: Priority | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """One queue at one moment."""
+
+    status: QueueStatus
+    row: Row
+    min: Sequence[Item]
+    max: Sequence[Item]
+    page: Page
+    #: The cursor was not one of this queue's; the page is the first.
+    foreign_cursor: bool
+    now: datetime
+
+
+def see(name: str, place: Place | None = None) -> Seen:
+    """Read a queue for its page; raise `QueueNotFound`."""
+    where = place or Place()
+
+    def look(tr: ReadTransaction) -> tuple[QueueStatus, Page, Page, Page, bool]:
+        queue = get_store().queue(name, tr=tr)
+        foreign = False
+        try:
+            page = queue.items(
+                end=where.end,
+                limit=PAGE,
+                after=where.after,
+                priority=None if where.after else where.priority,
+                preview=PREVIEW_BYTES,
+                tr=tr,
+            )
+        except BadCursor:
+            foreign = True
+            page = queue.items(end=where.end, limit=PAGE, preview=PREVIEW_BYTES, tr=tr)
+        return (
+            queue.status(tr=tr, preview=PREVIEW_BYTES),
+            queue.items(end="min", limit=END_ITEMS, preview=PREVIEW_BYTES, tr=tr),
+            queue.items(end="max", limit=END_ITEMS, preview=PREVIEW_BYTES, tr=tr),
+            page,
+            foreign,
+        )
+
+    status, low, high, page, foreign = get_store().read(look)
+    now = datetime.now(UTC)
+    return Seen(
+        status=status,
+        row=row_of(status, now),
+        min=low.items,
+        max=high.items,
+        page=page,
+        foreign_cursor=foreign,
+        now=now,
+    )
+
+
+def row_of(status: QueueStatus, now: datetime) -> Row:
+    """Return a queue's row with the rates that the monitor knows, or without any if it never watched the queue."""
+    row = get_monitor().board.row(status.id, time.monotonic(), status)
+    if row is not None:
+        return row
+    pause = status.pause
+    verdict = judge(
+        Known(
+            ready=status.totals.ready,
+            paused=pause is not None and (pause.until is None or pause.until > now),
+            drift=status.drift,
+        )
+    )
+    return Row(
+        status=status,
+        rate_in=None,
+        rate_out=None,
+        state=verdict.state,
+        outlook=verdict.outlook,
+        problem=verdict.problem,
+        clears_in=verdict.clears_in,
+        grows_by=verdict.grows_by,
+        quiet_since=None,
+        as_of=now,
+    )
+
+
+def about(request: HttpRequest, status: QueueStatus, **more: Any) -> dict[str, Any]:
+    """Return what every page of one queue shows of it."""
+    group, rest = split(status.name)
+    return {
+        "section": "queues",
+        "status": status,
+        "url": queue_url(status.name),
+        "name_group": group,
+        "name_rest": rest,
+        "fifo": status.kind == "fifo",
+        "can_act": can(request.user, Right.ACT),
+        **more,
+    }
+
+
+def status_of(name: str) -> QueueStatus:
+    """Read a queue's status alone; raise `QueueNotFound`."""
+    return get_store().read(lambda tr: get_store().queue(name, tr=tr).status(tr=tr, preview=PREVIEW_BYTES))

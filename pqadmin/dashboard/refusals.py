@@ -1,0 +1,65 @@
+"""Refused acts in words: what happened, whether anything changed, what to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.utils.translation import gettext as _
+
+from pqadmin.dashboard import format as write
+from queues import errors
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """A refused act for a notice. `status` is the HTTP status of the page that shows it."""
+
+    title: str
+    text: str
+    advice: str
+    status: int = 409
+    #: The field of the form that is at fault; empty when it is none.
+    field: str = ""
+
+
+def explain(error: Exception) -> Refusal:
+    """Put an error of the queue core into words for the person who acted."""
+    text = write.visible(str(error))
+    title, advice, status, field = _about(error)
+    return Refusal(title=title, text=text, advice=advice, status=status, field=field)
+
+
+def _about(error: Exception) -> tuple[str, str, int, str]:
+    nothing = _("Nothing was changed.")
+    match error:
+        case errors.HeadChanged():
+            return _("Another item came to this end"), _("Look at the item below and confirm again."), 409, ""
+        case errors.DepthChanged():
+            return _("The depth has changed"), _("Look at the number below and confirm again."), 409, ""
+        case errors.ConfirmationMismatch():
+            return _("The name does not match"), _("Type it exactly as shown."), 422, "confirm"
+        case errors.QueuePaused():
+            return _("The queue is paused"), _("Nothing was taken. Resume the queue first, or wait."), 409, ""
+        case errors.QueueClosed():
+            return _("The queue is closed for pushes"), nothing, 409, ""
+        case errors.QueueExists():
+            return _("The name is taken"), _("Choose another name, or rename the other queue first."), 422, "name"
+        case errors.BadName():
+            return _("This can not be a name"), nothing, 422, "name"
+        case errors.BadPriority():
+            return _("The priority does not fit"), nothing, 422, "priority"
+        case errors.BadValue() | errors.ValueTooLarge() | errors.TooLarge():
+            return _("The value does not fit"), nothing, 422, "value"
+        case errors.AlreadyRestored():
+            return _("Already put back"), _("It is where it was; nothing was done a second time."), 409, ""
+        case errors.TrashNotFound():
+            return _("No longer in the trash"), nothing, 404, ""
+        case errors.QueueNotFound():
+            return _("The queue is not there"), _("It may have been renamed or deleted; see the audit."), 404, ""
+        case errors.WrongKind():
+            return _("Not for this kind of queue"), nothing, 409, ""
+        case errors.OutcomeUnknown():
+            return _("It is not known whether this was done"), _("Look at the queue before you try again."), 503, ""
+        case errors.StoreError():
+            return _("The store could not do this"), _("Nothing was changed. Try again in a moment."), 503, ""
+    return _("This was refused"), nothing, 409, ""

@@ -1,0 +1,191 @@
+"""Rows of the overview as HTML, built by one function and no template.
+
+A page of a busy site shows a hundred rows of forty values each; a template would spend most of the request's time
+on them. Everything that is not a number of ours goes through `escape`. The markup is the contract with
+`static/pqadmin/js`: `data-field` and `data-part` name what the live view writes to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from html import escape
+from typing import NamedTuple
+
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext as _
+
+from pqadmin.dashboard import format as write
+from pqadmin.dashboard.addresses import queue_url
+from pqadmin.dashboard.templatetags.dashboard import split
+from pqadmin.dashboard.words import outlook_words, state_words
+from pqadmin.live.rows import Row
+from queues.bands import Band
+from queues.item import Item
+
+#: Columns of the table, without and with the actions.
+COLUMNS = 7
+_END_WIDTH = 64
+
+
+class Labels(NamedTuple):
+    """Words that every row repeats, translated once."""
+
+    ready: str
+    rate_in: str
+    rate_out: str
+    oldest: str
+    delayed: str
+    leased: str
+    dead: str
+    note: str
+    push: str
+    enqueue: str
+
+    @classmethod
+    def translated(cls) -> Labels:
+        """Return the words in the reader's language."""
+        return cls(
+            ready=escape(_("ready")),
+            rate_in=escape(_("in/s")),
+            rate_out=escape(_("out/s")),
+            oldest=escape(_("oldest")),
+            delayed=escape(_("delayed")),
+            leased=escape(_("leased")),
+            dead=escape(_("dead")),
+            note=escape(_("nothing ready · both ends appear here")),
+            push=escape(_("Push")),
+            enqueue=escape(_("Enqueue")),
+        )
+
+
+def render_rows(rows: Iterable[Row], *, now: datetime, can_act: bool) -> SafeString:
+    """Render rows of the overview's table."""
+    labels = Labels.translated()
+    return mark_safe("".join(_row(row, now, labels, can_act) for row in rows))  # noqa: S308 # escaped piece by piece
+
+
+def render_blank_row(*, can_act: bool) -> SafeString:
+    """Render the row that the live view copies for a queue that comes new."""
+    labels = Labels.translated()
+    cells = _cells(
+        labels,
+        state="",
+        words="",
+        ready=0,
+        rates=(None, None),
+        oldest='<time data-age hidden datetime=""></time>',
+        also=(0, 0, 0),
+        ends=(_end("min", None, None), _end("max", None, None)),
+        mix=_mix(()),
+        outlook=("unknown", ""),
+        name='<a href="" data-part="link"><bdi data-part="name"></bdi></a>',
+        action=f'<a class="button small" href="" data-part="push">{labels.push}</a>' if can_act else None,
+    )
+    return mark_safe(f'<tr data-queue="" data-queue-id="" data-state="unknown">{cells}</tr>')  # noqa: S308
+
+
+def _row(row: Row, now: datetime, labels: Labels, can_act: bool) -> str:
+    status, totals = row.status, row.status.totals
+    group, rest = split(status.name)
+    url = escape(queue_url(status.name))
+    verb = labels.enqueue if status.kind == "fifo" else labels.push
+    shown = escape(group + rest)
+    action = (
+        f'<a class="button small" href="{url}push/" data-part="push" aria-label="{verb}: {shown}">{verb}</a>'
+        if can_act
+        else None
+    )
+    cells = _cells(
+        labels,
+        state=row.state,
+        words=escape(state_words(row, now)),
+        ready=totals.ready,
+        rates=(row.rate_in, row.rate_out),
+        oldest=write.UNKNOWN if status.oldest is None else _age(status.oldest, now),
+        also=(totals.delayed, totals.leased, totals.dead),
+        ends=(_end("min", status.min, now), _end("max", status.max, now)),
+        mix=_mix(status.bands),
+        outlook=(row.outlook, escape(outlook_words(row))),
+        name=f'<a href="{url}" data-part="link" title="{shown}">'
+        f'<bdi data-part="name">{escape(group)}<b>{escape(rest)}</b></bdi></a>',
+        action=action,
+    )
+    return (
+        f'<tr data-queue="{escape(status.name)}" data-queue-id="{status.id}" data-state="{row.state}" '
+        f'data-problem="{row.problem}">{cells}</tr>\n'
+    )
+
+
+def _cells(
+    labels: Labels,
+    *,
+    state: str,
+    words: str,
+    ready: int,
+    rates: tuple[float | None, float | None],
+    oldest: str,
+    also: tuple[int, int, int],
+    ends: tuple[str, str],
+    mix: str,
+    outlook: tuple[str, str],
+    name: str,
+    action: str | None,
+) -> str:
+    rate_in, rate_out = rates
+    actions = "" if action is None else f'<td class="actions">{action}</td>'
+    return (
+        f'<th scope="row" class="name"><i class="shape" aria-hidden="true"></i>{name}'
+        f'<small data-field="state" data-value="{state}" title="{words}">{words}</small></th>'
+        f'<td class="r ready"><span data-field="ready" data-value="{ready}">{write.number(ready)}</span>'
+        f"{_also('delayed', also[0], labels.delayed)}{_also('leased', also[1], labels.leased)}"
+        f"{_also('dead', also[2], labels.dead)}</td>"
+        f'<td class="r num" data-field="rate-in" data-value="{_raw(rate_in)}" data-label="{labels.rate_in}">'
+        f"{write.rate(rate_in)}</td>"
+        f'<td class="r num" data-field="rate-out" data-value="{_raw(rate_out)}" data-label="{labels.rate_out}">'
+        f"{write.rate(rate_out)}</td>"
+        f'<td class="r num" data-field="oldest" data-label="{labels.oldest}">{oldest}</td>'
+        f'<td class="ends"><div class="rail">{ends[0]}{mix}{ends[1]}'
+        f'<span class="rail-note">{labels.note}</span></div></td>'
+        f'<td class="out" data-field="outlook" data-value="{outlook[0]}">{outlook[1]}</td>{actions}'
+    )
+
+
+def _raw(rate: float | None) -> str:
+    return "" if rate is None else f"{rate:.3g}"
+
+
+def _also(field: str, n: int, label: str) -> str:
+    return (
+        f'<small class="also"><span data-field="{field}" data-value="{n}">{write.number(n)}</span> {label}</small>'
+    )
+
+
+def _age(at: datetime, now: datetime) -> str:
+    return f'<time data-age datetime="{at.isoformat()}">{write.age_since(at, now)}</time>'
+
+
+def _end(which: str, item: Item | None, now: datetime | None) -> str:
+    if item is None or now is None:
+        return (
+            f'<span class="end {which}" data-field="{which}"><b data-part="priority"></b><q data-part="value"></q>'
+            '<time data-age datetime=""></time></span>'
+        )
+    priority = escape(write.priority_short(item.priority))
+    value = escape(write.preview(item.value, width=_END_WIDTH, more=item.truncated))
+    age = '<time data-age datetime=""></time>' if item.pushed_at is None else _age(item.pushed_at, now)
+    return (
+        f'<span class="end {which}" data-field="{which}" data-item="{item.id}"><b data-part="priority">{priority}</b>'
+        f'<q data-part="value">{value}</q>{age}</span>'
+    )
+
+
+#: The columns of all possible heights, made once.
+_COLUMN = tuple(f'<i class="h{level}"></i>' for level in range(10))
+
+
+def _mix(bands: tuple[Band, ...]) -> str:
+    if not bands:
+        return '<span class="mix flow" data-field="mix" aria-hidden="true"></span>'
+    columns = "".join([_COLUMN[level] for level in write.mix_levels([band.depth for band in bands])])
+    return f'<span class="mix" data-field="mix" aria-hidden="true">{columns}</span>'

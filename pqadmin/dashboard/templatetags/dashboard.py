@@ -1,0 +1,97 @@
+"""What templates say: icons, numbers, ages, priorities, messages. Formats come from `pqadmin.dashboard.format`."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any
+
+from django import template
+from django.contrib.messages.storage.base import Message
+from django.template import Context
+from django.templatetags.static import static
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from pqadmin.dashboard import format as write
+from pqadmin.dashboard.theme import chosen
+from pqadmin.dashboard.toasts import Toast, read
+from queues.names import display_name
+
+register = template.Library()
+
+register.filter("number", write.number)
+register.filter("rate", write.rate)
+register.filter("bytes", write.size)
+register.filter("moment", write.moment)
+register.filter("clock", write.clock)
+register.filter("iso", write.iso)
+register.filter("priority", write.priority)
+register.filter("priority_short", write.priority_short)
+register.filter("visible", write.visible)
+register.filter("shown", display_name)
+
+
+@register.filter
+def raw_rate(per_second: float | None) -> str:
+    """Write a rate for a `data-value`: three digits, empty while unknown."""
+    return "" if per_second is None else f"{per_second:.3g}"
+
+
+@register.simple_tag
+def icon(name: str) -> SafeString:
+    """Draw an icon of the sprite; it is decoration, the words beside it say what it means."""
+    return _icon(name, static("pqadmin/icons/sprite.svg"))
+
+
+@lru_cache(maxsize=128)
+def _icon(name: str, sprite: str) -> SafeString:
+    return format_html('<svg class="icon" aria-hidden="true"><use href="{}#{}"/></svg>', sprite, name)
+
+
+@register.simple_tag(takes_context=True)
+def theme(context: Context) -> str:
+    """Return the chosen theme: light, dark, or empty for the system's."""
+    return chosen(context.get("request"))
+
+
+@register.simple_tag
+def environment_kind(environment: str | None) -> str:
+    """Return `production` for what calls itself so, else `other`: production gets a red edge."""
+    return "production" if (environment or "").strip().casefold().startswith(("prod", "live")) else "other"
+
+
+@register.simple_tag
+def toast(message: Message) -> Toast:
+    """Read a message with its undo."""
+    return read(message)
+
+
+@register.simple_tag
+def age(moment: datetime | None, now: datetime | None = None) -> SafeString | str:
+    """Write how long ago a moment was, as an element that the page keeps current."""
+    if moment is None:
+        return write.UNKNOWN
+    text = write.age_since(moment, now or datetime.now(UTC))
+    return format_html(
+        '<time data-age datetime="{}" title="{}">{}</time>', write.iso(moment), write.moment(moment), text
+    )
+
+
+@register.simple_tag
+def preview(item: Any, width: int = write.PREVIEW_WIDTH) -> str:
+    """Write an item's value on one line."""
+    return write.preview(item.value, width=width, more=item.truncated)
+
+
+@register.simple_tag
+def name_parts(name: str) -> tuple[str, str]:
+    """Split a queue's name into its group (with the colon) and the rest, both safe to show."""
+    return split(name)
+
+
+def split(name: str) -> tuple[str, str]:
+    """Split at the last colon that leaves something behind it."""
+    shown = display_name(name)
+    cut = shown.rstrip(":").rfind(":") + 1
+    return shown[:cut], shown[cut:]

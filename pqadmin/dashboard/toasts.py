@@ -1,0 +1,58 @@
+"""Messages after an act, each with at most one thing to do about it: undo, or a page to look at.
+
+They travel with Django's messages; what to do rides in the message's extra tags as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from django.contrib import messages
+from django.contrib.messages.storage.base import Message
+from django.http import HttpRequest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Toast:
+    """A message as shown. `action` is posted to with `fields`; `link` is only opened."""
+
+    text: str
+    bad: bool = False
+    label: str = ""
+    action: str = ""
+    link: str = ""
+    fields: Mapping[str, str] = field(default_factory=dict)
+
+
+def done(
+    request: HttpRequest,
+    text: str,
+    *,
+    label: str = "",
+    action: str = "",
+    link: str = "",
+    fields: Mapping[str, str] | None = None,
+) -> None:
+    """Say on the next page what was done."""
+    about = {"label": label, "action": action, "link": link, "fields": dict(fields or {})}
+    messages.success(request, text, extra_tags=json.dumps(about))
+
+
+def failed(request: HttpRequest, text: str) -> None:
+    """Say on the next page what was not done, and why."""
+    messages.error(request, text)
+
+
+def read(message: Message) -> Toast:
+    """Read a message back."""
+    text = str(message.message)
+    bad = message.level >= messages.WARNING
+    try:
+        about = json.loads(message.extra_tags or "{}")
+    except ValueError:
+        about = {}
+    if not isinstance(about, dict):
+        about = {}
+    return Toast(text=text, bad=bad, **{k: about[k] for k in ("label", "action", "link", "fields") if k in about})

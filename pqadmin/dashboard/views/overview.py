@@ -1,0 +1,100 @@
+"""The overview: every queue, what it holds and where it is heading. All of its state is in its address."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_safe
+
+from pqadmin.accounts.roles import Right, can, require
+from pqadmin.dashboard.filters import parse
+from pqadmin.dashboard.listing import SORTS, Group, Order, arrange
+from pqadmin.dashboard.rows import COLUMNS, render_blank_row, render_rows
+from pqadmin.dashboard.words import problem_words
+from pqadmin.live.monitor import get_monitor
+
+
+@require_safe
+@require(Right.READ)
+def overview(request: HttpRequest) -> HttpResponse:
+    """Show one window of the table of queues; a fragment's request gets the table alone."""
+    monitor = get_monitor()
+    monitor.refresh()
+    seen = monitor.overview()
+    now = datetime.now(UTC)
+    asked = {name: request.GET.get(name, "")[:4_000] for name in ("q", "group", "sort", "after")}
+    wanted = parse(asked["q"])
+    order = Order.parse(asked["group"], asked["sort"])
+    listing = arrange(seen.rows, order=order, wanted=wanted, after=asked["after"], now=now)
+    can_act = can(request.user, Right.ACT)
+    state = {"q": wanted.text, "group": order.grouping if order.grouping != "problems" else "", "sort": asked["sort"]}
+    context = {
+        "section": "queues",
+        "seen": seen,
+        "summary": seen.summary,
+        "problems": problem_words(dict(seen.summary.problems)),
+        "now": now,
+        "wanted": wanted,
+        "order": order,
+        "listing": listing,
+        "bodies": [_body(group, now=now, can_act=can_act) for group in listing.groups],
+        "blank_row": render_blank_row(can_act=can_act),
+        "columns": COLUMNS + can_act,
+        "heads": _heads(order, state),
+        "groupings": _groupings(order, state),
+        "next_url": _address(state | {"after": listing.cursor}) if listing.cursor else "",
+        "first_url": _address(state),
+        "windowed": bool(asked["after"]),
+        "complete": not wanted and not asked["after"] and listing.cursor is None,
+    }
+    fragment = request.headers.get("HX-Target", "") == "section#queues"
+    return render(request, "dashboard/_queues.html" if fragment else "dashboard/overview.html", context)
+
+
+def _body(group: Group, *, now: datetime, can_act: bool) -> dict[str, Any]:
+    return {"group": group, "rows": render_rows(group.rows, now=now, can_act=can_act)}
+
+
+def _address(state: Mapping[str, str | None]) -> str:
+    query = urlencode({name: value for name, value in state.items() if value})
+    return f"?{query}" if query else "?"
+
+
+def _heads(order: Order, state: Mapping[str, str]) -> list[dict[str, str]]:
+    labels = {
+        "name": _("Queue"),
+        "ready": _("Ready"),
+        "in": _("In/s"),
+        "out": _("Out/s"),
+        "oldest": _("Oldest"),
+    }
+    heads = []
+    for field, descending_first in SORTS.items():
+        active = order.sort == field
+        down = (not order.descending) if active else descending_first
+        aria = ("descending" if order.descending else "ascending") if active else ""
+        sort = f"-{field}" if down else field
+        heads.append(
+            {"field": field, "label": labels[field], "aria": aria, "url": _address({**state, "sort": sort})}
+        )
+    return heads
+
+
+def _groupings(order: Order, state: Mapping[str, str]) -> list[dict[str, Any]]:
+    labels = {"problems": _("Problems first"), "name": _("By name"), "group": _("By group")}
+    return [
+        {
+            "name": name,
+            "label": label,
+            "current": order.grouping == name,
+            "url": _address({**state, "group": "" if name == "problems" else name}),
+        }
+        for name, label in labels.items()
+    ]
+
