@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from dataclasses import dataclass
 
 from pqadmin.dashboard.format import shorten, visible
@@ -17,6 +18,7 @@ from queues.priority import Priority, PriorityType, normalise, parse_priority
 
 #: Bytes; the largest value that our own queues take.
 MAX_VALUE_BYTES = 90_000
+_WHOLE = re.compile(r"\s*[+-]?[0-9]+\s*")
 VALUE_NAMES = ("value", "value_base64", "value_json")
 NAMES = (*VALUE_NAMES, "priority")
 
@@ -141,6 +143,9 @@ def _priority_of_text(given: str | None, priority_type: PriorityType | None) -> 
     if given is None or (given == "" and priority_type != "str"):
         raise Unfit("priority is missing")
     try:
+        if priority_type == "float" and _WHOLE.fullmatch(given):
+            # As in JSON: a whole number that no float holds exactly is refused, not rounded.
+            return normalise(parse_priority(given, "int"), "float")
         return parse_priority(given, priority_type)
     except BadPriority as error:
         raise Unfit(str(error).rstrip(".")) from None

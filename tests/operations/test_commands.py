@@ -1,0 +1,211 @@
+"""queues, push, pop, peek, depth, create_queue, pause and resume: their acts, their JSON, their refusals."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from queues import Queue
+from tests.operations.conftest import Run, Shop
+
+ITEM_FIELDS = {"id", "priority", "count", "state", "pushed_at", "size"}
+
+
+@pytest.fixture
+def jobs(shop: Shop) -> Queue:
+    """A priority queue with three items."""
+    queue = shop.store.create_queue("jobs")
+    queue.push_many([(b"low", 1), (b"\xff\x00", 5), (b"high", 9)])
+    return queue
+
+
+def test_push_from_the_argument_a_file_and_standard_input(run: Run, shop: Shop, tmp_path: Path) -> None:
+    queue = shop.store.create_queue("jobs")
+    (tmp_path / "value").write_bytes(b"\x00file\n")
+    assert run("push", "jobs", "tëxt", "--priority", "3").code == 0
+    assert run("push", "jobs", "--file", str(tmp_path / "value"), "--priority=-5").code == 0
+    assert run("push", "jobs", "-", "--priority", "-1", stdin=b"piped\n").code == 0
+    assert [(item.priority, item.value) for item in queue.items().items] == [
+        (-5, b"\x00file\n"),
+        (-1, b"piped\n"),
+        (3, "tëxt".encode()),
+    ]
+
+
+def test_push_is_audited_under_the_name_of_the_system_user(run: Run, shop: Shop, jobs: Queue) -> None:
+    from pqadmin.operations.command import os_user
+
+    run("push", "jobs", "x", "--priority", "1")
+    entry = shop.store.audit.entries().entries[0]
+    assert (entry.verb, entry.via, entry.actor, entry.queue) == ("push", "cli", os_user(), "jobs")
+
+
+def test_push_prints_the_item_as_json(run: Run, shop: Shop) -> None:
+    queue = shop.store.create_queue("jobs")
+    big = 2**2039 + 1
+    shape = run("push", "jobs", "{}", f"--priority={-big}", "--json").json
+    assert set(shape) == {"queue", "item"}
+    assert set(shape["item"]) == ITEM_FIELDS | {"value"}
+    assert shape["item"]["priority"] == -big
+    assert shape["item"]["value"] == "{}"
+    assert shape["item"]["id"] == queue.items().items[0].id
+    assert datetime.fromisoformat(shape["item"]["pushed_at"]).utcoffset() == timedelta(0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["jobs", "x"], "--priority"),
+        (["jobs", "x", "--priority=high"], "“high” is not a whole number"),
+        (["jobs", "x", "--priority=1e400"], "not a whole number"),
+        (["jobs", "x", "--priority=" + "9" * 1000], "too long"),
+        (["jobs", "--priority=1"], "one of them"),
+        (["jobs", "x", "--file=y", "--priority=1"], "one of them"),
+        (["jobs", "--file=/nowhere", "--priority=1"], "/nowhere: No such file"),
+        (["jobs", "x" * 90_001, "--priority=1"], "90,000 bytes"),
+        (["mail", "x", "--priority=1"], "FIFO"),
+        (["jbos", "x", "--priority=1"], "jobs"),
+    ],
+)
+def test_a_push_that_is_refused_says_why_and_changes_nothing(
+    run: Run, shop: Shop, jobs: Queue, arguments: list[str], words: str
+) -> None:
+    mail = shop.store.create_queue("mail", kind="fifo")
+    answer = run("push", *arguments)
+    assert answer.code == 1
+    assert words in answer.error
+    assert (jobs.depth(), mail.depth()) == (3, 0)
+
+
+def test_the_largest_value_and_the_empty_value(run: Run, shop: Shop) -> None:
+    mail = shop.store.create_queue("mail", kind="fifo")
+    assert run("push", "mail", "-", stdin=b"x" * 90_000).code == 0
+    assert run("push", "mail", "").code == 0
+    assert [item.size for item in mail.items().items] == [90_000, 0]
+    assert "90,000" in run("push", "mail", "-", stdin=b"x" * 90_001).error
+
+
+def test_pop_takes_from_either_end_and_keeps_it_in_the_trash(run: Run, shop: Shop, jobs: Queue) -> None:
+    taken = run("pop", "jobs", "--end", "max", "--json", "--reason", "stuck").json
+    assert set(taken) == {"queue", "items"}
+    assert set(taken["items"][0]) == ITEM_FIELDS | {"value", "trash_id"}
+    assert taken["items"][0]["value"] == "high"
+    assert shop.store.audit.entries().entries[0].reason == "stuck"
+    shop.store.acts("me").put_back(taken["items"][0]["trash_id"])
+    assert run("pop", "jobs", "-n", "5", "--json").json["items"][1]["value_base64"] == "/wA="
+    assert jobs.depth() == 0
+    assert run("pop", "jobs", "--json").json["items"] == []
+    assert run("pop", "jobs").out == "jobs is empty.\n"
+
+
+def test_pop_from_a_fifo_queue_takes_the_head_only(run: Run, shop: Shop) -> None:
+    shop.store.create_queue("mail", kind="fifo").enqueue_many([b"first", b"second", b"third"])
+    assert run("pop", "mail", "--end", "head", "--json").json["items"][0]["value"] == "first"
+    assert run("pop", "mail", "--json").json["items"][0]["value"] == "second"
+    assert "head only" in run("pop", "mail", "--end", "tail").error
+    assert run("depth", "mail").out == "1\n"
+
+
+def test_pop_takes_more_than_one_transaction_holds(run: Run, shop: Shop) -> None:
+    queue = shop.store.create_queue("jobs")
+    for _ in range(3):
+        queue.push_many([(b"x", 1)] * 400)
+    assert len(run("pop", "jobs", "-n", "1100", "--json").json["items"]) == 1100
+    assert queue.depth() == 100
+
+
+def test_peek_changes_nothing(run: Run, shop: Shop, jobs: Queue) -> None:
+    shape = run("peek", "jobs", "-n", "2", "--json").json
+    assert [(item["priority"], item.get("value")) for item in shape["items"]] == [(1, "low"), (5, None)]
+    assert run("peek", "jobs", "--end", "tail", "--json").json["items"][0]["value"] == "high"
+    assert jobs.depth() == 3
+    assert shop.store.audit.entries().entries == ()
+
+
+def test_depth(run: Run, shop: Shop, jobs: Queue) -> None:
+    shop.store.create_queue("mail", kind="fifo")
+    assert run("depth", "jobs").out == "3\n"
+    assert run("depth", "jobs", "mail").out == "3\tjobs\n0\tmail\n"
+    assert run("depth", "jobs", "--json").json == {
+        "depths": [{"queue": "jobs", "ready": 3, "delayed": 0, "leased": 0, "dead": 0}]
+    }
+
+
+def test_queues_as_json(run: Run, shop: Shop, jobs: Queue) -> None:
+    shop.store.create_queue("mail:out", kind="fifo").enqueue(b"x")
+    jobs.pause(reason="deploy", by="ada")
+    jobs_shape, mail_shape = run("queues", "--json").json["queues"]
+    assert list(jobs_shape) == [
+        "queue", "kind", "priority_type", "ready", "delayed", "leased", "dead", "arrived", "left", "oldest",
+        "min_priority", "max_priority", "pause",
+    ]  # fmt: skip
+    assert (jobs_shape["ready"], jobs_shape["min_priority"], jobs_shape["max_priority"]) == (3, 1, 9)
+    assert jobs_shape["pause"]["reason"] == "deploy"
+    assert jobs_shape["pause"]["until"] is None
+    assert (mail_shape["kind"], mail_shape["priority_type"], mail_shape["pause"]) == ("fifo", None, None)
+    assert [queue["queue"] for queue in run("queues", "--prefix", "mail:", "--json").json["queues"]] == ["mail:out"]
+    assert run("queues", "--prefix", "nothing", "--json").json == {"queues": []}
+
+
+def test_more_queues_than_one_snapshot_holds(run: Run, shop: Shop) -> None:
+    shop.store.transact(lambda tr: [shop.store.create_queue(f"q{n:04}", tr=tr) for n in range(520)])
+    names = [queue["queue"] for queue in run("queues", "--json").json["queues"]]
+    assert names == [f"q{n:04}" for n in range(520)]
+
+
+def test_tables_for_people_show_hostile_text_as_visible_characters(run: Run, shop: Shop) -> None:
+    queue = shop.store.create_queue("jobs", priority_type="str")
+    queue.push("[red]\x1b[31m\u202eevil\x9b".encode(), priority="\x1b[2J")
+    queue.pause(reason="[link=x]\x1b]0;t\x07", by="ada")
+    for answer in (run("queues"), run("peek", "jobs")):
+        assert re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", answer.out) is None
+    assert "[red]" in run("peek", "jobs").out
+    assert "[link=x]" in run("queues").out
+    assert re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", run("peek", "jobs", "--json").out) is None
+
+
+def test_create_pause_and_resume(run: Run, shop: Shop) -> None:
+    assert run("create_queue", "scores", "--priority-type", "float", "--json").json == {
+        "queue": "scores", "kind": "priority", "priority_type": "float",
+    }  # fmt: skip
+    assert "exists already" in run("create_queue", "scores").error
+    assert run("create_queue", "a/b").code == 1
+    assert run("pause", "scores", "--reason", "deploy").out == "Paused scores.\n"
+    assert "paused" in run("pop", "scores").error
+    assert run("resume", "scores", "--json").json == {"queue": "scores", "pause": None}
+    until = (datetime.now(UTC) + timedelta(hours=1)).replace(microsecond=0)
+    paused = run("pause", "scores", "--reason", "x", "--until", until.isoformat(), "--json").json
+    assert datetime.fromisoformat(paused["pause"]["until"]) == until
+    assert "time like" in run("pause", "scores", "--reason", "x", "--until", "soon").error
+    assert [entry.verb for entry in shop.store.audit.entries().entries] == ["pause", "resume", "pause", "create"]
+
+
+def test_a_store_that_can_not_be_opened_is_told_in_a_line(run: Run, tmp_path: Path) -> None:
+    from django.core.management import CommandError, call_command
+
+    (tmp_path / "file").write_text("")
+    for url in ("nonsense", "redis:x", f"lmdb:{tmp_path / 'file'}"):
+        with pytest.raises(CommandError) as caught:
+            call_command("queues", "--store", url)
+        assert "\n" not in str(caught.value)
+
+
+def test_errors_as_json_on_standard_error(shop: Shop, jobs: Queue, capsys: pytest.CaptureFixture[str]) -> None:
+    from pqadmin.operations.management.commands.depth import Command
+
+    with pytest.raises(SystemExit) as ended:
+        Command().run_from_argv(["pqadmin", "depth", "jbos", "--json", "--store", shop.url])
+    captured = capsys.readouterr()
+    assert ended.value.code == 1
+    assert captured.out == ""
+    assert json.loads(captured.err) == {
+        "error": {
+            "code": "QueueNotFound",
+            "message": "No queue is named “jbos”. Did you mean “jobs”?",
+            "suggestions": ["jobs"],
+        }
+    }
