@@ -1,0 +1,60 @@
+"""What LMDB's errors mean to a user, each with the path and what to do."""
+
+from __future__ import annotations
+
+import errno
+
+import lmdb
+
+from queues.kv.errors import StoreError, StoreFull, StoreReadOnly, StoreUnavailable
+
+_READ_ONLY = {errno.EACCES, errno.EPERM, errno.EROFS}
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+class EngineFailure(Exception):
+    """LMDB refused an operation in a write transaction, which must now be aborted as a whole."""
+
+    def __init__(self, cause: lmdb.Error) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
+def translate(error: Exception, path: str) -> StoreError:
+    """Turn an error of LMDB or of the file system into one of ours."""
+    code = error.errno if isinstance(error, OSError) else getattr(error, "code", 0)
+    if isinstance(error, lmdb.MapFullError):
+        return StoreFull(
+            f"The store {path} has no room left in its map; nothing was written. "
+            "Take items out, or open it with a larger limit."
+        )
+    if code in _NO_ROOM or isinstance(error, lmdb.DiskError):
+        return StoreFull(f"The disk under the store {path} is full; nothing was written. Make room on it.")
+    if code in _READ_ONLY or isinstance(error, lmdb.ReadonlyError):
+        return StoreReadOnly(
+            f"The store {path} can not be written: {_reason(error)}. Give this user write access to the folder."
+        )
+    if code in {errno.ENOTDIR, errno.EEXIST}:
+        return StoreReadOnly(f"The store {path} can not be created: a file is in its place. Choose another folder.")
+    if isinstance(error, (lmdb.InvalidError, lmdb.CorruptedError, lmdb.PageNotFoundError, lmdb.VersionMismatchError)):
+        return StoreUnavailable(
+            f"The store {path} is not a store that this release can read: {_reason(error)}. "
+            "Restore it from a backup, or choose another folder."
+        )
+    if isinstance(error, lmdb.ReadersFullError):
+        return StoreUnavailable(f"The store {path} has too many readers at once. Close some of its programs.")
+    if isinstance(error, lmdb.MapResizedError):
+        return StoreUnavailable(
+            f"The store {path} was made larger than this process reserved. Open it here with the larger limit too."
+        )
+    if isinstance(error, lmdb.MemoryError):
+        return StoreUnavailable(
+            f"The store {path} could not be mapped into memory. Raise the process's address space limit (ulimit -v)."
+        )
+    return StoreUnavailable(f"The store {path} can not be used now: {_reason(error)}. Check its disk and folder.")
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    return str(getattr(error, "reason", "") or error)

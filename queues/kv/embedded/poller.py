@@ -1,0 +1,116 @@
+"""Sees other processes' commits while somebody watches: one thread per store, gone when nobody does."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+
+from queues.kv.errors import StoreError
+from queues.kv.port import ReadTransaction
+from queues.kv.watching import WatchBoard, Watcher
+
+#: Seconds between two looks at the number of the last commit, while there is traffic and when there is none.
+_BUSY_EVERY = 0.002
+_IDLE_EVERY = 0.005
+#: Seconds without a commit after which there is no traffic.
+_IDLE_AFTER = 1.0
+#: Comparing may take up to this part of the time; what is watched is then looked at less often.
+_SHARE = 0.1
+_LONGEST = 0.05
+#: Seconds without a watcher after which the thread ends.
+_STAY = 1.0
+
+
+class Poller:
+    """Compares the number of the last commit, and only after somebody else's commit the watched values."""
+
+    def __init__(
+        self,
+        board: WatchBoard,
+        last_txnid: Callable[[], int],
+        read: Callable[[Callable[[ReadTransaction], list[Watcher]]], list[Watcher]],
+        name: str,
+    ) -> None:
+        self._board = board
+        self._last_txnid = last_txnid
+        self._read = read
+        self._name = name
+        self._lock = threading.Lock()
+        self._wake = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._stopped = False
+        self._own: deque[int] = deque(maxlen=1_024)
+
+    def own(self, txnid: int) -> None:
+        """Note the number of a commit of this process before it happens: its watchers are told directly."""
+        self._own.append(txnid)
+
+    def start(self) -> None:
+        """Make sure that the thread runs. Call it after a watcher was registered and before it reads."""
+        if self._thread is not None:
+            return
+        with self._lock:
+            if self._thread is None and not self._stopped:
+                self._thread = threading.Thread(
+                    target=self._work, args=(self._last_txnid(),), name=f"pq-poller {self._name}", daemon=True
+                )
+                self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread."""
+        with self._lock:
+            self._stopped = True
+            thread = self._thread
+        self._wake.set()
+        if thread is not None:
+            thread.join()
+
+    def _work(self, seen: int) -> None:
+        pause = _BUSY_EVERY
+        changed_at = watched_at = time.monotonic()
+        while not self._wake.wait(pause):
+            now = time.monotonic()
+            if len(self._board):
+                watched_at = now
+            elif now - watched_at > _STAY and self._leave():
+                return
+            pause = _BUSY_EVERY if now - changed_at < _IDLE_AFTER else _IDLE_EVERY
+            try:
+                newest = self._last_txnid()
+                if newest == seen:
+                    continue
+                changed_at = now
+                if self._is_foreign(seen, newest):
+                    self._compare()
+                    pause = min(_LONGEST, max(_BUSY_EVERY, (time.monotonic() - now) / _SHARE))
+                seen = newest
+            except StoreError:  # gone for now: whoever watches shall see for himself
+                self._board.rouse(self._board.watchers())
+                pause = _LONGEST
+
+    def _leave(self) -> bool:
+        """End for want of watchers, unless one has just come."""
+        with self._lock:
+            if len(self._board):
+                return False
+            self._thread = None
+            self._own.clear()
+            return True
+
+    def _is_foreign(self, seen: int, newest: int) -> bool:
+        """Tell whether one of the commits after `seen` may be another process's."""
+        if not 0 < newest - seen < len(self._own) + 1:
+            return True
+        own = set(self._own)
+        return any(txnid not in own for txnid in range(seen + 1, newest + 1))
+
+    def _compare(self) -> None:
+        watchers = self._board.watchers()
+        if watchers:
+            self._board.rouse(self._read(lambda tr: [w for w in watchers if _differs(tr, w)]))
+
+
+def _differs(tr: ReadTransaction, watcher: Watcher) -> bool:
+    return any(tr.get(key).wait() != value for key, value in watcher.known.items())

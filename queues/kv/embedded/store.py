@@ -1,0 +1,191 @@
+"""The embedded store: one engine per file and process, one handle per opener."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+from queues.kv import guard
+from queues.kv.embedded.environment import DEFAULT_MAX_BYTES, Environment
+from queues.kv.embedded.failures import translate
+from queues.kv.embedded.poller import Poller
+from queues.kv.embedded.transaction import EmbeddedReads
+from queues.kv.embedded.turns import Turns
+from queues.kv.embedded.writer import Writer
+from queues.kv.errors import BadStoreURL
+from queues.kv.lifecycle import Lifecycle, on_fork
+from queues.kv.port import ReadTransaction, Transaction
+from queues.kv.watching import Wake, WatchBoard, Watcher
+
+T = TypeVar("T")
+
+
+class Engine:
+    """What all handles of one file share."""
+
+    def __init__(self, path: Path, *, max_bytes: int, clock: Callable[[], float]) -> None:
+        self.openers = 0
+        self.clock = clock
+        self.board = WatchBoard()
+        self.environment = Environment(path, max_bytes=max_bytes)
+        try:
+            self._turns = Turns(path / "turns")
+        except OSError as error:
+            self.environment.close()
+            raise translate(error, str(path)) from error
+        self.writer = Writer(self.environment, self._turns, self.board, clock, path.name)
+        self.poller = Poller(self.board, self.environment.last_txnid, self.read, path.name)
+        self.writer.announce = self.poller.own
+        self._count_lock = threading.Lock()
+        self._reads = 0
+
+    def read(self, fn: Callable[[ReadTransaction], T]) -> T:
+        """Run `fn` on one version, in the calling thread."""
+        txn = self.environment.begin_read()
+        try:
+            tr = EmbeddedReads(txn, self.clock)
+            guard.enter()
+            try:
+                return fn(tr)
+            finally:
+                guard.leave()
+                tr.end()
+                with self._count_lock:
+                    self._reads += tr.reads
+        finally:
+            self.environment.end_read(txn)
+
+    def reads(self) -> int:
+        """Return the reads of all handles."""
+        return self._reads + self.writer.reads
+
+    def close(self) -> None:
+        """Finish what was accepted and release the files."""
+        self.poller.stop()
+        self.writer.close()
+        self._turns.close()
+        self.environment.close()
+
+
+class EmbeddedStore:
+    """A `KeyValueStore` on an LMDB file."""
+
+    def __init__(self, engine: Engine, url: str) -> None:
+        self._engine = engine
+        self._lifecycle = Lifecycle(url)
+        self._run = engine.writer.run
+
+    def read(self, fn: Callable[[ReadTransaction], T]) -> T:
+        """Run `fn` on one consistent version and return its result."""
+        guard.refuse_nesting()
+        self._lifecycle.check()
+        return self._engine.read(fn)
+
+    def transact(self, fn: Callable[[Transaction], T]) -> T:
+        """Run `fn` in the next commit and return its result once it is durable."""
+        guard.refuse_nesting()
+        self._lifecycle.check()
+        return self._run(fn)
+
+    def watch(self, known: Mapping[bytes, bytes | None], *, timeout: float) -> bool:
+        """Block until a key's value differs from what is known, or the time is up."""
+        guard.refuse_nesting()
+        self._lifecycle.check()
+        board = self._engine.board
+        watcher = Watcher(known, self)
+        board.add(watcher)
+        try:
+            self._lifecycle.check()
+            self._engine.poller.start()
+            if self._engine.read(lambda tr: any(tr.get(key).wait() != value for key, value in known.items())):
+                board.discard(watcher)
+                return True
+        except BaseException:
+            board.discard(watcher)
+            raise
+        return board.wait(watcher, timeout)
+
+    def interrupt(self) -> None:
+        """Wake every thread that is in `watch`."""
+        self._engine.board.rouse_all(Wake.INTERRUPTED, self)
+
+    def reads(self) -> int:
+        """Return how many reads have been issued to this file in this process."""
+        return self._engine.reads()
+
+    def size(self) -> tuple[int, int]:
+        """Return (bytes of pages that hold data, bytes that pushes may fill)."""
+        self._lifecycle.check()
+        environment = self._engine.environment
+        return environment.used(), environment.max_bytes
+
+    def close(self) -> None:
+        """Finish what was accepted, refuse the rest, release the files with the last handle."""
+        guard.refuse_nesting()
+        if self._lifecycle.close():
+            self._engine.board.rouse_all(Wake.CLOSED, self)
+            _release(self._engine)
+
+
+_engines: dict[str, Engine] = {}
+_engines_lock = threading.RLock()
+#: Engines of the parent process: never touched, and never let go, or LMDB would clean up after them.
+_inherited: list[Engine] = []
+
+
+def open_embedded(path: str, *, max_bytes: int | None, clock: Callable[[], float]) -> EmbeddedStore:
+    """Open the store in a folder, creating it when it is not there; share it when this process has it open."""
+    if not path:
+        raise BadStoreURL("lmdb: needs the path of a folder, as in lmdb:var/pq.")
+    real = os.path.realpath(path)
+    with _engines_lock:
+        engine = _engines.get(real)
+        if engine is None:
+            engine = Engine(Path(real), max_bytes=max_bytes or _default_max_bytes(), clock=clock)
+            _engines[real] = engine
+        elif max_bytes is not None:
+            engine.environment.max_bytes = max_bytes
+        engine.openers += 1
+        return EmbeddedStore(engine, f"lmdb:{path}")
+
+
+def _default_max_bytes() -> int:
+    text = os.environ.get("PQ_STORE_MAX_BYTES", "")
+    if not text:
+        return DEFAULT_MAX_BYTES
+    if not text.isascii() or not text.isdigit() or not int(text):
+        raise BadStoreURL(f"PQ_STORE_MAX_BYTES={text!r} is not a number of bytes.")
+    return int(text)
+
+
+def _release(engine: Engine) -> None:
+    with _engines_lock:
+        engine.openers -= 1
+        if engine.openers:
+            return
+        for path in [path for path, known in _engines.items() if known is engine]:
+            del _engines[path]
+        engine.close()
+
+
+def _close_all() -> None:
+    with _engines_lock:
+        engines = list(_engines.values())
+        _engines.clear()
+        for engine in engines:
+            engine.close()
+
+
+def _leave_to_parent() -> None:
+    global _engines_lock  # noqa: PLW0603 - a lock that was held during the fork stays held in the child
+    _inherited.extend(_engines.values())
+    _engines.clear()
+    _engines_lock = threading.RLock()
+
+
+atexit.register(_close_all)
+on_fork(_leave_to_parent)

@@ -1,0 +1,97 @@
+"""Fairness between processes: whoever waits for LMDB's one write lock is let in before the last writer again.
+
+LMDB's lock alone starves others: a busy writer that unlocks and locks again wins nearly always. So every process
+has a mark in a small shared file, set while its writer waits. A writer that sees others' marks lets one of them in
+first. A process that died is found by its file lock and its mark erased; one that is stopped is waited for only
+now and then.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+import time
+from pathlib import Path
+
+#: Processes that can have a mark; more of them work, without fairness.
+SLOTS = 128
+#: Seconds to wait for somebody to take the lock, and how long one that did not is passed over.
+_PATIENCE = 0.005
+_PASS_OVER = 0.05
+#: Seconds between two looks while waiting.
+_LOOK_EVERY = 0.000_05
+_QUIET = bytes(8 * SLOTS)
+
+
+class Turns:
+    """This process's mark, and the looks at the others'. Used by the writer thread only."""
+
+    def __init__(self, path: Path) -> None:
+        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o660)
+        if os.fstat(self._fd).st_size < len(_QUIET):
+            os.ftruncate(self._fd, len(_QUIET))
+        self._map = mmap.mmap(self._fd, len(_QUIET))
+        self._marks = memoryview(self._map).cast("Q")
+        self._ticket = 0
+        self._passed_over: dict[int, tuple[int, float]] = {}
+        self.slot = next((slot for slot in range(SLOTS) if self._lock(slot)), None)
+        if self.slot is not None:
+            self._marks[self.slot] = 0
+
+    def ask(self) -> None:
+        """Mark this process as waiting."""
+        if self.slot is not None:
+            self._ticket += 1
+            self._marks[self.slot] = self._ticket
+
+    def got(self) -> None:
+        """Take the mark away: the lock is ours, or we gave up."""
+        if self.slot is not None:
+            self._marks[self.slot] = 0
+
+    def give_way(self) -> None:
+        """Return once nobody else waits, or somebody who waited has got the lock."""
+        if self._map[:] == _QUIET:
+            return
+        now = time.monotonic()
+        waiting = [
+            (slot, ticket)
+            for slot, ticket in enumerate(self._marks)
+            if ticket and slot != self.slot and not self._is_passed_over(slot, ticket, now)
+        ]
+        if not waiting:
+            return
+        marks = self._marks
+        until = now + _PATIENCE
+        while all(marks[slot] == ticket for slot, ticket in waiting):
+            if time.monotonic() > until:
+                for slot, ticket in waiting:
+                    self._pass_over(slot, ticket)
+                return
+            time.sleep(_LOOK_EVERY)
+
+    def close(self) -> None:
+        """Give the mark back."""
+        self.got()
+        self._marks.release()
+        self._map.close()
+        os.close(self._fd)
+
+    def _is_passed_over(self, slot: int, ticket: int, now: float) -> bool:
+        passed, until = self._passed_over.get(slot, (0, 0.0))
+        return passed == ticket and now < until
+
+    def _pass_over(self, slot: int, ticket: int) -> None:
+        if self._lock(slot):  # nobody holds it: its process is dead
+            self._marks[slot] = 0
+            fcntl.lockf(self._fd, fcntl.LOCK_UN, 1, slot)
+        else:
+            self._passed_over[slot] = (ticket, time.monotonic() + _PASS_OVER)
+
+    def _lock(self, slot: int) -> bool:
+        try:
+            fcntl.lockf(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, slot)
+        except OSError:
+            return False
+        return True

@@ -1,0 +1,254 @@
+"""The writer thread: runs functions in order, many per commit, and answers only after the commit."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+import lmdb
+
+from queues.kv import guard
+from queues.kv.embedded.calls import Call, Calls
+from queues.kv.embedded.environment import Environment, Outcome
+from queues.kv.embedded.failures import EngineFailure, translate
+from queues.kv.embedded.transaction import Batch, EmbeddedTransaction
+from queues.kv.embedded.turns import Turns
+from queues.kv.errors import OutcomeUnknown, StoreClosed, StoreError
+from queues.kv.port import Transaction
+from queues.kv.watching import WatchBoard
+
+T = TypeVar("T")
+
+log = logging.getLogger("queues.kv")
+
+#: A batch is committed after so many functions, seconds, bytes or stamps, or when nobody waits any more.
+MAX_FUNCTIONS = 2_000
+MAX_SECONDS = 0.010
+MAX_BYTES = 4_000_000
+MAX_STAMPS = 1 << 19
+#: The part of the last commit's time that a batch waits for the callers of the last one to come back.
+LINGER = 0.2
+#: Seconds after which a function is worth a warning: it holds up everybody.
+SLOW = 0.050
+#: Keys with this prefix are the writers' own: which commit of which process was the last.
+_MARK_PREFIX = b"\xff\x02writer/"
+
+
+class Writer:
+    """One thread and its queue; every write of this process to one store goes through it."""
+
+    def __init__(
+        self, environment: Environment, turns: Turns, board: WatchBoard, clock: Callable[[], float], name: str
+    ) -> None:
+        self._environment = environment
+        self._turns = turns
+        self._board = board
+        self._clock = clock
+        self._calls = Calls()
+        self._closing = False
+        self._last_size = 0
+        self._last_seconds = 0.0
+        self._process = os.urandom(16)
+        self._sequence = 0
+        self.reads = 0
+        #: Called with a commit's number before it happens, while somebody watches for other processes' commits.
+        self.announce: Callable[[int], None] | None = None
+        self._thread = threading.Thread(target=self._work, name=f"pq-writer {name}", daemon=True)
+        self._thread.start()
+
+    def run(self, fn: Callable[[Transaction], T]) -> T:
+        """Run `fn` in the next batch and return its result once it is durable."""
+        return self._calls.run(fn)
+
+    def close(self) -> None:
+        """Finish what was accepted, then stop."""
+        self._closing = True
+        self._calls.wake()
+        self._thread.join()
+
+    def _work(self) -> None:
+        guard.enter()
+        calls = self._calls
+        while self._await_calls():
+            try:
+                self._commit_batch()
+            except StoreError as error:  # the store can not be written at all
+                self._turns.got()
+                failed = error
+                for call in iter(calls.take, None):
+                    _refuse(call, failed)
+        calls.refuse(lambda: StoreClosed("The store was closed; open it again."))
+
+    def _await_calls(self) -> bool:
+        """Sleep until there is something to do; False when the store is closing and nothing is left."""
+        calls = self._calls
+        want = self._last_size
+        if want > 1 and len(calls) < want and not self._closing:
+            calls.sleep(want, LINGER * self._last_seconds)
+        while not len(calls):
+            if self._closing:
+                return False
+            self._last_size = 0
+            calls.sleep(1)
+        return True
+
+    def _commit_batch(self) -> None:
+        batch = self._begin()
+        taken: list[Call] = []
+        try:
+            self._run_calls(batch, taken)
+            if not batch.log:
+                batch.txn.abort()
+                self._answer(taken)
+                return
+            keys = batch.keys()
+            self._seal(batch)
+        except (EngineFailure, lmdb.Error) as error:
+            batch.txn.abort()
+            log.info("A batch of %d functions failed and runs again one by one: %s", len(taken), error)
+            self._run_alone(taken)
+            return
+        except BaseException as error:
+            batch.txn.abort()
+            for call in taken:
+                _refuse(call, error)
+            raise
+        outcome, failure = self._commit(batch)
+        if outcome is Outcome.NOT_DONE:
+            self._run_alone(taken)
+            return
+        if outcome is Outcome.UNKNOWN and failure is not None:
+            for call in taken:
+                _refuse(call, failure)
+            return
+        self._environment.spend(batch.room)
+        self._answer(taken)
+        self._board.notify(keys)
+
+    def _begin(self) -> Batch:
+        turns = self._turns
+        turns.give_way()
+        turns.ask()
+        try:
+            txn = self._environment.begin_write()
+        finally:
+            turns.got()
+        return Batch(txn, self._environment.room())
+
+    def _run_calls(self, batch: Batch, taken: list[Call]) -> None:
+        take = self._calls.take
+        until = time.perf_counter() + MAX_SECONDS
+        before = time.perf_counter()
+        while (call := take()) is not None:
+            taken.append(call)
+            self._run_one(batch, call)
+            now = time.perf_counter()
+            if now - before > SLOW:
+                log.warning("A transaction took %.0f ms and held up all others: %r", (now - before) * 1e3, call.fn)
+            before = now
+            if (
+                now > until
+                or len(taken) >= MAX_FUNCTIONS
+                or batch.size > MAX_BYTES
+                or batch.stamps > MAX_STAMPS
+            ):
+                return
+
+    def _run_one(self, batch: Batch, call: Call) -> None:
+        """Run one function; undo it alone if it fails. Raises EngineFailure when the batch is lost."""
+        mark = len(batch.log)
+        tr = EmbeddedTransaction(batch, self._clock)
+        try:
+            call.result = call.fn(tr)  # type: ignore[misc]
+            call.error = None
+            tr.finish()
+            if tr.lacks_room():
+                raise self._environment.full()
+        except EngineFailure:
+            raise
+        except BaseException as error:  # whatever it is, it is the caller's
+            if isinstance(tr.failure, EngineFailure):
+                raise tr.failure from error
+            call.result, call.error = None, error
+            batch.undo(mark)
+        finally:
+            self.reads += tr.reads
+            tr.end()
+
+    def _seal(self, batch: Batch) -> None:
+        batch.flush_all()
+        if self._turns.slot is not None:
+            self._sequence += 1
+            batch.cursor.put(*self._mark())
+
+    def _mark(self) -> tuple[bytes, bytes]:
+        return _MARK_PREFIX + b"%d" % (self._turns.slot or 0), self._process + self._sequence.to_bytes(8, "big")
+
+    def _commit(self, batch: Batch) -> tuple[Outcome, StoreError | None]:
+        announce = self.announce
+        if announce is not None:
+            announce(batch.version)
+        began = time.perf_counter()
+        try:
+            batch.txn.commit()
+        except lmdb.Error as error:
+            mark = self._mark() if self._turns.slot is not None else None
+            outcome = self._environment.settle(error, mark, batch.version)
+            log.warning("A commit failed (%s); its outcome: %s", error, outcome.value)
+            if outcome is Outcome.UNKNOWN:
+                return outcome, OutcomeUnknown(
+                    f"The store {self._environment.path} failed while committing ({error}); "
+                    "whether the transaction was applied is not known. Look before you try again."
+                )
+            return outcome, translate(error, self._environment.path)
+        finally:
+            self._last_seconds = time.perf_counter() - began
+        return Outcome.DONE, None
+
+    def _run_alone(self, taken: list[Call]) -> None:
+        """Run each function in a commit of its own, so that only the guilty one fails."""
+        for call in taken:
+            try:
+                failure = self._run_in_own_commit(call)
+            except EngineFailure as error:
+                failure = translate(error.cause, self._environment.path)
+            except lmdb.Error as error:
+                failure = translate(error, self._environment.path)
+            except StoreError as error:
+                failure = error
+            if failure is not None:
+                call.result, call.error = None, failure
+            call.answer()
+
+    def _run_in_own_commit(self, call: Call) -> StoreError | None:
+        batch = self._begin()
+        try:
+            self._run_one(batch, call)
+            if not batch.log:
+                batch.txn.abort()
+                return None
+            keys = batch.keys()
+            self._seal(batch)
+        except BaseException:
+            batch.txn.abort()
+            raise
+        outcome, failure = self._commit(batch)
+        if outcome is not Outcome.DONE:
+            return failure
+        self._environment.spend(batch.room)
+        self._board.notify(keys)
+        return None
+
+    def _answer(self, taken: list[Call]) -> None:
+        self._last_size = len(taken)
+        for call in taken:
+            call.answered.release()
+
+
+def _refuse(call: Call, error: BaseException) -> None:
+    call.result, call.error = None, error
+    call.answer()
