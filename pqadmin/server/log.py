@@ -2,10 +2,15 @@
 
 import logging
 import time
+import traceback
+from types import TracebackType
+from typing import Any
+
+FRAMES = 8
 
 
 class OneLine(logging.Formatter):
-    """Time in UTC, level, logger and message on one line; a traceback is folded into it."""
+    """Time in UTC, level, logger and message on one line; of an exception also where it came from."""
 
     converter = time.gmtime
     default_time_format = "%Y-%m-%dT%H:%M:%S"
@@ -15,6 +20,17 @@ class OneLine(logging.Formatter):
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the record as one line."""
-        lines = (line.strip() for line in super().format(record).splitlines())
-        return " | ".join(line for line in lines if line)
+        """Return the record as one line, whatever line breaks a message holds."""
+        return " | ".join(line.strip() for line in super().format(record).splitlines() if line.strip())
+
+    def formatException(  # noqa: N802 # logging's name
+        self, ei: tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None] | Any
+    ) -> str:
+        """Return the exception, its cause, and the innermost calls, the latest first."""
+        _, error, trace = ei
+        if error is None:
+            return ""
+        calls = [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(trace)]
+        cause = error.__cause__ or error.__context__
+        because = f" (after {type(cause).__name__}: {cause})" if cause else ""
+        return f"{type(error).__name__}: {error}{because} at {' < '.join(calls[: -FRAMES - 1 : -1])}"

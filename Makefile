@@ -1,0 +1,57 @@
+# pqadmin: what a developer runs. `make serve` and `make test` need nothing but Python 3.11 or newer.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SERVE_READY := $(VENV)/.serve-ready
+TEST_READY := $(VENV)/.test-ready
+
+.DEFAULT_GOAL := help
+.PHONY: help serve test lint format bench lock wheel wheel-check clean
+
+help: ## Show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
+
+serve: $(SERVE_READY) ## Start the site on 127.0.0.1:8000; the first start prints the admin's password once
+	@exec $(BIN)/pqadmin serve
+
+test: $(TEST_READY) ## Check and test everything; PQ_REQUIRE_BROWSER=1 insists on the browser suite
+	@$(BIN)/python tests/site/run_all.py
+
+lint: $(TEST_READY) ## Check style, types and import directions
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+format: $(TEST_READY) ## Rewrite the sources in the project's style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(TEST_READY) ## Measure
+	$(BIN)/python -m benchmarks
+
+lock: $(SERVE_READY) ## Choose newer versions of the dependencies within pyproject.toml's limits
+	$(BIN)/python tests/site/lock.py
+
+wheel: $(TEST_READY) ## Build the wheel into dist/
+	$(BIN)/python -m build --wheel --no-isolation --outdir dist .
+
+wheel-check: $(TEST_READY) ## Build the wheel, install it into an empty folder and serve from there
+	$(BIN)/pytest -q tests/site/wheel_check.py
+
+clean: ## Remove what was built; leaves var/, the site's data
+	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "pqadmin needs Python 3.11 or newer")'
+	$(PYTHON) -m venv $(VENV)
+
+$(SERVE_READY): requirements.lock pyproject.toml | $(BIN)/python
+	@rm -f $(TEST_READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(TEST_READY): requirements-dev.lock $(SERVE_READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@touch $@

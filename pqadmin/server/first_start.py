@@ -1,0 +1,79 @@
+"""What has to be there before the site can serve; every start makes sure of it, the first one makes it."""
+
+import fcntl
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections, transaction
+from django.db.migrations.executor import MigrationExecutor
+
+from pqadmin.accounts.passwords import new_password
+from pqadmin.accounts.roles import Role, grant
+from pqadmin.server import assets, secret_key
+
+log = logging.getLogger(__name__)
+
+ADMIN = "admin"
+
+
+class CannotStart(Exception):
+    """Something that the site needs can not be made; the message says what and why, on one line."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstAdmin:
+    """The admin that was just made; the password is kept nowhere else."""
+
+    name: str
+    password: str
+
+
+def prepare() -> FirstAdmin | None:
+    """Make data folder, secret key, tables and static files where missing; raises CannotStart.
+
+    Returns the first admin if this start made one. Starts at the same time wait for each other.
+    """
+    data: Path = settings.PQADMIN_DATA
+    try:
+        data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with _alone(data / ".starting"):
+            settings.SECRET_KEY = secret_key.ensure(data)
+            _migrate()
+            assets.prepare()
+            return _first_admin()
+    except OSError as error:
+        raise CannotStart(f"the data folder {data} can not be used: {error.strerror or error}") from error
+    except DatabaseError as error:
+        raise CannotStart(f"the site's tables can not be used: {str(error).strip().splitlines()[0]}") from error
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _migrate() -> None:
+    executor = MigrationExecutor(connections[DEFAULT_DB_ALIAS])
+    if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+        call_command("migrate", interactive=False, verbosity=0)
+
+
+def _first_admin() -> FirstAdmin | None:
+    if User.objects.exists():
+        return None
+    password = new_password()
+    with transaction.atomic():
+        grant(User.objects.create_user(ADMIN, password=password), Role.ADMIN)
+    return FirstAdmin(name=ADMIN, password=password)

@@ -1,0 +1,94 @@
+"""`serve [--host HOST] [--port PORT]`: the whole site in one process."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import socket
+import sys
+import threading
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from django.db import connections
+
+from pqadmin import __version__
+from pqadmin.server import banner, environment, first_start, listening, store
+from queues.errors import QueueError, StoreError
+
+THREADS_END_WITHIN = 3.0  # seconds
+
+
+class Command(BaseCommand):
+    """Starts the site and serves it until Ctrl-C or SIGTERM."""
+
+    help = "Serve the site; the first start makes everything that is needed and prints the admin's password."
+    requires_system_checks = []
+    stealth_options = ()
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the address."""
+        parser.add_argument("--host", default=settings.PQADMIN_HOST, help="address to listen on (PQADMIN_HOST)")
+        parser.add_argument(
+            "--port", type=_port, default=settings.PQADMIN_PORT, help="port to listen on; 0 picks one (PQADMIN_PORT)"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Serve; a CommandError says on one line why not."""
+        host, port = options["host"], options["port"]
+        try:
+            with listening.bind(host, port) as listener:
+                self._serve(listener, host)
+        except (listening.CannotListen, first_start.CannotStart) as error:
+            raise CommandError(str(error)) from None
+        except KeyboardInterrupt:  # before the server minds the signals
+            raise SystemExit(130) from None
+
+    def _serve(self, listener: socket.socket, host: str) -> None:
+        admin = first_start.prepare()
+        out = sys.stdout
+        if admin is not None:
+            banner.show_admin(out, admin)
+        try:
+            opened = store.get_store()
+        except (StoreError, QueueError) as error:
+            raise CommandError(f"The store {settings.PQADMIN_STORE} can not be used: {error}") from None
+        if host not in settings.ALLOWED_HOSTS and host not in {"0.0.0.0", "::"}:  # noqa: S104
+            settings.ALLOWED_HOSTS.append(f"[{host}]" if ":" in host else host)
+        connections.close_all()  # the main thread serves no request
+
+        from pqadmin.asgi import application, pages  # needs the prepared files
+        from pqadmin.server.daphne_server import DaphneServer  # installs the reactor
+
+        server = DaphneServer(application, listener, on_drain=opened.interrupt)
+        badge = [("Environment", settings.PQADMIN_ENVIRONMENT)] if settings.PQADMIN_ENVIRONMENT else []
+        banner.show(
+            out,
+            [
+                ("pqadmin", f"{__version__}, stop with Ctrl-C"),
+                ("Address", listening.url(listener)),
+                *badge,
+                ("Store", settings.PQADMIN_STORE),
+            ],
+        )
+        out.flush()
+        server.run()
+        pages.close()
+        store.close_store()
+        connections.close_all()
+        self._leave_soon()
+
+    def _leave_soon(self) -> None:
+        """End the process even if a view does not come back."""
+        sys.stdout.flush()
+        watchdog = threading.Timer(THREADS_END_WITHIN, os._exit, (0,))
+        watchdog.daemon = True
+        watchdog.start()
+
+
+def _port(text: str) -> int:
+    try:
+        return environment.parse_port(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None

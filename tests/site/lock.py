@@ -1,0 +1,37 @@
+"""Write requirements.lock and requirements-dev.lock: exact versions with hashes, for every platform.
+
+Run by `make lock`. The files name no package index: whoever installs from them uses their own.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+LOCKS = {
+    "requirements.lock": ["--group", "build"],
+    "requirements-dev.lock": ["--group", "build", "--extra", "dev", "--constraint", "requirements.lock"],
+}
+
+
+def main() -> None:
+    """Resolve both files with uv, installed into a throw-away environment."""
+    with tempfile.TemporaryDirectory() as folder:
+        venv.create(folder, with_pip=True)
+        python = Path(folder) / "bin" / "python"
+        subprocess.run([python, "-m", "pip", "install", "--quiet", "uv"], check=True)
+        for name, choice in LOCKS.items():
+            command = [
+                *(Path(folder) / "bin" / "uv", "pip", "compile", "pyproject.toml", *choice, "--upgrade"),
+                *("--universal", "--python-version", "3.11", "--generate-hashes", "--no-emit-index-url"),
+                *("--no-annotate", "--no-header", "--no-emit-find-links", "--quiet", "--output-file", ROOT / name),
+            ]
+            subprocess.run(command, check=True, cwd=ROOT, env=os.environ | {"UV_NO_CONFIG": "1"})
+            sys.stdout.write(f"wrote {name}\n")
+
+
+if __name__ == "__main__":
+    main()
