@@ -1,0 +1,186 @@
+// Brings frames to the page: everything that arrived since the last animation frame is written at once.
+// Holds no element and no history, so that swapped fragments and months of frames leave nothing behind.
+
+import { number } from "./format.js";
+import { applyRow, markGone, rename, setAge, setItem, setNumber, setRate, setText } from "./row.js";
+import { problemWords } from "./words.js";
+
+export class Screen {
+  #topic;
+  #offset = 0;
+  #pending = null;
+  #scheduled = 0;
+  #fallback = 0;
+  #applied;
+  #grow;
+
+  /** `applied(seq)` is called when a frame is on the screen, `grow()` when rows came that have no place here. */
+  constructor(topic, { applied, grow }) {
+    this.#topic = topic;
+    this.#applied = applied;
+    this.#grow = grow;
+  }
+
+  /** Now by the server's clock, in ms. */
+  get now() {
+    return Date.now() + this.#offset;
+  }
+
+  /** Learn the server's clock from a message that it just sent. */
+  setClock(now) {
+    this.#offset = now - Date.now();
+  }
+
+  /** The ids of the queues on the screen, in the order of the page. */
+  ids() {
+    return [...document.querySelectorAll("tr[data-queue-id]")].map((row) => row.dataset.queueId).filter(Boolean);
+  }
+
+  /** Take in a frame; the newest state of each queue wins. */
+  add(frame) {
+    if (this.#pending === null || frame.full) {
+      this.#pending = { rows: new Map(), gone: new Set(), seq: 0, total: null, ends: null, full: false };
+    }
+    const pending = this.#pending;
+    pending.full ||= frame.full;
+    pending.seq = frame.seq;
+    pending.total = frame.total;
+    pending.ends = frame.ends ?? pending.ends;
+    for (const row of frame.rows) {
+      pending.rows.set(row.id, row);
+      pending.gone.delete(row.id);
+    }
+    for (const id of frame.gone) {
+      pending.gone.add(id);
+      pending.rows.delete(id);
+    }
+    if (this.#scheduled === 0) {
+      this.#scheduled = requestAnimationFrame(() => this.flush());
+      // A window that is not drawn has no animation frames; it must still keep up.
+      this.#fallback = setTimeout(() => this.flush(), 1000);
+    }
+  }
+
+  /** Write what is pending now. */
+  flush() {
+    cancelAnimationFrame(this.#scheduled);
+    clearTimeout(this.#fallback);
+    this.#scheduled = 0;
+    const pending = this.#pending;
+    if (pending === null) return;
+    this.#pending = null;
+    const now = this.now;
+    if (this.#topic === "overview") this.#overview(pending, now);
+    else this.#queue(pending, now);
+    this.#applied(pending.seq);
+  }
+
+  /** Write the depth into the tab's title; a doubtful one carries a question mark. */
+  title(ready, live) {
+    if (ready === null || ready === undefined) return;
+    const base = document.title.replace(/^\([^)]*\)\s*/, "");
+    const title = `(${number(ready)}${live ? "" : "?"}) ${base}`;
+    if (document.title !== title) document.title = title;
+  }
+
+  #overview(pending, now) {
+    const rows = new Map();
+    for (const element of document.querySelectorAll("tr[data-queue-id]")) rows.set(element.dataset.queueId, element);
+    const strangers = [];
+    for (const row of pending.rows.values()) {
+      const element = rows.get(row.id);
+      if (element) applyRow(element, row, now);
+      else strangers.push(row);
+    }
+    for (const id of pending.gone) if (rows.has(id)) markGone(rows.get(id));
+    if (strangers.length > 0) this.#append(strangers, now);
+    this.#totals(pending.total, now);
+  }
+
+  #append(strangers, now) {
+    const template = document.getElementById("row-template");
+    const bodies = document.querySelectorAll("#queues table.q > tbody");
+    if (template === null || bodies.length !== 1) {
+      this.#grow();
+      return;
+    }
+    const fresh = document.createDocumentFragment();
+    for (const row of strangers) {
+      const element = template.content.firstElementChild.cloneNode(true);
+      rename(element, row);
+      applyRow(element, row, now);
+      fresh.append(element);
+    }
+    bodies[0].append(fresh);
+  }
+
+  #totals(total, now) {
+    const counts = total.problems;
+    const problems = counts.stalled + counts.growing + counts.drift;
+    for (const element of document.querySelectorAll("[data-total]")) {
+      switch (element.dataset.total) {
+        case "rate-in":
+        case "rate-out":
+          setRate(element, element.dataset.total === "rate-in" ? total.in : total.out);
+          break;
+        case "oldest":
+          setAge(element, total.oldest, now);
+          break;
+        case "oldest-queue":
+          setText(element, total.oldest_queue ?? "");
+          break;
+        case "problems":
+          setNumber(element, problems);
+          element.closest("div")?.classList.toggle("alarm", problems > 0);
+          break;
+        case "problem-words":
+          setText(element, problemWords(counts));
+          break;
+        default:
+          if (element.dataset.total in total) setNumber(element, total[element.dataset.total]);
+      }
+    }
+  }
+
+  #queue(pending, now) {
+    for (const row of pending.rows.values()) {
+      for (const element of document.querySelectorAll("[data-queue]")) {
+        if (element.dataset.queue === row.name || element.dataset.queueId === row.id) applyRow(element, row, now);
+      }
+    }
+    if (pending.gone.size > 0) for (const element of document.querySelectorAll("[data-queue]")) markGone(element);
+    if (pending.ends !== null) {
+      for (const list of document.querySelectorAll("[data-live-list]")) {
+        applyList(list, pending.ends[list.dataset.liveList] ?? [], now);
+      }
+    }
+  }
+}
+
+/** Show items in a list: those that stay keep their element, so that focus and pointer keep their place. */
+function applyList(list, items, now) {
+  const template = document.getElementById("item-template");
+  const have = new Map();
+  for (const element of list.querySelectorAll(":scope > [data-item]")) have.set(element.dataset.item, element);
+  const wanted = new Set(items.map((item) => item.id));
+  for (const [id, element] of have) if (!wanted.has(id)) element.remove();
+  let before = list.querySelector(":scope > [data-item]");
+  for (const item of items) {
+    let element = have.get(item.id);
+    if (element === undefined) {
+      if (template === null) continue;
+      element = template.content.firstElementChild.cloneNode(true);
+    }
+    setItem(element, item, now);
+    setLink(list, element, item);
+    if (element === before) before = before.nextElementSibling;
+    else list.insertBefore(element, before);
+  }
+  for (const note of list.querySelectorAll(":scope > [data-empty]")) note.hidden = items.length > 0;
+}
+
+function setLink(list, element, item) {
+  const base = list.dataset.itemUrl;
+  const link = element.querySelector("a");
+  if (base && link !== null && !link.getAttribute("href")?.includes(item.id)) link.href = `${base}${item.id}/`;
+}

@@ -1,0 +1,61 @@
+// How numbers, rates, ages and sizes are written for people: the same as pqadmin/dashboard/format.py.
+// Both are held to tests/format_vectors.json.
+
+const THIN = "\u202f";
+export const UNKNOWN = "–";
+const BYTE_UNITS = ["kB", "MB", "GB", "TB", "PB", "EB"];
+
+/** A whole number (or its digits as text, where it is too large for a Number) with its thousands apart. */
+export function number(n) {
+  if (n === null || n === undefined) return UNKNOWN;
+  return String(n).replace("-", "−").replace(/\B(?=(\d{3})+(?!\d))/g, THIN);
+}
+
+/** A rate per second: one decimal below 10, whole above, "<0.1" for what is not zero but rounds to it. */
+export function rate(perSecond) {
+  if (perSecond === null || perSecond === undefined || !Number.isFinite(perSecond)) return UNKNOWN;
+  if (perSecond <= 0) return "0";
+  const tenths = Math.floor(perSecond * 10 + 0.5);
+  if (tenths === 0) return "<0.1";
+  if (tenths < 100) return tenths % 10 ? `${Math.floor(tenths / 10)}.${tenths % 10}` : String(tenths / 10);
+  return number(Math.floor(perSecond + 0.5));
+}
+
+/** A length of time in its one fitting unit, cut and never rounded up. */
+export function age(seconds) {
+  if (seconds === null || seconds === undefined) return UNKNOWN;
+  if (seconds < 10) {
+    const tenths = Math.max(0, Math.floor(seconds * 10));
+    return `${Math.floor(tenths / 10)}.${tenths % 10} s`;
+  }
+  if (seconds < 120) return `${Math.floor(seconds)} s`;
+  if (seconds < 120 * 60) return `${Math.floor(seconds / 60)} min`;
+  if (seconds < 48 * 3600) return `${Math.floor(seconds / 3600)} h`;
+  return `${number(Math.floor(seconds / 86400))} d`;
+}
+
+/** A number of bytes in decimal units: 90.0 kB. */
+export function size(n) {
+  if (n === null || n === undefined) return UNKNOWN;
+  if (n < 1000) return `${n} B`;
+  let tenths = 0;
+  let unit = "";
+  for (let power = 1; power <= BYTE_UNITS.length; power += 1) {
+    unit = BYTE_UNITS[power - 1];
+    const scale = 1000 ** power;
+    tenths = Math.floor((n * 10 + scale / 2) / scale);
+    if (tenths < 10000) break;
+  }
+  return `${number(Math.floor(tenths / 10))}.${tenths % 10} ${unit}`;
+}
+
+/** A moment of today in UTC: 14:02:11 UTC. */
+export function clock(ms) {
+  return ms === null || ms === undefined ? UNKNOWN : `${new Date(ms).toISOString().slice(11, 19)} UTC`;
+}
+
+/** Cut a text to a width in characters. */
+export function shorten(text, width) {
+  const characters = [...text];
+  return characters.length <= width ? text : `${characters.slice(0, width - 1).join("")}…`;
+}

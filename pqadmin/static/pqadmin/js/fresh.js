@@ -1,0 +1,92 @@
+// How fresh the numbers on the screen are, said honestly: live, stale with its age, reconnecting, signed out.
+
+import { age } from "./format.js";
+import { word } from "./words.js";
+
+export class Freshness {
+  #staleAfter = 5;
+  #heard = null;
+  #lag = 0;
+  #state = "connecting";
+  #trouble = null;
+
+  /** Seconds without word after which numbers count as stale. */
+  set staleAfter(seconds) {
+    this.#staleAfter = seconds;
+  }
+
+  /** The server vouched for the screen; `lag` is how many ms ago it had last looked itself. */
+  heard(lag = 0) {
+    this.#heard = performance.now();
+    this.#lag = Math.max(0, lag);
+    this.#trouble = null;
+    this.#state = "connected";
+  }
+
+  /** The server is there but can not read its store, since `ago` ms. */
+  trouble(message, ago) {
+    this.#trouble = message;
+    this.#lag = Math.max(0, ago);
+    this.#heard = performance.now();
+    this.#state = "connected";
+  }
+
+  /** The connection's state: reconnecting, signed-out, outdated. */
+  connection(state) {
+    this.#state = state;
+  }
+
+  /** Seconds since the numbers were known to be right; null before the first frame. */
+  get seconds() {
+    return this.#heard === null ? null : (performance.now() - this.#heard + this.#lag) / 1000;
+  }
+
+  get live() {
+    return this.#state === "connected" && this.#trouble === null && this.seconds <= this.#staleAfter;
+  }
+
+  /** Write it into every [data-fresh]. Only the word is announced; the seconds are for the eyes. */
+  show() {
+    if (this.#state === "connecting") return;
+    const [state, code] = this.#described();
+    const shown = state === "live" ? "" : this.#agoText();
+    for (const element of document.querySelectorAll("[data-fresh]")) {
+      const [label, small] = parts(element);
+      if (element.dataset.state !== state) element.dataset.state = state;
+      write(label, word(code));
+      write(small, shown);
+      const title = this.#trouble ?? word(`${code}-title`);
+      if (element.title !== title) element.title = title;
+    }
+  }
+
+  #described() {
+    if (this.#state === "signed-out" || this.#state === "outdated") return ["offline", `fresh-${this.#state}`];
+    if (this.#state === "reconnecting") return ["reconnecting", "fresh-reconnecting"];
+    if (this.#trouble !== null) return ["stale", "fresh-store"];
+    return this.live ? ["live", "fresh-live"] : ["stale", "fresh-stale"];
+  }
+
+  #agoText() {
+    const seconds = this.seconds;
+    return seconds === null ? "" : age(Math.max(0, Math.floor(seconds))).replace(/\.0 /, " ");
+  }
+}
+
+function parts(element) {
+  let label = element.querySelector("[data-part=word]");
+  let small = element.querySelector("[data-part=ago]");
+  if (label === null || small === null) {
+    label = document.createElement("span");
+    label.dataset.part = "word";
+    small = document.createElement("small");
+    small.dataset.part = "ago";
+    small.ariaHidden = "true";
+    element.replaceChildren(label, small);
+  }
+  return [label, small];
+}
+
+function write(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}

@@ -1,0 +1,108 @@
+// Starts the live view of a page: <body data-live-topic="overview"> or "queue:NAME".
+
+import { Announcer } from "./announce.js";
+import { Screen } from "./apply.js";
+import { Freshness } from "./fresh.js";
+import { refetchTable } from "./refetch.js";
+import { tickAges } from "./row.js";
+import { Connection } from "./socket.js";
+
+const topic = document.body.dataset.liveTopic;
+if (topic) start(topic);
+
+function start(topic) {
+  const overview = topic === "overview";
+  const fresh = new Freshness();
+  const announcer = new Announcer();
+  const screen = new Screen(topic, {
+    applied: (seq) => connection.ack(seq),
+    grow: () => refetchTable().then(watch),
+  });
+  let depth = null;
+  let watched = "";
+
+  const address = new URL(document.body.dataset.liveUrl || "/live/", location.href);
+  address.protocol = location.protocol === "https:" ? "wss:" : "ws:";
+  const connection = new Connection(address.href, {
+    hello(message) {
+      screen.setClock(message.now);
+      fresh.staleAfter = message.stale_after;
+    },
+    frame(message) {
+      screen.setClock(message.now);
+      screen.add(message);
+      fresh.heard();
+      if (overview) {
+        depth = message.total.ready;
+        announcer.problems(message.total.problems);
+      } else if (message.rows.length > 0) depth = message.rows[0].ready;
+      show();
+    },
+    beat(message) {
+      screen.setClock(message.now);
+      fresh.heard(message.now - message.checked);
+      depth = message.ready ?? depth;
+      show();
+    },
+    trouble(message) {
+      fresh.trouble(message.message, message.now - message.since);
+      show();
+    },
+    refused(message) {
+      if (message.code === "unknown-queue" || message.fatal) fresh.connection("outdated");
+      show();
+    },
+    state(name) {
+      fresh.connection(name);
+      show();
+    },
+  });
+
+  function watchMessage() {
+    if (!overview) return { t: "watch", topic };
+    const complete = isComplete();
+    return { t: "watch", topic, queues: screen.ids().slice(0, 500), grow: complete, complete };
+  }
+
+  /** Tell the server what is on the screen, if that is something else than before. */
+  function watch() {
+    const message = watchMessage();
+    const text = JSON.stringify(message);
+    if (text === watched) return;
+    watched = text;
+    connection.watch(message);
+  }
+
+  function show() {
+    fresh.show();
+    screen.title(depth, fresh.live);
+  }
+
+  function second() {
+    connection.check();
+    if (document.hidden) return;
+    show();
+    if (fresh.seconds !== null) tickAges(screen.now);
+    if (overview) watch();
+  }
+
+  document.addEventListener("visibilitychange", () => {
+    // Without animation frames nothing is acknowledged: write what is pending before they stop.
+    if (document.hidden) screen.flush();
+    connection.show(!document.hidden);
+    if (!document.hidden) second();
+  });
+  addEventListener("online", () => connection.retry());
+  addEventListener("pageshow", (event) => event.persisted && connection.retry());
+  setInterval(second, 1000);
+  if (document.hidden) connection.show(false);
+  watch();
+  connection.open();
+}
+
+/** The table means to show every queue there is, new ones too: neither a filter nor a page cuts it. */
+function isComplete() {
+  const asked = new URLSearchParams(location.search);
+  if (asked.get("q") || asked.get("after")) return false;
+  return "liveComplete" in document.body.dataset || document.querySelector("#queues[data-live-complete]") !== null;
+}

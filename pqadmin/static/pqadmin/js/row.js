@@ -1,0 +1,159 @@
+// Writes one queue's numbers into the elements that carry its data-fields, touching only what differs.
+
+import { UNKNOWN, age, number, rate } from "./format.js";
+import { outlookWords, stateWords, word } from "./words.js";
+
+/** Write text, if it differs. */
+export function setText(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+/** Write a data attribute, if it differs. */
+export function setData(element, name, value) {
+  if (element.dataset[name] !== value) element.dataset[name] = value;
+}
+
+function raw(value) {
+  return value === null || value === undefined ? "" : String(value);
+}
+
+/** Write a count. */
+export function setNumber(element, value) {
+  setData(element, "value", raw(value));
+  setText(element, number(value));
+}
+
+/** Write a rate per second. */
+export function setRate(element, value) {
+  setData(element, "value", raw(value));
+  setText(element, rate(value));
+}
+
+/** Show a moment (ms, or null) as an age in an element that is, or holds, a <time data-age>. */
+export function setAge(element, ms, now) {
+  let time = element.matches("time[data-age]") ? element : element.querySelector("time[data-age]");
+  if (ms === null) {
+    if (time === null) setText(element, UNKNOWN);
+    else if (time === element || element.dataset.field === "min" || element.dataset.field === "max") {
+      time.dateTime = "";
+      setText(time, "");
+    } else element.replaceChildren(UNKNOWN);
+    return;
+  }
+  if (time === null) {
+    time = document.createElement("time");
+    time.dataset.age = "";
+    element.replaceChildren(time);
+  }
+  const iso = new Date(ms).toISOString();
+  if (Date.parse(time.dateTime) !== ms) {
+    time.dateTime = iso;
+    time.hidden = false;
+    if (time.title) time.title = `${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC`;
+  }
+  setText(time, age((now - ms) / 1000));
+}
+
+/** Bring all ages up to date; `now` in ms of the server's clock. */
+export function tickAges(now, root = document) {
+  for (const time of root.querySelectorAll("time[data-age]")) {
+    const at = Date.parse(time.dateTime);
+    if (!Number.isNaN(at)) setText(time, age((now - at) / 1000));
+  }
+}
+
+/** Show an item in an element with the parts priority, value and a <time data-age>; null clears it. */
+export function setItem(element, item, now) {
+  setData(element, "item", item === null ? "" : item.id);
+  const priority = element.querySelector("[data-part=priority]");
+  const value = element.querySelector("[data-part=value]");
+  if (priority !== null) setText(priority, item === null ? "" : item.priority);
+  if (value !== null) setText(value, item === null ? "" : item.text);
+  if (element.querySelector("time[data-age]") !== null) setAge(element, item === null ? null : item.pushed, now);
+}
+
+function setMix(element, mix) {
+  while (element.children.length > mix.length) element.lastElementChild.remove();
+  while (element.children.length < mix.length) element.append(document.createElement("i"));
+  mix.forEach((band, index) => {
+    const column = element.children[index];
+    const height = `h${band.level}`;
+    if (!column.classList.contains(height)) {
+      for (const name of [...column.classList]) if (/^h\d$/.test(name)) column.classList.remove(name);
+      column.classList.add(height);
+    }
+    if (element.ariaHidden !== "true") column.title = `${band.label}: ${number(band.depth)}`;
+  });
+}
+
+const WRITERS = {
+  ready: (element, row) => setNumber(element, row.ready),
+  delayed: (element, row) => setNumber(element, row.delayed),
+  leased: (element, row) => setNumber(element, row.leased),
+  dead: (element, row) => setNumber(element, row.dead),
+  "rate-in": (element, row) => setRate(element, row.in),
+  "rate-out": (element, row) => setRate(element, row.out),
+  oldest: (element, row, now) => setAge(element, row.oldest, now),
+  due: (element, row, now) => setAge(element, row.due, now),
+  expiry: (element, row, now) => setAge(element, row.expiry, now),
+  min: (element, row, now) => setItem(element, row.min, now),
+  max: (element, row, now) => setItem(element, row.max, now),
+  mix: (element, row) => setMix(element, row.mix),
+  outlook: (element, row) => {
+    setData(element, "value", row.outlook);
+    setText(element, outlookWords(row));
+  },
+  state: (element, row, now) => {
+    const words = stateWords(row, now);
+    setData(element, "value", row.state);
+    setText(element, words);
+    if (element.title !== words && element.hasAttribute("title")) element.title = words;
+  },
+};
+
+/** Write a row into `root`: a table row, or any element with data-queue. */
+export function applyRow(root, row, now) {
+  setData(root, "state", row.state);
+  setData(root, "problem", row.problem);
+  if (root.dataset.queue !== row.name) rename(root, row);
+  for (const element of root.querySelectorAll("[data-field]")) {
+    WRITERS[element.dataset.field]?.(element, row, now);
+  }
+  for (const element of root.querySelectorAll("[data-state]")) {
+    if (!element.hasAttribute("data-fresh")) setData(element, "state", row.state);
+  }
+  const rails = root.querySelectorAll(".rail");
+  for (const rail of rails) setData(rail, "ready", String(row.ready));
+}
+
+/** Give a row (new, or renamed) its name and its addresses. */
+export function rename(root, row) {
+  root.dataset.queue = row.name;
+  root.dataset.queueId = row.id;
+  const cut = row.shown.replace(/:+$/, "").lastIndexOf(":") + 1;
+  for (const name of root.querySelectorAll("[data-part=name]")) {
+    const rest = document.createElement("b");
+    rest.textContent = row.shown.slice(cut);
+    name.replaceChildren(row.shown.slice(0, cut), rest);
+  }
+  for (const link of root.querySelectorAll("[data-part=link]")) {
+    link.href = row.url;
+    link.title = row.shown;
+  }
+  for (const link of root.querySelectorAll("[data-part=push]")) {
+    link.href = `${row.url}push/`;
+    if (row.kind === "fifo") setText(link, word("enqueue"));
+    link.ariaLabel = `${link.textContent}: ${row.shown}`;
+  }
+}
+
+/** Say that a queue is no longer there; its last numbers stay, marked as what they are. */
+export function markGone(root) {
+  setData(root, "state", "gone");
+  setData(root, "problem", "");
+  for (const element of root.querySelectorAll("[data-field=state], [data-field=outlook]")) {
+    setData(element, "value", "gone");
+    setText(element, word("gone"));
+    if (element.hasAttribute("title")) element.title = word("gone-title");
+  }
+}

@@ -1,0 +1,164 @@
+// The connection to /live/: opens it, keeps it, tells how fresh it is. Knows nothing of the page.
+// The wire format is described in docs/live-protocol.md.
+
+const PROTOCOL = 1;
+/** Milliseconds between tries: the first, the most, and the most while the tab is hidden. */
+const FIRST_TRY = 400;
+const LAST_TRY = 15_000;
+const LAST_TRY_HIDDEN = 60_000;
+/** Milliseconds of silence after which a connection is given up for dead. */
+const DEAD_AFTER = 12_000;
+const DEAD_AFTER_HIDDEN = 40_000;
+/** Close codes after which trying again is of no use until the person signs in. */
+const SIGNED_OUT = new Set([4401, 4403]);
+
+export class Connection {
+  #url;
+  #handlers;
+  #socket = null;
+  #watch = null;
+  #seq = 0;
+  #tries = 0;
+  #timer = 0;
+  #opened = false;
+  #visible = true;
+  #ended = false;
+  #heard = 0;
+
+  /** Handlers: frame(message), beat(message), trouble(message), hello(message), refused(message), state(name). */
+  constructor(url, handlers) {
+    this.#url = url;
+    this.#handlers = handlers;
+  }
+
+  open() {
+    clearTimeout(this.#timer);
+    this.#drop();
+    this.#seq = 0;
+    this.#opened = false;
+    this.#heard = performance.now();
+    const socket = new WebSocket(this.#url);
+    this.#socket = socket;
+    socket.onopen = () => {
+      this.#opened = true;
+    };
+    socket.onmessage = (event) => this.#receive(JSON.parse(event.data));
+    socket.onclose = (event) => this.#closed(event.code);
+  }
+
+  /** Tell the server what is on the screen, now and after every reconnect. */
+  watch(message) {
+    this.#watch = message;
+    if (this.#seq > 0 || this.#opened) this.#send(message);
+  }
+
+  ack(seq) {
+    this.#send({ t: "ack", seq });
+  }
+
+  /** The tab was shown or hidden. */
+  show(visible) {
+    this.#visible = visible;
+    if (this.#socket?.readyState === WebSocket.OPEN) this.#send({ t: "visible", visible });
+    else if (visible && !this.#ended) this.retry();
+  }
+
+  /** Try again at once: the network or the tab came back. */
+  retry() {
+    if (this.#ended || this.#socket !== null) return;
+    this.#tries = 0;
+    this.open();
+  }
+
+  /** Give up a connection that has been silent for too long. Call it about once a second. */
+  check() {
+    if (this.#socket === null || this.#ended) return;
+    const limit = this.#visible ? DEAD_AFTER : DEAD_AFTER_HIDDEN;
+    if (performance.now() - this.#heard > limit) {
+      this.#drop();
+      this.#again();
+    }
+  }
+
+  #send(message) {
+    if (this.#socket?.readyState === WebSocket.OPEN) this.#socket.send(JSON.stringify(message));
+  }
+
+  #receive(message) {
+    this.#heard = performance.now();
+    switch (message.t) {
+      case "hello":
+        this.#greeted(message);
+        return;
+      case "error":
+        this.#handlers.refused(message);
+        return;
+      default:
+    }
+    const missed = message.seq !== this.#seq + 1;
+    this.#seq = message.seq;
+    this.#tries = 0;
+    if (message.t === "frame") {
+      if (missed && !message.full) this.#send({ t: "resync" });
+      this.#handlers.frame(message);
+    } else if (message.t === "beat") {
+      this.ack(message.seq);
+      this.#handlers.beat(message);
+    } else if (message.t === "store") {
+      this.ack(message.seq);
+      this.#handlers.trouble(message);
+    }
+  }
+
+  #greeted(message) {
+    if (message.protocol !== PROTOCOL) {
+      this.#end("outdated");
+      return;
+    }
+    this.#handlers.hello(message);
+    if (!this.#visible) this.#send({ t: "visible", visible: false });
+    if (this.#watch) this.#send(this.#watch);
+  }
+
+  #closed(code) {
+    const opened = this.#opened;
+    this.#drop();
+    if (SIGNED_OUT.has(code)) this.#end("signed-out");
+    else this.#again(opened);
+  }
+
+  #again(opened = true) {
+    this.#handlers.state("reconnecting");
+    const most = this.#visible ? LAST_TRY : LAST_TRY_HIDDEN;
+    const wait = Math.min(most, FIRST_TRY * 2 ** Math.min(this.#tries, 10)) * (0.5 + Math.random() / 2);
+    this.#tries += 1;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.open(), wait);
+    // A refused handshake looks like a dead server from here: ask once in a while which of the two it is.
+    if (!opened && this.#tries % 6 === 3) this.#probe();
+  }
+
+  async #probe() {
+    try {
+      const answer = await fetch(location.href, { method: "HEAD", redirect: "manual", cache: "no-store" });
+      if (answer.type === "opaqueredirect" || answer.status === 401 || answer.status === 403) this.#end("signed-out");
+    } catch {
+      // The server is away; the next try finds out when it is back.
+    }
+  }
+
+  #end(state) {
+    this.#ended = true;
+    clearTimeout(this.#timer);
+    this.#drop();
+    this.#handlers.state(state);
+  }
+
+  #drop() {
+    const socket = this.#socket;
+    if (socket === null) return;
+    this.#socket = null;
+    socket.onopen = socket.onmessage = socket.onclose = null;
+    socket.close();
+  }
+}

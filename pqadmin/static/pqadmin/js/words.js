@@ -1,0 +1,64 @@
+// Codes in words. The words come with the page, in the reader's language: <template id="live-words">.
+
+import { age, clock, number, rate, shorten } from "./format.js";
+
+const REASON_WIDTH = 120;
+let words = null;
+
+function load() {
+  words = new Map();
+  const template = document.getElementById("live-words");
+  for (const element of template ? template.content.querySelectorAll("[data-word]") : []) {
+    words.set(element.dataset.word, element.textContent);
+  }
+}
+
+/** A word by its code, with %(name)s filled in; the code itself where the page has no word for it. */
+export function word(code, values = {}) {
+  if (words === null) load();
+  const pattern = words.get(code) ?? code;
+  return pattern.replace(/%\((\w+)\)s/g, (_, name) => values[name] ?? "");
+}
+
+/** Where the ready items of a row are heading. */
+export function outlookWords(row) {
+  if (row.outlook === "draining" && row.clears_in !== null) return word("clears", { age: age(row.clears_in) });
+  if (row.outlook === "growing" && row.grows_by !== null) return word("grows", { rate: rate(row.grows_by) });
+  return word(`outlook-${row.outlook}`);
+}
+
+/** What state a row is in and why; `now` in ms of the server's clock. */
+export function stateWords(row, now) {
+  const parts = [stateAndReason(row, now)];
+  if (row.kind === "fifo") parts.push(word("fifo"));
+  if (row.closed) parts.push(word("closed"));
+  if (row.drift) parts.push(word("drifted"));
+  return parts.join(" · ");
+}
+
+function stateAndReason(row, now) {
+  if (row.state === "paused" && row.pause !== null) return pauseWords(row.pause, now);
+  if (row.state === "stalled" && row.quiet_since !== null) {
+    return word("stalled-for", { age: age((now - row.quiet_since) / 1000) });
+  }
+  if (row.state === "growing" && row.grows_by !== null) return word("growing-by", { rate: rate(row.grows_by) });
+  return word(`state-${row.state}`);
+}
+
+function pauseWords(pause, now) {
+  const values = {
+    by: pause.by || word("somebody"),
+    age: age((now - pause.since) / 1000),
+    reason: shorten(pause.reason, REASON_WIDTH),
+  };
+  const text = word(pause.reason ? "paused-why" : "paused", values);
+  return pause.until === null ? text : `${text} · ${word("resumes", { at: clock(pause.until) })}`;
+}
+
+/** How many queues need a look, by reason. */
+export function problemWords(problems) {
+  const parts = ["stalled", "growing", "drift"]
+    .filter((reason) => problems[reason])
+    .map((reason) => word(`problem-${reason}`, { n: number(problems[reason]) }));
+  return parts.join(" · ") || word("problem-none");
+}
