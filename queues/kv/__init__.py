@@ -11,9 +11,7 @@ from queues.kv.port import KeyValueStore
 __all__ = ["open_kv"]
 
 
-def open_kv(
-    url: str, *, max_bytes: int | None = None, clock: Callable[[], float] = time.monotonic
-) -> KeyValueStore:
+def open_kv(url: str, *, max_bytes: int | None = None, clock: Callable[[], float] = time.monotonic) -> KeyValueStore:
     """Open the store at a URL, creating it when it is not there.
 
     `lmdb:PATH` is a folder on this machine; opened twice in a process it is one store. `memory:` is a fresh

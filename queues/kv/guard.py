@@ -26,9 +26,7 @@ def in_transaction() -> bool:
 def refuse_nesting() -> None:
     """Raise `NestedTransaction` when the calling thread is inside a transaction."""
     if _mark.running:
-        raise NestedTransaction(
-            "A transaction was begun inside another one; pass tr= to join the one that is running."
-        )
+        raise NestedTransaction("A transaction was begun inside another one; pass tr= to join the one that is running.")
 
 
 @contextmanager

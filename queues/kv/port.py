@@ -49,9 +49,7 @@ class ReadTransaction(Protocol):
     def get_key(self, begin: bytes, end: bytes, *, reverse: bool = False) -> Result[bytes | None]:
         """Find the first (or last) key in [begin, end); None when there is none."""
 
-    def get_range(
-        self, begin: bytes, end: bytes, *, limit: int, reverse: bool = False
-    ) -> Result[list[KeyValue]]:
+    def get_range(self, begin: bytes, end: bytes, *, limit: int, reverse: bool = False) -> Result[list[KeyValue]]:
         """Read at most `limit` pairs of [begin, end) in key order, or from the end backwards."""
 
     def get_read_version(self) -> int:

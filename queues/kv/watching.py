@@ -36,7 +36,7 @@ class Watcher:
 
     def sleep(self, timeout: float) -> None:
         """Wait until roused or until `timeout` seconds have passed."""
-        self._asleep.acquire(timeout=max(0.0, timeout))
+        self._asleep.acquire(timeout=min(max(0.0, timeout), threading.TIMEOUT_MAX))
 
 
 class WatchBoard:

@@ -70,6 +70,7 @@ class Calls:
             own.call = Call()
             self._withdraw(call)
             raise
+        call.fn = None
         error = call.error
         if error is None:
             result: T = call.result

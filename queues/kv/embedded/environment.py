@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 import time
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import lmdb
 
-from queues.kv.embedded.failures import translate
+from queues.kv.embedded.failures import FileReplaced, translate
 from queues.kv.errors import StoreClosed, StoreError, StoreFull, StoreUnavailable
 from queues.kv.port import MAX_TRANSACTION_SECONDS
 
@@ -51,6 +52,8 @@ class Environment:
         self._gate = threading.Condition(threading.RLock())
         self._readers = 0
         self._env: lmdb.Environment | None = None
+        self._identity = (0, 0)
+        self._shutting = False
         self._closed = False
         self._room = 0
         self._room_known_until = 0.0
@@ -65,12 +68,15 @@ class Environment:
 
     # Reading
 
-    def begin_read(self) -> lmdb.Transaction:
-        """Begin a read transaction in the calling thread; give it back with `end_read`."""
+    def begin_read(self) -> lmdb.Transaction[bytes]:
+        """Begin a read transaction in the calling thread; give it back with `end_read`.
+
+        Raises `FileReplaced` when the writer has to open another file first.
+        """
         now = time.monotonic()
         if now > self._look_at:
+            self._check_file()
             self._look_at = now + _LOOK_EVERY
-            self.check_file()
         with self._gate:
             env = self._opened()
             self._readers += 1
@@ -82,7 +88,7 @@ class Environment:
                 raise translate(error, self.path) from error
             raise
 
-    def end_read(self, txn: lmdb.Transaction) -> None:
+    def end_read(self, txn: lmdb.Transaction[bytes]) -> None:
         """End a read transaction."""
         try:
             txn.abort()
@@ -96,27 +102,25 @@ class Environment:
 
     # Writing
 
-    def begin_write(self) -> lmdb.Transaction:
+    def begin_write(self) -> lmdb.Transaction[bytes]:
         """Begin the write transaction, waiting for other processes' to end. Only the writer thread may."""
-        self.check_file()
-        with self._gate:
-            env = self._opened()
         try:
-            self._sweep(env)
-            return env.begin(write=True)
-        except lmdb.PanicError:
-            self.reopen()
+            self._check_file()
+        except FileReplaced:
+            self._reopen()
+        try:
             try:
-                return self._opened().begin(write=True)
-            except lmdb.Error as error:
-                raise translate(error, self.path) from error
+                return self._begin_write()
+            except lmdb.PanicError:  # an earlier commit failed half-way
+                self._reopen()
+                return self._begin_write()
         except lmdb.Error as error:
             raise translate(error, self.path) from error
 
     def settle(self, error: Exception, mark: tuple[bytes, bytes] | None, txnid: int) -> Outcome:
         """Find out what became of a commit that raised: reopen, and look for its number and its mark."""
         try:
-            self.reopen()
+            self._reopen()
             with self._gate:
                 env = self._opened()
             if env.info()["last_txnid"] < txnid:
@@ -126,7 +130,7 @@ class Environment:
             with env.begin() as txn:
                 if txn.get(mark[0]) != mark[1]:
                     return Outcome.NOT_DONE
-            if getattr(error, "code", 0) == _EIO:
+            if getattr(error, "code", 0) == errno.EIO:  # seen in memory, but perhaps never on disk
                 return Outcome.UNKNOWN
             env.sync(True)
         except (lmdb.Error, StoreError):
@@ -141,7 +145,10 @@ class Environment:
         if self._room < _LITTLE_ROOM or now > self._room_known_until:
             self._room_known_until = now + _LOOK_EVERY
             used, file_bytes = self._usage()
-            disk = os.statvfs(self.path)
+            try:
+                disk = os.statvfs(self.path)
+            except OSError as error:
+                raise translate(error, self.path) from error
             block = disk.f_frsize
             reserve = min(DISK_RESERVE, disk.f_blocks * block // 16)
             free = disk.f_bavail * block + max(0, file_bytes - used) - reserve
@@ -171,46 +178,50 @@ class Environment:
 
     # Life
 
-    def check_file(self) -> None:
-        """Raise `StoreUnavailable` when the open file is no longer the one at the path."""
-        try:
-            found = self._data.stat()
-        except OSError:
-            found = None
-        if found is None or (found.st_dev, found.st_ino) != self._identity:
-            if found is None:
-                raise StoreUnavailable(
-                    f"The store's file {self._data} is gone. Put it back, or restart to begin an empty store."
-                )
-            self.reopen()
-
-    def reopen(self) -> None:
-        """Close and open the file again, waiting for the reads that are under way."""
-        with self._gate:
-            if self._closed:
-                raise self._refusal()
-            self._shut()
-            self._open(create=False)
-
     def close(self) -> None:
         """Close the file, waiting for the reads that are under way."""
         with self._gate:
             self._closed = True
             self._shut()
 
+    def _check_file(self) -> None:
+        """Raise `StoreUnavailable` when the open file is no longer the one at the path."""
+        try:
+            found = self._data.stat()
+        except OSError as error:
+            raise StoreUnavailable(
+                f"The store's file {self._data} is gone. Put it back, or restart to begin an empty store."
+            ) from error
+        if (found.st_dev, found.st_ino) != self._identity:
+            raise FileReplaced(f"The store's file {self._data} was replaced by another one. Try again.")
+
+    def _reopen(self) -> None:
+        """Close and open the file again, waiting for the reads that are under way. Only the writer thread may."""
+        with self._gate:
+            if self._closed:
+                raise self._refusal()
+            self._shutting = True
+            try:
+                self._shut()
+                self._open(create=False)
+            finally:
+                self._shutting = False
+                self._gate.notify_all()
+
     def _open(self, *, create: bool) -> None:
         sizes = sorted({max(MAP_BYTES, self.max_bytes + MAP_RESERVE), self.max_bytes + MAP_RESERVE}, reverse=True)
         try:
             for size in sizes:
                 try:
-                    self._env = self._map(size, create=create)
+                    env = self._map(size, create=create)
                     break
                 except lmdb.MemoryError:
                     if size == sizes[-1]:
                         raise
             found = self._data.stat()
             self._identity = (found.st_dev, found.st_ino)
-            self._opened().reader_check()
+            env.reader_check()
+            self._env = env
         except (lmdb.Error, OSError) as error:
             raise translate(error, self.path) from error
 
@@ -227,29 +238,38 @@ class Environment:
 
     def _shut(self) -> None:
         env, self._env = self._env, None
-        self._gate.wait_for(lambda: not self._readers, 2 * MAX_TRANSACTION_SECONDS)
-        if env is not None:
-            if self._readers:
-                self._env = env
-                raise StoreUnavailable(f"The store {self.path} has a reader that does not end.")
-            env.close()
+        if env is None:
+            return
+        if not self._gate.wait_for(lambda: not self._readers, 2 * MAX_TRANSACTION_SECONDS):
+            self._env = env
+            raise StoreUnavailable(f"The store {self.path} has a read that does not end; it stays open.")
+        env.close()
 
     def _opened(self) -> lmdb.Environment:
+        if self._shutting:
+            self._gate.wait_for(lambda: not self._shutting)
         if self._env is None:
             if self._closed:
                 raise self._refusal()
             self._open(create=False)
-        return self._env  # type: ignore[return-value]
+        assert self._env is not None
+        return self._env
 
     def _refusal(self) -> StoreClosed:
         return StoreClosed(f"The store {self.path} was closed; open it again.")
 
-    def _begin_read(self, env: lmdb.Environment) -> lmdb.Transaction:
+    def _begin_read(self, env: lmdb.Environment) -> lmdb.Transaction[bytes]:
         try:
             return env.begin()
         except lmdb.ReadersFullError:
             env.reader_check()
             return env.begin()
+
+    def _begin_write(self) -> lmdb.Transaction[bytes]:
+        with self._gate:
+            env = self._opened()
+        self._sweep(env)
+        return env.begin(write=True)
 
     def _leave(self) -> None:
         with self._gate:
@@ -270,6 +290,3 @@ class Environment:
         if now > self._sweep_at:
             self._sweep_at = now + _SWEEP_EVERY
             env.reader_check()
-
-
-_EIO = 5

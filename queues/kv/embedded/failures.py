@@ -20,6 +20,10 @@ class EngineFailure(Exception):
         self.cause = cause
 
 
+class FileReplaced(StoreUnavailable):
+    """Another file lies where the open one was; the writer opens it before its next commit."""
+
+
 def translate(error: Exception, path: str) -> StoreError:
     """Turn an error of LMDB or of the file system into one of ours."""
     code = error.errno if isinstance(error, OSError) else getattr(error, "code", 0)

@@ -47,10 +47,12 @@ class Poller:
         """Note the number of a commit of this process before it happens: its watchers are told directly."""
         self._own.append(txnid)
 
+    def disown(self) -> None:
+        """Take all notes back: a commit failed, and its number may become another process's."""
+        self._own.clear()
+
     def start(self) -> None:
         """Make sure that the thread runs. Call it after a watcher was registered and before it reads."""
-        if self._thread is not None:
-            return
         with self._lock:
             if self._thread is None and not self._stopped:
                 self._thread = threading.Thread(
@@ -103,7 +105,7 @@ class Poller:
         """Tell whether one of the commits after `seen` may be another process's."""
         if not 0 < newest - seen < len(self._own) + 1:
             return True
-        own = set(self._own)
+        own = set(self._own.copy())
         return any(txnid not in own for txnid in range(seen + 1, newest + 1))
 
     def _compare(self) -> None:

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from queues.kv import guard
 from queues.kv.embedded.environment import DEFAULT_MAX_BYTES, Environment
-from queues.kv.embedded.failures import translate
+from queues.kv.embedded.failures import FileReplaced, translate
 from queues.kv.embedded.poller import Poller
 from queues.kv.embedded.transaction import EmbeddedReads
 from queues.kv.embedded.turns import Turns
@@ -37,15 +37,18 @@ class Engine:
         except OSError as error:
             self.environment.close()
             raise translate(error, str(path)) from error
-        self.writer = Writer(self.environment, self._turns, self.board, clock, path.name)
-        self.poller = Poller(self.board, self.environment.last_txnid, self.read, path.name)
-        self.writer.announce = self.poller.own
         self._count_lock = threading.Lock()
         self._reads = 0
+        self.poller = Poller(self.board, self.environment.last_txnid, self.read, path.name)
+        self.writer = Writer(self.environment, self._turns, self.board, self.poller, clock=clock, name=path.name)
 
     def read(self, fn: Callable[[ReadTransaction], T]) -> T:
         """Run `fn` on one version, in the calling thread."""
-        txn = self.environment.begin_read()
+        try:
+            txn = self.environment.begin_read()
+        except FileReplaced:
+            self.writer.run(_nothing)
+            txn = self.environment.begin_read()
         try:
             tr = EmbeddedReads(txn, self.clock)
             guard.enter()
@@ -111,6 +114,8 @@ class EmbeddedStore:
 
     def interrupt(self) -> None:
         """Wake every thread that is in `watch`."""
+        if self._lifecycle.forked:
+            return
         self._engine.board.rouse_all(Wake.INTERRUPTED, self)
 
     def reads(self) -> int:
@@ -129,6 +134,10 @@ class EmbeddedStore:
         if self._lifecycle.close():
             self._engine.board.rouse_all(Wake.CLOSED, self)
             _release(self._engine)
+
+
+def _nothing(_: Transaction) -> None:
+    """Have the writer look at its file."""
 
 
 _engines: dict[str, Engine] = {}
@@ -181,7 +190,7 @@ def _close_all() -> None:
 
 
 def _leave_to_parent() -> None:
-    global _engines_lock  # noqa: PLW0603 - a lock that was held during the fork stays held in the child
+    global _engines_lock  # one held during the fork stays held in the child
     _inherited.extend(_engines.values())
     _engines.clear()
     _engines_lock = threading.RLock()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Callable
 from itertools import islice
-from typing import NoReturn
+from typing import NoReturn, cast
 
 import lmdb
 
@@ -23,10 +23,10 @@ class _Ended:
         raise TransactionEnded("The transaction was used after its function had returned.")
 
 
-_ENDED = _Ended()
+_ENDED = cast("lmdb.Cursor[bytes]", _Ended())
 
 
-def scan(cursor: lmdb.Cursor, begin: bytes, end: bytes, limit: int, *, reverse: bool) -> list[KeyValue]:
+def scan(cursor: lmdb.Cursor[bytes], begin: bytes, end: bytes, limit: int, *, reverse: bool) -> list[KeyValue]:
     """Collect at most `limit` pairs of [begin, end) from either side."""
     end = min(end, KEYS_END)
     if begin >= end:
@@ -47,7 +47,7 @@ def scan(cursor: lmdb.Cursor, begin: bytes, end: bytes, limit: int, *, reverse: 
     return pairs
 
 
-def first_key(cursor: lmdb.Cursor, begin: bytes, end: bytes, *, reverse: bool) -> bytes | None:
+def first_key(cursor: lmdb.Cursor[bytes], begin: bytes, end: bytes, *, reverse: bool) -> bytes | None:
     """Find the first or last key of [begin, end) without reading values."""
     end = min(end, KEYS_END)
     if begin >= end:
@@ -67,9 +67,9 @@ class EmbeddedReads:
 
     __slots__ = ("_clock", "_cursor", "_deadline", "_txn", "_version", "reads")
 
-    def __init__(self, txn: lmdb.Transaction, clock: Callable[[], float]) -> None:
+    def __init__(self, txn: lmdb.Transaction[bytes], clock: Callable[[], float]) -> None:
         self._txn = txn
-        self._cursor: lmdb.Cursor = txn.cursor()
+        self._cursor: lmdb.Cursor[bytes] = txn.cursor()
         self._version = txn.id()
         self._clock = clock
         self._deadline = clock() + MAX_TRANSACTION_SECONDS
@@ -102,7 +102,7 @@ class EmbeddedReads:
 
     def end(self) -> None:
         """Make any further use raise, and let the cursor go."""
-        cursor, self._cursor = self._cursor, _ENDED  # type: ignore[assignment]
+        cursor, self._cursor = self._cursor, _ENDED
         if cursor is not _ENDED:
             cursor.close()
 
@@ -121,7 +121,7 @@ class Batch:
 
     __slots__ = ("added_keys", "adds", "cursor", "log", "room", "size", "stamps", "txn", "version")
 
-    def __init__(self, txn: lmdb.Transaction, room: int) -> None:
+    def __init__(self, txn: lmdb.Transaction[bytes], room: int) -> None:
         self.txn = txn
         self.cursor = txn.cursor()
         self.version = txn.id()
@@ -302,7 +302,9 @@ class EmbeddedTransaction(EmbeddedReads):
             while found and (pair := cursor.item())[0] < end:
                 found = cursor.delete() and cursor.key() != b""
                 batch.log.append(pair)
-                self._grown -= len(pair[0]) + len(pair[1])
+                size = len(pair[0]) + len(pair[1])
+                batch.size += size  # kept in memory until the commit
+                self._grown -= size
         except lmdb.Error as error:
             raise self._broken(error) from error
 
@@ -363,7 +365,7 @@ class EmbeddedTransaction(EmbeddedReads):
 
     def end(self) -> None:
         """Make any further use raise; the cursor belongs to the batch."""
-        self._cursor = _ENDED  # type: ignore[assignment]
+        self._cursor = _ENDED
 
     def _grow(self, size: int) -> None:
         if self._cursor is _ENDED:

@@ -15,6 +15,7 @@ from queues.kv import guard
 from queues.kv.embedded.calls import Call, Calls
 from queues.kv.embedded.environment import Environment, Outcome
 from queues.kv.embedded.failures import EngineFailure, translate
+from queues.kv.embedded.poller import Poller
 from queues.kv.embedded.transaction import Batch, EmbeddedTransaction
 from queues.kv.embedded.turns import Turns
 from queues.kv.errors import OutcomeUnknown, StoreClosed, StoreError
@@ -42,7 +43,14 @@ class Writer:
     """One thread and its queue; every write of this process to one store goes through it."""
 
     def __init__(
-        self, environment: Environment, turns: Turns, board: WatchBoard, clock: Callable[[], float], name: str
+        self,
+        environment: Environment,
+        turns: Turns,
+        board: WatchBoard,
+        poller: Poller,
+        *,
+        clock: Callable[[], float],
+        name: str,
     ) -> None:
         self._environment = environment
         self._turns = turns
@@ -54,9 +62,8 @@ class Writer:
         self._last_seconds = 0.0
         self._process = os.urandom(16)
         self._sequence = 0
+        self._poller = poller
         self.reads = 0
-        #: Called with a commit's number before it happens, while somebody watches for other processes' commits.
-        self.announce: Callable[[int], None] | None = None
         self._thread = threading.Thread(target=self._work, name=f"pq-writer {name}", daemon=True)
         self._thread.start()
 
@@ -76,11 +83,11 @@ class Writer:
         while self._await_calls():
             try:
                 self._commit_batch()
-            except StoreError as error:  # the store can not be written at all
-                self._turns.got()
-                failed = error
-                for call in iter(calls.take, None):
-                    _refuse(call, failed)
+            except Exception as error:  # the store can not be written at all; the thread lives on
+                if not isinstance(error, StoreError):
+                    log.exception("The writer of %s failed", self._environment.path)
+                while (call := calls.take()) is not None:
+                    _refuse(call, error)
         calls.refuse(lambda: StoreClosed("The store was closed; open it again."))
 
     def _await_calls(self) -> bool:
@@ -131,13 +138,14 @@ class Writer:
 
     def _begin(self) -> Batch:
         turns = self._turns
+        room = self._environment.room()
         turns.give_way()
         turns.ask()
         try:
             txn = self._environment.begin_write()
         finally:
             turns.got()
-        return Batch(txn, self._environment.room())
+        return Batch(txn, room)
 
     def _run_calls(self, batch: Batch, taken: list[Call]) -> None:
         take = self._calls.take
@@ -150,12 +158,7 @@ class Writer:
             if now - before > SLOW:
                 log.warning("A transaction took %.0f ms and held up all others: %r", (now - before) * 1e3, call.fn)
             before = now
-            if (
-                now > until
-                or len(taken) >= MAX_FUNCTIONS
-                or batch.size > MAX_BYTES
-                or batch.stamps > MAX_STAMPS
-            ):
+            if now > until or len(taken) >= MAX_FUNCTIONS or batch.size > MAX_BYTES or batch.stamps > MAX_STAMPS:
                 return
 
     def _run_one(self, batch: Batch, call: Call) -> None:
@@ -189,13 +192,12 @@ class Writer:
         return _MARK_PREFIX + b"%d" % (self._turns.slot or 0), self._process + self._sequence.to_bytes(8, "big")
 
     def _commit(self, batch: Batch) -> tuple[Outcome, StoreError | None]:
-        announce = self.announce
-        if announce is not None:
-            announce(batch.version)
+        self._poller.own(batch.version)
         began = time.perf_counter()
         try:
             batch.txn.commit()
         except lmdb.Error as error:
+            self._poller.disown()
             mark = self._mark() if self._turns.slot is not None else None
             outcome = self._environment.settle(error, mark, batch.version)
             log.warning("A commit failed (%s); its outcome: %s", error, outcome.value)
@@ -250,5 +252,6 @@ class Writer:
 
 
 def _refuse(call: Call, error: BaseException) -> None:
-    call.result, call.error = None, error
+    own = type(error)(*error.args) if isinstance(error, StoreError) else error  # each thread raises its own
+    call.result, call.error = None, own
     call.answer()

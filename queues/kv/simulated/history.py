@@ -90,7 +90,11 @@ class History:
             return bool(newer) and any(commit.touches(*one) for one in read for commit in newer)
 
     def commit(
-        self, read: Iterable[KeyRange], since: int, writes: dict[bytes, bytes | None], ranges: Iterable[KeyRange]
+        self,
+        read: Iterable[KeyRange],
+        since: int,
+        writes: dict[bytes, bytes | None],
+        ranges: Iterable[KeyRange],
     ) -> tuple[int, set[bytes]] | None:
         """Apply writes unless what was read has changed (None); return the new version and the keys touched."""
         with self._lock:

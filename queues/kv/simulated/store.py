@@ -182,7 +182,7 @@ def _release(memory: Memory) -> None:
 
 
 def _forget_named() -> None:
-    global _named_lock  # noqa: PLW0603 - a lock that was held during the fork stays held in the child
+    global _named_lock  # one held during the fork stays held in the child
     _named.clear()
     _named_lock = threading.RLock()
 

@@ -196,7 +196,7 @@ class SimulatedTransaction:
         return None if self._is_cleared(key) else self._history.latest(key)
 
     def _value(self, key: bytes) -> bytes | None:
-        write = self._writes.get(key)
+        write: Write | None = self._writes.get(key)
         if write is not None and write.known:
             return write.value
         base = None if self._is_cleared(key) else self._history.get(key, self._version)
@@ -228,7 +228,7 @@ class SimulatedTransaction:
     def _change(self, key: bytes, change: Change) -> None:
         check_key(key)
         self._grow(len(key) + 8)
-        write = self._writes.get(key)
+        write: Write | None = self._writes.get(key)
         if write is None:
             if self._is_cleared(key):
                 self._writes[key] = Write(known=True, value=change(None))
@@ -241,7 +241,8 @@ class SimulatedTransaction:
 
     def _add_conflict(self, begin: bytes, end: bytes) -> None:
         """Add a read conflict for the part of [begin, end) that this transaction has not decided itself."""
-        decided = [(key, key + b"\0") for key in self._writes.irange(begin, end, (True, False)) if self._writes[key].known]
+        mine = self._writes.irange(begin, end, (True, False)) if begin < end else ()
+        decided = [(key, key + b"\0") for key in mine if self._writes[key].known]
         decided += [(low, high) for low, high in self._cleared if low < end and begin < high]
         for low, high in sorted(decided):
             if begin < low:
