@@ -64,6 +64,7 @@ def add(tr: Transaction, keyspace: Keyspace, config: Config) -> None:
 
 def remove(tr: Transaction, keyspace: Keyspace, config: Config) -> None:
     """Remove a queue's name and config; its items stay where they are."""
+    tr.use_reserve()
     tr.clear(keyspace.name(config.name))
     tr.clear(keyspace.config(config.id))
     _tell(tr, keyspace, config)

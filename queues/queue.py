@@ -278,6 +278,7 @@ class Queue:
             config = change(before)
             record = config.encode()
             if config != before:
+                tr.use_reserve()
                 tr.set(self._config_key, record)
                 wake(tr, self._keys)
             return record, config

@@ -85,6 +85,7 @@ class Trash:
         self._put(tr, trash_id, header, b"")
 
     def _put(self, tr: Transaction, trash_id: bytes, header: dict[str, Any], value: bytes) -> None:
+        tr.use_reserve()  # a full store can still be emptied by hand
         keyspace = self._backing.keyspace
         deadline_ms = ids.minted_ms(trash_id) + KEPT_MS
         header |= {"deadline": deadline_ms, "restored": False}
@@ -127,6 +128,7 @@ class Trash:
             if header["what"] == "queue"
             else self._restore_item(tr, rand, header, value)
         )
+        tr.use_reserve()  # the value moves, it does not come in
         # The record stays until its deadline, without the value, so that a second restore is told the truth.
         tr.set(self._backing.keyspace.trash(rand), records.encode(header | {"restored": True}))
         return config, item
