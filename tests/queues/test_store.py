@@ -1,0 +1,71 @@
+"""Opening stores: formats, roots, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from queues import open_store, records
+from queues.errors import BadStoreURL, NestedTransaction, NewerFormat, NotAStore, QueueNotFound, StoreClosed
+
+
+def test_a_store_keeps_its_id_and_its_queues(tmp_path: Path) -> None:
+    url = f"lmdb:{tmp_path / 'store'}"
+    with open_store(url) as store:
+        store.create_queue("jobs").push(b"x", priority=1)
+        store_id = store.id
+    with open_store(url) as store:
+        assert store.id == store_id
+        assert store.queue("jobs").pop_min().value == b"x"
+
+
+def test_two_handles_of_one_path_are_one_store(tmp_path: Path) -> None:
+    url = f"lmdb:{tmp_path / 'store'}"
+    with open_store(url) as first, open_store(url) as second:
+        first.create_queue("jobs")
+        second.queue("jobs").push(b"x", priority=1)
+        first.close()
+        assert second.queue("jobs").depth() == 1
+    with pytest.raises(StoreClosed):
+        second.queue("jobs")
+
+
+def test_roots_do_not_see_each_other(tmp_path: Path) -> None:
+    url = f"lmdb:{tmp_path / 'store'}"
+    with open_store(url) as one, open_store(url, root=("other", 7)) as other:
+        one.create_queue("jobs")
+        assert one.id != other.id
+        with pytest.raises(QueueNotFound):
+            other.queue("jobs")
+
+
+def test_a_newer_format_is_refused_and_untouched(tmp_path: Path) -> None:
+    url = f"lmdb:{tmp_path / 'store'}"
+    with open_store(url) as store:
+        key = store._keyspace.store
+        newer = records.encode({"format": 2, "id": "0" * 32})
+        store.transact(lambda tr: tr.set(key, newer))
+    with pytest.raises(NewerFormat, match="newer pqadmin"):
+        open_store(url)
+    with open_store(url, root=("elsewhere",)) as store:
+        assert store.read(lambda tr: tr.get(key).wait()) == newer
+
+
+def test_a_root_that_holds_something_else_is_left_alone(tmp_path: Path) -> None:
+    url = f"lmdb:{tmp_path / 'store'}"
+    with open_store(url, root=("outer", "inner")):
+        pass
+    with pytest.raises(NotAStore, match="something else"):
+        open_store(url, root=("outer",))
+
+
+@pytest.mark.parametrize("url", ["", "lmdb", "lmdb:", "redis:x", "fdb:", "fdb:/etc/fdb.cluster", "lmdb:\x00"])
+def test_a_url_that_names_no_engine_is_refused(url: str) -> None:
+    with pytest.raises(BadStoreURL):
+        open_store(url)
+
+
+def test_a_store_is_not_opened_inside_a_transaction() -> None:
+    with open_store("memory:") as store, pytest.raises(NestedTransaction):
+        store.read(lambda tr: open_store("memory:"))
