@@ -146,16 +146,21 @@ class Monitor:
                 self._turn()
                 failing_since = None
             except StoreError as error:
-                if failing_since is None:
-                    failing_since = self._wall()
-                    logger.warning("the store can not be read: %s", error)
-                self._screens.forget()
-                self.hub.fail(failing_since, str(error))
-                self._rest(RETRY)
-            except Exception:
-                logger.exception("the monitor stumbled")
-                self._screens.forget()
-                self._rest(RETRY)
+                failing_since = self._failed(failing_since, str(error), error)
+            except Exception as error:
+                message = "The server has an internal error; what is shown is old."
+                failing_since = self._failed(failing_since, message, error)
+
+    def _failed(self, since: float | None, message: str, error: Exception) -> float:
+        """Tell viewers, log the first of a row of failures, and rest; return when the row began."""
+        if since is None:
+            since = self._wall()
+            expected = isinstance(error, StoreError)
+            logger.warning("live frames stopped: %s", error, exc_info=None if expected else error)
+        self._screens.forget()
+        self.hub.fail(since, message)
+        self._rest(RETRY)
+        return since
 
     def _go_on(self) -> bool:
         with self._state:

@@ -9,12 +9,10 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
 from typing import Any
 
-from django.urls import reverse
-
 from pqadmin.dashboard import format as write
+from pqadmin.dashboard.addresses import queue_url
 from pqadmin.live.rows import Row, Summary
 from queues.item import Item
 from queues.names import display_name
@@ -23,6 +21,8 @@ from queues.names import display_name
 PROTOCOL = 1
 #: Above this JavaScript's numbers lose digits: sent as text.
 _SAFE = 2**53 - 1
+#: Characters of a value in a row.
+_ROW_WIDTH = 64
 #: Items of each end that the page of one queue shows live.
 END_ITEMS = 5
 
@@ -109,7 +109,7 @@ def row(row: Row) -> str:
             "id": str(status.id),
             "name": status.name,
             "shown": display_name(status.name),
-            "url": _url(status.name),
+            "url": queue_url(status.name),
             "kind": status.kind,
             "type": status.priority_type if status.kind == "priority" else None,
             "change": whole(status.change),
@@ -126,8 +126,8 @@ def row(row: Row) -> str:
             "grows_by": _rate(row.grows_by),
             "quiet_since": None if row.quiet_since is None else _moment(row.quiet_since) // 1000 * 1000,
             "oldest": _maybe(status.oldest),
-            "min": item(status.min),
-            "max": item(status.max),
+            "min": item(status.min, width=_ROW_WIDTH),
+            "max": item(status.max, width=_ROW_WIDTH),
             "mix": [
                 {"level": level, "label": band.label, "depth": whole(band.depth)}
                 for band, level in zip(status.bands, write.mix_levels(depths), strict=True)
@@ -153,14 +153,14 @@ def ends(ends: Ends) -> str:
     return _text({"min": [item(i) for i in ends.min], "max": [item(i) for i in ends.max]})
 
 
-def item(item: Item | None) -> Json | None:
+def item(item: Item | None, *, width: int = write.PREVIEW_WIDTH) -> Json | None:
     """Describe one item as text that is safe to show, its value cut."""
     if item is None:
         return None
     return {
         "id": item.id,
         "priority": write.priority_short(item.priority),
-        "text": write.preview(item.value, more=item.truncated),
+        "text": write.preview(item.value, width=width, more=item.truncated),
         "size": item.size,
         "cut": item.truncated,
         "pushed": _maybe(item.pushed_at),
@@ -217,11 +217,6 @@ def _maybe(at: datetime | None) -> int | None:
 
 def _ms(seconds: float) -> int:
     return int(seconds * 1000)
-
-
-@lru_cache(maxsize=4096)
-def _url(name: str) -> str:
-    return reverse("dashboard:queue", args=[name])
 
 
 def _text(message: Json) -> str:

@@ -1,0 +1,203 @@
+"""What viewers receive: whole frames, changes, both ends, new and gone queues."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from pqadmin.live.monitor import Monitor
+from queues import Store
+from tests.live.conftest import Join, eventually
+
+
+async def test_the_first_frame_holds_every_queue_of_the_screen(store: Store, join: Join) -> None:
+    jobs = store.create_queue("orders:eu:jobs")
+    mail = store.create_queue("mail", kind="fifo")
+    jobs.push_many([(b"low", 1), (b"high", 9)])
+    mail.enqueue(b"\xff\xfe\x00")
+
+    frame = await (await join()).watch(jobs.id, mail.id)
+
+    rows = {row["name"]: row for row in frame["rows"]}
+    assert rows["orders:eu:jobs"]["ready"] == 2
+    assert rows["orders:eu:jobs"]["min"]["text"] == "low"
+    assert rows["orders:eu:jobs"]["max"]["priority"] == "9"
+    assert rows["orders:eu:jobs"]["url"] == "/queues/orders:eu:jobs/"
+    assert rows["mail"]["kind"] == "fifo"
+    assert rows["mail"]["min"]["text"] == "ff fe 00"
+    assert rows["mail"]["mix"] == []
+    assert frame["total"]["ready"] == 3
+    assert frame["total"]["queues"] == 2
+
+
+async def test_a_change_arrives_as_a_frame_with_that_queue_alone(store: Store, join: Join) -> None:
+    jobs, other = store.create_queue("jobs"), store.create_queue("other")
+    viewer = await join()
+    await viewer.watch(jobs.id, other.id)
+
+    await asyncio.to_thread(jobs.push, b"x", priority=3)
+
+    frame = await viewer.frame(lambda frame: bool(frame["rows"]))
+    assert [(row["name"], row["ready"]) for row in frame["rows"]] == [("jobs", 1)]
+    assert not frame["full"]
+
+
+async def test_a_queue_page_shows_five_items_of_both_ends(store: Store, join: Join) -> None:
+    jobs = store.create_queue("jobs")
+    jobs.push_many([(b"v%d" % n, n) for n in range(8)])
+    viewer = await join()
+
+    frame = await viewer.watch_queue("jobs")
+    assert [item["text"] for item in frame["ends"]["min"]] == ["v0", "v1", "v2", "v3", "v4"]
+    assert [item["text"] for item in frame["ends"]["max"]] == ["v7", "v6", "v5", "v4", "v3"]
+
+    await asyncio.to_thread(jobs.pop_max)
+    frame = await viewer.frame(lambda frame: bool(frame["rows"]))
+    assert [item["priority"] for item in frame["ends"]["max"]] == ["6", "5", "4", "3", "2"]
+    assert frame["rows"][0]["ready"] == 7
+
+
+async def test_an_overview_and_a_queue_page_of_the_same_queue(store: Store, join: Join) -> None:
+    jobs = store.create_queue("jobs")
+    jobs.push(b"x", priority=1)
+    one, two = await join(), await join()
+    await one.watch(jobs.id)
+
+    frame = await two.watch_queue("jobs")
+
+    assert [item["text"] for item in frame["ends"]["min"]] == ["x"]
+
+
+async def test_new_queues_join_a_screen_that_grows(store: Store, join: Join) -> None:
+    viewer = await join()
+    frame = await viewer.watch(grow=True, complete=True)
+    assert frame["rows"] == []
+
+    made = await asyncio.to_thread(store.create_queue, "new")
+
+    frame = await viewer.frame(lambda frame: bool(frame["rows"]))
+    assert [(row["id"], row["name"]) for row in frame["rows"]] == [(str(made.id), "new")]
+    await asyncio.to_thread(made.push, b"x", priority=1)
+    await viewer.frame(lambda frame: any(row["ready"] == 1 for row in frame["rows"]))
+
+
+async def test_a_complete_screen_learns_of_queues_made_before_it_watched(store: Store, join: Join) -> None:
+    first, second = store.create_queue("first"), store.create_queue("second")
+
+    frame = await (await join()).watch(first.id, grow=True, complete=True)
+
+    assert {row["id"] for row in frame["rows"]} == {str(first.id), str(second.id)}
+
+
+async def test_a_deleted_queue_is_gone_and_a_restored_one_is_back(store: Store, join: Join) -> None:
+    jobs = store.create_queue("jobs")
+    viewer = await join()
+    await viewer.watch(jobs.id)
+
+    trash_id = await asyncio.to_thread(store.delete_queue, "jobs")
+    frame = await viewer.frame(lambda frame: bool(frame["gone"]))
+    assert frame["gone"] == [str(jobs.id)]
+
+    await asyncio.to_thread(store.restore, trash_id)
+    frame = await viewer.frame(lambda frame: bool(frame["rows"]))
+    assert frame["rows"][0]["name"] == "jobs"
+
+
+async def test_a_renamed_queue_keeps_its_row(store: Store, join: Join) -> None:
+    jobs = store.create_queue("jobs")
+    viewer = await join()
+    await viewer.watch(jobs.id)
+
+    await asyncio.to_thread(store.rename_queue, "jobs", "tasks")
+
+    frame = await viewer.frame(lambda frame: bool(frame["rows"]))
+    assert frame["rows"][0]["id"] == str(jobs.id)
+    assert frame["rows"][0]["url"] == "/queues/tasks/"
+
+
+async def test_pause_and_resume_show(store: Store, join: Join) -> None:
+    jobs = store.create_queue("jobs")
+    viewer = await join()
+    await viewer.watch(jobs.id)
+
+    await asyncio.to_thread(jobs.pause, reason="ledger \u202eclosing", by="ops")
+    frame = await viewer.frame(lambda frame: any(row["pause"] for row in frame["rows"]))
+    assert frame["rows"][0]["state"] == "paused"
+    assert frame["rows"][0]["pause"]["reason"] == "ledger ⟨202E⟩closing"
+
+    await asyncio.to_thread(jobs.resume)
+    await viewer.frame(lambda frame: any(row["pause"] is None for row in frame["rows"]))
+
+
+async def test_hostile_and_huge_values_are_safe_text(store: Store, join: Join) -> None:
+    jobs = store.create_queue("jobs")
+    jobs.push(b"<script>alert(1)</script>\n\x1b[31m" + "\u202e".encode() + b"x" * 80_000, priority=-(10**600))
+    jobs.push(b"", priority=2**200)
+
+    frame = await (await join()).watch(jobs.id)
+
+    row = frame["rows"][0]
+    assert row["min"]["size"] > 80_000
+    assert row["min"]["cut"]
+    assert len(json.dumps(row)) < 4_000
+    assert "\x1b" not in row["min"]["text"]
+    assert "\u202e" not in row["min"]["text"]
+    assert len(row["min"]["priority"]) < 20
+    assert row["max"]["text"] == ""
+
+
+async def test_two_viewers_share_one_serialization(store: Store, join: Join, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pqadmin.live import wire
+
+    jobs = store.create_queue("jobs")
+    viewers = [await join() for _ in range(5)]
+    for viewer in viewers:
+        await viewer.watch(jobs.id)
+    written: list[int] = []
+    real = wire.row
+
+    def counted(row: object) -> str:
+        text = real(row)  # type: ignore[arg-type]
+        written.append(json.loads(text)["ready"])
+        return text
+
+    monkeypatch.setattr(wire, "row", counted)
+    await asyncio.to_thread(jobs.push, b"x", priority=1)
+    frames = [await viewer.frame(lambda f: any(row["ready"] == 1 for row in f["rows"])) for viewer in viewers]
+
+    assert len({json.dumps(frame["rows"]) for frame in frames}) == 1
+    changed = [frame for viewer in viewers for frame in viewer.seen if frame["t"] == "frame" and not frame["full"]]
+    assert len(changed) >= 5 * len(written)
+    assert len(written) < 5
+
+
+async def test_more_screens_than_one_transaction_reads_stay_whole(store: Store, join: Join) -> None:
+    ids = [store.create_queue(f"q{n}").id for n in range(620)]
+    one, two, three = await join(), await join(), await join()
+    assert len((await one.watch(*ids[:400]))["rows"]) == 400
+    assert len((await two.watch(*ids[220:]))["rows"]) == 400
+    assert len((await three.watch(*ids[300:310]))["rows"]) == 10
+
+    await asyncio.to_thread(store.queue("q300").push, b"x", priority=1)
+
+    for viewer in (one, two, three):
+        await viewer.frame(lambda frame: any(row["ready"] == 1 for row in frame["rows"]))
+
+
+async def test_the_monitor_runs_only_while_somebody_looks(store: Store, join: Join, monitor: Monitor) -> None:
+    jobs = store.create_queue("jobs")
+    assert not monitor.running
+    one, two = await join(), await join()
+    await one.watch(jobs.id)
+    assert monitor.running
+    await one.leave()
+    assert monitor.running
+    await two.leave()
+    await eventually(lambda: not monitor.running)
+
+    again = await join()
+    await again.watch(jobs.id)
+    await asyncio.to_thread(jobs.push, b"x", priority=1)
+    await again.frame(lambda frame: any(row["ready"] == 1 for row in frame["rows"]))
