@@ -1,0 +1,20 @@
+"""A store of bare keys on each engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from queues.kv import open_kv
+from queues.kv.port import KeyValueStore
+from tests.conftest import Clock
+
+
+@pytest.fixture
+def kv(engine: str, tmp_path: Path, clock: Clock) -> Iterator[KeyValueStore]:
+    """A fresh store on each engine."""
+    opened = open_kv(f"lmdb:{tmp_path / 'kv'}" if engine == "embedded" else "memory:", clock=clock)
+    yield opened
+    opened.close()
