@@ -1,0 +1,41 @@
+"""The rules: state, outlook, problem."""
+
+from __future__ import annotations
+
+import pytest
+
+from pqadmin.live.outlook import Known, judge
+
+
+@pytest.mark.parametrize(
+    ("known", "expected"),
+    [
+        (Known(ready=0), ("empty", "empty", "")),
+        (Known(ready=0, rate_in=0.0, rate_out=0.0), ("empty", "empty", "")),
+        (Known(ready=0, rate_in=61.0, rate_out=61.0), ("ok", "steady", "")),
+        (Known(ready=5), ("ok", "unknown", "")),
+        (Known(ready=5, rate_in=0.0, rate_out=0.0, quiet_for=59.0), ("ok", "unknown", "")),
+        (Known(ready=5, rate_in=0.0, rate_out=0.0, quiet_for=60.0), ("stalled", "stalled", "stalled")),
+        (Known(ready=5, rate_in=9.0, rate_out=0.0, quiet_for=61.0), ("stalled", "stalled", "stalled")),
+        (Known(ready=0, rate_in=0.0, rate_out=0.0, quiet_for=99.0), ("empty", "empty", "")),
+        (Known(ready=5, rate_in=10.0, rate_out=10.2), ("ok", "steady", "")),
+        (Known(ready=5, rate_in=0.02, rate_out=0.0), ("ok", "steady", "")),
+        (Known(ready=5, rate_in=640.0, rate_out=428.0), ("ok", "growing", "")),
+        (Known(ready=5, rate_in=640.0, rate_out=428.0, growing_for=10.0), ("growing", "growing", "growing")),
+        (Known(ready=100, rate_in=1.0, rate_out=11.0), ("ok", "draining", "")),
+        (Known(ready=5, paused=True, quiet_for=900.0), ("paused", "paused", "")),
+        (Known(ready=5, paused=True, drift=True), ("paused", "paused", "drift")),
+        (Known(ready=0, drift=True), ("empty", "empty", "drift")),
+    ],
+)
+def test_rules(known: Known, expected: tuple[str, str, str]) -> None:
+    verdict = judge(known)
+    assert (verdict.state, verdict.outlook, verdict.problem) == expected
+
+
+def test_a_draining_queue_says_when_it_is_clear() -> None:
+    assert judge(Known(ready=100, rate_in=1.0, rate_out=11.0)).clears_in == pytest.approx(10)
+
+
+def test_a_growing_queue_says_how_fast() -> None:
+    assert judge(Known(ready=100, rate_in=30.0, rate_out=10.0)).grows_by == pytest.approx(20)

@@ -1,0 +1,153 @@
+"""A slot never holds more than one screen, and the newest state wins."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pqadmin.live.cuts import Cut, Tick
+from pqadmin.live.requests import MAX_SCREEN, Watch
+from pqadmin.live.slot import BEAT, BEAT_HIDDEN, IN_FLIGHT, PATIENCE, Slot
+
+IDS = frozenset({1, 2, 3})
+
+
+def tick(version: int, *, gone: frozenset[int] = frozenset(), ids: frozenset[int] = IDS) -> Tick:
+    rows = {i: json.dumps({"id": str(i), "ready": version}) for i in ids - gone}
+    cut = Cut(version=version, at=version, covers=ids, rows=rows, ends={})
+    return Tick(cuts=(cut,), total="{}", ready=version)
+
+
+def overview(slot: Slot, ids: frozenset[int] = IDS, *, grow: bool = False) -> None:
+    slot.watch(Watch(topic="overview", ids=tuple(ids), grow=grow), ids)
+
+
+def take(slot: Slot, at: Tick | None, now: float = 0.0) -> dict[str, Any] | None:
+    text = slot.take(at, now=now, wall=1_800_000_000.0)
+    return None if text is None else json.loads(text)
+
+
+def test_at_most_two_frames_are_under_way_and_the_newest_state_wins() -> None:
+    slot = Slot(0.0)
+    overview(slot)
+    frames = []
+    for version in range(1, 1_000):
+        slot.mark({1, 2})
+        frame = take(slot, tick(version))
+        if frame is not None:
+            frames.append(frame)
+    assert len(frames) == IN_FLIGHT
+    assert len(slot._dirty) <= len(IDS)
+
+    assert slot.ack(1)
+    frame = take(slot, tick(1_000))
+    assert frame is not None
+    assert {row["ready"] for row in frame["rows"]} == {1_000}
+    assert [row["id"] for row in frame["rows"]] == ["1", "2"]
+    assert not frame["full"]
+
+
+def test_sequence_numbers_have_no_gap() -> None:
+    slot = Slot(0.0)
+    overview(slot)
+    seen = []
+    for version in range(1, 50):
+        slot.mark({1})
+        frame = take(slot, tick(version))
+        assert frame is not None
+        seen.append(frame["seq"])
+        slot.ack(frame["seq"])
+    assert seen == list(range(1, 50))
+
+
+def test_a_resync_is_a_whole_frame() -> None:
+    slot = Slot(0.0)
+    overview(slot)
+    assert take(slot, tick(1)) is not None
+    slot.ack(1)
+    assert take(slot, tick(1)) is None
+    slot.resync()
+    frame = take(slot, tick(1))
+    assert frame is not None
+    assert frame["full"]
+    assert len(frame["rows"]) == 3
+
+
+def test_nothing_is_sent_before_the_whole_screen_was_read() -> None:
+    slot = Slot(0.0)
+    overview(slot, frozenset({1, 9}))
+    assert take(slot, None) is None
+    assert take(slot, tick(1)) is None
+    assert take(slot, tick(2, ids=IDS | {9})) is not None
+
+
+def test_a_hidden_tab_gets_no_frames_but_rare_beats() -> None:
+    slot = Slot(0.0)
+    overview(slot)
+    slot.show(False)
+    assert slot.screen == frozenset()
+    slot.mark({1})
+    assert take(slot, tick(1)) is None
+    assert slot.beat(now=BEAT, wall=1.0, checked=1.0, version=1, ready=1) is None
+    assert slot.beat(now=BEAT_HIDDEN, wall=1.0, checked=1.0, version=1, ready=1) is not None
+    slot.show(True)
+    frame = take(slot, tick(2))
+    assert frame is not None
+    assert frame["full"]
+
+
+def test_a_beat_comes_when_nothing_else_does() -> None:
+    slot = Slot(0.0)
+    overview(slot)
+    assert take(slot, tick(1), now=1.0) is not None
+    slot.ack(1)
+    assert slot.beat(now=1.0 + BEAT / 2, wall=1.0, checked=1.0, version=1, ready=1) is None
+    assert slot.beat(now=1.0 + BEAT, wall=1.0, checked=1.0, version=1, ready=1) is not None
+
+
+def test_who_never_acknowledges_is_too_slow() -> None:
+    slot = Slot(0.0)
+    overview(slot)
+    take(slot, tick(1), now=5.0)
+    assert not slot.too_slow(5.0 + PATIENCE)
+    assert slot.too_slow(5.1 + PATIENCE)
+
+
+def test_an_acknowledgement_of_nothing_is_refused() -> None:
+    slot = Slot(0.0)
+    assert not slot.ack(1)
+
+
+def test_a_queue_that_is_gone_is_named() -> None:
+    slot = Slot(0.0)
+    overview(slot)
+    take(slot, tick(1))
+    slot.mark({2})
+    frame = take(slot, tick(2, gone=frozenset({2})))
+    assert frame is not None
+    assert frame["gone"] == ["2"]
+
+
+def test_a_screen_grows_to_its_limit_and_no_further() -> None:
+    slot = Slot(0.0)
+    overview(slot, grow=True)
+    slot.add(set(range(10_000)))
+    assert len(slot.ids) == MAX_SCREEN
+
+
+def test_trouble_is_told_once_and_healed_by_a_whole_frame() -> None:
+    slot = Slot(0.0)
+    overview(slot)
+    take(slot, tick(1))
+    slot.ack(1)
+    slot.fail(100.0, "gone")
+    told = take(slot, tick(1))
+    assert told is not None
+    assert told["t"] == "store"
+    slot.ack(2)
+    slot.fail(100.0, "gone")
+    assert take(slot, tick(1)) is None
+    slot.recover()
+    frame = take(slot, tick(2))
+    assert frame is not None
+    assert frame["full"]
