@@ -145,7 +145,7 @@ def _cells(
         f'<td class="r num" data-field="rate-out" data-value="{_raw(rate_out)}" data-label="{labels.rate_out}">'
         f"{write.rate(rate_out)}</td>"
         f'<td class="r num" data-field="oldest" data-label="{labels.oldest}">{oldest}</td>'
-        f'<td class="ends"><div class="rail">{ends[0]}{mix}{ends[1]}'
+        f'<td class="ends"><div class="rail" data-ready="{ready}">{ends[0]}{mix}{ends[1]}'
         f'<span class="rail-note">{labels.note}</span></div></td>'
         f'<td class="out" data-field="outlook" data-value="{outlook[0]}">{outlook[1]}</td>{actions}'
     )

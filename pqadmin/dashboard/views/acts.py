@@ -1,0 +1,168 @@
+"""Acts on items: push, pop, put back. Each answers with a redirect, so that a reload sends nothing again."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST
+
+from pqadmin.accounts.roles import Right, require
+from pqadmin.dashboard import format as write
+from pqadmin.dashboard import once, toasts
+from pqadmin.dashboard.addresses import item_url, queue_url
+from pqadmin.dashboard.forms import PushForm, ReasonForm
+from pqadmin.dashboard.looking import about, status_of
+from pqadmin.dashboard.refusals import explain
+from pqadmin.dashboard.values import NotJSON, parse_json, show
+from pqadmin.dashboard.views import frame
+from pqadmin.server.store import get_store
+from queues import Item, QueueStatus
+from queues.errors import AlreadyRestored, HeadChanged, QueueError, QueueNotFound, StoreError
+from queues.names import display_name
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@require(Right.ACT)
+@frame.seeing_queue
+def push(request: HttpRequest, name: str) -> HttpResponse:
+    """Push one item (FIFO: enqueue it)."""
+    status = status_of(name)
+    fifo = status.kind == "fifo"
+    if request.method != "POST":
+        return render(request, "dashboard/push.html", _push_context(request, status, None))
+    form = PushForm(request.POST, fifo=fifo, priority_type=status.priority_type)
+    context = _push_context(request, status, form)
+    if "check" in request.POST:
+        form.is_valid()
+        return render(request, "dashboard/push.html", context | {"check": check(form)})
+    if not form.is_valid():
+        return frame.answer(request, "dashboard/push.html", context, refusal=frame.invalid(form))
+    try:
+        with once.once(request, f"push:{status.id}") as sending:
+            item = get_store().acts(request.user.get_username()).push(
+                name, form.payload, priority=form.parsed_priority
+            )
+            sending.answer = queue_url(name)
+    except once.AlreadySent as sent:
+        return frame.replayed(request, sent, queue_url(name))
+    except once.FormRefused:
+        return frame.answer(request, "dashboard/push.html", context, refusal=frame.stale_form())
+    except (QueueError, StoreError) as error:
+        if isinstance(error, QueueNotFound):
+            raise
+        refusal = explain(error)
+        frame.blame(form, refusal)
+        return frame.answer(request, "dashboard/push.html", context, refusal=refusal)
+    toasts.done(request, _pushed(item, fifo), label=_("Look at it"), link=item_url(name, item.id))
+    return frame.leave(queue_url(name))
+
+
+def _pushed(item: Item, fifo: bool) -> str:
+    if fifo:
+        return _("Enqueued %(size)s.") % {"size": write.size(item.size)}
+    values = {"size": write.size(item.size), "priority": write.priority_short(item.priority)}
+    return _("Pushed %(size)s with priority %(priority)s.") % values
+
+
+def _push_context(request: HttpRequest, status: QueueStatus, form: PushForm | None) -> dict[str, Any]:
+    return about(request, status, push_form=form, form_number=once.number(request, f"push:{status.id}"))
+
+
+def check(form: PushForm) -> dict[str, Any]:
+    """Say whether what was typed is JSON, how many bytes it has, and what is wrong where."""
+    size = write.size(len(form.payload))
+    try:
+        parse_json(form.payload.decode("utf-8"))
+    except NotJSON as error:
+        return {"good": False, "text": str(error), "size": size}
+    except UnicodeDecodeError:
+        return {"good": False, "text": _("These bytes are no text, so no JSON."), "size": size}
+    return {"good": True, "text": _("This is JSON."), "size": size}
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@require(Right.ACT)
+@frame.seeing_queue
+def pop(request: HttpRequest, name: str) -> HttpResponse:
+    """Show the item at one end and, once that very item is confirmed, take it."""
+    status = status_of(name)
+    fifo = status.kind == "fifo"
+    asked = request.POST.get("end") if request.method == "POST" else request.GET.get("end")
+    end = "max" if asked == "max" and not fifo else "min"
+    if request.method != "POST":
+        return _confirm_pop(request, status, end)
+    form = ReasonForm(request.POST)
+    form.is_valid()
+    reason, expect = form.cleaned_data.get("reason", ""), form.cleaned_data.get("expect", "")
+    try:
+        with once.once(request, f"pop:{status.id}") as sending:
+            popped = get_store().acts(request.user.get_username()).pop(
+                name, end=end, reason=reason, expect=expect or "-"
+            )
+            if popped is None:
+                raise HeadChanged(_("The queue has nothing ready any more: nothing was taken."), None)
+            sending.answer = f"{queue_url(name)}?{urlencode({'taken': popped.trash_id})}"
+    except once.AlreadySent as sent:
+        return frame.replayed(request, sent, queue_url(name))
+    except once.FormRefused:
+        return _confirm_pop(request, status, end, refusal=frame.stale_form(), reason=reason)
+    except (QueueError, StoreError) as error:
+        if isinstance(error, QueueNotFound):
+            raise
+        return _confirm_pop(request, status_of(name), end, refusal=explain(error), reason=reason)
+    toasts.done(
+        request,
+        _("Taken from %(queue)s.") % {"queue": display_name(name)},
+        label=_("Put it back"),
+        action=f"{queue_url(name)}put-back/",
+        fields={"trash_id": popped.trash_id},
+    )
+    return frame.leave(sending.answer)
+
+
+def _confirm_pop(request: HttpRequest, status: QueueStatus, end: str, **more: Any) -> HttpResponse:
+    queue = get_store().queue(status.name)
+    page = queue.items(end=end, limit=1)
+    item = page.items[0] if page.items else None
+    context = about(
+        request,
+        status,
+        end=end,
+        item=item,
+        shown=None if item is None else show(item.value),
+        form_number=once.number(request, f"pop:{status.id}"),
+        **more,
+    )
+    template = "dashboard/_pop.html" if request.headers.get("HX-Target") == "div#act" else "dashboard/pop.html"
+    refusal = more.get("refusal")
+    if refusal is not None:
+        return frame.answer(request, "dashboard/pop.html", context, refusal=refusal)
+    return render(request, template, context)
+
+
+@require_POST
+@require(Right.ACT)
+@frame.seeing_queue
+def put_back(request: HttpRequest, name: str) -> HttpResponse:
+    """Put a taken item back under its same key."""
+    trash_id = request.POST.get("trash_id", "")[:100]
+    try:
+        item = get_store().acts(request.user.get_username()).put_back(trash_id)
+    except AlreadyRestored as error:
+        toasts.failed(request, f"{error} {explain(error).advice}")
+        return frame.leave(queue_url(name))
+    except QueueError as error:
+        refusal = explain(error)
+        toasts.failed(request, f"{refusal.title}: {refusal.text} {refusal.advice}")
+        return frame.leave(queue_url(name))
+    toasts.done(
+        request,
+        _("Put back in its old place."),
+        label=_("Look at it"),
+        link=item_url(name, item.id),
+    )
+    return frame.leave(queue_url(name))

@@ -1,0 +1,23 @@
+"""Checks while typing: they change nothing and answer with a fragment."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_POST
+
+from pqadmin.accounts.roles import Right, require
+from pqadmin.dashboard.forms import PushForm
+from pqadmin.dashboard.looking import status_of
+from pqadmin.dashboard.views import acts, frame
+
+
+@require_POST
+@require(Right.ACT)
+@frame.seeing_queue
+def check_value(request: HttpRequest, name: str) -> HttpResponse:
+    """Say whether what was typed is JSON and how many bytes it has."""
+    status = status_of(name)
+    form = PushForm(request.POST, fifo=status.kind == "fifo", priority_type=status.priority_type)
+    form.is_valid()
+    return render(request, "dashboard/_check.html", {"check": acts.check(form)})

@@ -1,0 +1,114 @@
+"""What the views of acts share: answers, refused forms, and queues that are not there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec
+
+from django import forms
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseRedirect
+from django.shortcuts import render
+from django.utils.translation import gettext as _
+
+from pqadmin.dashboard import format as write
+from pqadmin.dashboard import toasts
+from pqadmin.dashboard.addresses import queue_url
+from pqadmin.dashboard.once import AlreadySent, FormRefused
+from pqadmin.dashboard.refusals import Refusal
+from queues.errors import QueueNotFound
+from queues.names import display_name
+
+P = ParamSpec("P")
+View = Callable[Concatenate[HttpRequest, P], HttpResponse]
+
+#: Bytes that an undecodable address can hold are no name of ours.
+_RETRY_SECONDS = "5"
+
+
+def seeing_queue(view: View[P]) -> View[P]:
+    """Answer with the page about a missing queue where a view finds none."""
+
+    @wraps(view)
+    def checked(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+        try:
+            return view(request, *args, **kwargs)
+        except QueueNotFound as missing:
+            return queue_missing(request, missing)
+
+    return checked
+
+
+def queue_missing(request: HttpRequest, missing: QueueNotFound) -> HttpResponse:
+    """Say that no queue has this name, and which ones have a similar one."""
+    context = {
+        "section": "queues",
+        "name": write.shorten(display_name(missing.name), 200),
+        "suggestions": [(display_name(name), queue_url(name)) for name in missing.suggestions],
+    }
+    return render(request, "dashboard/no_queue.html", context, status=404)
+
+
+def leave(url: str) -> HttpResponse:
+    """Go to the answer of an act; a reload there sends nothing again."""
+    response = HttpResponseRedirect(url)
+    response.status_code = 303
+    return response
+
+
+def answer(request: HttpRequest, template: str, context: Mapping[str, Any], *, refusal: Refusal) -> HttpResponse:
+    """Show a form again, with why it was refused and all that was typed."""
+    response = render(request, template, {**context, "refusal": refusal}, status=refusal.status)
+    if refusal.status == 503:
+        response["Retry-After"] = _RETRY_SECONDS
+    return response
+
+
+def invalid(form: forms.Form) -> Refusal:
+    """Return the notice above a form whose fields are wrong."""
+    return Refusal(
+        title=_("This can not be sent as it is"),
+        text=_("Nothing was changed. What is wrong stands at its field."),
+        advice="",
+        status=422,
+    ) if form.errors else Refusal(title="", text="", advice="", status=422)
+
+
+def blame(form: forms.Form, refusal: Refusal) -> None:
+    """Put a refusal at the field that it is about, if the form has it."""
+    if refusal.field in form.fields:
+        form.add_error(refusal.field, refusal.text)
+
+
+def replayed(request: HttpRequest, sent: AlreadySent, fallback: str) -> HttpResponse:
+    """Answer a form that was sent before: lead to where its first sending led, doing nothing."""
+    toasts.failed(
+        request,
+        _("This form was already sent at %(at)s. Nothing was done a second time.") % {"at": write.clock(sent.at)},
+    )
+    return leave(sent.answer or fallback)
+
+
+def stale_form() -> Refusal:
+    """Return the notice for a form that was not made here, or is older than a day."""
+    return Refusal(
+        title=_("This form has expired"),
+        text=_("It is older than a day, or was not made for you by this site. Nothing was changed."),
+        advice=_("Look at it again and send it from here."),
+        status=409,
+    )
+
+
+__all__ = [
+    "AlreadySent",
+    "FormRefused",
+    "answer",
+    "blame",
+    "invalid",
+    "leave",
+    "queue_missing",
+    "replayed",
+    "seeing_queue",
+    "stale_form",
+]

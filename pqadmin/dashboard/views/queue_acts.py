@@ -1,0 +1,201 @@
+"""Acts on a whole queue: create, pause, resume, rename, delete."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST
+
+from pqadmin.accounts.roles import Right, require
+from pqadmin.dashboard import format as write
+from pqadmin.dashboard import once, toasts
+from pqadmin.dashboard.addresses import queue_url
+from pqadmin.dashboard.forms import CreateForm, DeleteForm, PauseForm, RenameForm
+from pqadmin.dashboard.looking import about, status_of
+from pqadmin.dashboard.refusals import Refusal, explain
+from pqadmin.dashboard.views import frame
+from pqadmin.server.store import get_store
+from queues import Acts, QueueStatus
+from queues.errors import DepthChanged, QueueError, QueueNotFound, StoreError
+from queues.names import display_name
+
+#: A busy queue may change by this share of its depth between the look and the confirmation, and by this many items.
+_TOLERATED_SHARE, _TOLERATED = 10, 10
+
+
+def _acts(request: HttpRequest) -> Acts:
+    return get_store().acts(request.user.get_username())
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@require(Right.ACT)
+def create(request: HttpRequest) -> HttpResponse:
+    """Create a queue."""
+    form = CreateForm(request.POST) if request.method == "POST" else None
+    context = {
+        "section": "queues",
+        "form": form,
+        "suggested": request.GET.get("name", "")[:200],
+        "form_number": once.number(request, "create"),
+    }
+    if form is None:
+        return render(request, "dashboard/new_queue.html", context)
+    if not form.is_valid():
+        return frame.answer(request, "dashboard/new_queue.html", context, refusal=frame.invalid(form))
+    data = form.cleaned_data
+    try:
+        with once.once(request, "create") as sending:
+            queue = _acts(request).create_queue(
+                data["name"],
+                kind=data["kind"],
+                priority_type=data["priority_type"] or "int",
+                bands=form.parsed_edges,
+            )
+            sending.answer = queue_url(queue.name)
+    except once.AlreadySent as sent:
+        return frame.replayed(request, sent, reverse("dashboard:overview"))
+    except once.FormRefused:
+        return frame.answer(request, "dashboard/new_queue.html", context, refusal=frame.stale_form())
+    except (QueueError, StoreError) as error:
+        refusal = explain(error)
+        # The only priorities of this form are the edges of its bands.
+        frame.blame(form, refusal if refusal.field != "priority" else _at(refusal, "edges"))
+        return frame.answer(request, "dashboard/new_queue.html", context, refusal=refusal)
+    toasts.done(request, _("%(queue)s is ready for its first item.") % {"queue": display_name(queue.name)})
+    return frame.leave(sending.answer)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@require(Right.ACT)
+@frame.seeing_queue
+def pause(request: HttpRequest, name: str) -> HttpResponse:
+    """Stop taking from a queue, with a reason and, if wanted, until a moment."""
+    status = status_of(name)
+    now = datetime.now(UTC)
+    form = PauseForm(request.POST, now=now) if request.method == "POST" else None
+    context = about(request, status, form=form, now=now)
+    if form is None:
+        return _show(request, "pause", context)
+    if not form.is_valid():
+        return frame.answer(request, "dashboard/pause.html", context, refusal=frame.invalid(form))
+    refused = _try(lambda: _acts(request).pause(name, reason=form.cleaned_data["reason"], until=form.until))
+    if refused is not None:
+        return frame.answer(request, "dashboard/pause.html", context, refusal=refused)
+    until = "" if form.until is None else " " + _("It resumes %(at)s.") % {"at": write.moment(form.until)}
+    toasts.done(
+        request,
+        _("Paused: nothing is taken, pushes go on.") + until,
+        label=_("Resume"),
+        action=f"{queue_url(name)}resume/",
+    )
+    return frame.leave(queue_url(name))
+
+
+@require_POST
+@require(Right.ACT)
+@frame.seeing_queue
+def resume(request: HttpRequest, name: str) -> HttpResponse:
+    """Let items be taken again."""
+    refused = _try(lambda: _acts(request).resume(name))
+    if refused is not None:
+        toasts.failed(request, f"{refused.title}: {refused.text}")
+    else:
+        toasts.done(request, _("Resumed: items can be taken again."))
+    return frame.leave(queue_url(name))
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@require(Right.ACT)
+@frame.seeing_queue
+def rename(request: HttpRequest, name: str) -> HttpResponse:
+    """Give a queue another name; its items, its audit and its workers' handles stay."""
+    status = status_of(name)
+    form = RenameForm(request.POST) if request.method == "POST" else None
+    context = about(request, status, form=form)
+    if form is None:
+        return _show(request, "rename", context)
+    if not form.is_valid():
+        return frame.answer(request, "dashboard/rename.html", context, refusal=frame.invalid(form))
+    new = form.cleaned_data["name"]
+    refused = _try(lambda: _acts(request).rename_queue(name, new))
+    if refused is not None:
+        frame.blame(form, refused)
+        return frame.answer(request, "dashboard/rename.html", context, refusal=refused)
+    toasts.done(
+        request,
+        _("Renamed from %(old)s.") % {"old": display_name(name)},
+        label=_("Name it back"),
+        action=f"{queue_url(new)}rename/",
+        fields={"name": name},
+    )
+    return frame.leave(queue_url(new))
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@require(Right.ACT)
+@frame.seeing_queue
+def delete(request: HttpRequest, name: str) -> HttpResponse:
+    """Put a queue into the trash after its name was typed."""
+    status = status_of(name)
+    form = DeleteForm(request.POST) if request.method == "POST" else None
+    context = about(request, status, form=form, tolerance=_tolerance(status))
+    if form is None:
+        return _show(request, "delete", context)
+    if not form.is_valid():
+        return frame.answer(request, "dashboard/delete.html", context, refusal=frame.invalid(form))
+    data = form.cleaned_data
+    confirmed = data["depth"]
+    try:
+        trash_id = _acts(request).delete_queue(
+            name,
+            confirm=data["confirm"],
+            expect_depth=confirmed,
+            tolerance=max(_TOLERATED, confirmed // _TOLERATED_SHARE),
+            reason=data["reason"],
+        )
+    except (QueueError, StoreError) as error:
+        if isinstance(error, QueueNotFound):
+            raise
+        refusal = explain(error)
+        frame.blame(form, refusal)
+        if isinstance(error, DepthChanged):
+            context = about(request, status_of(name), form=form, tolerance=_tolerance(status))
+        return frame.answer(request, "dashboard/delete.html", context, refusal=refusal)
+    toasts.done(
+        request,
+        _("Deleted %(queue)s. It is in the trash with all its items.") % {"queue": display_name(name)},
+        label=_("Undo"),
+        action=reverse("dashboard:restore", args=[trash_id]),
+    )
+    return frame.leave(reverse("dashboard:overview"))
+
+
+def _tolerance(status: QueueStatus) -> int:
+    return max(_TOLERATED, status.totals.ready // _TOLERATED_SHARE)
+
+
+def _show(request: HttpRequest, act: str, context: dict[str, Any]) -> HttpResponse:
+    fragment = request.headers.get("HX-Target") == "div#act"
+    return render(request, f"dashboard/_{act}.html" if fragment else f"dashboard/{act}.html", context)
+
+
+def _try(act: Any) -> Refusal | None:
+    """Do an act; return why it was refused, None if it was done. A missing queue is left to the caller."""
+    try:
+        act()
+    except QueueNotFound:
+        raise
+    except (QueueError, StoreError) as error:
+        return explain(error)
+    return None
+
+
+def _at(refusal: Refusal, field: str) -> Refusal:
+    return Refusal(
+        title=refusal.title, text=refusal.text, advice=refusal.advice, status=refusal.status, field=field
+    )

@@ -1,0 +1,69 @@
+"""The trash: what acts removed and what can still be brought back."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from urllib.parse import urlencode
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST, require_safe
+
+from pqadmin.accounts.roles import Right, require
+from pqadmin.dashboard import toasts
+from pqadmin.dashboard.addresses import item_url, queue_url
+from pqadmin.dashboard.refusals import explain
+from pqadmin.dashboard.views import frame
+from pqadmin.server.store import get_store
+from queues import TrashPage
+from queues.errors import BadCursor, QueueError
+from queues.names import display_name
+
+PAGE = 50
+
+
+@require_safe
+@require(Right.READ)
+def trash(request: HttpRequest) -> HttpResponse:
+    """Show what can be restored, newest first."""
+    after, wrong = request.GET.get("after", "")[:300] or None, ""
+    page: TrashPage
+    try:
+        page = get_store().trash.entries(limit=PAGE, after=after)
+    except BadCursor as error:
+        after, wrong = None, str(error)
+        page = get_store().trash.entries(limit=PAGE)
+    context = {
+        "section": "trash",
+        "entries": [(entry, queue_url(entry.queue)) for entry in page.entries],
+        "wrong": wrong,
+        "in_middle": after is not None,
+        "next_url": "" if page.cursor is None else "?" + urlencode({"after": page.cursor}),
+        "now": datetime.now(UTC),
+    }
+    return render(request, "dashboard/trash.html", context)
+
+
+@require_POST
+@require(Right.ACT)
+def restore(request: HttpRequest, trash_id: str) -> HttpResponse:
+    """Bring an entry back: an item to its old place, a queue with everything in it."""
+    store = get_store()
+    acts = store.acts(request.user.get_username())
+    try:
+        entry = store.trash.get(trash_id)
+        if entry.what == "queue":
+            queue = acts.restore_queue(trash_id)
+            toasts.done(request, _("%(queue)s is back with all its items.") % {"queue": display_name(queue.name)})
+            return frame.leave(queue_url(queue.name))
+        item = acts.put_back(trash_id)
+    except QueueError as error:
+        refusal = explain(error)
+        toasts.failed(request, f"{refusal.title}: {refusal.text} {refusal.advice}")
+        return frame.leave(reverse("dashboard:trash"))
+    toasts.done(
+        request, _("Put back in its old place."), label=_("Look at it"), link=item_url(entry.queue, item.id)
+    )
+    return frame.leave(queue_url(entry.queue))
