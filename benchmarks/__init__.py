@@ -1,0 +1,1 @@
+"""Measurements of pqadmin on this machine; each prints its result as markdown. `python -m benchmarks` runs them."""

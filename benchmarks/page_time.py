@@ -1,0 +1,212 @@
+"""How long the pages take: the overview of 1,000 queues that change, the page of a queue of 1,000,000 items.
+
+    python -m benchmarks page_time [--queues 1000] [--items 1000000] [--requests 600] [--changes 100]
+
+The real server as a user starts it; a logged-in session; four keep-alive connections at once from a process of their
+own, gzip accepted as browsers do; another process changes queues at the set rate. Times are the client's: from the
+first byte sent to the last byte received. No response cache is asked for or used.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import json
+import multiprocessing
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from multiprocessing.synchronize import Event
+from pathlib import Path
+from random import Random
+
+from benchmarks import report
+from benchmarks.running_site import RunningSite
+from pqadmin.operations.load import plan as planning
+from pqadmin.operations.load.pace import Pace
+from pqadmin.operations.load.plan import QueuePlan, plans
+from pqadmin.operations.load.run import create_queues
+from queues import Queue, Store, open_store
+
+_CONNECTIONS = 4
+#: Requests that are sent before measuring: templates are compiled by then, as they are in a server that runs.
+_WARM_UP = 40
+_BAR_MS = 150.0
+#: Items that every queue of the overview holds at first.
+_STANDING = 10
+_BIG = "archive:events"
+_SEED = 1
+
+
+def main(arguments: list[str]) -> None:
+    """Measure and print; end with exit code 1 when a page misses the bar."""
+    parser = argparse.ArgumentParser(prog="page_time", description=__doc__)
+    parser.add_argument("--queues", type=int, default=1_000)
+    parser.add_argument("--items", type=int, default=1_000_000)
+    parser.add_argument("--requests", type=int, default=600)
+    parser.add_argument("--changes", type=float, default=100.0)
+    parser.add_argument("--client", nargs=5, help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    if options.client is not None:
+        host, port, path, requests, cookie = options.client
+        json.dump(request_many(host, int(port), path, int(requests), cookie), sys.stdout)
+        return
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        with RunningSite(folder) as site:
+            planned = plans(options.queues - 1, prefix="", seed=_SEED)
+            report.note("page_time: filling")
+            with open_store(site.store_url) as store:
+                big_id = fill(store, planned, options.items)
+            flush = report.flush_ms(folder)
+            results = measure(site, planned, big_id, options.requests, options.changes)
+    report.heading("Page times through the server")
+    print(
+        f"{options.queues:,} queues, {options.changes:g} changes a second asked for and {results.changes:.0f} made, "
+        f"one queue of {options.items:,} items, {_CONNECTIONS} keep-alive connections at once, logged in as operator, "
+        f"{report.versions('django', 'channels', 'daphne', 'twisted')}, flush {flush:.2f} ms. Milliseconds.\n"
+    )
+    report.table(("page", "requests", "p50", "p95", "p99", "most", "kB gzip", "requests/s"), results.rows)
+    missed = [row[0] for row in results.rows if float(str(row[3])) > _BAR_MS]
+    print(f"Bar: p95 ≤ {_BAR_MS:g} ms. " + (f"Missed by {', '.join(map(str, missed))}." if missed else "Met.") + "\n")
+    if missed:
+        raise SystemExit(1)
+
+
+class Results:
+    """The rows of the table, and how many changes a second were really made."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[object, ...]] = []
+        self.changes = 0.0
+
+
+def measure(site: RunningSite, planned: list[QueuePlan], big_id: str, requests: int, changes: float) -> Results:
+    """Request every page in turn while queues change."""
+    cookie = site.log_in()
+    pages = {
+        "overview": "/",
+        "queue of many items": f"/queues/{_BIG}/",
+        "queue of many items, from max": f"/queues/{_BIG}/?end=max",
+        "item": f"/queues/{_BIG}/items/{big_id}/",
+    }
+    context = multiprocessing.get_context("spawn")
+    stop = context.Event()
+    made = context.Value("q", 0)
+    changer = context.Process(target=change, args=(site.store_url, planned, changes, made, stop), daemon=True)
+    changer.start()
+    results = Results()
+    try:
+        request_many(site.host, site.port, "/", _WARM_UP, cookie)
+        before, start = made.value, time.monotonic()
+        for title, path in pages.items():
+            report.note(f"page_time: {title}")
+            request_many(site.host, site.port, path, _WARM_UP, cookie)
+            answer = subprocess.run(
+                [sys.executable, "-m", "benchmarks", "page_time", "--client"]
+                + [site.host, str(site.port), path, str(requests), cookie],
+                check=True,
+                capture_output=True,
+                text=True,
+            )
+            found = json.loads(answer.stdout)
+            times = [1000 * seconds for seconds in found["times"]]
+            results.rows.append(
+                (
+                    title,
+                    len(times),
+                    *(round(report.percentile(times, percent), 1) for percent in (50, 95, 99, 100)),
+                    round(found["bytes"] / 1000, 1),
+                    round(len(times) / found["seconds"]),
+                )
+            )
+        results.changes = (made.value - before) / (time.monotonic() - start)
+    finally:
+        stop.set()
+        changer.join(30)
+    return results
+
+
+def request_many(host: str, port: int, path: str, requests: int, cookie: str) -> dict[str, object]:
+    """Request one page so often over four connections; return every time in seconds, and the size of an answer."""
+    times: list[float] = []
+    sizes: list[int] = []
+    failed: list[str] = []
+    left = iter(range(requests))
+    lock = threading.Lock()
+
+    def work() -> None:
+        connection = http.client.HTTPConnection(host, port, timeout=60)
+        connection.connect()
+        while not failed:
+            with lock:
+                if next(left, None) is None:
+                    break
+            start = time.perf_counter()
+            connection.request("GET", path, headers={"Cookie": cookie, "Accept-Encoding": "gzip"})
+            answer = connection.getresponse()
+            body = answer.read()
+            times.append(time.perf_counter() - start)
+            sizes.append(len(body))
+            if answer.status != 200:
+                failed.append(f"{path} was answered with {answer.status}")
+        connection.close()
+
+    start = time.perf_counter()
+    workers = [threading.Thread(target=work) for _ in range(_CONNECTIONS)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    if failed:
+        raise SystemExit(failed[0])
+    return {"times": times, "bytes": max(sizes), "seconds": time.perf_counter() - start}
+
+
+def fill(store: Store, planned: list[QueuePlan], items: int) -> str:
+    """Create and fill the queues; return the id of an item in the middle of the big one."""
+    create_queues(store, planned)
+    random = Random(_SEED)
+    for plan in planned:
+        push(store.queue(plan.name), plan, random, _STANDING)
+    big = store.create_queue(_BIG)
+    value = json.dumps({"event": "order.created", "customer": 4711, "note": "x" * 50}).encode()
+    for first in range(0, items, 1_000):
+        numbers = range(first, min(first + 1_000, items))
+        big.push_many([(value, number * 7919 % 100_003) for number in numbers])
+    return big.items(priority=50_000, limit=1).items[0].id
+
+
+def push(queue: Queue, plan: QueuePlan, random: Random, count: int) -> None:
+    """Push so many items as the plan draws them."""
+    values = [planning.value(plan, random) for _ in range(count)]
+    if plan.kind == "fifo":
+        queue.enqueue_many(values)
+        return
+    drawn = [planning.priority(plan.mix, random) for _ in values]
+    queue.push_many([(value, of) for value, of in zip(values, drawn, strict=True) if of is not None])
+
+
+def change(url: str, planned: list[QueuePlan], rate: float, made: object, stop: Event) -> None:
+    """Push to and pop from queues in turn at the rate, until told to stop. The entry of a process."""
+    random = Random(_SEED)
+    pace = Pace(rate=rate)
+    with open_store(url) as store:
+        queues = {plan.name: store.queue(plan.name) for plan in planned}
+        start, done = time.monotonic(), 0
+        while not stop.is_set():
+            if pace.due(time.monotonic() - start) <= done:
+                stop.wait(max(0.001, pace.moment(done + 1) - (time.monotonic() - start)))
+                continue
+            plan = random.choice(planned)
+            queue = queues[plan.name]
+            if done % 2 == 0:
+                push(queue, plan, random, 1)
+            elif plan.kind == "fifo":
+                queue.dequeue()
+            else:
+                queue.pop_many(1, end=plan.end)
+            done += 1
+            made.value = done  # type: ignore[attr-defined]

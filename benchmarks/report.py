@@ -1,0 +1,86 @@
+"""How every measurement tells its result: the machine, the versions, the disk's flush time, and a table."""
+
+from __future__ import annotations
+
+import os
+import platform
+import statistics
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+#: Flushes to measure: their median is steady enough to compare runs.
+_FLUSHES = 200
+
+
+def heading(title: str) -> None:
+    """Print the title and when this was measured."""
+    print(f"## {title}\n\n{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {machine()}, {versions()}.\n", flush=True)
+
+
+def machine() -> str:
+    """Return the machine's size."""
+    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    cores = len(os.sched_getaffinity(0))
+    return f"{cores} cores, {pages / 2**30:.0f} GiB, {platform.system()} {platform.release().split('-')[0]}"
+
+
+def versions(*packages: str) -> str:
+    """Return the versions of Python, the store's engine and the packages."""
+    found = [f"Python {platform.python_version()}"]
+    for package in ("lmdb", *packages):
+        try:
+            found.append(f"{package} {version(package)}")
+        except PackageNotFoundError:
+            continue
+    return ", ".join(found)
+
+
+def flush_ms(folder: Path) -> float:
+    """Return the median time of one flush (4 kB written and fdatasync) in a folder, in milliseconds."""
+    path = folder / "flush-probe"
+    times = []
+    descriptor = os.open(path, os.O_CREAT | os.O_WRONLY, 0o600)
+    try:
+        for _ in range(_FLUSHES):
+            start = time.perf_counter()
+            os.pwrite(descriptor, b"x" * 4096, 0)
+            os.fdatasync(descriptor)
+            times.append(time.perf_counter() - start)
+    finally:
+        os.close(descriptor)
+        path.unlink()
+    return statistics.median(times) * 1000
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print a markdown table; numbers stand right."""
+    rows = [list(row) for row in rows]
+    marks = ["---:" if rows and isinstance(rows[0][n], int | float) else "---" for n in range(len(columns))]
+    print("| " + " | ".join(columns) + " |")
+    print("|" + "|".join(marks) + "|")
+    for row in rows:
+        print("| " + " | ".join(_cell(cell) for cell in row) + " |")
+    print(flush=True)
+
+
+def _cell(cell: object) -> str:
+    if isinstance(cell, float):
+        return f"{cell:,.1f}" if abs(cell) >= 1 else f"{cell:.3f}"
+    if isinstance(cell, int):
+        return f"{cell:,}"
+    return str(cell).replace("|", "\\|")
+
+
+def percentile(times: Sequence[float], percent: float) -> float:
+    """Return the value that so many percent of the sorted times do not exceed."""
+    ordered = sorted(times)
+    return ordered[min(len(ordered) - 1, int(len(ordered) * percent / 100))]
+
+
+def note(text: str) -> None:
+    """Tell what goes on, apart from the result."""
+    print(text, file=sys.stderr, flush=True)
