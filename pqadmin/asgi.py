@@ -1,7 +1,6 @@
 """The ASGI application: pages, static files and the live socket."""
 
 import os
-from importlib.util import find_spec
 
 import django
 
@@ -14,15 +13,12 @@ from channels.security.websocket import WebsocketDenier  # noqa: E402
 from django.conf import settings  # noqa: E402
 from django.urls import re_path  # noqa: E402
 
+from pqadmin.live.routing import websocket_urlpatterns  # noqa: E402
 from pqadmin.server import assets  # noqa: E402
 from pqadmin.server.handler import SyncHandler  # noqa: E402
 from pqadmin.server.origin import SameOrigin  # noqa: E402
 from pqadmin.server.pool import ThreadPool  # noqa: E402
 from pqadmin.server.proxy import TrustedProxy  # noqa: E402
-
-websocket_urlpatterns = []
-if find_spec("pqadmin.live.routing"):
-    from pqadmin.live.routing import websocket_urlpatterns
 
 pages = ThreadPool(SyncHandler(), threads=settings.PQADMIN_THREADS)
 sockets = SameOrigin(AuthMiddlewareStack(URLRouter([*websocket_urlpatterns, re_path("", WebsocketDenier.as_asgi())])))

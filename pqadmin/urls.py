@@ -1,14 +1,12 @@
 """The site's addresses; everything needs a login but what says `login_not_required`."""
 
-from importlib.util import find_spec
-
 from django.contrib import admin
 from django.urls import include, path
 
 from pqadmin.server import health
 
 urlpatterns = [
-    *([path("", include("pqadmin.dashboard.urls"))] if find_spec("pqadmin.dashboard.urls") else []),
+    path("", include("pqadmin.dashboard.urls")),
     path("accounts/", include("pqadmin.accounts.urls")),
     path("admin/", admin.site.urls),
     path("livez", health.livez, name="livez"),

@@ -37,7 +37,9 @@ class AccessMiddleware(LoginRequiredMiddleware):
             raise RightMissing(Right.READ, role_of(request.user))
         return None
 
-    def handle_no_permission(self, request: HttpRequest, view_func: View) -> HttpResponseBase:
+    def handle_no_permission(  # type: ignore[override] # Django's always redirects
+        self, request: HttpRequest, view_func: View
+    ) -> HttpResponseBase:
         """Send the browser to the login page and, after it, back to a page that can be shown."""
         login = resolve_url(self.get_login_url(view_func))
         back = request.get_full_path() if request.method in {"GET", "HEAD"} else _page_before(request)

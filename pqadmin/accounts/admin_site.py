@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.contrib.admin import AdminSite
+from django.contrib.auth import REDIRECT_FIELD_NAME
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
@@ -13,8 +14,8 @@ from django.utils.translation import gettext_lazy as _
 class SuperuserAdminSite(AdminSite):
     """People and groups, nothing else."""
 
-    site_title = site_header = _("pqadmin: people")  # type: ignore[assignment]
-    index_title = _("People and groups")  # type: ignore[assignment]
+    site_title = site_header = _("pqadmin: people")
+    index_title = _("People and groups")
     enable_nav_sidebar = False
 
     def has_permission(self, request: HttpRequest) -> bool:
@@ -25,4 +26,5 @@ class SuperuserAdminSite(AdminSite):
         """Send strangers to the site's login, which is throttled; refuse everybody else."""
         if request.user.is_authenticated:
             raise PermissionDenied
-        return redirect_to_login(resolve_url("admin:index"), resolve_url("accounts:login"))
+        after = request.GET.get(REDIRECT_FIELD_NAME) or resolve_url("admin:index")
+        return redirect_to_login(after, resolve_url("accounts:login"))

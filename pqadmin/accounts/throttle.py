@@ -5,7 +5,6 @@ An attempt is written before the password is looked at: guesses sent all at once
 """
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from ipaddress import IPv6Address, ip_address, ip_network
@@ -52,7 +51,7 @@ def succeed(attempt: Attempt, *, account: str, address: str) -> None:
 
 def _wait(key: str, limit: int, now: datetime) -> timedelta | None:
     times = LoginAttempt.objects.filter(key=key).order_by("-at").values_list("at", flat=True)
-    within: Sequence[datetime] = times[: limit + 1]
+    within = list(times[: limit + 1])
     return WINDOW - (now - within[limit]) if len(within) > limit else None
 
 

@@ -63,7 +63,7 @@ class PasswordView(auth_views.PasswordChangeView):
     template_name = "accounts/password.html"
     success_url = reverse_lazy("accounts:password")
 
-    def form_valid(self, form: PasswordChangeForm[Any]) -> HttpResponse:
+    def form_valid(self, form: PasswordChangeForm) -> HttpResponse:
         """Keep the new password and say so."""
         answer = super().form_valid(form)
         messages.success(self.request, _("Your password is changed. Your other sessions have ended."))

@@ -11,9 +11,10 @@ from typing import Any
 from daphne.http_protocol import HTTPFactory, WebRequest
 from daphne.server import Server
 from daphne.ws_protocol import WebSocketFactory, WebSocketProtocol
-from twisted.internet import reactor
+from twisted.internet import reactor as installed_reactor
 from twisted.logger import globalLogBeginner
 
+reactor: Any = installed_reactor  # the asyncio one; its type depends on what was installed
 GOING_AWAY = 1012  # "service restart": the page reconnects with a back-off
 REQUESTS_FINISH_WITHIN = 5.0  # seconds
 SOCKETS_CLOSE_WITHIN = 1.0
@@ -62,7 +63,7 @@ class DaphneServer(Server):  # type: ignore[misc]
             maxMessagePayloadSize=self.websocket_max_message_size,
             maxFramePayloadSize=self.websocket_max_frame_size,
         )
-        globalLogBeginner.beginLoggingTo([lambda _: None], redirectStandardIO=False, discardBuffer=True)
+        globalLogBeginner.beginLoggingTo([], redirectStandardIO=False, discardBuffer=True)
         reactor.callLater(1, self.application_checker)
         reactor.callLater(2, self.timeout_checker)
         self._port = reactor.adoptStreamPort(self._listener.fileno(), self._listener.family, self.http_factory)
@@ -89,12 +90,13 @@ class DaphneServer(Server):  # type: ignore[misc]
     async def _drain(self) -> None:
         try:
             self._port.stopListening()
-            self._on_drain()
+            told = asyncio.create_task(asyncio.to_thread(self._on_drain))
             for protocol in self._open(SiteSocket):
                 with contextlib.suppress(Exception):  # one that is half open has nothing to be told
                     protocol.serverClose(GOING_AWAY)
             await self._until_none(WebRequest, REQUESTS_FINISH_WITHIN)
             await self._until_none(SiteSocket, SOCKETS_CLOSE_WITHIN)
+            await asyncio.wait([told], timeout=SOCKETS_CLOSE_WITHIN)
         finally:
             self.stop()
 

@@ -40,6 +40,11 @@ DATA = Setting(
     default="var/",
     meaning="The folder for everything the site keeps: the secret key, its tables, prepared static files.",
 )
+STORE_MAX_BYTES = Setting(  # read by the embedded engine itself, so that the library heeds it too
+    name="PQ_STORE_MAX_BYTES",
+    default="68719476736",
+    meaning="Bytes that pushes may fill in an embedded store; pops and deletes always have room.",
+)
 HOST = Setting(name="PQADMIN_HOST", default="127.0.0.1", meaning="The address to listen on.")
 PORT = Setting(name="PQADMIN_PORT", default="8000", meaning="The TCP port to listen on; 0 picks a free one.")
 ALLOWED_HOSTS = Setting(
@@ -63,7 +68,7 @@ DATABASE_URL = Setting(
     meaning="Django's tables (people, sessions), as a database URL; empty is SQLite in the data folder.",
 )
 
-SETTINGS = (STORE, DATA, HOST, PORT, ALLOWED_HOSTS, TRUSTED_PROXY, ENVIRONMENT, DATABASE_URL)
+SETTINGS = (STORE, STORE_MAX_BYTES, DATA, HOST, PORT, ALLOWED_HOSTS, TRUSTED_PROXY, ENVIRONMENT, DATABASE_URL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +98,7 @@ def read(variables: Mapping[str, str]) -> Environment:
 
     data = value(DATA, _data)
     host = value(HOST, _host)
+    value(STORE_MAX_BYTES, _bytes)
     return Environment(
         store=value(STORE, lambda text: _store(text, data)),
         data=data,
@@ -123,6 +129,12 @@ def _store(text: str, data: Path) -> str:
     if not re.match(r"[a-z]+:", url):
         raise ValueError("a store URL begins with its engine, such as lmdb:PATH")
     return url
+
+
+def _bytes(text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,18}", text) or not int(text):
+        raise ValueError("a number of bytes")
+    return int(text)
 
 
 def _host(text: str) -> str:

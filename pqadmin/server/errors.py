@@ -31,7 +31,7 @@ def page(
         except Exception:  # the page about a failure must not fail
             log.exception("page %s could not be made with%s", status, "out a request" if source is None else " one")
     else:
-        content = _plain(status, title)
+        return plain(status, title, headers)
     return HttpResponse(content, status=status, headers=dict(headers or {}))
 
 
@@ -62,8 +62,10 @@ def server_error(request: HttpRequest) -> HttpResponse:
     return page(None, 500, title=_("Something went wrong"))
 
 
-def _plain(status: int, title: str) -> str:
-    return (
+def plain(status: int, title: str, headers: Mapping[str, str] | None = None) -> HttpResponse:
+    """Return a page that needs no template."""
+    content = (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)} · pqadmin</title>'
         f'<h1>{escape(title)}</h1><p>{status}</p><p><a href="/">pqadmin</a></p></html>'
     )
+    return HttpResponse(content, status=status, headers=dict(headers or {}))

@@ -12,7 +12,7 @@ FRAMES = 8
 class OneLine(logging.Formatter):
     """Time in UTC, level, logger and message on one line; of an exception also where it came from."""
 
-    converter = time.gmtime
+    converter = staticmethod(time.gmtime)
     default_time_format = "%Y-%m-%dT%H:%M:%S"
     default_msec_format = "%s.%03dZ"
 

@@ -45,9 +45,7 @@ def run(name: str, command: list[str], environment: dict[str, str] | None = None
     sys.stdout.write(f"\n== {name}: {' '.join(command)}\n")
     sys.stdout.flush()
     begun = time.monotonic()
-    done = subprocess.run(
-        [BIN / command[0], *command[1:]], cwd=ROOT, env=os.environ | (environment or {}), check=False
-    )
+    done = subprocess.run([BIN / command[0], *command[1:]], cwd=ROOT, env=os.environ | (environment or {}), check=False)
     sys.stdout.write(f"== {name}: {'ok' if done.returncode == 0 else 'FAILED'}, {time.monotonic() - begun:.0f} s\n")
     sys.stdout.flush()
     return done.returncode == 0

@@ -12,6 +12,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
+from django.urls import get_resolver
 
 from pqadmin import __version__
 from pqadmin.server import banner, environment, first_start, listening, store
@@ -51,7 +52,7 @@ class Command(BaseCommand):
         if admin is not None:
             banner.show_admin(out, admin)
         try:
-            opened = store.get_store()
+            store.get_store()
         except (StoreError, QueueError) as error:
             raise CommandError(f"The store {settings.PQADMIN_STORE} can not be used: {error}") from None
         if host not in settings.ALLOWED_HOSTS and host not in {"0.0.0.0", "::"}:  # noqa: S104
@@ -59,9 +60,11 @@ class Command(BaseCommand):
         connections.close_all()  # the main thread serves no request
 
         from pqadmin.asgi import application, pages  # needs the prepared files
+        from pqadmin.live import monitor
         from pqadmin.server.daphne_server import DaphneServer  # installs the reactor
 
-        server = DaphneServer(application, listener, on_drain=opened.interrupt)
+        get_resolver().url_patterns  # noqa: B018 # import every view now, not in the first request
+        server = DaphneServer(application, listener, on_drain=monitor.shutdown)
         badge = [("Environment", settings.PQADMIN_ENVIRONMENT)] if settings.PQADMIN_ENVIRONMENT else []
         banner.show(
             out,

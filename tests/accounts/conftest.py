@@ -1,0 +1,53 @@
+"""People of every role, and a store with one queue."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from pqadmin.accounts.roles import Role, grant
+from pqadmin.server.store import close_store, get_store
+
+PASSWORD = "correct-horse-battery"
+
+
+@pytest.fixture(autouse=True)
+def cheap_passwords(settings) -> None:
+    """Hash quickly: argon2's cost is its point, and not what these tests are about."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture
+def person(db: None) -> Callable[..., User]:
+    """Make a user with a role, or with none."""
+
+    def make(role: Role, name: str = "") -> User:
+        user = User.objects.create_user(name or f"a-{role}", password=PASSWORD)
+        if role is not Role.NONE:
+            grant(user, role)
+        return user
+
+    return make
+
+
+@pytest.fixture
+def visitor(person: Callable[..., User]) -> Callable[[Role | None], Client]:
+    """Return a browser in which somebody of the role is logged in, or nobody."""
+
+    def visit(role: Role | None) -> Client:
+        client = Client()
+        if role is not None:
+            client.force_login(person(role))
+        return client
+
+    return visit
+
+
+@pytest.fixture
+def jobs() -> Iterator[None]:
+    """A store of its own with the priority queue `jobs`."""
+    close_store()
+    get_store().create_queue("jobs")
+    yield
+    close_store()

@@ -1,0 +1,66 @@
+"""Who may ask for what: one row for every URL pattern and every consumer of the site.
+
+`test_matrix` compares this table with the URLconf and the websocket routing: a view or consumer without a row
+fails, and so does a row without a view.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from pqadmin.accounts.roles import Role
+
+
+class Open(Enum):
+    """To whom a view is open."""
+
+    ALL = ()
+    PEOPLE = (Role.NONE, Role.VIEWER, Role.OPERATOR, Role.ADMIN)
+    VIEWERS = (Role.VIEWER, Role.OPERATOR, Role.ADMIN)
+    OPERATORS = (Role.OPERATOR, Role.ADMIN)
+    ADMINS = (Role.ADMIN,)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A view's address, the request that is made, to whom it is open and what they get."""
+
+    open: Open
+    method: str = "GET"
+    arguments: Mapping[str, str] = field(default_factory=dict)
+    data: Mapping[str, str] = field(default_factory=dict)
+    status: int = 200
+
+
+QUEUE = {"name": "jobs"}
+ITEM = {"name": "jobs", "item_id": "0" * 40}
+PAGES = {
+    "livez": Row(open=Open.ALL),
+    "readyz": Row(open=Open.ALL),
+    "accounts:login": Row(open=Open.ALL, method="POST", status=422),
+    "accounts:logout": Row(open=Open.PEOPLE, method="POST", status=302),
+    "accounts:password": Row(open=Open.PEOPLE),
+    "dashboard:overview": Row(open=Open.VIEWERS),
+    "dashboard:theme": Row(open=Open.PEOPLE, method="POST", data={"theme": "dark"}, status=303),
+    "dashboard:queue": Row(open=Open.VIEWERS, arguments=QUEUE),
+    "dashboard:item": Row(open=Open.VIEWERS, arguments=ITEM, status=404),
+    "dashboard:download": Row(open=Open.VIEWERS, arguments=ITEM, status=404),
+    "dashboard:audit": Row(open=Open.VIEWERS),
+    "dashboard:trash": Row(open=Open.VIEWERS),
+    "dashboard:new-queue": Row(open=Open.OPERATORS),
+    "dashboard:push": Row(open=Open.OPERATORS, method="POST", arguments=QUEUE, status=422),
+    "dashboard:check-value": Row(open=Open.OPERATORS, method="POST", arguments=QUEUE),
+    "dashboard:pop": Row(open=Open.OPERATORS, method="POST", arguments=QUEUE, status=409),
+    "dashboard:put-back": Row(open=Open.OPERATORS, method="POST", arguments=QUEUE, status=303),
+    "dashboard:pause": Row(open=Open.OPERATORS, method="POST", arguments=QUEUE, status=422),
+    "dashboard:resume": Row(open=Open.OPERATORS, method="POST", arguments=QUEUE, status=303),
+    "dashboard:rename": Row(open=Open.OPERATORS, method="POST", arguments=QUEUE, status=422),
+    "dashboard:delete": Row(open=Open.OPERATORS, method="POST", arguments=QUEUE, status=422),
+    "dashboard:restore": Row(open=Open.OPERATORS, method="POST", arguments={"trash_id": "0" * 40}, status=303),
+    "dashboard:styleguide": Row(open=Open.ADMINS),
+}
+
+# Consumers by their route's name: who is let in.
+SOCKETS = {
+    "live": Open.VIEWERS,
+}

@@ -1,0 +1,83 @@
+"""`create_user` and `reset_password`."""
+
+import io
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+from django.test import Client
+
+from pqadmin.accounts.roles import Role, role_of
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def someone(person) -> None:
+    """Make the data older than its first start."""
+    person(Role.ADMIN, "root")
+
+
+def run(*arguments: str, stdin: str = "", monkeypatch: pytest.MonkeyPatch | None = None) -> str:
+    if monkeypatch is not None:
+        monkeypatch.setattr("sys.stdin", io.StringIO(stdin))
+    out = io.StringIO()
+    call_command(*arguments, stdout=out)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("role", ["viewer", "operator", "admin"])
+def test_created_user_can_log_in_with_the_printed_password(role: str) -> None:
+    said = run("create_user", "ann", "--role", role)
+    assert f"Created ann ({role})." in said
+    password = said.split("Password, shown once: ")[1].strip()
+    assert Client().login(username="ann", password=password)
+    assert role_of(User.objects.get(username="ann")) is Role(role)
+
+
+def test_the_password_can_come_from_standard_input(monkeypatch) -> None:
+    said = run(
+        "create_user", "ann", "--role", "viewer", "--password-stdin", stdin="a long sentence\n", monkeypatch=monkeypatch
+    )
+    assert "Password" not in said
+    assert Client().login(username="ann", password="a long sentence")
+
+
+@pytest.mark.parametrize("stdin", ["", "short\n", "password123\n"])
+def test_a_weak_password_creates_nobody(stdin: str, monkeypatch) -> None:
+    with pytest.raises(CommandError):
+        run("create_user", "ann", "--role", "viewer", "--password-stdin", stdin=stdin, monkeypatch=monkeypatch)
+    assert not User.objects.filter(username="ann").exists()
+
+
+def test_a_name_that_is_taken(monkeypatch) -> None:
+    with pytest.raises(CommandError, match="exists"):
+        run("create_user", "root", "--role", "viewer")
+    assert role_of(User.objects.get(username="root")) is Role.ADMIN
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a/b", "x" * 151, "a\nb"])
+def test_a_name_that_can_not_be(name: str) -> None:
+    with pytest.raises(CommandError):
+        run("create_user", name, "--role", "viewer")
+    assert User.objects.count() == 1
+
+
+def test_a_role_that_is_none() -> None:
+    with pytest.raises(CommandError, match="invalid choice"):
+        run("create_user", "ann", "--role", "owner")
+
+
+def test_reset_password_prints_a_new_one_and_ends_sessions(person) -> None:
+    user = person(Role.VIEWER, "ann")
+    client = Client()
+    client.force_login(user)
+    assert client.get("/").status_code == 200
+    password = run("reset_password", "ann").split("Password, shown once: ")[1].strip()
+    assert client.get("/").status_code == 302
+    assert Client().login(username="ann", password=password)
+
+
+def test_reset_password_of_nobody() -> None:
+    with pytest.raises(CommandError, match="No user is named 'bob'"):
+        run("reset_password", "bob")

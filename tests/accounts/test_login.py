@@ -1,0 +1,139 @@
+"""Logging in, out, and changing one's own password."""
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from pqadmin.accounts.roles import Role
+from tests.accounts.conftest import PASSWORD
+
+LOGIN = "/accounts/login/"
+
+
+def credentials(name: str = "ann", password: str = PASSWORD, **more: str) -> dict[str, str]:
+    return {"username": name, "password": password, **more}
+
+
+@pytest.fixture
+def ann(person) -> User:
+    return person(Role.VIEWER, "ann")
+
+
+@pytest.fixture
+def client() -> Client:
+    return Client()
+
+
+def test_the_right_password_leads_to_the_overview(ann, client) -> None:
+    answer = client.post(LOGIN, credentials())
+    assert (answer.status_code, answer.url) == (302, "/")
+
+
+def test_wrong_password_and_unknown_name_are_told_alike(ann, client) -> None:
+    wrong = client.post(LOGIN, credentials(password="wrong"))
+    unknown = client.post(LOGIN, credentials(name="bob"))
+    assert (wrong.status_code, unknown.status_code) == (422, 422)
+    assert wrong.context["form"].non_field_errors() == unknown.context["form"].non_field_errors()
+
+
+def test_the_page_asked_for_is_shown_after_login(ann, client) -> None:
+    asked = client.get("/queues/jobs/?end=max")
+    assert (asked.status_code, asked.url) == (302, "/accounts/login/?next=/queues/jobs/%3Fend%3Dmax")
+    page = client.get(asked.url)
+    assert 'name="next" value="/queues/jobs/?end=max"' in page.content.decode()
+    answer = client.post(LOGIN, credentials(next="/queues/jobs/?end=max"))
+    assert answer.url == "/queues/jobs/?end=max"
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    ["https://evil.example/", "//evil.example/", "/\\evil.example", "javascript:alert(1)", "http:///evil.example"],
+)
+def test_login_never_leads_to_another_site(ann, client, elsewhere: str) -> None:
+    assert client.post(LOGIN, credentials(next=elsewhere)).url == "/"
+
+
+def test_an_act_without_login_leads_back_to_its_page_not_to_the_act(client, db) -> None:
+    answer = client.post("/queues/jobs/push/", headers={"Referer": "http://testserver/queues/jobs/?end=max"})
+    assert answer.url == "/accounts/login/?next=/queues/jobs/%3Fend%3Dmax"
+    foreign = client.post("/queues/jobs/push/", headers={"Referer": "http://evil.example/x"})
+    assert foreign.url == "/accounts/login/?next=/"
+
+
+def test_a_fragment_without_login_sends_the_whole_page_to_login(client, db) -> None:
+    headers = {"HX-Request": "true", "Referer": "http://testserver/queues/jobs/"}
+    answer = client.get("/queues/jobs/", headers=headers)
+    assert answer.status_code == 401
+    assert answer.headers["HX-Redirect"] == "/accounts/login/?next=/queues/jobs/"
+
+
+def test_the_session_is_a_new_one_after_login(ann, client) -> None:
+    client.get(LOGIN)
+    session = client.session
+    session["planted"] = "by somebody else"
+    session.save()
+    before = session.session_key
+    client.cookies["pqadmin_session"] = before
+    client.post(LOGIN, credentials())
+    assert client.session.session_key != before
+    fixed = Client()
+    fixed.cookies["pqadmin_session"] = before
+    assert fixed.get("/").status_code == 302
+
+
+def test_the_form_needs_its_token(ann) -> None:
+    answer = Client(enforce_csrf_checks=True).post(LOGIN, credentials())
+    assert answer.status_code == 403
+    assert "too old" in answer.content.decode()
+
+
+def test_an_inactive_person_stays_out(ann, client) -> None:
+    ann.is_active = False
+    ann.save()
+    assert client.post(LOGIN, credentials()).status_code == 422
+
+
+def test_logout_is_a_form_and_ends_the_session(ann, client) -> None:
+    client.force_login(ann)
+    assert client.get("/accounts/logout/").status_code == 405
+    assert client.get("/").status_code == 200
+    answer = client.post("/accounts/logout/")
+    assert (answer.status_code, answer.url) == (302, LOGIN)
+    assert client.get("/").status_code == 302
+
+
+def test_a_logged_in_person_needs_no_login_page(ann, client) -> None:
+    client.force_login(ann)
+    assert client.get(LOGIN).url == "/"
+
+
+def test_changing_the_password_ends_other_sessions_and_keeps_this_one(ann, client) -> None:
+    other = Client()
+    other.post(LOGIN, credentials())
+    client.post(LOGIN, credentials())
+    new = "another-battery-staple"
+    form = {"old_password": PASSWORD, "new_password1": new, "new_password2": new}
+    answer = client.post(reverse("accounts:password"), form, follow=True)
+    assert "Your password is changed" in answer.content.decode()
+    assert client.get("/").status_code == 200
+    assert other.get("/").status_code == 302
+    assert Client().post(LOGIN, credentials(password=new)).status_code == 302
+
+
+@pytest.mark.parametrize("new", ["short", "1234567890123", "password123", "ann"])
+def test_a_weak_new_password_is_refused(ann, client, new: str) -> None:
+    client.force_login(ann)
+    form = {"old_password": PASSWORD, "new_password1": new, "new_password2": new}
+    answer = client.post(reverse("accounts:password"), form)
+    ann.refresh_from_db()
+    assert ann.check_password(PASSWORD)
+    assert answer.context["form"].errors["new_password2"]
+
+
+def test_cookies_are_for_this_site_only_and_secure_under_https(ann, client) -> None:
+    answer = client.post(LOGIN, credentials())
+    cookie = answer.cookies["pqadmin_session"]
+    assert (cookie["httponly"], cookie["samesite"], cookie["secure"]) == (True, "Lax", "")
+    secure = Client().post(LOGIN, credentials(), secure=True)
+    assert secure.cookies["pqadmin_session"]["secure"] is True

@@ -1,0 +1,105 @@
+"""The table of `matrix.py` against the real site: every view, every role."""
+
+from collections.abc import Iterator
+
+import pytest
+from django.contrib import admin
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
+
+from pqadmin.accounts.roles import Role
+from pqadmin.live.routing import websocket_urlpatterns
+from tests.accounts.matrix import PAGES, SOCKETS, Open
+
+LOGIN = "/accounts/login/"
+ROLES = [None, *Role]
+
+
+def patterns(resolver: URLResolver, namespaces: tuple[str, ...] = ()) -> Iterator[tuple[str, URLPattern]]:
+    """Yield every pattern of the URLconf with its full name."""
+    for entry in resolver.url_patterns:
+        if isinstance(entry, URLResolver):
+            inner = (*namespaces, entry.namespace) if entry.namespace else namespaces
+            yield from patterns(entry, inner)
+        else:
+            yield ":".join([*namespaces, entry.name or repr(entry.pattern)]), entry
+
+
+ALL = list(patterns(get_resolver()))
+UNNAMED = {"<path:object_id>/": "/admin/auth/user/1/", "(?P<url>.*)$": "/admin/nothing/here/"}
+OF_ADMIN = [(name, pattern) for name, pattern in ALL if name.startswith("admin:")]
+
+
+def test_every_view_has_a_row_and_every_row_a_view() -> None:
+    assert {name for name, _ in ALL} - {name for name, _ in OF_ADMIN} == set(PAGES)
+
+
+def test_every_consumer_has_a_row_and_every_row_a_consumer() -> None:
+    assert {route.name for route in websocket_urlpatterns} == set(SOCKETS)
+
+
+@pytest.mark.parametrize("role", ROLES, ids=lambda role: role or "stranger")
+@pytest.mark.parametrize("name", PAGES)
+def test_view(name: str, role: Role | None, visitor, jobs) -> None:
+    row = PAGES[name]
+    url = reverse(name, kwargs=dict(row.arguments))
+    answer = visitor(role).generic(
+        row.method,
+        url,
+        data="&".join(f"{key}={value}" for key, value in row.data.items()),
+        content_type="application/x-www-form-urlencoded",
+    )
+    if row.open is Open.ALL:
+        expected = 302 if name == "accounts:login" and role else row.status
+        assert answer.status_code == expected
+    elif role is None:
+        assert answer.status_code == 302
+        assert answer.url.startswith(f"{LOGIN}?next=")
+    elif role in row.open.value:
+        assert answer.status_code == row.status, answer.content[-2000:]
+    else:
+        assert answer.status_code == 403
+        assert f"<b>{role.label}</b>" in answer.content.decode()
+        needed = Role.VIEWER if role is Role.NONE else row.open.value[0]
+        assert f"<b>{needed.label}</b>" in answer.content.decode()
+
+
+@pytest.mark.parametrize("role", ROLES, ids=lambda role: role or "stranger")
+@pytest.mark.parametrize("name", [name for name, row in PAGES.items() if row.method == "POST"])
+def test_get_of_an_act_changes_nothing(name: str, role: Role | None, visitor, jobs) -> None:
+    """A link from elsewhere, a prefetch, a crawler: 405, or a page with a form."""
+    row = PAGES[name]
+    before = jobs_state()
+    answer = visitor(role).get(reverse(name, kwargs=dict(row.arguments)))
+    assert answer.status_code in {200, 302, 403, 404, 405}
+    assert jobs_state() == before
+
+
+@pytest.mark.parametrize("role", ROLES, ids=lambda role: role or "stranger")
+@pytest.mark.parametrize(("name", "pattern"), OF_ADMIN, ids=lambda value: value if isinstance(value, str) else "")
+def test_django_admin_is_for_superusers(name: str, pattern: URLPattern, role: Role | None, visitor) -> None:
+    samples = {"app_label": "auth", "object_id": "1", "content_type_id": "1", "id": "1"}
+    url = (
+        UNNAMED[str(pattern.pattern)]
+        if pattern.name is None
+        else reverse(name, kwargs={key: samples[key] for key in pattern.pattern.regex.groupindex})
+    )
+    client = visitor(role)
+    answer = client.post(url) if name == "admin:logout" else client.get(url, follow=True)
+    if role is None:
+        assert answer.redirect_chain[-1][0].startswith(LOGIN) if name != "admin:logout" else answer.status_code == 302
+    elif role is not Role.ADMIN and name != "admin:logout":
+        assert answer.status_code == 403
+    elif name == "admin:index":
+        assert answer.status_code == 200
+
+
+def test_django_admin_knows_people_and_groups_only() -> None:
+    assert {model._meta.label for model in admin.site._registry} == {"auth.User", "auth.Group"}
+
+
+def jobs_state() -> object:
+    """Return all that can be seen of the store."""
+    from pqadmin.server.store import get_store
+
+    store = get_store()
+    return store.directory(), [(queue.name, queue.totals()) for queue in store.queues()], store.audit.entries()

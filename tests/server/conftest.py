@@ -1,0 +1,100 @@
+"""A real server as a subprocess, started the way a user starts it."""
+
+import os
+import queue
+import re
+import signal
+import subprocess
+import sys
+import threading
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE = 30.0  # seconds; reached only when something hangs
+
+
+class Site:
+    """One `pqadmin serve` process and what it has said so far."""
+
+    def __init__(self, data: Path, *arguments: str, **variables: str) -> None:
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("PQADMIN_")}
+        self.process = subprocess.Popen(
+            [sys.executable, str(ROOT / "manage.py"), "serve", "--port", "0", *arguments],
+            env=clean | {"PQADMIN_DATA": str(data), "PYTHONUNBUFFERED": "1", **variables},
+            cwd=data,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.said: list[str] = []
+        self.complained: list[str] = []
+        self._lines: queue.Queue[str | None] = queue.Queue()
+        self._readers = [
+            threading.Thread(target=self._read, args=(self.process.stdout, self.said), daemon=True),
+            threading.Thread(target=self._read, args=(self.process.stderr, self.complained), daemon=True),
+        ]
+        for reader in self._readers:
+            reader.start()
+
+    def _read(self, stream: Any, lines: list[str]) -> None:
+        with stream:
+            for line in stream:
+                lines.append(line.rstrip("\n"))
+                self._lines.put(lines[-1])
+        self._lines.put(None)
+
+    def wait_for(self, pattern: str) -> re.Match[str]:
+        """Return the first match in a line that the process writes, now or later."""
+        for line in [*self.said, *self.complained]:
+            if found := re.search(pattern, line):
+                return found
+        while (line_or_end := self._lines.get(timeout=PATIENCE)) is not None:
+            if found := re.search(pattern, line_or_end):
+                return found
+        raise AssertionError(f"{pattern!r} was never said: {self.said} {self.complained}")
+
+    @property
+    def address(self) -> str:
+        """The site's address without the last slash, once it serves."""
+        return self.wait_for(r"Address\s+(http://\S+)/").group(1)
+
+    def get(self, path: str) -> tuple[int, str]:
+        """Return status and body of a GET."""
+        with urllib.request.urlopen(self.address + path, timeout=PATIENCE) as answer:
+            return answer.status, answer.read().decode()
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal."""
+        self.process.send_signal(number)
+
+    def exit_code(self) -> int:
+        """Wait for the end and return its code."""
+        code = self.process.wait(PATIENCE)
+        for reader in self._readers:
+            reader.join(PATIENCE)
+        return code
+
+    def stop(self) -> None:
+        """End the process if it still runs."""
+        if self.process.poll() is None:
+            self.process.kill()
+        self.exit_code()
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Callable[..., Site]]:
+    """Start servers with data in `tmp_path`; all of them are gone afterwards."""
+    with ExitStack() as stack:
+
+        def start(*arguments: str, **variables: str) -> Site:
+            site = Site(tmp_path, *arguments, **variables)
+            stack.callback(site.stop)
+            return site
+
+        yield start

@@ -1,0 +1,170 @@
+"""`serve` from outside: first start, refusals with a clear message, and draining."""
+
+import os
+import re
+import signal
+import socket
+import stat
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+
+def test_first_start_makes_everything_and_prints_the_password_once(serve, tmp_path: Path) -> None:
+    first = serve()
+    password = first.wait_for(r"Password\s+(\S+)").group(1)
+    assert first.get("/livez") == (200, '{"status": "ok"}')
+    assert first.get("/readyz")[0] == 200
+    first.signal(signal.SIGTERM)
+    assert first.exit_code() == 0
+    assert stat.S_IMODE((tmp_path / "secret_key").stat().st_mode) == 0o600
+    assert first.complained == []
+
+    second = serve()
+    assert second.get("/livez")[0] == 200
+    assert not any("Password" in line for line in second.said)
+    key = (tmp_path / "secret_key").read_text()
+    second.signal(signal.SIGINT)
+    assert second.exit_code() == 0
+    assert not any(password in file.read_text(errors="ignore") for file in tmp_path.glob("*") if file.is_file())
+    assert (tmp_path / "secret_key").read_text() == key
+
+
+def test_data_folder_is_for_its_owner_only(serve, tmp_path: Path) -> None:
+    data = tmp_path / "deep" / "var"
+    site = serve(PQADMIN_DATA=str(data))
+    assert site.address
+    assert stat.S_IMODE(data.stat().st_mode) == 0o700
+
+
+def test_two_first_starts_at_once_make_one_admin(serve) -> None:
+    sites = [serve(), serve()]
+    for site in sites:
+        assert site.get("/readyz")[0] == 200
+    assert sum("Password" in line for site in sites for line in site.said) == 1
+
+
+def test_port_in_use(serve) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        site = serve("--port", str(port))
+        assert site.exit_code() == 1
+    assert site.complained == [
+        f"CommandError: Port {port} of 127.0.0.1 is in use; choose another with --port or PQADMIN_PORT."
+    ]
+
+
+def test_nothing_is_made_when_the_port_is_in_use(serve, tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        assert serve("--port", str(taken.getsockname()[1])).exit_code() == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "variables", "code", "message"),
+    [
+        (("--host", "203.0.113.9"), {}, 1, "203.0.113.9 is no address of this machine"),
+        (("--port", "70000"), {}, 2, "a port is a number from 0 to 65535"),
+        ((), {"PQADMIN_PORT": "eighty"}, 2, "PQADMIN_PORT='eighty': a port is a number from 0 to 65535"),
+        ((), {"PQADMIN_ALLOWED_HOSTS": "*"}, 2, "PQADMIN_ALLOWED_HOSTS"),
+        ((), {"PQADMIN_DATA": "/proc/nowhere"}, 1, "the data folder /proc/nowhere can not be used"),
+        ((), {"PQADMIN_STORE": "redis:6379"}, 1, "The store redis:6379 can not be used"),
+        ((), {"PQADMIN_STORE": "lmdb:/proc/nowhere/store"}, 1, "The store lmdb:/proc/nowhere/store can not be used"),
+        ((), {"DATABASE_URL": "nonsense"}, 2, "DATABASE_URL: not a database URL"),
+        ((), {"DATABASE_URL": "sqlite:////proc/nowhere/db"}, 1, "tables can not be used"),
+    ],
+)
+def test_what_can_not_work_is_said_on_one_line(serve, arguments, variables, code, message) -> None:
+    site = serve(*arguments, **variables)
+    assert site.exit_code() == code
+    told = [line for line in site.complained if message in line]
+    assert told, site.complained
+    assert not any("Traceback" in line for line in site.complained)
+
+
+def test_newer_store_format(serve, tmp_path: Path) -> None:
+    from queues import records
+    from queues.keyspace import Keyspace
+    from queues.kv import open_kv
+
+    with closing(open_kv(f"lmdb:{tmp_path / 'store'}")) as kv:
+        key = Keyspace(("pq",)).store
+        kv.transact(lambda tr: tr.set(key, records.encode({"format": 999, "id": "0" * 32})))
+    site = serve()
+    assert site.exit_code() == 1
+    assert "newer pqadmin" in site.complained[-1]
+    assert len(site.complained) == 1
+
+
+def test_a_request_in_flight_is_finished(serve) -> None:
+    """The body of a login form is sent only after the signal: the answer still comes, and then the end."""
+    site = serve()
+    host, port = site.address.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=30) as connection:
+        body = b"username=nobody&password=wrong"
+        connection.sendall(
+            b"POST /accounts/login/ HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
+            b"Content-Type: application/x-www-form-urlencoded\r\n" + f"Content-Length: {len(body)}\r\n\r\n".encode()
+        )
+        connection.sendall(body[:5])
+        assert site.get("/livez")[0] == 200  # the first part has been read by then: one loop reads both
+        site.signal(signal.SIGTERM)
+        _wait_until_refused(host, int(port))
+        connection.sendall(body[5:])
+        answer = b"".join(iter(lambda: connection.recv(65536), b""))
+    assert answer.startswith(b"HTTP/1.1 403"), answer[:200]  # no CSRF token: answered by Django, not cut off
+    assert site.exit_code() == 0
+    assert len(site.complained) == 1
+    assert "CSRF cookie not set" in site.complained[0]
+
+
+def test_a_second_interrupt_ends_at_once(serve) -> None:
+    site = serve()
+    host, port = site.address.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=30) as connection:
+        connection.sendall(b"POST /accounts/login/ HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 5\r\n\r\n1")
+        assert site.get("/livez")[0] == 200
+        site.signal(signal.SIGINT)
+        _wait_until_refused(host, int(port))
+        site.signal(signal.SIGINT)
+        assert site.exit_code() == 130
+
+
+def test_the_address_of_ipv6(serve) -> None:
+    if not socket.has_ipv6 or not _can_bind_ipv6():
+        pytest.skip("this machine has no IPv6 loopback")
+    site = serve("--host", "::1")
+    assert re.fullmatch(r"http://\[::1\]:\d+", site.address)
+    assert site.get("/livez")[0] == 200
+
+
+def test_runs_in_a_folder_that_can_not_be_written(serve, tmp_path: Path) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("root may write anywhere")
+    tmp_path.chmod(0o500)
+    site = serve()
+    assert site.exit_code() == 1
+    assert "Permission denied" in site.complained[-1]
+
+
+def _wait_until_refused(host: str, port: int) -> None:
+    """Return when the server has stopped listening; each try is a real connection, no time is guessed."""
+    while True:
+        try:
+            socket.create_connection((host, port), timeout=30).close()
+        except ConnectionError:
+            return
+
+
+def _can_bind_ipv6() -> bool:
+    try:
+        with socket.socket(socket.AF_INET6) as probe:
+            probe.bind(("::1", 0))
+    except OSError:
+        return False
+    return True
