@@ -14,9 +14,7 @@ _PARTS = ("__init__", "__main__", "report")
 
 def main(arguments: list[str]) -> None:
     """Run the named measurement with its arguments, or all quick ones."""
-    known = sorted(
-        path.stem for path in Path(__file__).parent.glob("*.py") if path.stem not in _PARTS
-    )
+    known = sorted(path.stem for path in Path(__file__).parent.glob("*.py") if path.stem not in _PARTS)
     if arguments and arguments[0] in known:
         importlib.import_module(f"benchmarks.{arguments[0]}").main(arguments[1:])
     elif arguments:

@@ -47,8 +47,8 @@ def main(arguments: list[str]) -> None:
         total = counts.total()
         print(
             f"{total:,} packages in {len(counts)} queues, imported by `import_items` in {seconds:.1f} s: "
-            f"{total / seconds:,.0f} items/s (commits of 500; flush "
-            f"{report.flush_ms(Path(folder)):.2f} ms). {without_size} packages without Installed-Size have priority 0.\n"
+            f"{total / seconds:,.0f} items/s (commits of 500; flush {report.flush_ms(Path(folder)):.2f} ms). "
+            f"{without_size} packages without Installed-Size have priority 0.\n"
         )
         with open_store(store_url) as store:
             show(store, counts)

@@ -18,6 +18,7 @@ import sys
 import tempfile
 import threading
 import time
+from multiprocessing.sharedctypes import Synchronized
 from multiprocessing.synchronize import Event
 from pathlib import Path
 from random import Random
@@ -104,9 +105,9 @@ def measure(site: RunningSite, planned: list[QueuePlan], big_id: str, requests: 
         for title, path in pages.items():
             report.note(f"page_time: {title}")
             request_many(site.host, site.port, path, _WARM_UP, cookie)
+            client = (site.host, str(site.port), path, str(requests))
             answer = subprocess.run(
-                [sys.executable, "-m", "benchmarks", "page_time", "--client"]
-                + [site.host, str(site.port), path, str(requests), cookie],
+                [sys.executable, "-m", "benchmarks", "page_time", "--client", *client, cookie],
                 check=True,
                 capture_output=True,
                 text=True,
@@ -189,7 +190,7 @@ def push(queue: Queue, plan: QueuePlan, random: Random, count: int) -> None:
     queue.push_many([(value, of) for value, of in zip(values, drawn, strict=True) if of is not None])
 
 
-def change(url: str, planned: list[QueuePlan], rate: float, made: object, stop: Event) -> None:
+def change(url: str, planned: list[QueuePlan], rate: float, made: Synchronized[int], stop: Event) -> None:
     """Push to and pop from queues in turn at the rate, until told to stop. The entry of a process."""
     random = Random(_SEED)
     pace = Pace(rate=rate)
@@ -209,4 +210,4 @@ def change(url: str, planned: list[QueuePlan], rate: float, made: object, stop: 
             else:
                 queue.pop_many(1, end=plan.end)
             done += 1
-            made.value = done  # type: ignore[attr-defined]
+            made.value = done
