@@ -151,6 +151,30 @@ def priority_short(p: int | float | str | None) -> str:
     return f"{text[:10]}{ELLIPSIS}{text[-5:]}"
 
 
+def band(low: int | float | str | None, high: int | float | str | None) -> str:
+    """Write the range of a priority band in few characters: `< 0`, `5`, `10–19`, `1k–100k`, `≥ 10M`."""
+    if low is None:
+        return "–" if high is None else f"<{_edge(high)}"
+    if high is None:
+        return f"≥{_edge(low)}"
+    if isinstance(low, int) and isinstance(high, int):
+        if high == low + 1:
+            return _edge(low)
+        return f"{_edge(low)}–{_edge(high - 1 if high <= 1_000 else high)}"
+    return f"{_edge(low)}{ELLIPSIS}{_edge(high)}"
+
+
+def _edge(p: int | float | str) -> str:
+    if isinstance(p, str):
+        return shorten(visible(p), 6) or '""'
+    if isinstance(p, float):
+        return f"{p:.4g}"
+    for scale, unit in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
+        if abs(p) >= scale and p % scale == 0 and abs(p) < scale * 1_000:
+            return f"{p // scale}{unit}"
+    return shorten(str(p), 7) if abs(p) < 10**_DIGITS_LIMIT else ELLIPSIS
+
+
 def preview(value: bytes, *, width: int = PREVIEW_WIDTH, more: bool = False) -> str:
     """Write a value on one line: text if it is UTF-8, else hex; `more` says that bytes were already cut off its end."""
     if not value:

@@ -78,7 +78,7 @@ def show(value: bytes, *, wanted: str = "", everything: bool = False) -> Shown:
         view = "text"
     if view == "json":
         drawing = _Tree()
-        html = mark_safe("".join(drawing.node(tree, 0)))  # noqa: S308 # escaped piece by piece
+        html = mark_safe("".join(drawing.node(tree, 0, "")))  # noqa: S308 # escaped piece by piece
         return Shown(view="json", fits=fits, html=html, cut=drawing.cut)
     if view == "text" and text is not None:
         room = len(text) if everything else MAX_TEXT
@@ -127,24 +127,25 @@ class _Tree:
         self._left = MAX_NODES
         self.cut = False
 
-    def node(self, node: Any, depth: int) -> Iterator[str]:
+    def node(self, node: Any, depth: int, label: str) -> Iterator[str]:
+        """Draw a node; `label` is the HTML of the name before it."""
         self._left -= 1
         if isinstance(node, _Object):
             members = ngettext("%(n)s member", "%(n)s members", len(node)) % {"n": write.number(len(node))}
-            yield from self._branch(node, depth, "{", "}", members)
+            yield from self._branch(node, depth, label + "{", "}", members)
         elif isinstance(node, list):
             elements = ngettext("%(n)s element", "%(n)s elements", len(node)) % {"n": write.number(len(node))}
-            yield from self._branch(node, depth, "[", "]", elements)
+            yield from self._branch(node, depth, label + "[", "]", elements)
         else:
-            yield _leaf(node)
+            yield label + _leaf(node)
 
     def _branch(self, node: list[Any], depth: int, opening: str, closing: str, size: str) -> Iterator[str]:
         if not node:
-            yield f'<span class="c">{opening}{closing}</span>'
+            yield f"{opening}{closing}"
             return
         if depth >= MAX_DEPTH or self._left <= 0:
             self.cut = True
-            yield f'<span class="c">{opening}{write.ELLIPSIS}{closing} {escape(size)}</span>'
+            yield f'{opening}{write.ELLIPSIS}{closing} <span class="c">{escape(size)}</span>'
             return
         is_open = " open" if depth == 0 or len(node) <= OPEN_UP_TO else ""
         yield f'<details{is_open}><summary>{opening} <span class="c">{escape(size)}</span></summary><ul>'
@@ -154,14 +155,13 @@ class _Tree:
                 more = _("%(n)s more are not drawn") % {"n": write.number(len(node) - at)}
                 yield f'<li class="c">{write.ELLIPSIS} {escape(more)}</li>'
                 break
+            yield "<li>"
             if isinstance(node, _Object):
-                yield f'<li><span class="k">{_quoted(member[0])}</span>: '
-                yield from self.node(member[1], depth + 1)
+                yield from self.node(member[1], depth + 1, f'<span class="k">{_quoted(member[0])}</span>: ')
             else:
-                yield "<li>"
-                yield from self.node(member, depth + 1)
+                yield from self.node(member, depth + 1, "")
             yield "</li>"
-        yield f'</ul><span class="c">{closing}</span></details>'
+        yield f"</ul>{closing}</details>"
 
 
 def _leaf(node: Any) -> str:

@@ -16,8 +16,7 @@ from pqadmin.dashboard import once
 from pqadmin.dashboard.looking import Place, Seen, about, see, status_of
 from pqadmin.dashboard.values import show
 from pqadmin.dashboard.views.frame import queue_missing
-from pqadmin.dashboard.words import outlook_words, pause_words, state_word, state_words
-from pqadmin.live.outlook import State
+from pqadmin.dashboard.words import outlook_words, state_words
 from pqadmin.server.store import get_store
 from queues import QueueStatus, TrashEntry
 from queues.errors import BadPriority, QueueError, QueueNotFound
@@ -58,9 +57,7 @@ def _queue(request: HttpRequest, name: str) -> HttpResponse:
         in_middle=bool(after) or bool(typed),
         next_url=_more(seen, end),
         words=state_words(seen.row, seen.now),
-        word=state_word(seen.row.state),
         outlook=outlook_words(seen.row),
-        pause_text=_pause_text(seen),
         mix=[] if fifo else _mix(status),
         taken=_taken(request, status),
         form_number=once.number(request, f"push:{status.id}"),
@@ -87,15 +84,15 @@ def _more(seen: Seen, end: str) -> str:
     return "?" + urlencode({"end": end, "after": seen.page.cursor}) + "#items"
 
 
-def _pause_text(seen: Seen) -> str:
-    pause = seen.status.pause
-    return pause_words(pause, seen.now) if pause is not None and seen.row.state is State.PAUSED else ""
-
-
 def _mix(status: QueueStatus) -> list[dict[str, Any]]:
     depths = [band.depth for band in status.bands]
     return [
-        {"label": write.shorten(write.visible(band.label), 24), "depth": band.depth, "level": level}
+        {
+            "label": write.shorten(write.visible(band.label), 80),
+            "short": write.band(band.low, band.high),
+            "depth": band.depth,
+            "level": level,
+        }
         for band, level in zip(status.bands, write.mix_levels(depths), strict=True)
     ]
 

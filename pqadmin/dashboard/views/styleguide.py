@@ -1,12 +1,208 @@
-"""Every component with hostile and extreme data, in each state. For admins."""
+"""Every component with hostile and extreme data, in each state, so that a change to one is seen in all. For admins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_safe
 
 from pqadmin.accounts.roles import Right, require
+from pqadmin.dashboard import format as write
+from pqadmin.dashboard.forms import CreateForm, PushForm
+from pqadmin.dashboard.refusals import explain
+from pqadmin.dashboard.rows import COLUMNS, render_blank_row, render_rows
+from pqadmin.dashboard.toasts import Toast
+from pqadmin.dashboard.values import show
+from pqadmin.dashboard.words import problem_words
+from pqadmin.live.outlook import Outlook, Problem, State
+from pqadmin.live.rows import Row, total_of
+from queues import Band, Item, Pause, QueueStatus, Totals, errors
+from queues.bands import default_edges
+from queues.priority import Priority
+
+_HOSTILE = "<script>alert('name')<b>\u202e\u0007"
+_VALUES = (
+    b'{"order": 991204, "big": 123456789012345678901234567890, "rate": 1.10, "<b>": ["\\u202e", null, true]}',
+    "Grüße, \u202eآخر\u202c and a bell \u0007, then\n\ta second line".encode(),
+    bytes(range(48)),
+)
 
 
+@require_safe
 @require(Right.ADMIN)
 def styleguide(request: HttpRequest) -> HttpResponse:
     """Show everything."""
-    return render(request, "dashboard/styleguide.html", {})
+    now = datetime.now(UTC)
+    rows = _rows(now)
+    bad_push = PushForm({"value": "{not json", "priority": "1e400", "encoding": "base64"}, fifo=False, priority_type="int")
+    bad_create = CreateForm({"name": "a/b", "kind": "priority", "priority_type": "int", "edges": "3, 2, x"})
+    bad_push.is_valid()
+    bad_create.is_valid()
+    summary = total_of(rows, queues=len(rows) + 3, now=now)
+    status = rows[0].status
+    context: dict[str, Any] = {
+        "now": now,
+        "rows": render_rows(rows, now=now, can_act=True),
+        "blank_row": render_blank_row(can_act=True),
+        "columns": COLUMNS + 1,
+        "summary": summary,
+        "problems": problem_words(dict(summary.problems)),
+        "status": status,
+        "items": [row.status.min for row in rows if row.status.min is not None],
+        "item": rows[0].status.min,
+        "values": [(show(value), _item(now, value)) for value in (*_VALUES, b"", b"x" * 30_000)],
+        "mix": _mix(status.bands),
+        "refusals": [explain(error) for error in _ERRORS],
+        "toasts": _toasts(),
+        "push_form": bad_push,
+        "form": bad_create,
+        "form_number": "",
+        "url": "#",
+        "fresh": [(state, label) for state, label in _FRESH],
+        "states": [state.value for state in State] + ["gone"],
+        "numbers": [write.number(n) for n in (0, 999, 12_408, 10**12, None)],
+        "rates": [write.rate(n) for n in (0.0, 0.02, 5.14, 318.0, 1e9, None)],
+        "ages": [write.age(n) for n in (-1, 0.4, 59, 2460, 10_800, 5e5, 1e9, None)],
+        "sizes": [write.size(n) for n in (0, 999, 90_000, 10**12)],
+        "priorities": [write.priority_short(p) for p in (0, -(10**400), 2.5, "", _HOSTILE, "2026-11-20")],
+        "tokens": _TOKENS,
+    }
+    return render(request, "dashboard/styleguide.html", context)
+
+
+_FRESH = (
+    ("still", "as of"),
+    ("live", "live"),
+    ("stale", "stale"),
+    ("reconnecting", "reconnecting"),
+    ("offline", "signed out"),
+)
+_TOKENS = ("bg", "panel", "line", "ink", "soft", "faint", "accent", "mix", "chip", "bad", "warn", "good")
+_ERRORS = (
+    errors.HeadChanged("Another item stands at this end now than the one you confirmed: nothing was taken.", None),
+    errors.QueuePaused("orders:eu:new is paused by ops-2 since 14:02: ledger closing."),
+    errors.BadPriority("“1e400” is not a whole number."),
+    errors.StoreFull("No room is left in the store."),
+    errors.OutcomeUnknown("The store failed during commit."),
+)
+
+
+def _toasts() -> Sequence[Toast]:
+    return (
+        Toast(text=_("Pushed 139 B with priority 5."), label=_("Look at it"), link="#"),
+        Toast(text=_("Deleted the queue.") + " " + write.visible(_HOSTILE) * 4, label=_("Undo"), action="#"),
+        Toast(text=_("This form was already sent. Nothing was done a second time."), bad=True),
+    )
+
+
+def _item(now: datetime, value: bytes, priority: Priority | None = 5, age: float = 41 * 60) -> Item:
+    return Item(
+        id="018f3c5a9b2e" + "7d" * 14,
+        priority=priority,
+        count=10**30,
+        value=value,
+        pushed_at=now - timedelta(seconds=age),
+        size=len(value),
+        attempts=12,
+    )
+
+
+def _mix(bands: Sequence[Band]) -> list[dict[str, Any]]:
+    levels = write.mix_levels([band.depth for band in bands])
+    return [
+        {"label": band.label, "short": write.band(band.low, band.high), "depth": band.depth, "level": level}
+        for band, level in zip(bands, levels, strict=True)
+    ]
+
+
+def _rows(now: datetime) -> list[Row]:
+    rtl = "\u0642\u0627\u0626\u0645\u0629:\u0627\u0644\u0627\u0646\u062a\u0638\u0627\u0631"
+    pause = Pause(
+        reason="ledger closing " + _HOSTILE,
+        by="ops-2",
+        since=now - timedelta(hours=3),
+        until=now + timedelta(hours=2),
+    )
+    depths = (0, 3, 40, 900, 700, 320, 60, 12, 4, 0, 0, 1, 0, 0, 0, 1)
+    return [
+        _row(now, "orders:eu:refunds", 12_408, State.STALLED, Problem.STALLED, 5.1, 0.0, depths=depths),
+        _row(now, "mail:digest", 10**12, State.GROWING, Problem.GROWING, 640.0, 428.0, depths=(10**12, 10**6, 1)),
+        _row(now, "orders:eu:new", 1_904, State.OK, Problem.NONE, 318.0, 331.0, depths=depths[::-1]),
+        _row(now, "reports:monthly", 77, State.PAUSED, Problem.NONE, 0.1, 0.0, pause=pause, ends=("2026-11-01", "2026-11-30")),
+        _row(now, "drifted", 5, State.OK, Problem.DRIFT, 1.0, 1.0),
+        _row(now, "unwatched", 1, State.OK, Problem.NONE, None, None, ends=(-(10**400), 10**400)),
+        _row(now, "empty", 0, State.EMPTY, Problem.NONE, 0.0, 0.0),
+        _row(now, "sms:outbound", 61, State.OK, Problem.NONE, 61.0, 61.0, kind="fifo"),
+        _row(now, "n" * 200, 2**63, State.OK, Problem.NONE, 1e9, 1e9, states=(90_112, 1_022, 3)),
+        _row(now, rtl, 3, State.OK, Problem.NONE, 0.02, 0.0),
+        _row(now, _HOSTILE, 3, State.OK, Problem.NONE, 2.0, 2.0, ends=(_HOSTILE, _HOSTILE)),
+    ]
+
+
+def _row(
+    now: datetime,
+    name: str,
+    ready: int,
+    state: State,
+    problem: Problem,
+    rate_in: float | None,
+    rate_out: float | None,
+    *,
+    kind: str = "priority",
+    depths: Sequence[int] = (1,),
+    ends: tuple[Priority, Priority] = (1, 9),
+    pause: Pause | None = None,
+    states: tuple[int, int, int] = (0, 0, 0),
+) -> Row:
+    edges = default_edges("int")
+    bounds = (None, *edges, None)
+    padded = (*depths, *(0,) * (len(edges) + 1 - len(depths)))
+    fifo = kind == "fifo"
+    status = QueueStatus(
+        id=1,
+        name=name,
+        kind="fifo" if fifo else "priority",
+        priority_type="int",
+        change=7,
+        totals=Totals(ready=ready, delayed=states[0], leased=states[1], dead=states[2], traffic={}),
+        arrived=ready,
+        left=0,
+        bands=() if fifo else tuple(
+            Band(low=bounds[i], high=bounds[i + 1], depth=depth) for i, depth in enumerate(padded)
+        ),
+        oldest=now - timedelta(minutes=41) if ready else None,
+        min=_item(now, _VALUES[0], None if fifo else ends[0]) if ready else None,
+        max=_item(now, _VALUES[1], None if fifo else ends[1], age=0.4) if ready else None,
+        pause=pause,
+        closed=False,
+        next_due=None,
+        next_expiry=None,
+        drift=problem is Problem.DRIFT,
+    )
+    outlook, clears, grows = _OUTLOOKS[state]
+    return Row(
+        status=status,
+        rate_in=rate_in,
+        rate_out=rate_out,
+        state=state,
+        outlook=outlook if rate_in is not None else Outlook.UNKNOWN,
+        problem=problem,
+        clears_in=clears,
+        grows_by=grows,
+        quiet_since=now - timedelta(minutes=41) if state is State.STALLED else None,
+        as_of=now,
+    )
+
+
+_OUTLOOKS: dict[State, tuple[Outlook, float | None, float | None]] = {
+    State.OK: (Outlook.DRAINING, 146.0, None),
+    State.EMPTY: (Outlook.EMPTY, None, None),
+    State.GROWING: (Outlook.GROWING, None, 212.0),
+    State.STALLED: (Outlook.STALLED, None, None),
+    State.PAUSED: (Outlook.PAUSED, None, None),
+}
