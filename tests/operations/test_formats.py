@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -30,6 +31,11 @@ def read(
 ) -> list[Outcome]:
     """Read what a file of these bytes holds."""
     return list(formats.read(io.BytesIO(data), file_format, priority_type=priority_type, skip=skip))
+
+
+def buffered(data: bytes) -> io.BufferedReader[Any]:
+    """Return the bytes as an open file would give them."""
+    return io.BufferedReader(io.BytesIO(data))
 
 
 def reason(line: str | bytes, *, priority_type: PriorityType | None = "int") -> str:
@@ -298,7 +304,7 @@ def test_the_format_by_name(name: str, expected: Format | None) -> None:
     [(b'\n {"value"', "ndjson"), (b"", "ndjson"), (b"value,priority\n", "csv"), (b'\xef\xbb\xbf{"v', "ndjson")],
 )
 def test_the_format_by_the_first_byte(data: bytes, expected: Format) -> None:
-    stream = io.BufferedReader(io.BytesIO(data))  # type: ignore[arg-type]
+    stream = buffered(data)
     assert formats.sniff(stream) == expected
     assert stream.read() == data
 
@@ -306,4 +312,4 @@ def test_the_format_by_the_first_byte(data: bytes, expected: Format) -> None:
 @pytest.mark.parametrize("data", [b"[1]", b"\xff\xfe{\x00", b"\xfe\xff\x00{"])
 def test_files_that_are_neither(data: bytes) -> None:
     with pytest.raises(BadFormat):
-        formats.sniff(io.BufferedReader(io.BytesIO(data)))  # type: ignore[arg-type]
+        formats.sniff(buffered(data))
