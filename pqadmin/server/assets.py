@@ -56,6 +56,8 @@ def serve(application: Any) -> Any:
     root = Path(settings.STATIC_ROOT)
     if (root / _MARK).exists():
         files.add_files(str(root), prefix=settings.STATIC_URL)
+        for own in (_MARK, AssetStorage.manifest_name):
+            files.files.pop(settings.STATIC_URL + own, None)
     else:
         for path, storage in _sources():
             files.add_file_to_dictionary(

@@ -18,7 +18,7 @@ def read(data: Path) -> str:
 def ensure(data: Path) -> str:
     """Return the kept key, minting it first where there is none; raises OSError."""
     path = data / FILE
-    draft = data / f".{FILE}.{os.getpid()}"
+    draft = data / f".{FILE}.{secrets.token_hex(8)}"
     if not path.exists():
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "w", encoding="ascii") as file:

@@ -1,0 +1,113 @@
+"""Static files: prepared when they change, named by content, served without a step for the user."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.staticfiles.storage import staticfiles_storage
+from django.templatetags.static import static
+
+from pqadmin.server import assets
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def folder(settings, tmp_path: Path) -> Path:
+    """A fresh STATIC_ROOT, and the storage made anew for it."""
+    settings.STATIC_ROOT = tmp_path / "static"
+    settings.STORAGES = settings.STORAGES | {}  # Django forgets the storages it has made
+    return tmp_path / "static"
+
+
+async def ask(path: str, *headers: tuple[bytes, bytes]) -> tuple[int, dict[str, str], bytes]:
+    """Return status, headers and body that the static layer answers with; 599 is what it lets through."""
+    sent: list[dict[str, Any]] = []
+
+    async def beyond(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 599, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "GET", "path": path, "query_string": b"", "headers": list(headers)}
+    await assets.serve(beyond)(scope, None, send)
+    body = b"".join(message.get("body", b"") for message in sent)
+    return sent[0]["status"], {k.decode().lower(): v.decode() for k, v in sent[0]["headers"]}, body
+
+
+def test_prepared_once_and_again_only_after_a_change(folder: Path, settings, tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "a.css").write_text("a { color: red }")
+    settings.STATICFILES_DIRS = [own]
+    assert assets.prepare() is True
+    assert assets.prepare() is False
+    first = static("a.css")
+    assert re.fullmatch(r"/static/a\.[0-9a-f]{12}\.css", first)
+    (own / "a.css").write_text("a { color: blue }")
+    assert assets.prepare() is True
+    staticfiles_storage.hashed_files = staticfiles_storage.load_manifest()[0]
+    assert static("a.css") != first
+
+
+def test_names_are_plain_until_prepared(folder: Path) -> None:
+    assert static("pqadmin/css/base.css") == "/static/pqadmin/css/base.css"
+
+
+async def test_unprepared_files_are_served_from_the_package(folder: Path) -> None:
+    status, headers, body = await ask("/static/pqadmin/css/base.css")
+    assert status == 200
+    assert headers["content-type"].startswith("text/css")
+    assert body == (ROOT / "pqadmin/static/pqadmin/css/base.css").read_bytes()
+
+
+async def test_prepared_files_are_immutable_compressed_and_secured(folder: Path) -> None:
+    assets.prepare()
+    url = static("pqadmin/css/base.css")
+    status, headers, _ = await ask(url, (b"accept-encoding", b"gzip"))
+    assert status == 200
+    assert "immutable" in headers["cache-control"]
+    assert headers["content-encoding"] == "gzip"
+    assert headers["x-content-type-options"] == "nosniff"
+    assert "access-control-allow-origin" not in headers
+    plain_status, plain_headers, _ = await ask("/static/pqadmin/css/base.css")
+    assert (plain_status, plain_headers["cache-control"]) == (200, "max-age=60, public")
+
+
+async def test_modules_import_each_other_by_hashed_name(folder: Path) -> None:
+    assets.prepare()
+    status, _, body = await ask(static("pqadmin/js/main.js"))
+    assert status == 200
+    imported = re.findall(r"""(?:from|import)\s*\(?\s*["'](\./[^"']+)["']""", body.decode())
+    assert imported
+    for name in imported:
+        assert re.fullmatch(r"\./.+\.[0-9a-f]{12}\.js", name), name
+        assert (await ask(f"/static/pqadmin/js/{name[2:]}"))[0] == 200
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/static/",
+        "/static/nothing.css",
+        "/static/../settings.py",
+        "/static/%2e%2e/settings.py",
+        "/static/pqadmin/css/../../../settings.py",
+        "/static/.prepared",
+        "/static/staticfiles.json",
+    ],
+)
+async def test_nothing_else_is_served(folder: Path, path: str) -> None:
+    assets.prepare()
+    assert (await ask(path))[0] == 599
+
+
+async def test_an_unchanged_file_is_not_sent_again(folder: Path) -> None:
+    assets.prepare()
+    url = static("pqadmin/css/base.css")
+    _, headers, _ = await ask(url)
+    status, _, body = await ask(url, (b"if-none-match", headers["etag"].encode()))
+    assert (status, body) == (304, b"")

@@ -1,0 +1,93 @@
+"""What the first start makes, in the process itself."""
+
+import os
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import User
+
+from pqadmin.accounts.passwords import new_password
+from pqadmin.accounts.roles import Role, role_of
+from pqadmin.server import first_start, secret_key
+from pqadmin.server.first_start import CannotStart, prepare
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def data(settings, tmp_path: Path) -> Path:
+    """A data folder that is not there yet; static files are not what these tests are about."""
+    settings.PQADMIN_DATA = tmp_path / "var"
+    settings.STATIC_ROOT = tmp_path / "var" / "static"
+    settings.STATICFILES_DIRS = []
+    settings.SECRET_KEY = "x"
+    return tmp_path / "var"
+
+
+def test_it_makes_one_admin_and_never_another(data: Path, settings) -> None:
+    admin = prepare()
+    assert admin is not None
+    user = User.objects.get()
+    assert (user.username, user.is_superuser, role_of(user)) == ("admin", True, Role.ADMIN)
+    assert user.check_password(admin.password)
+    assert settings.SECRET_KEY == (data / "secret_key").read_text().strip() != "x"
+    assert prepare() is None
+    assert User.objects.count() == 1
+
+
+def test_no_admin_where_there_are_people(data: Path) -> None:
+    User.objects.create(username="ann")
+    assert prepare() is None
+    assert User.objects.count() == 1
+
+
+def test_what_the_site_keeps_is_for_its_owner(data: Path) -> None:
+    old = os.umask(0)
+    try:
+        prepare()
+    finally:
+        os.umask(old)
+    assert stat.S_IMODE(data.stat().st_mode) == 0o700
+    assert stat.S_IMODE((data / "secret_key").stat().st_mode) == 0o600
+    assert [path.name for path in data.iterdir() if path.name.startswith(".secret")] == []
+
+
+def test_a_file_in_the_folders_place(data: Path) -> None:
+    data.write_text("")
+    with pytest.raises(CannotStart, match="can not be used"):
+        prepare()
+
+
+def test_many_mint_one_secret_key(tmp_path: Path) -> None:
+    together = threading.Barrier(8, timeout=30)
+    keys: list[str] = []
+
+    def mint() -> None:
+        together.wait()
+        keys.append(secret_key.ensure(tmp_path))
+
+    threads = [threading.Thread(target=mint) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(keys)) == 1
+    assert len(keys) == 8
+    assert len(keys[0]) >= 50
+    assert secret_key.read(tmp_path) == keys[0]
+
+
+def test_without_a_kept_key_each_process_has_its_own(tmp_path: Path) -> None:
+    assert secret_key.read(tmp_path) != secret_key.read(tmp_path)
+
+
+def test_passwords_are_long_and_legible() -> None:
+    made = {new_password() for _ in range(100)}
+    assert len(made) == 100
+    assert all(len(password) == 23 and not set(password) & set("0O1lI") for password in made)
+
+
+def test_a_started_site_needs_no_migration() -> None:
+    first_start._migrate()

@@ -1,0 +1,229 @@
+"""Health, headers and the pages for what went wrong."""
+
+import json
+import logging
+import re
+
+import pytest
+from django.conf import settings as django_settings
+from django.contrib.auth.models import User
+from django.db import DatabaseError
+from django.http import HttpRequest, HttpResponse
+from django.test import Client, RequestFactory
+from django.urls import path
+
+from pqadmin import urls
+from pqadmin.accounts.roles import Role, grant
+from pqadmin.server import errors, health
+from pqadmin.server.security import security_headers
+from queues.errors import OutcomeUnknown, QueueNotFound, StoreFull, StoreReadOnly, StoreUnavailable
+
+TRACEBACK = re.compile(r'Traceback|File ".*", line \d+')
+
+
+def broken(request: HttpRequest, error: str) -> HttpResponse:
+    """Raise what is asked for; only these tests have this view."""
+    raise {
+        "unavailable": StoreUnavailable("The store is at lunch."),
+        "read-only": StoreReadOnly("The store can not be written."),
+        "full": StoreFull("No room is left."),
+        "unknown": OutcomeUnknown("It may have been applied."),
+        "bug": ZeroDivisionError("secret detail"),
+        "not-found": QueueNotFound("jobs"),
+    }[error]
+
+
+urlpatterns = [path("broken/<str:error>/", broken), *urls.urlpatterns]
+handler400, handler403, handler404, handler500 = urls.handler400, urls.handler403, urls.handler404, urls.handler500
+
+
+@pytest.fixture
+def client(db, settings) -> Client:
+    """An operator's browser on the site with the broken view."""
+    settings.ROOT_URLCONF = __name__
+    user = User.objects.create(username="ann")
+    grant(user, Role.OPERATOR)
+    client = Client(raise_request_exception=False)
+    client.force_login(user)
+    return client
+
+
+def test_livez_asks_nothing_of_store_or_database() -> None:
+    answer = Client().get("/livez")
+    assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
+
+
+def test_readyz(db) -> None:
+    answer = Client().get("/readyz")
+    assert answer.json() == {"status": "ok", "checks": {"store": "ok", "database": "ok"}}
+    assert answer.headers["Cache-Control"] == "no-store, private"
+
+
+def test_readyz_says_which_part_is_away(db, monkeypatch) -> None:
+    def away() -> None:
+        raise StoreUnavailable("The store is at lunch.")
+
+    monkeypatch.setattr(health, "get_store", away)
+    answer = Client().get("/readyz")
+    assert answer.status_code == 503
+    assert answer.json() == {"status": "unavailable", "checks": {"store": "unavailable", "database": "ok"}}
+    assert answer.headers["Retry-After"] == "5"
+
+
+def test_readyz_without_a_database(db, monkeypatch) -> None:
+    class Down:
+        def cursor(self) -> None:
+            raise DatabaseError("password=hunter2")
+
+    monkeypatch.setattr(health, "connection", Down())
+    answer = Client().get("/readyz")
+    assert answer.status_code == 503
+    assert answer.json()["checks"] == {"store": "ok", "database": "unavailable"}
+    assert b"hunter2" not in answer.content
+
+
+@pytest.mark.parametrize("address", ["/livez", "/readyz"])
+def test_health_is_only_read(db, address: str) -> None:
+    assert Client().post(address).status_code == 405
+
+
+HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+
+
+@pytest.mark.parametrize("address", ["/livez", "/accounts/login/", "/", "/nowhere/", "/broken/bug/", "/admin/"])
+def test_every_answer_carries_the_headers(client, address: str) -> None:
+    answer = client.get(address)
+    assert {name: answer.headers[name] for name in HEADERS} == HEADERS
+    assert "camera=()" in answer.headers["Permissions-Policy"]
+    policy = answer.headers["Content-Security-Policy"]
+    assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self';")
+    assert "connect-src 'self' ws://testserver wss://testserver;" in policy
+    assert "unsafe" not in policy
+    assert "no-store" in answer.headers["Cache-Control"]
+
+
+def test_a_view_may_say_how_long_it_may_be_kept() -> None:
+    request = RequestFactory().get("/")
+    answer = security_headers(lambda request: HttpResponse(headers={"Cache-Control": "max-age=60"}))(request)
+    assert answer.headers["Cache-Control"] == "max-age=60"
+
+
+def test_pages_have_nothing_inline(client) -> None:
+    for address in ("/", "/accounts/password/", "/nowhere/", "/broken/unavailable/", "/broken/bug/"):
+        page = client.get(address).content.decode()
+        assert not re.search(r"<script(?![^>]*\bsrc=)|<style|\sstyle=|\son[a-z]+=|javascript:", page), address
+
+
+@pytest.mark.parametrize("error", ["unavailable", "read-only", "full", "unknown"])
+def test_store_errors_are_503_and_say_what_happened(client, error: str) -> None:
+    answer = client.get(f"/broken/{error}/")
+    page = answer.content.decode()
+    assert answer.status_code == 503
+    assert answer.headers["Retry-After"] == "5"
+    assert {"unavailable": "at lunch", "read-only": "written", "full": "No room", "unknown": "may have been"}[
+        error
+    ] in page
+    assert 'http-equiv="refresh"' in page
+    assert "<header" in page
+
+
+def test_an_act_that_met_a_store_error_is_not_sent_again_by_itself(client) -> None:
+    page = client.post("/broken/unavailable/").content.decode()
+    assert 'http-equiv="refresh"' not in page
+    assert "Nothing was changed" in page
+    unknown = client.post("/broken/unknown/").content.decode()
+    assert "Nothing was changed" not in unknown
+    assert "Look whether it happened" in unknown
+
+
+def test_a_mistake_of_the_site_shows_no_detail(client, caplog) -> None:
+    answer = client.get("/broken/bug/")
+    page = answer.content.decode()
+    assert answer.status_code == 500
+    assert "The site made a mistake" in page
+    assert "<header" in page
+    assert "secret detail" not in page
+    assert not TRACEBACK.search(page)
+    assert [record.levelname for record in caplog.records if record.name == "django.request"] == ["ERROR"]
+
+
+def test_not_found_is_styled(client) -> None:
+    answer = client.get("/nowhere/")
+    assert answer.status_code == 404
+    assert "There is nothing at this address" in answer.content.decode()
+
+
+def test_a_wrong_host_is_a_bad_request(client) -> None:
+    answer = client.get("/", headers={"Host": "evil.example"})
+    assert answer.status_code == 400
+    assert "Nothing was changed" in answer.content.decode()
+    assert "evil.example" not in answer.content.decode()
+
+
+def test_a_role_that_does_not_do_is_told_which_does(client) -> None:
+    page = client.get("/styleguide/").content.decode()
+    assert "needs the role <b>admin</b>; you have: <b>operator</b>" in page
+
+
+@pytest.mark.parametrize("status", [400, 403, 404, 500, 503])
+def test_a_page_is_made_even_without_templates(status: int, monkeypatch, rf, caplog) -> None:
+    def away(*args: object, **kwargs: object) -> str:
+        raise RuntimeError("no templates")
+
+    monkeypatch.setattr(errors.loader, "render_to_string", away)
+    answer = errors.page(rf.get("/"), status, title="<b>Oh</b>", headers={"Retry-After": "5"})
+    page = answer.content.decode()
+    assert answer.status_code == status
+    assert "&lt;b&gt;Oh&lt;/b&gt;" in page
+    assert answer.headers["Retry-After"] == "5"
+    assert not TRACEBACK.search(page)
+    assert len(caplog.records) == 2
+
+
+def test_error_pages_without_request_use_no_context_processor(monkeypatch) -> None:
+    def away(request: HttpRequest) -> dict[str, object]:
+        raise DatabaseError("down")
+
+    monkeypatch.setattr("pqadmin.accounts.context.account", away)
+    assert b"<header" in errors.server_error(RequestFactory().get("/")).content
+
+
+def test_debug_is_off_and_the_deploy_check_is_silent(db, capsys) -> None:
+    from django.core.management import call_command
+
+    assert django_settings.DEBUG is False
+    call_command("check", "--deploy", "--fail-level", "WARNING")
+
+
+def test_answers_are_compressed_for_who_asks(client) -> None:
+    answer = client.get("/", headers={"Accept-Encoding": "gzip"})
+    assert answer.headers["Content-Encoding"] == "gzip"
+    assert "Content-Encoding" not in client.get("/").headers
+
+
+def test_json_of_health_is_json() -> None:
+    assert json.loads(Client().get("/livez").content)["status"] == "ok"
+
+
+def test_log_is_one_line() -> None:
+    from pqadmin.server.log import OneLine
+
+    try:
+        try:
+            raise ValueError("cause\nof it")
+        except ValueError as cause:
+            raise RuntimeError("what\nhappened") from cause
+    except RuntimeError as error:
+        record = logging.LogRecord(
+            "pq", logging.ERROR, __file__, 1, "a\nb %s", ("c",), (RuntimeError, error, error.__traceback__)
+        )
+    line = OneLine().format(record)
+    assert "\n" not in line
+    assert re.match(
+        r"\d{4}-\d\d-\d\dT[\d:.]+Z ERROR pq: a \| b c \| RuntimeError: what \| happened \(after ValueError", line
+    )
