@@ -106,9 +106,7 @@ def test_reads_end_after_five_seconds(kv: KeyValueStore, clock: Clock, verb: str
 
 
 @pytest.mark.parametrize("swallowed", [False, True])
-def test_a_transaction_older_than_five_seconds_writes_nothing(
-    kv: KeyValueStore, clock: Clock, swallowed: bool
-) -> None:
+def test_a_transaction_older_than_five_seconds_writes_nothing(kv: KeyValueStore, clock: Clock, swallowed: bool) -> None:
     def work(tr: Transaction) -> None:
         tr.set(b"a", b"1")
         clock.advance(MAX_TRANSACTION_SECONDS + 1)

@@ -95,8 +95,16 @@ def test_random_programs_equal_a_plain_dict(kv: KeyValueStore, seed: int) -> Non
     for _ in range(12):
         fails = chance.random() < 0.3
         trial = dict(model)
-        steps = [(chance.choice(("set", "clear", "clear_range", "add", "get", "range")), chance.choice(keys), window(),
-                  chance.randrange(1, 6), chance.random() < 0.5) for _ in range(chance.randrange(1, 15))]
+        steps = [
+            (
+                chance.choice(("set", "clear", "clear_range", "add", "get", "range")),
+                chance.choice(keys),
+                window(),
+                chance.randrange(1, 6),
+                chance.random() < 0.5,
+            )
+            for _ in range(chance.randrange(1, 15))
+        ]
 
         def run(tr: Transaction, steps: list = steps, trial: dict = trial, fails: bool = fails) -> None:  # type: ignore[type-arg]
             trial.clear()

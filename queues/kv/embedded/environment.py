@@ -28,8 +28,10 @@ DISK_RESERVE = 32 << 20
 #: Bytes of room below which it is looked up before every commit.
 _LITTLE_ROOM = 32 << 20
 MAX_READERS = 1_024
-#: Read transactions kept for reuse; about as many as threads that read at once.
-_SPARE_READS = 64
+#: Bytes of the lock file: a header and a slot per reader.
+_LOCK_BYTES = 64 * MAX_READERS + 4_096
+#: Read transactions kept for reuse: each saves a search for a reader slot.
+_SPARE_READS = 16
 #: Seconds between sweeps of dead processes' reader slots, and between looks at the file.
 _SWEEP_EVERY = 30.0
 _LOOK_EVERY = 0.25
@@ -55,6 +57,7 @@ class Environment:
         self._identity = (0, 0)
         self._shutting = False
         self._closed = False
+        self._spares: list[lmdb.Transaction[bytes]] = []
         self._room = 0
         self._room_known_until = 0.0
         self._sweep_at = 0.0
@@ -184,6 +187,32 @@ class Environment:
             self._closed = True
             self._shut()
 
+    def hold_still(self, timeout: float) -> None:
+        """Keep the file as it is, with no read under way, until `go_on`: this process is about to be forked."""
+        self._gate.acquire()
+        self._gate.wait_for(lambda: not self._readers, timeout)
+        if self._env is not None:
+            try:
+                self._spares = [self._env.begin() for _ in range(_SPARE_READS)]
+            except lmdb.Error:  # no slots are left: the child will not be able to open this file
+                return
+
+    def go_on(self) -> None:
+        """Let others use the file again."""
+        while self._spares:
+            self._spares.pop().abort()
+        self._gate.release()
+
+    def abandon(self) -> None:
+        """Let go of a parent's file without touching it, in a forked child.
+
+        Closing it would free the parent's reader slots. Dropping it does so only with the spare transactions that
+        the binding keeps for reuse, which is why `hold_still` has taken those out.
+        """
+        self._spares.clear()
+        self._env = None
+        self._closed = True
+
     def _check_file(self) -> None:
         """Raise `StoreUnavailable` when the open file is no longer the one at the path."""
         try:
@@ -226,6 +255,7 @@ class Environment:
             raise translate(error, self.path) from error
 
     def _map(self, size: int, *, create: bool) -> lmdb.Environment:
+        _allocate(Path(self.path) / "lock.mdb")
         return lmdb.open(
             self.path,
             map_size=size,
@@ -290,3 +320,16 @@ class Environment:
         if now > self._sweep_at:
             self._sweep_at = now + _SWEEP_EVERY
             env.reader_check()
+
+
+def _allocate(lock_file: Path) -> None:
+    """Give the lock file real blocks: a reader's slot in a hole of it would kill the process on a full disk.
+
+    Only while this process does not have it open: closing any descriptor of it would drop LMDB's locks.
+    """
+    descriptor = os.open(lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o660)
+    try:
+        if os.fstat(descriptor).st_blocks * 512 < _LOCK_BYTES:
+            os.posix_fallocate(descriptor, 0, _LOCK_BYTES)
+    finally:
+        os.close(descriptor)

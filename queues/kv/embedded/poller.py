@@ -23,6 +23,10 @@ _LONGEST = 0.05
 _STAY = 1.0
 
 
+#: The version that was read, and who knows another value.
+_Compared = tuple[int, list[Watcher]]
+
+
 class Poller:
     """Compares the number of the last commit, and only after somebody else's commit the watched values."""
 
@@ -30,7 +34,7 @@ class Poller:
         self,
         board: WatchBoard,
         last_txnid: Callable[[], int],
-        read: Callable[[Callable[[ReadTransaction], list[Watcher]]], list[Watcher]],
+        read: Callable[[Callable[[ReadTransaction], _Compared]], _Compared],
         name: str,
     ) -> None:
         self._board = board
@@ -55,9 +59,7 @@ class Poller:
         """Make sure that the thread runs. Call it after a watcher was registered and before it reads."""
         with self._lock:
             if self._thread is None and not self._stopped:
-                self._thread = threading.Thread(
-                    target=self._work, args=(self._last_txnid(),), name=f"pq-poller {self._name}", daemon=True
-                )
+                self._thread = threading.Thread(target=self._work, name=f"pq-poller {self._name}", daemon=True)
                 self._thread.start()
 
     def stop(self) -> None:
@@ -69,7 +71,8 @@ class Poller:
         if thread is not None:
             thread.join()
 
-    def _work(self, seen: int) -> None:
+    def _work(self) -> None:
+        seen = -1
         pause = _BUSY_EVERY
         changed_at = watched_at = time.monotonic()
         while not self._wake.wait(pause):
@@ -85,7 +88,7 @@ class Poller:
                     continue
                 changed_at = now
                 if self._is_foreign(seen, newest):
-                    self._compare()
+                    newest = self._compare()
                     pause = min(_LONGEST, max(_BUSY_EVERY, (time.monotonic() - now) / _SHARE))
                 seen = newest
             except StoreError:  # gone for now: whoever watches shall see for himself
@@ -108,10 +111,15 @@ class Poller:
         own = set(self._own.copy())
         return any(txnid not in own for txnid in range(seen + 1, newest + 1))
 
-    def _compare(self) -> None:
+    def _compare(self) -> int:
+        """Wake whoever knows another value; return the version that was read.
+
+        It can be one less than LMDB's number of the last commit, which shows just before readers see the commit.
+        """
         watchers = self._board.watchers()
-        if watchers:
-            self._board.rouse(self._read(lambda tr: [w for w in watchers if _differs(tr, w)]))
+        version, changed = self._read(lambda tr: (tr.get_read_version(), [w for w in watchers if _differs(tr, w)]))
+        self._board.rouse(changed)
+        return version
 
 
 def _differs(tr: ReadTransaction, watcher: Watcher) -> bool:

@@ -17,7 +17,7 @@ from queues.kv.embedded.transaction import EmbeddedReads
 from queues.kv.embedded.turns import Turns
 from queues.kv.embedded.writer import Writer
 from queues.kv.errors import BadStoreURL
-from queues.kv.lifecycle import Lifecycle, on_fork
+from queues.kv.lifecycle import Lifecycle
 from queues.kv.port import ReadTransaction, Transaction
 from queues.kv.watching import Wake, WatchBoard, Watcher
 
@@ -61,6 +61,18 @@ class Engine:
                     self._reads += tr.reads
         finally:
             self.environment.end_read(txn)
+
+    def hold_still(self) -> bool:
+        """Let no transaction be under way until `go_on`; False when one does not end."""
+        if not self.writer.hold_still(_FORK_PATIENCE):
+            return False
+        self.environment.hold_still(_FORK_PATIENCE)
+        return True
+
+    def go_on(self) -> None:
+        """Let transactions begin again."""
+        self.environment.go_on()
+        self.writer.go_on()
 
     def reads(self) -> int:
         """Return the reads of all handles."""
@@ -142,8 +154,10 @@ def _nothing(_: Transaction) -> None:
 
 _engines: dict[str, Engine] = {}
 _engines_lock = threading.RLock()
-#: Engines of the parent process: never touched, and never let go, or LMDB would clean up after them.
-_inherited: list[Engine] = []
+#: The engines that hold still while this process is forked.
+_still: list[Engine] = []
+#: Seconds that a fork waits for a commit and for reads to end, so that the child can open the same file.
+_FORK_PATIENCE = 2.0
 
 
 def open_embedded(path: str, *, max_bytes: int | None, clock: Callable[[], float]) -> EmbeddedStore:
@@ -189,12 +203,23 @@ def _close_all() -> None:
             engine.close()
 
 
+def _hold_still() -> None:
+    _engines_lock.acquire()
+    _still.extend(engine for engine in _engines.values() if engine.hold_still())
+
+
+def _go_on() -> None:
+    while _still:
+        _still.pop().go_on()
+    _engines_lock.release()
+
+
 def _leave_to_parent() -> None:
-    global _engines_lock  # one held during the fork stays held in the child
-    _inherited.extend(_engines.values())
+    for engine in _engines.values():
+        engine.environment.abandon()
     _engines.clear()
-    _engines_lock = threading.RLock()
+    _go_on()
 
 
 atexit.register(_close_all)
-on_fork(_leave_to_parent)
+os.register_at_fork(before=_hold_still, after_in_parent=_go_on, after_in_child=_leave_to_parent)

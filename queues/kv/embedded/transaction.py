@@ -24,6 +24,7 @@ class _Ended:
 
 
 _ENDED = cast("lmdb.Cursor[bytes]", _Ended())
+_NO_TXN = cast("lmdb.Transaction[bytes]", _Ended())
 
 
 def scan(cursor: lmdb.Cursor[bytes], begin: bytes, end: bytes, limit: int, *, reverse: bool) -> list[KeyValue]:
@@ -102,7 +103,7 @@ class EmbeddedReads:
 
     def end(self) -> None:
         """Make any further use raise, and let the cursor go."""
-        cursor, self._cursor = self._cursor, _ENDED
+        cursor, self._cursor, self._txn = self._cursor, _ENDED, _NO_TXN
         if cursor is not _ENDED:
             cursor.close()
 
@@ -365,7 +366,7 @@ class EmbeddedTransaction(EmbeddedReads):
 
     def end(self) -> None:
         """Make any further use raise; the cursor belongs to the batch."""
-        self._cursor = _ENDED
+        self._cursor, self._txn = _ENDED, _NO_TXN
 
     def _grow(self, size: int) -> None:
         if self._cursor is _ENDED:

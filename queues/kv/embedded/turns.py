@@ -30,7 +30,7 @@ class Turns:
     def __init__(self, path: Path) -> None:
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o660)
         if os.fstat(self._fd).st_size < len(_QUIET):
-            os.ftruncate(self._fd, len(_QUIET))
+            os.posix_fallocate(self._fd, 0, len(_QUIET))  # a hole would kill us on a full disk
         self._map = mmap.mmap(self._fd, len(_QUIET))
         self._marks = memoryview(self._map).cast("Q")
         self._ticket = 0

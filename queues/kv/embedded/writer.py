@@ -61,6 +61,7 @@ class Writer:
         self._last_size = 0
         self._last_seconds = 0.0
         self._process = os.urandom(16)
+        self._working = threading.RLock()
         self._sequence = 0
         self._poller = poller
         self.reads = 0
@@ -70,6 +71,14 @@ class Writer:
     def run(self, fn: Callable[[Transaction], T]) -> T:
         """Run `fn` in the next batch and return its result once it is durable."""
         return self._calls.run(fn)
+
+    def hold_still(self, timeout: float) -> bool:
+        """Wait until no commit is under way and begin none until `go_on`; False when the time is up."""
+        return self._working.acquire(timeout=timeout)
+
+    def go_on(self) -> None:
+        """Begin commits again."""
+        self._working.release()
 
     def close(self) -> None:
         """Finish what was accepted, then stop."""
@@ -82,7 +91,8 @@ class Writer:
         calls = self._calls
         while self._await_calls():
             try:
-                self._commit_batch()
+                with self._working:
+                    self._commit_batch()
             except Exception as error:  # the store can not be written at all; the thread lives on
                 if not isinstance(error, StoreError):
                     log.exception("The writer of %s failed", self._environment.path)

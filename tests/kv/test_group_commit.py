@@ -1,0 +1,267 @@
+"""Many functions per commit, none of which can harm its neighbours."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import lmdb
+import pytest
+
+from queues.kv import open_kv
+from queues.kv.embedded import EmbeddedStore
+from queues.kv.errors import StoreFull
+from queues.kv.port import Transaction
+
+MANY = 40
+
+
+@pytest.fixture
+def kv(tmp_path: Path) -> Iterator[EmbeddedStore]:
+    opened = open_kv(f"lmdb:{tmp_path}/store")
+    assert isinstance(opened, EmbeddedStore)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def pool() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(MANY + 1) as threads:
+        yield threads
+
+
+@contextmanager
+def one_batch(kv: EmbeddedStore, pool: ThreadPoolExecutor) -> Iterator[Callable[..., Future[object]]]:
+    """Collect calls while the writer is held up, so that it then runs them all in the same batch, in order."""
+    held, go = threading.Event(), threading.Event()
+
+    def hold(tr: Transaction) -> None:
+        held.set()
+        assert go.wait(10)
+
+    holding = pool.submit(kv.transact, hold)
+    assert held.wait(10)
+    # this batch is over once `hold` returns: it may take no more than 10 ms
+    waiting = kv._engine.writer._calls
+    count = 0
+
+    def submit(fn: Callable[[Transaction], object]) -> Future[object]:
+        nonlocal count
+        count += 1
+        future = pool.submit(kv.transact, fn)
+        while len(waiting) < count:
+            pass
+        return future
+
+    yield submit
+    go.set()
+    holding.result(10)
+
+
+def version(kv: EmbeddedStore) -> int:
+    return kv.read(lambda tr: tr.get_read_version())
+
+
+def content(kv: EmbeddedStore) -> dict[bytes, bytes]:
+    return dict(kv.read(lambda tr: tr.get_range(b"", b"\xff", limit=10_000).wait()))
+
+
+def write(key: bytes) -> Callable[[Transaction], bytes]:
+    def fn(tr: Transaction) -> bytes:
+        tr.set(key, b"")
+        tr.add(b"total", 1)
+        return key
+
+    return fn
+
+
+def test_functions_that_wait_together_share_a_commit(kv: EmbeddedStore, pool: ThreadPoolExecutor) -> None:
+    before = version(kv)
+    with one_batch(kv, pool) as submit:
+        futures = [submit(write(b"%03d" % n)) for n in range(MANY)]
+    assert [one.result(10) for one in futures] == [b"%03d" % n for n in range(MANY)]
+    assert version(kv) - before <= 3
+    assert content(kv)[b"total"] == MANY.to_bytes(8, "little")
+
+
+def test_commits_are_fewer_than_functions_under_load(kv: EmbeddedStore, pool: ThreadPoolExecutor) -> None:
+    before = version(kv)
+    list(pool.map(lambda n: kv.transact(write(b"%04d" % n)), range(800)))
+    assert version(kv) - before < 400
+    assert len(content(kv)) == 801
+
+
+def test_stamps_of_one_commit_follow_the_order_of_its_functions(kv: EmbeddedStore, pool: ThreadPoolExecutor) -> None:
+    with one_batch(kv, pool) as submit:
+        futures = [submit(lambda tr: [tr.stamp(), tr.stamp()]) for _ in range(MANY)]
+    stamps = [stamp for one in futures for stamp in one.result(10)]  # type: ignore[attr-defined]
+    assert stamps == sorted(set(stamps))
+
+
+def test_failing_functions_leave_their_neighbours_alone(kv: EmbeddedStore, pool: ThreadPoolExecutor) -> None:
+    kv.transact(lambda tr: [tr.set(b"shared", b"0"), tr.add(b"total", 0)])
+
+    def fail(tr: Transaction) -> None:
+        tr.set(b"shared", b"wrong")
+        tr.clear_range(b"000", b"999")
+        tr.add(b"total", 1_000)
+        tr.get(b"total").wait()
+        tr.add(b"total", 1_000)
+        tr.add(b"never", 1)
+        raise LookupError
+
+    with one_batch(kv, pool) as submit:
+        futures = [submit(write(b"%03d" % n) if n % 2 else fail) for n in range(MANY)]
+    for n, one in enumerate(futures):
+        if n % 2:
+            assert one.result(10) == b"%03d" % n
+        else:
+            assert isinstance(one.exception(10), LookupError)
+    expected = {b"%03d" % n: b"" for n in range(1, MANY, 2)}
+    assert content(kv) == {**expected, b"shared": b"0", b"total": (MANY // 2).to_bytes(8, "little")}
+
+
+def test_neighbours_see_each_others_writes_in_order(kv: EmbeddedStore, pool: ThreadPoolExecutor) -> None:
+    def append(tr: Transaction) -> bytes:
+        text = (tr.get(b"text").wait() or b"") + b"x"
+        tr.set(b"text", text)
+        return text
+
+    with one_batch(kv, pool) as submit:
+        futures = [submit(append) for _ in range(MANY)]
+    assert [one.result(10) for one in futures] == [b"x" * (n + 1) for n in range(MANY)]
+
+
+def test_an_engine_error_fails_only_the_guilty(
+    kv: EmbeddedStore, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The whole batch is lost with the LMDB transaction; each function then runs again by itself."""
+    runs = []
+
+    def guilty(tr: Transaction) -> None:
+        tr.set(b"guilty", b"")
+        tr._batch.txn.put(b"x" * 600, b"")  # type: ignore[attr-defined]
+
+    def guilty_of_a_full_map(tr: Transaction) -> None:
+        runs.append(1)
+        tr.set(b"guilty", b"")
+        try:
+            raise lmdb.MapFullError("full")
+        except lmdb.Error as error:
+            raise tr._broken(error) from error  # type: ignore[attr-defined]
+
+    before = version(kv)
+    with one_batch(kv, pool) as submit:
+        good = [submit(write(b"%03d" % n)) for n in range(5)]
+        bad = submit(guilty_of_a_full_map)
+        good += [submit(write(b"%03d" % n)) for n in range(5, 10)]
+    assert [one.result(10) for one in good] == [b"%03d" % n for n in range(10)]
+    error = bad.exception(10)
+    assert isinstance(error, StoreFull)
+    assert str(kv._engine.environment.path) in str(error)
+    assert len(runs) == 2
+    assert version(kv) - before == 6  # five alone, then the five behind the guilty one together
+    assert content(kv) == {**{b"%03d" % n: b"" for n in range(10)}, b"total": (10).to_bytes(8, "little")}
+
+
+def test_an_engine_error_that_a_function_swallows_counts_all_the_same(
+    kv: EmbeddedStore, pool: ThreadPoolExecutor
+) -> None:
+    def work(tr: Transaction) -> str:
+        tr.set(b"a", b"")
+        tr._broken(lmdb.MapFullError("full"))  # type: ignore[attr-defined]
+        return "as if nothing had happened"
+
+    with one_batch(kv, pool) as submit:
+        swallowing, good = submit(work), submit(write(b"good"))
+    assert isinstance(swallowing.exception(10), StoreFull)
+    assert good.result(10) == b"good"
+    assert b"a" not in content(kv)
+
+
+def test_nothing_written_is_nothing_flushed(kv: EmbeddedStore) -> None:
+    before = version(kv)
+    kv.transact(lambda tr: tr.get(b"a").wait())
+    with pytest.raises(LookupError):
+        kv.transact(_write_and_fail)
+    assert version(kv) == before
+
+
+def _write_and_fail(tr: Transaction) -> None:
+    tr.set(b"a", b"")
+    tr.add(b"b", 1)
+    raise LookupError
+
+
+def test_answers_come_after_the_commit(kv: EmbeddedStore, pool: ThreadPoolExecutor) -> None:
+    """Errors and empty answers too: they may rest on what a neighbour has written."""
+    commit, order = kv._engine.writer._commit, []
+
+    def watched(batch: object) -> object:
+        order.extend(one.done() for one in futures)
+        return commit(batch)  # type: ignore[arg-type]
+
+    futures: list[Future[object]] = []
+    kv._engine.writer._commit = watched  # type: ignore[method-assign, assignment]
+    with one_batch(kv, pool) as submit:
+        futures = [submit(write(b"a")), submit(_write_and_fail), submit(lambda tr: tr.get(b"nothing").wait())]
+    for one in futures:
+        one.exception(10)
+    assert order == [False] * 3
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_system_exit_in_a_function_is_the_callers(kv: EmbeddedStore) -> None:
+    def leave(tr: Transaction) -> None:
+        tr.set(b"a", b"")
+        raise SystemExit(3)
+
+    with pytest.raises(SystemExit):
+        kv.transact(leave)
+    kv.transact(write(b"b"))
+    assert b"a" not in content(kv)
+
+
+def test_a_commit_that_raises_and_did_not_happen_is_done_again(kv: EmbeddedStore, pool: ThreadPoolExecutor) -> None:
+    broken = _BrokenCommits(kv, times=1, happens=False)
+    with one_batch(kv, pool) as submit:
+        futures = [submit(write(b"%d" % n)) for n in range(3)]
+    assert [one.result(10) for one in futures] == [b"0", b"1", b"2"]
+    assert broken.left == 0
+    assert content(kv)[b"total"] == (3).to_bytes(8, "little")
+
+
+def test_a_commit_that_raises_but_did_happen_is_not_done_again(kv: EmbeddedStore, pool: ThreadPoolExecutor) -> None:
+    broken = _BrokenCommits(kv, times=1, happens=True)
+    with one_batch(kv, pool) as submit:
+        futures = [submit(write(b"%d" % n)) for n in range(3)]
+    assert [one.result(10) for one in futures] == [b"0", b"1", b"2"]
+    assert broken.left == 0
+    assert content(kv)[b"total"] == (3).to_bytes(8, "little")
+
+
+class _BrokenCommits:
+    """Makes commits raise, before or after they have happened."""
+
+    def __init__(self, kv: EmbeddedStore, *, times: int, happens: bool) -> None:
+        self.left, self._happens = times, happens
+        writer = kv._engine.writer
+        self._commit = writer._commit
+        writer._commit = self.commit  # type: ignore[method-assign, assignment]
+
+    def commit(self, batch: object) -> object:
+        if not self.left:
+            return self._commit(batch)  # type: ignore[arg-type]
+        self.left -= 1
+        txn, happens = batch.txn, self._happens  # type: ignore[attr-defined]
+
+        class Raising:
+            def commit(self) -> None:
+                txn.commit() if happens else txn.abort()
+                raise lmdb.Error("commit", 0)
+
+        batch.txn = Raising()  # type: ignore[attr-defined]
+        return self._commit(batch)  # type: ignore[arg-type]
