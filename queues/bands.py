@@ -16,8 +16,9 @@ from queues.priority import Priority, PriorityType, normalise
 
 MAX_BANDS = 16
 
-#: Fine where people choose by hand, coarse where numbers come from measurements.
-_NUMBERS = (0, 1, 2, 3, 4, 5, 6, 8, 10, 20, 50, 100, 1_000, 100_000, 10_000_000)
+#: Fine where people choose by hand, coarse where numbers come from measurements; floats are mostly scores.
+_INTS = (0, 1, 2, 3, 4, 5, 6, 8, 10, 20, 50, 100, 1_000, 100_000, 10_000_000)
+_FLOATS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 10.0, 100.0, 1_000.0, 1_000_000.0)
 _LETTERS = ("0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "A", "N", "a", "n", "{")
 
 
@@ -49,8 +50,8 @@ def default_edges(priority_type: PriorityType) -> tuple[Priority, ...]:
     if priority_type == "str":
         return _LETTERS
     if priority_type == "float":
-        return tuple(float(edge) for edge in _NUMBERS)
-    return _NUMBERS
+        return _FLOATS
+    return _INTS
 
 
 def check_edges(edges: Sequence[Priority], priority_type: PriorityType) -> tuple[Priority, ...]:
