@@ -81,6 +81,17 @@ class Board:
                 changes=dict(self._changes),
             )
 
+    def known(self, ids: frozenset[int]) -> Snapshot:
+        """Return what is known of these queues in the form that `Store.wait_for_change` waits with."""
+        with self._lock:
+            return Snapshot(
+                version=self._version,
+                at=self._at,
+                directory_change=self._directory_change,
+                queues={},
+                changes={queue_id: self._changes.get(queue_id, 0) for queue_id in ids},
+            )
+
     def apply(self, snapshot: Snapshot, now: float) -> None:
         """Take over what was read at `now` (seconds of the monitor's clock); older readings change nothing."""
         with self._lock:

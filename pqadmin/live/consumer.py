@@ -80,13 +80,16 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
         """Understand one message, or answer what was wrong with it."""
         if self._ending:
             return
-        if not self._within_rate():
-            await self._complain("too-fast", "Too many messages.", fatal=True)
-            return
         try:
             if text_data is None:
                 raise BadRequest("not-json", "A message is text, one JSON object.")
-            await self._obey(requests.parse(text_data))
+            request = requests.parse(text_data)
+            if isinstance(request, Ack) and self.slot.ack(request.seq):
+                self.wake()  # there are never more of these than frames
+            elif self._within_rate():
+                await self._obey(request)
+            else:
+                await self._complain("too-fast", "Too many messages.", fatal=True)
         except BadRequest as error:
             self._bad += 1
             await self._complain(error.code, str(error), fatal=self._bad >= MAX_BAD)
@@ -124,9 +127,8 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
     async def _obey(self, request: requests.Request) -> None:
         match request:
             case Ack(seq=seq):
-                if not self.slot.ack(seq):
+                if not self.slot.sent(seq):
                     raise BadRequest("bad-ack", "That frame was never sent.")
-                self.wake()
             case Watch():
                 self.slot.watch(request, await self._ids(request))
                 self._monitor.hub.screens_changed(self)

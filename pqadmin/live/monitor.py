@@ -7,7 +7,6 @@ nothing while nothing changes. Pages ask it for what was last known.
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import threading
 import time
@@ -20,6 +19,7 @@ from pqadmin.live.hub import RESTARTING, Hub
 from pqadmin.live.rows import Overview
 from pqadmin.live.screens import Screens
 from pqadmin.live.sweep import Sweep
+from pqadmin.live.waiter import Waiter
 from pqadmin.server.store import get_store
 from queues.errors import StoreError
 from queues.store import Store
@@ -60,14 +60,15 @@ class Monitor:
         self._page = threading.Lock()
         self._thread: threading.Thread | None = None
         self._ending = threading.Event()
-        self._nudged = threading.Event()
-        self._store: Store | None = None
+        self._signal = threading.Event()
         self._checked = 0.0
         self._refreshed, self._refresh_pause = float("-inf"), 0.0
         self.board = Board()
         self.hub = Hub(on_screens=self._look_again, guard=guard.check)
         self._screens = Screens(self.board, clock, preview=PREVIEW_BYTES)
         self._sweep = Sweep(self.board, clock, PREVIEW_BYTES)
+        self._seen = Waiter("pqadmin-watch-screens", self._signal.set)
+        self._unseen = Waiter("pqadmin-watch-rest", self._signal.set)
 
     # For pages
 
@@ -119,7 +120,7 @@ class Monitor:
         self._ending.set()
         self.hub.close_all(RESTARTING)
         thread = self._thread
-        self._nudge()
+        self._signal.set()
         if thread is not None and thread is not threading.current_thread():
             thread.join(timeout)
 
@@ -128,14 +129,7 @@ class Monitor:
             if self._thread is None and len(self.hub) and not self.closed:
                 self._thread = threading.Thread(target=self._run, name="pqadmin-monitor", daemon=True)
                 self._thread.start()
-        self._nudge()
-
-    def _nudge(self) -> None:
-        self._nudged.set()
-        store = self._store
-        if store is not None:
-            with contextlib.suppress(StoreError):
-                store.interrupt()
+        self._signal.set()
 
     # The thread
 
@@ -167,29 +161,37 @@ class Monitor:
             if self.closed or not len(self.hub):
                 self._thread = None
                 self._screens.forget()
+                self._seen.stop()
+                self._unseen.stop()
                 return False
             return True
 
     def _turn(self) -> None:
-        """Read and publish what changed, then wait for the next change."""
+        """Read and publish what changed, then wait for the next change, viewer or second."""
         began = self._clock()
-        self._nudged.clear()
+        self._signal.clear()
         with self._reading:
-            store = self._store = self._open()
+            store = self._open()
+            if self._seen.take():
+                self._screens.changed()
+            else:
+                self._screens.held()
+            if self._unseen.take():
+                self._sweep.changed()
             update = self._screens.read(store, self.hub.screens(), self.hub.single())
             self._checked = self._wall()
             if update is not None:
                 self.hub.publish(update.tick, update.changed, update.new)
             self._sweep.step(store, self._screens.ids)
+            self._watch(store)
         self._rest(self._pause - (self._clock() - began))
-        nap = SWEEP_STEP if self._sweep.busy else NAP
-        if self._nudged.is_set() or self.closed or self._screens.watched is None:
-            return
-        if store.wait_for_change(self._screens.watched, timeout=nap):
-            self._screens.changed()
-        else:
-            self._checked = self._wall()
-            self._screens.held()
+        self._signal.wait(SWEEP_STEP if self._sweep.busy else NAP)
+
+    def _watch(self, store: Store) -> None:
+        if self._screens.watched is not None:
+            self._seen.arm(store, self._screens.watched)
+        if self._sweep.watched is not None:
+            self._unseen.arm(store, self._sweep.watched)
 
     def _rest(self, seconds: float) -> None:
         """Sleep, but not through the end."""
@@ -201,7 +203,7 @@ class Monitor:
     def _refresh(self) -> None:
         began = self._clock()
         with self._reading:
-            store = self._store = self._open()
+            store = self._open()
             self._screens.read_directory(store)
             self._sweep.everything(store)
         took = self._clock() - began

@@ -110,7 +110,9 @@ class Screens:
             self._dirty = True
             raise
         self._groups, self._readings, self._dirty = groups, readings, False
-        self.watched = _merged([reading.snapshot for reading in readings])
+        merged = _merged([reading.snapshot for reading in readings])
+        if self.watched is None or not _equal(self.watched, merged):
+            self.watched = merged
 
     def _describe(self, now: float, before: Sequence[Reading], *, derive: bool) -> Update | None:
         old = self._tick.cuts if self._tick is not None else ()
@@ -171,6 +173,10 @@ class Screens:
     def _same(self, made: Sequence[Cut]) -> bool:
         assert self._tick is not None
         return [cut.covers for cut in made] == [cut.covers for cut in self._tick.cuts]
+
+
+def _equal(one: Snapshot, other: Snapshot) -> bool:
+    return one.directory_change == other.directory_change and one.changes == other.changes
 
 
 def _merged(snapshots: Sequence[Snapshot]) -> Snapshot:

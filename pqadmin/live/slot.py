@@ -76,12 +76,15 @@ class Slot:
         self._dirty |= changed & self.ids
 
     def ack(self, seq: int) -> bool:
-        """Note that the client has shown a frame; False for a number that was never sent."""
-        if seq > self._seq:
-            return False
+        """Note that the client has shown everything up to a frame; say whether that frame was under way."""
+        under_way = any(flying == seq for flying, _ in self._flying)
         while self._flying and self._flying[0][0] <= seq:
             self._flying.popleft()
-        return True
+        return under_way
+
+    def sent(self, seq: int) -> bool:
+        """Say whether a frame of this number was ever sent."""
+        return seq <= self._seq
 
     def too_slow(self, now: float) -> bool:
         """Say whether the oldest frame under way has waited too long for its acknowledgement."""

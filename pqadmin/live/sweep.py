@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from pqadmin.live.board import Board
-from queues.errors import QueueError
 from queues.status import Snapshot
 from queues.store import MAX_SNAPSHOT, Store
 
 #: Seconds from the end of one round over all queues to the beginning of the next.
 ROUND_PAUSE = 1.0
+#: Up to so many queues a watch says when a round is worth it; beyond, rounds follow each other.
+WATCH_LIMIT = 2_000
 
 
 class Sweep:
@@ -21,49 +22,57 @@ class Sweep:
         self._clock = clock
         self._preview = preview
         self._todo: list[tuple[int, ...]] = []
-        self._last: dict[tuple[int, ...], Snapshot] = {}
-        self._round_ended = float("-inf")
+        self._covered: frozenset[int] = frozenset()
+        self._dirty = False
+        self._ended = float("-inf")
+        #: What tells, when it changes, that another round is due; None while rounds follow each other anyway.
+        self.watched: Snapshot | None = None
 
     @property
     def busy(self) -> bool:
         """Say whether a round is under way."""
         return bool(self._todo)
 
-    def step(self, store: Store, on_screens: Collection[int]) -> bool:
-        """Read the next chunk of what is on no screen, if one is due; say whether the store was read."""
-        now = self._clock()
+    def changed(self) -> None:
+        """Note that a queue of the last round may have changed."""
+        self._dirty = True
+
+    def step(self, store: Store, on_screens: Collection[int]) -> None:
+        """Read the next chunk of what is on no screen, if one is due."""
+        if not self._todo and not self._begin(self._board.ids.difference(on_screens)):
+            return
+        self._chunk(store, self._todo.pop(0))
         if not self._todo:
-            if now - self._round_ended < ROUND_PAUSE:
-                return False
-            self._begin(self._board.ids.difference(on_screens))
-            if not self._todo:
-                self._round_ended = now
-                return False
-        read = self._chunk(store, self._todo.pop(0))
-        if not self._todo:
-            self._round_ended = self._clock()
-        return read
+            self._finish()
 
     def everything(self, store: Store) -> None:
         """Read every chunk of every queue now."""
-        self._begin(self._board.ids)
-        while self._todo:
-            self._chunk(store, self._todo.pop(0))
+        for chunk in _chunks(self._board.ids):
+            self._chunk(store, chunk)
 
-    def _begin(self, ids: Collection[int]) -> None:
-        ordered = sorted(ids)
-        self._todo = [tuple(ordered[start : start + MAX_SNAPSHOT]) for start in range(0, len(ordered), MAX_SNAPSHOT)]
-        self._last = {chunk: self._last[chunk] for chunk in self._todo if chunk in self._last}
+    def _begin(self, rest: frozenset[int]) -> bool:
+        now = self._clock()
+        endless = len(rest) > WATCH_LIMIT
+        if now - self._ended < ROUND_PAUSE:
+            return False
+        if not (self._dirty or endless or rest != self._covered):
+            self._board.hold(rest, now)
+            self._ended = now
+            return False
+        self._dirty, self._covered, self._todo = False, rest, _chunks(rest)
+        if not rest:
+            self.watched = None
+        return bool(rest)
 
-    def _chunk(self, store: Store, chunk: tuple[int, ...]) -> bool:
-        last = self._last.get(chunk)
-        if last is not None and not store.wait_for_change(last, timeout=0):
-            self._board.hold(chunk, self._clock())
-            return False
-        try:
-            snapshot = store.snapshot(chunk, previous=self._board.previous(), preview=self._preview)
-        except QueueError:  # the directory changed meanwhile: the next round has it
-            return False
-        self._last[chunk] = snapshot
+    def _finish(self) -> None:
+        self._ended = self._clock()
+        self.watched = None if len(self._covered) > WATCH_LIMIT else self._board.known(self._covered)
+
+    def _chunk(self, store: Store, chunk: tuple[int, ...]) -> None:
+        snapshot = store.snapshot(chunk, previous=self._board.previous(), preview=self._preview)
         self._board.apply(snapshot, self._clock())
-        return True
+
+
+def _chunks(ids: Collection[int]) -> list[tuple[int, ...]]:
+    ordered = sorted(ids)
+    return [tuple(ordered[start : start + MAX_SNAPSHOT]) for start in range(0, len(ordered), MAX_SNAPSHOT)]

@@ -116,6 +116,12 @@ def test_who_never_acknowledges_is_too_slow() -> None:
 def test_an_acknowledgement_of_nothing_is_refused() -> None:
     slot = Slot(0.0)
     assert not slot.ack(1)
+    assert not slot.sent(1)
+    overview(slot)
+    take(slot, tick(1))
+    assert slot.sent(1)
+    assert slot.ack(1)
+    assert not slot.ack(1), "a second one says nothing new"
 
 
 def test_a_queue_that_is_gone_is_named() -> None:

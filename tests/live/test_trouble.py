@@ -1,0 +1,82 @@
+"""A store that can not be read is said so, and what comes after is whole again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+from pqadmin.live import monitor as monitors
+from pqadmin.live.monitor import Monitor
+from queues import Store
+from queues.errors import StoreUnavailable
+from tests.live.conftest import Join
+
+
+class Gate:
+    """Opens the store, or says that it can not be reached."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.shut = False
+
+    def __call__(self) -> Store:
+        if self.shut:
+            raise StoreUnavailable("The store's disk does not answer.")
+        return self.store
+
+
+@pytest.fixture
+def gate(store: Store) -> Gate:
+    """The way to the store."""
+    return Gate(store)
+
+
+@pytest.fixture
+def monitor(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> Iterator[Monitor]:
+    """The process's monitor, behind the gate."""
+    made = Monitor(gate)
+    monkeypatch.setattr(monitors, "_monitor", made)
+    yield made
+    made.shutdown()
+
+
+async def test_a_store_that_goes_away_and_comes_back(store: Store, join: Join, gate: Gate) -> None:
+    jobs = store.create_queue("jobs")
+    viewer = await join()
+    await viewer.watch(jobs.id)
+
+    gate.shut = True
+    await asyncio.to_thread(jobs.push, b"x", priority=1)
+    told = await viewer.until(lambda message: message["t"] == "store")
+    assert told["message"] == "The store's disk does not answer."
+    late = await join()
+    await late.send({"t": "watch", "topic": "overview", "queues": [str(jobs.id)]})
+    assert (await late.until(lambda message: message["t"] == "store"))["since"] == told["since"]
+
+    gate.shut = False
+    for each in (viewer, late):
+        frame = await each.frame()
+        assert frame["full"]
+        assert frame["rows"][0]["ready"] == 1
+
+
+async def test_a_store_that_is_away_from_the_start(store: Store, join: Join, gate: Gate) -> None:
+    jobs = store.create_queue("jobs")
+    gate.shut = True
+    viewer = await join()
+    await viewer.send({"t": "watch", "topic": "queue:jobs"})
+    answer = await viewer.until(lambda message: message["t"] in ("error", "store"))
+    assert "does not answer" in answer["message"]
+
+    gate.shut = False
+    assert (await viewer.watch_queue("jobs"))["rows"][0]["id"] == str(jobs.id)
+
+
+async def test_a_page_gets_the_error(gate: Gate, monitor: Monitor) -> None:
+    gate.shut = True
+    with pytest.raises(StoreUnavailable):
+        await asyncio.to_thread(monitor.refresh)
+    gate.shut = False
+    await asyncio.to_thread(monitor.refresh)
