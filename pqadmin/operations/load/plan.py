@@ -63,6 +63,16 @@ class QueuePlan:
         """The type of its priorities."""
         return _TYPES.get(self.mix, "int")
 
+    @property
+    def bands(self) -> tuple[Priority, ...] | None:
+        """The edges of its priority bands, where the default ones would show one bar: a new queue's only."""
+        if self.mix == "deadline":
+            now = int(time.time() * 1000)
+            return tuple(now + quarters * 900_000 for quarters in range(15))
+        if self.mix == "day":
+            return tuple(f"2026-{month:02}" for month in range(2, 13))
+        return (2, 5, 10, 50, 100) if self.mix == "tier" else None
+
 
 def plans(count: int, *, prefix: str, seed: int) -> list[QueuePlan]:
     """Return the plans of `count` queues whose names begin with `prefix`."""

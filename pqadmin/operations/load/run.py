@@ -106,5 +106,7 @@ class LoadRun:
 
 def create_queues(store: Store, plans: Sequence[QueuePlan]) -> None:
     """Create the queues that are not there yet; raise `QueueExists` when one of another kind is."""
+    there = store.directory()
     for plan in plans:
-        store.create_queue(plan.name, kind=plan.kind, priority_type=plan.priority_type, exist_ok=True)
+        bands = None if plan.name in there else plan.bands
+        store.create_queue(plan.name, kind=plan.kind, priority_type=plan.priority_type, bands=bands, exist_ok=True)
