@@ -12,21 +12,15 @@ from pathlib import Path
 import lmdb
 
 from queues.kv.embedded.failures import FileReplaced, translate
-from queues.kv.errors import StoreClosed, StoreError, StoreFull, StoreUnavailable
+from queues.kv.errors import StoreClosed, StoreError, StoreUnavailable
 from queues.kv.port import MAX_TRANSACTION_SECONDS
 
 #: Bytes of address space, reserved up front because a map can not grow while others have the file open. Only
 #: address space: the file stays sparse and the mapping is read-only and shared, so no memory is committed even
 #: under strict overcommit, and 256 GiB fit into the smallest 39-bit address spaces.
 MAP_BYTES = 256 << 30
-#: Bytes that growing writes may fill when nothing else is said.
-DEFAULT_MAX_BYTES = 64 << 30
 #: Bytes of map kept beyond the limit, so that a full store can still be emptied.
 MAP_RESERVE = 64 << 20
-#: Bytes of disk that growing writes leave alone (a sixteenth of a small disk), for the same reason.
-DISK_RESERVE = 32 << 20
-#: Bytes of room below which it is looked up before every commit.
-_LITTLE_ROOM = 32 << 20
 MAX_READERS = 1_024
 #: Bytes of the lock file: a header and a slot per reader.
 _LOCK_BYTES = 64 * MAX_READERS + 4_096
@@ -46,11 +40,11 @@ class Outcome(Enum):
 
 
 class Environment:
-    """The file, its readers and its room. Thread-safe; one write transaction at a time, in one thread."""
+    """The file, its map and its readers. Thread-safe; one write transaction at a time, in one thread."""
 
     def __init__(self, path: Path, *, max_bytes: int) -> None:
         self.path = str(path)
-        self.max_bytes = max_bytes
+        self._max_bytes = max_bytes
         self._gate = threading.Condition(threading.RLock())
         self._readers = 0
         self._env: lmdb.Environment | None = None
@@ -58,8 +52,6 @@ class Environment:
         self._shutting = False
         self._closed = False
         self._spares: list[lmdb.Transaction[bytes]] = []
-        self._room = 0
-        self._room_known_until = 0.0
         self._sweep_at = 0.0
         self._look_at = 0.0
         try:
@@ -103,6 +95,15 @@ class Environment:
         with self._gate:
             return self._opened().info()["last_txnid"]
 
+    def usage(self) -> tuple[int, int]:
+        """Return the bytes of the pages that hold data, and of the whole file."""
+        with self._gate:
+            env = self._opened()
+            stat, info = env.stat(), env.info()
+        page = stat["psize"]
+        pages = stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"]
+        return pages * page, (info["last_pgno"] + 1) * page
+
     # Writing
 
     def begin_write(self) -> lmdb.Transaction[bytes]:
@@ -139,45 +140,6 @@ class Environment:
         except (lmdb.Error, StoreError):
             return Outcome.UNKNOWN
         return Outcome.DONE
-
-    # Room
-
-    def room(self) -> int:
-        """Return how many bytes growing writes may still add; looked up often only when little is left."""
-        now = time.monotonic()
-        if self._room < _LITTLE_ROOM or now > self._room_known_until:
-            self._room_known_until = now + _LOOK_EVERY
-            used, file_bytes = self._usage()
-            try:
-                disk = os.statvfs(self.path)
-            except OSError as error:
-                raise translate(error, self.path) from error
-            block = disk.f_frsize
-            reserve = min(DISK_RESERVE, disk.f_blocks * block // 16)
-            free = disk.f_bavail * block + max(0, file_bytes - used) - reserve
-            self._room = min(self.max_bytes - used, free)
-        return self._room
-
-    def spend(self, left: int) -> None:
-        """Note how much room a commit has left."""
-        self._room = left
-
-    def full(self) -> StoreFull:
-        """Build the error of a growing write that has no room, saying which room it is."""
-        used, _ = self._usage()
-        if used + _LITTLE_ROOM >= self.max_bytes:
-            return StoreFull(
-                f"The store {self.path} holds {used:,} of {self.max_bytes:,} allowed bytes; nothing was written. "
-                "Take items out, or open it with a larger limit (PQ_STORE_MAX_BYTES)."
-            )
-        return StoreFull(
-            f"The disk under the store {self.path} is almost full; nothing was written. "
-            "Take items out, or make room on the disk."
-        )
-
-    def used(self) -> int:
-        """Return the bytes of pages that hold data."""
-        return self._usage()[0]
 
     # Life
 
@@ -238,7 +200,7 @@ class Environment:
                 self._gate.notify_all()
 
     def _open(self, *, create: bool) -> None:
-        sizes = sorted({max(MAP_BYTES, self.max_bytes + MAP_RESERVE), self.max_bytes + MAP_RESERVE}, reverse=True)
+        sizes = sorted({max(MAP_BYTES, self._max_bytes + MAP_RESERVE), self._max_bytes + MAP_RESERVE}, reverse=True)
         try:
             for size in sizes:
                 try:
@@ -306,14 +268,6 @@ class Environment:
             self._readers -= 1
             if not self._readers and self._env is None:
                 self._gate.notify_all()
-
-    def _usage(self) -> tuple[int, int]:
-        with self._gate:
-            env = self._opened()
-            stat, info = env.stat(), env.info()
-        page = stat["psize"]
-        pages = stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"]
-        return pages * page, (info["last_pgno"] + 1) * page
 
     def _sweep(self, env: lmdb.Environment) -> None:
         now = time.monotonic()

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from queues.kv import guard
-from queues.kv.embedded.environment import DEFAULT_MAX_BYTES, Environment
+from queues.kv.embedded.environment import Environment
 from queues.kv.embedded.failures import FileReplaced, translate
 from queues.kv.embedded.poller import Poller
-from queues.kv.embedded.transaction import EmbeddedReads
+from queues.kv.embedded.reads import EmbeddedReads
+from queues.kv.embedded.room import DEFAULT_MAX_BYTES, Room
 from queues.kv.embedded.turns import Turns
 from queues.kv.embedded.writer import Writer
 from queues.kv.errors import BadStoreURL
@@ -32,6 +33,7 @@ class Engine:
         self.clock = clock
         self.board = WatchBoard()
         self.environment = Environment(path, max_bytes=max_bytes)
+        self.room = Room(str(path), max_bytes, self.environment.usage)
         try:
             self._turns = Turns(path / "turns")
         except OSError as error:
@@ -40,7 +42,9 @@ class Engine:
         self._count_lock = threading.Lock()
         self._reads = 0
         self.poller = Poller(self.board, self.environment.last_txnid, self.read, path.name)
-        self.writer = Writer(self.environment, self._turns, self.board, self.poller, clock=clock, name=path.name)
+        self.writer = Writer(
+            self.environment, self.room, self._turns, self.board, self.poller, clock=clock, name=path.name
+        )
 
     def read(self, fn: Callable[[ReadTransaction], T]) -> T:
         """Run `fn` on one version, in the calling thread."""
@@ -137,8 +141,8 @@ class EmbeddedStore:
     def size(self) -> tuple[int, int]:
         """Return (bytes of pages that hold data, bytes that pushes may fill)."""
         self._lifecycle.check()
-        environment = self._engine.environment
-        return environment.used(), environment.max_bytes
+        room = self._engine.room
+        return room.used(), room.max_bytes
 
     def close(self) -> None:
         """Finish what was accepted, refuse the rest, release the files with the last handle."""
@@ -171,7 +175,7 @@ def open_embedded(path: str, *, max_bytes: int | None, clock: Callable[[], float
             engine = Engine(Path(real), max_bytes=max_bytes or _default_max_bytes(), clock=clock)
             _engines[real] = engine
         elif max_bytes is not None:
-            engine.environment.max_bytes = max_bytes
+            engine.room.max_bytes = max_bytes
         engine.openers += 1
         return EmbeddedStore(engine, f"lmdb:{path}")
 

@@ -12,11 +12,13 @@ from typing import TypeVar
 import lmdb
 
 from queues.kv import guard
+from queues.kv.embedded.batch import Batch
 from queues.kv.embedded.calls import Call, Calls
 from queues.kv.embedded.environment import Environment, Outcome
 from queues.kv.embedded.failures import EngineFailure, translate
 from queues.kv.embedded.poller import Poller
-from queues.kv.embedded.transaction import Batch, EmbeddedTransaction
+from queues.kv.embedded.room import Room
+from queues.kv.embedded.transaction import EmbeddedTransaction
 from queues.kv.embedded.turns import Turns
 from queues.kv.errors import OutcomeUnknown, StoreClosed, StoreError
 from queues.kv.port import Transaction
@@ -45,6 +47,7 @@ class Writer:
     def __init__(
         self,
         environment: Environment,
+        room: Room,
         turns: Turns,
         board: WatchBoard,
         poller: Poller,
@@ -53,6 +56,7 @@ class Writer:
         name: str,
     ) -> None:
         self._environment = environment
+        self._room = room
         self._turns = turns
         self._board = board
         self._clock = clock
@@ -142,13 +146,13 @@ class Writer:
             for call in taken:
                 _refuse(call, failure)
             return
-        self._environment.spend(batch.room)
+        self._room.spend(batch.room)
         self._answer(taken)
         self._board.notify(keys)
 
     def _begin(self) -> Batch:
         turns = self._turns
-        room = self._environment.room()
+        room = self._room.left()
         turns.give_way()
         turns.ask()
         try:
@@ -180,7 +184,7 @@ class Writer:
             call.error = None
             tr.finish()
             if tr.lacks_room():
-                raise self._environment.full()
+                raise self._room.full()
         except EngineFailure:
             raise
         except BaseException as error:  # whatever it is, it is the caller's
@@ -251,7 +255,7 @@ class Writer:
         outcome, failure = self._commit(batch)
         if outcome is not Outcome.DONE:
             return failure
-        self._environment.spend(batch.room)
+        self._room.spend(batch.room)
         self._board.notify(keys)
         return None
 

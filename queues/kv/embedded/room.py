@@ -1,0 +1,67 @@
+"""How much a store may still grow: a limit of its own, and what the disk has left."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+
+from queues.kv.embedded.failures import translate
+from queues.kv.errors import StoreFull
+
+#: Bytes that growing writes may fill when nothing else is said.
+DEFAULT_MAX_BYTES = 64 << 30
+#: Bytes of disk that growing writes leave alone (a sixteenth of a small disk), so that it can still be emptied:
+#: a clear too writes pages before it frees any.
+DISK_RESERVE = 32 << 20
+#: Bytes of room below which it is looked up before every commit, and seconds for which it is known otherwise.
+_LITTLE = 32 << 20
+_KNOWN_FOR = 0.25
+
+
+class Room:
+    """The room of one store. What only clears or counts needs none; the map is larger than any limit."""
+
+    def __init__(self, path: str, max_bytes: int, usage: Callable[[], tuple[int, int]]) -> None:
+        self.max_bytes = max_bytes
+        self._path = path
+        self._usage = usage
+        self._left = 0
+        self._known_until = 0.0
+
+    def left(self) -> int:
+        """Return how many bytes growing writes may still add; looked up often only when little is left."""
+        now = time.monotonic()
+        if self._left < _LITTLE or now > self._known_until:
+            self._known_until = now + _KNOWN_FOR
+            used, file_bytes = self._usage()
+            try:
+                disk = os.statvfs(self._path)
+            except OSError as error:
+                raise translate(error, self._path) from error
+            block = disk.f_frsize
+            reserve = min(DISK_RESERVE, disk.f_blocks * block // 16)
+            free = disk.f_bavail * block + max(0, file_bytes - used) - reserve
+            self._left = min(self.max_bytes - used, free)
+        return self._left
+
+    def spend(self, left: int) -> None:
+        """Note how much room a commit has left."""
+        self._left = left
+
+    def used(self) -> int:
+        """Return the bytes of pages that hold data."""
+        return self._usage()[0]
+
+    def full(self) -> StoreFull:
+        """Build the error of a growing write that has no room, saying which room it is."""
+        used = self.used()
+        if used + _LITTLE >= self.max_bytes:
+            return StoreFull(
+                f"The store {self._path} holds {used:,} of {self.max_bytes:,} allowed bytes; nothing was written. "
+                "Take items out, or open it with a larger limit (PQ_STORE_MAX_BYTES)."
+            )
+        return StoreFull(
+            f"The disk under the store {self._path} is almost full; nothing was written. "
+            "Take items out, or make room on the disk."
+        )
