@@ -36,8 +36,8 @@ lock: $(SERVE_READY) ## Choose newer versions of the dependencies within pyproje
 wheel: $(TEST_READY) ## Build the wheel into dist/
 	$(BIN)/python -m build --wheel --no-isolation --outdir dist .
 
-wheel-check: $(TEST_READY) ## Build the wheel, install it into an empty folder and serve from there
-	$(BIN)/pytest -q tests/site/wheel_check.py
+wheel-check: wheel ## Install the wheel with its locked dependencies into an empty environment and serve from there
+	$(BIN)/python tests/site/wheel_check.py
 
 clean: ## Remove what was built; leaves var/, the site's data
 	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis

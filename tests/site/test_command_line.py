@@ -1,0 +1,53 @@
+"""`pqadmin`, `python -m pqadmin` and `manage.py` are one command."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pqadmin import __version__, cli
+
+ROOT = Path(__file__).resolve().parents[2]
+FORMS = ([sys.executable, str(ROOT / "manage.py")], [sys.executable, "-m", "pqadmin"])
+
+
+def run(command: list[str], folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"PQADMIN_DATA": str(folder / "var"), "PYTHONPATH": str(ROOT)} | variables
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.parametrize("form", FORMS, ids=["manage.py", "-m pqadmin"])
+def test_the_commands_are_listed(form: list[str], tmp_path: Path) -> None:
+    listed = run([*form, "help", "--commands"], tmp_path)
+    assert listed.returncode == 0
+    assert {"serve", "create_user", "reset_password", "import_items", "export_items", "load", "queues"} <= set(
+        listed.stdout.split()
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("form", FORMS, ids=["manage.py", "-m pqadmin"])
+def test_a_bad_setting_ends_with_one_line(form: list[str], tmp_path: Path) -> None:
+    done = run([*form, "queues"], tmp_path, PQADMIN_PORT="high")
+    assert done.returncode == 2
+    assert done.stderr == "pqadmin: PQADMIN_PORT='high': a port is a number from 0 to 65535\n"
+
+
+def test_the_console_script_is_the_same_function() -> None:
+    import tomllib
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["scripts"] == {"pqadmin": f"{cli.__name__}:{cli.main.__name__}"}
+
+
+def test_version_is_said_once() -> None:
+    assert __version__ in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_a_user_made_on_the_command_line_is_there_for_the_site(tmp_path: Path) -> None:
+    made = run([*FORMS[0], "create_user", "ann", "--role", "viewer"], tmp_path)
+    assert made.returncode == 0, made.stderr
+    assert made.stdout.count("Password, shown once:") == 2  # the first admin's and ann's
+    assert run([*FORMS[0], "create_user", "ann", "--role", "viewer"], tmp_path).returncode == 1

@@ -1,0 +1,60 @@
+"""Who may import what, where import-linter does not look close enough, and names that say nothing."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+MODULES = sorted(path.relative_to(ROOT) for package in ("queues", "pqadmin") for path in (ROOT / package).rglob("*.py"))
+
+
+def imports(module: Path) -> Iterator[str]:
+    """Yield the full name of everything that the module imports, also inside functions."""
+    for node in ast.walk(ast.parse((ROOT / module).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def importers(*names: str) -> set[str]:
+    """Return the modules that import any of `names` or what is inside them."""
+    return {
+        str(module)
+        for module in MODULES
+        for imported in imports(module)
+        if any(imported == name or imported.startswith(f"{name}.") for name in names)
+    }
+
+
+def test_only_the_embedded_engine_imports_lmdb() -> None:
+    assert importers("lmdb")
+    assert all(name.startswith("queues/kv/embedded/") for name in importers("lmdb"))
+
+
+def test_of_foundationdb_only_the_tuple_layer_is_used_outside_its_engine() -> None:
+    users = importers("fdb") - importers("fdb.tuple", "fdb.subspace_impl")
+    assert all(name.startswith("queues/kv/cluster/") for name in users)
+
+
+def test_one_module_builds_keys() -> None:
+    assert importers("fdb.tuple") <= {"queues/keyspace.py", "queues/kv/keys.py"} | {
+        name for name in importers("fdb.tuple") if name.startswith("queues/")
+    }
+    assert not {name for name in importers("fdb.tuple") if name.startswith("pqadmin/")}
+
+
+def test_the_storage_port_stands_on_its_own() -> None:
+    for module in MODULES:
+        if str(module).startswith("queues/kv/"):
+            outside = [
+                name for name in imports(module) if name.startswith("queues.") and not name.startswith("queues.kv")
+            ]
+            assert outside == [], module
+
+
+@pytest.mark.parametrize("name", ["utils", "helpers", "common", "misc"])
+def test_no_module_has_a_name_that_says_nothing(name: str) -> None:
+    assert [str(module) for module in MODULES if module.stem == name or name in module.parts] == []
