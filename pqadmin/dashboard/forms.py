@@ -69,11 +69,11 @@ class PushForm(forms.Form):
 class CreateForm(forms.Form):
     """A new queue."""
 
-    name = forms.CharField(strip=True, max_length=20_000, error_messages={"required": gettext_lazy("A queue needs a name.")})
-    kind = forms.ChoiceField(choices=[("priority", "priority"), ("fifo", "fifo")])
-    priority_type = forms.ChoiceField(
-        required=False, choices=[("int", "int"), ("float", "float"), ("str", "str")]
+    name = forms.CharField(
+        strip=True, max_length=20_000, error_messages={"required": gettext_lazy("A queue needs a name.")}
     )
+    kind = forms.ChoiceField(choices=[("priority", "priority"), ("fifo", "fifo")])
+    priority_type = forms.ChoiceField(required=False, choices=[("int", "int"), ("float", "float"), ("str", "str")])
     edges = forms.CharField(required=False, max_length=4_000)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -107,9 +107,7 @@ class PauseForm(forms.Form):
         max_length=_MAX_REASON,
         error_messages={"required": gettext_lazy("Say why, for those who find the queue paused.")},
     )
-    lasting = forms.ChoiceField(
-        required=False, choices=[("", ""), *((key, key) for key in PAUSES), ("at", "at")]
-    )
+    lasting = forms.ChoiceField(required=False, choices=[("", ""), *((key, key) for key in PAUSES), ("at", "at")])
     at = forms.CharField(required=False, max_length=40)
 
     def __init__(self, *args: Any, now: datetime, **kwargs: Any) -> None:
@@ -144,7 +142,9 @@ class ReasonForm(forms.Form):
 class RenameForm(forms.Form):
     """A new name."""
 
-    name = forms.CharField(strip=True, max_length=20_000, error_messages={"required": gettext_lazy("A queue needs a name.")})
+    name = forms.CharField(
+        strip=True, max_length=20_000, error_messages={"required": gettext_lazy("A queue needs a name.")}
+    )
 
     def clean_name(self) -> str:
         """Check the name by the core's rule."""

@@ -156,9 +156,7 @@ def _raw(rate: float | None) -> str:
 
 
 def _also(field: str, n: int, label: str) -> str:
-    return (
-        f'<small class="also"><span data-field="{field}" data-value="{n}">{write.number(n)}</span> {label}</small>'
-    )
+    return f'<small class="also"><span data-field="{field}" data-value="{n}">{write.number(n)}</span> {label}</small>'
 
 
 def _age(at: datetime, now: datetime) -> str:

@@ -102,9 +102,7 @@ def _refuse(constant: str) -> Any:
     raise NotJSON(_("%(constant)s is no JSON value.") % {"constant": constant})
 
 
-_decoder = json.JSONDecoder(
-    object_pairs_hook=_Object, parse_int=_Number, parse_float=_Number, parse_constant=_refuse
-)
+_decoder = json.JSONDecoder(object_pairs_hook=_Object, parse_int=_Number, parse_float=_Number, parse_constant=_refuse)
 
 
 def count_json(tree: Any) -> int:

@@ -43,9 +43,7 @@ def push(request: HttpRequest, name: str) -> HttpResponse:
         return frame.answer(request, "dashboard/push.html", context, refusal=frame.invalid(form))
     try:
         with once.once(request, f"push:{status.id}") as sending:
-            item = get_store().acts(request.user.get_username()).push(
-                name, form.payload, priority=form.parsed_priority
-            )
+            item = get_store().acts(request.user.get_username()).push(name, form.payload, priority=form.parsed_priority)
             sending.answer = queue_url(name)
     except once.AlreadySent as sent:
         return frame.replayed(request, sent, queue_url(name))
@@ -100,8 +98,8 @@ def pop(request: HttpRequest, name: str) -> HttpResponse:
     reason, expect = form.cleaned_data.get("reason", ""), form.cleaned_data.get("expect", "")
     try:
         with once.once(request, f"pop:{status.id}") as sending:
-            popped = get_store().acts(request.user.get_username()).pop(
-                name, end=end, reason=reason, expect=expect or "-"
+            popped = (
+                get_store().acts(request.user.get_username()).pop(name, end=end, reason=reason, expect=expect or "-")
             )
             if popped is None:
                 raise HeadChanged(_("The queue has nothing ready any more: nothing was taken."), None)

@@ -67,12 +67,16 @@ def answer(request: HttpRequest, template: str, context: Mapping[str, Any], *, r
 
 def invalid(form: forms.Form) -> Refusal:
     """Return the notice above a form whose fields are wrong."""
-    return Refusal(
-        title=_("This can not be sent as it is"),
-        text=_("Nothing was changed. What is wrong stands at its field."),
-        advice="",
-        status=422,
-    ) if form.errors else Refusal(title="", text="", advice="", status=422)
+    return (
+        Refusal(
+            title=_("This can not be sent as it is"),
+            text=_("Nothing was changed. What is wrong stands at its field."),
+            advice="",
+            status=422,
+        )
+        if form.errors
+        else Refusal(title="", text="", advice="", status=422)
+    )
 
 
 def blame(form: forms.Form, refusal: Refusal) -> None:

@@ -80,9 +80,7 @@ def _heads(order: Order, state: Mapping[str, str]) -> list[dict[str, str]]:
         down = (not order.descending) if active else descending_first
         aria = ("descending" if order.descending else "ascending") if active else ""
         sort = f"-{field}" if down else field
-        heads.append(
-            {"field": field, "label": labels[field], "aria": aria, "url": _address({**state, "sort": sort})}
-        )
+        heads.append({"field": field, "label": labels[field], "aria": aria, "url": _address({**state, "sort": sort})})
     return heads
 
 
@@ -97,4 +95,3 @@ def _groupings(order: Order, state: Mapping[str, str]) -> list[dict[str, Any]]:
         }
         for name, label in labels.items()
     ]
-

@@ -196,6 +196,4 @@ def _try(act: Any) -> Refusal | None:
 
 
 def _at(refusal: Refusal, field: str) -> Refusal:
-    return Refusal(
-        title=refusal.title, text=refusal.text, advice=refusal.advice, status=refusal.status, field=field
-    )
+    return Refusal(title=refusal.title, text=refusal.text, advice=refusal.advice, status=refusal.status, field=field)

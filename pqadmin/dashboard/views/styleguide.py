@@ -39,7 +39,9 @@ def styleguide(request: HttpRequest) -> HttpResponse:
     """Show everything."""
     now = datetime.now(UTC)
     rows = _rows(now)
-    bad_push = PushForm({"value": "{not json", "priority": "1e400", "encoding": "base64"}, fifo=False, priority_type="int")
+    bad_push = PushForm(
+        {"value": "{not json", "priority": "1e400", "encoding": "base64"}, fifo=False, priority_type="int"
+    )
     bad_create = CreateForm({"name": "a/b", "kind": "priority", "priority_type": "int", "edges": "3, 2, x"})
     bad_push.is_valid()
     bad_create.is_valid()
@@ -133,7 +135,17 @@ def _rows(now: datetime) -> list[Row]:
         _row(now, "orders:eu:refunds", 12_408, State.STALLED, Problem.STALLED, 5.1, 0.0, depths=depths),
         _row(now, "mail:digest", 10**12, State.GROWING, Problem.GROWING, 640.0, 428.0, depths=(10**12, 10**6, 1)),
         _row(now, "orders:eu:new", 1_904, State.OK, Problem.NONE, 318.0, 331.0, depths=depths[::-1]),
-        _row(now, "reports:monthly", 77, State.PAUSED, Problem.NONE, 0.1, 0.0, pause=pause, ends=("2026-11-01", "2026-11-30")),
+        _row(
+            now,
+            "reports:monthly",
+            77,
+            State.PAUSED,
+            Problem.NONE,
+            0.1,
+            0.0,
+            pause=pause,
+            ends=("2026-11-01", "2026-11-30"),
+        ),
         _row(now, "drifted", 5, State.OK, Problem.DRIFT, 1.0, 1.0),
         _row(now, "unwatched", 1, State.OK, Problem.NONE, None, None, ends=(-(10**400), 10**400)),
         _row(now, "empty", 0, State.EMPTY, Problem.NONE, 0.0, 0.0),
@@ -172,9 +184,9 @@ def _row(
         totals=Totals(ready=ready, delayed=states[0], leased=states[1], dead=states[2], traffic={}),
         arrived=ready,
         left=0,
-        bands=() if fifo else tuple(
-            Band(low=bounds[i], high=bounds[i + 1], depth=depth) for i, depth in enumerate(padded)
-        ),
+        bands=()
+        if fifo
+        else tuple(Band(low=bounds[i], high=bounds[i + 1], depth=depth) for i, depth in enumerate(padded)),
         oldest=now - timedelta(minutes=41) if ready else None,
         min=_item(now, _VALUES[0], None if fifo else ends[0]) if ready else None,
         max=_item(now, _VALUES[1], None if fifo else ends[1], age=0.4) if ready else None,

@@ -66,7 +66,5 @@ def restore(request: HttpRequest, trash_id: str) -> HttpResponse:
     if entry.queue not in store.directory():  # renamed since: the item went to the queue, not to the name
         toasts.done(request, _("Put back in its old place."))
         return frame.leave(reverse("dashboard:overview"))
-    toasts.done(
-        request, _("Put back in its old place."), label=_("Look at it"), link=item_url(entry.queue, item.id)
-    )
+    toasts.done(request, _("Put back in its old place."), label=_("Look at it"), link=item_url(entry.queue, item.id))
     return frame.leave(queue_url(entry.queue))

@@ -1,0 +1,74 @@
+"""A site on a store of its own, and operators who read pages and fill in forms.
+
+Every page that a test opens is also held to what all pages promise: nothing inline, every field labelled, every
+table captioned, nothing hostile unescaped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from pqadmin.accounts.roles import Role, grant
+from pqadmin.live import monitor as monitors
+from pqadmin.server.store import close_store, get_store
+from queues import Store
+from tests.dashboard.screen import Screen
+
+
+@pytest.fixture(autouse=True)
+def cheap_passwords(settings: Any) -> None:
+    """Hash quickly: these tests are not about passwords."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture
+def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    """The site's store, fresh and in memory, with a monitor that has seen nothing yet."""
+    close_store()
+    monkeypatch.setattr(monitors, "_monitor", None)
+    yield get_store()
+    close_store()
+
+
+class Desk:
+    """Somebody in front of a browser without JavaScript."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+
+    def open(self, path: str, **headers: str) -> Screen:
+        """Open a page, following redirects."""
+        return Screen(self.client.get(path, follow=True, headers=headers))
+
+    def send(self, screen: Screen, to: str, /, **typed: str) -> Screen:
+        """Fill in the form of a page that goes to the address ending in `to`, send it, and read the answer."""
+        return self.post(*screen.form(to), **typed)
+
+    def post(self, action: str, fields: dict[str, str], /, **typed: str) -> Screen:
+        """Send fields to an address and read the answer."""
+        return Screen(self.client.post(action, {**fields, **typed}, follow=True))
+
+
+@pytest.fixture
+def desk(db: None, store: Store) -> Callable[..., Desk]:
+    """Seat somebody of a role."""
+
+    def sit(role: Role = Role.OPERATOR, name: str = "") -> Desk:
+        user = User.objects.create_user(name or f"a-{role}")
+        grant(user, role)
+        client = Client()
+        client.force_login(user)
+        return Desk(client)
+
+    return sit
+
+
+@pytest.fixture
+def operator(desk: Callable[..., Desk]) -> Desk:
+    """An operator."""
+    return desk(Role.OPERATOR, "ada")

@@ -1,0 +1,124 @@
+"""Pushing on a page: what is typed arrives once, and is never lost when it is refused."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+
+import pytest
+
+from pqadmin.accounts.roles import Role
+from queues import Store
+from tests.dashboard.conftest import Desk
+
+
+@pytest.fixture(autouse=True)
+def jobs(store: Store) -> None:
+    """The queue."""
+    store.create_queue("jobs")
+
+
+def test_a_pushed_item_is_there_and_the_page_says_so(operator: Desk, store: Store) -> None:
+    page = operator.open("/queues/jobs/")
+    after = operator.send(page, "push/", value='{"order": 1}\r\nnext line', priority="-5")
+    assert after.path == "/queues/jobs/"
+    assert "Pushed 22 B with priority -5." in after
+    item = store.queue("jobs").peek_min()
+    assert item is not None
+    assert (item.value, item.priority) == (b'{"order": 1}\nnext line', -5)
+    assert f"/queues/jobs/items/{item.id}/" in after.links
+    [entry] = store.audit.entries(queue="jobs").entries
+    assert (entry.actor, entry.via, entry.verb) == ("ada", "web", "push")
+
+
+@pytest.mark.parametrize("priority", ["", "abc", "1.5", "True", "NaN", "1e400", "9" * 1000, "٣", "1_000"])
+def test_a_wrong_priority_keeps_what_was_typed(operator: Desk, store: Store, priority: str) -> None:
+    page = operator.open("/queues/jobs/")
+    refused = operator.send(page, "push/", value="\n <b>precious</b>\n", priority=priority)
+    assert refused.status == 422
+    assert refused.form("push/")[1]["value"] == "\n <b>precious</b>\n"
+    assert refused.form("push/")[1]["priority"] == priority
+    assert 'aria-invalid="true"' in refused.html
+    assert store.queue("jobs").depth() == 0
+    corrected = operator.send(refused, "push/", priority="1")
+    assert "Pushed" in corrected
+    assert store.queue("jobs").depth() == 1
+
+
+def test_values_from_nothing_to_the_limit(operator: Desk, store: Store) -> None:
+    operator.send(operator.open("/queues/jobs/push/"), "push/", value="", priority="1")
+    operator.send(operator.open("/queues/jobs/push/"), "push/", value="x" * 90_000, priority="2")
+    refused = operator.send(operator.open("/queues/jobs/push/"), "push/", value="x" * 90_001, priority="3")
+    assert "at most 90,000 bytes" in refused
+    assert refused.form("push/")[1]["value"] == "x" * 90_001
+    assert [item.size for item in store.queue("jobs").items().items] == [0, 90_000]
+
+
+def test_bytes_are_typed_as_base64(operator: Desk, store: Store) -> None:
+    raw = bytes(range(256))
+    page = operator.open("/queues/jobs/push/")
+    operator.send(page, "push/", value=base64.encodebytes(raw).decode(), encoding="base64", priority="1")
+    item = store.queue("jobs").peek_min()
+    assert item is not None
+    assert item.value == raw
+    bad = operator.send(operator.open("/queues/jobs/push/"), "push/", value="%%%", encoding="base64", priority="1")
+    assert "This is not base64." in bad
+
+
+def test_a_form_pushes_once_however_often_it_is_sent(operator: Desk, store: Store) -> None:
+    action, fields = operator.open("/queues/jobs/").form("push/")
+    fields |= {"value": "once", "priority": "1"}
+    operator.post(action, fields)
+    again = operator.post(action, fields)
+    assert again.path == "/queues/jobs/"
+    assert "This form was already sent" in again
+    assert "Nothing was done a second time." in again
+    assert store.queue("jobs").depth() == 1
+
+
+def test_a_form_of_somebody_else_or_of_another_queue_is_refused(
+    desk: Callable[..., Desk], operator: Desk, store: Store
+) -> None:
+    store.create_queue("other")
+    other = desk(Role.OPERATOR, "eve")
+    _, stolen = operator.open("/queues/jobs/").form("push/")
+    stolen |= {"value": "kept", "priority": "1"}
+    for who, where in ((other, "jobs"), (operator, "other")):
+        refused = who.post(f"/queues/{where}/push/", stolen)
+        assert refused.status == 409
+        assert "This form has expired" in refused
+        assert refused.form("push/")[1]["value"] == "kept"
+    forged = operator.post("/queues/jobs/push/", {"value": "x", "priority": "1", "form_number": "forged"})
+    assert "This form has expired" in forged
+    assert store.queue("jobs").depth() == store.queue("other").depth() == 0
+
+
+def test_json_is_checked_by_the_server_with_and_without_script(operator: Desk) -> None:
+    page = operator.open("/queues/jobs/")
+    whole = operator.send(page, "push/", value='{"a": 1}', priority="x", check="json")
+    assert "This is JSON. 8 B" in whole
+    assert whole.form("push/")[1]["value"] == '{"a": 1}'
+    action, fields = page.form("push/")
+    fragment = operator.post(action.replace("push/", "check/"), fields, value='{"a":\n 01}')
+    assert "Line 2, column 3 is not JSON." in fragment
+    assert "<html" not in fragment.html
+
+
+def test_a_fifo_queue_speaks_of_head_tail_and_enqueue(operator: Desk, store: Store) -> None:
+    store.create_queue("sms", kind="fifo")
+    page = operator.open("/queues/sms/")
+    for words in ("FIFO queue", "Head", "Tail", "Enqueue an item"):
+        assert words in page
+    for words in ("Pop max", "Priority mix", "Min end"):
+        assert words not in page
+    after = operator.send(page, "push/", value="hello")
+    assert "Enqueued 5 B." in after
+    assert store.queue("sms").depth() == 1
+
+
+def test_a_queue_that_is_not_there_names_its_neighbours(operator: Desk) -> None:
+    page = operator.open("/queues/jbos/")
+    assert page.status == 404
+    assert "No queue has this name" in page
+    assert "/queues/jobs/" in page.links
+    assert operator.post("/queues/jbos/push/", {}).status == 404

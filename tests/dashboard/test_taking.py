@@ -1,0 +1,111 @@
+"""Popping on a page: confirmed, exact, undone under the same key."""
+
+from __future__ import annotations
+
+import pytest
+
+from queues import Store
+from tests.dashboard.conftest import Desk
+
+
+@pytest.fixture(autouse=True)
+def jobs(store: Store) -> None:
+    """A queue with three items."""
+    store.create_queue("jobs").push_many([(b"low", 1), (b"middle", 5), (b"high", 9)])
+
+
+def test_pop_shows_the_item_takes_it_and_offers_it_back(operator: Desk, store: Store) -> None:
+    before = store.queue("jobs").items().items
+    confirm = operator.open("/queues/jobs/pop/?end=max")
+    assert "high" in confirm
+    assert "Pop this item from the max end?" in confirm
+    assert store.queue("jobs").depth() == 3
+    answer = operator.send(confirm, "pop/", reason="customer called")
+    assert "You took this item" in answer
+    assert "high" in answer
+    assert store.queue("jobs").depth() == 2
+    back = operator.send(answer, "put-back/")
+    assert "Put back in its old place." in back
+    assert store.queue("jobs").items().items == before
+    verbs = [entry.verb for entry in store.audit.entries(queue="jobs").entries]
+    assert verbs == ["put_back", "pop_max"]
+    assert store.audit.entries(queue="jobs").entries[1].reason == "customer called"
+
+
+def test_another_item_at_the_end_stops_the_pop(operator: Desk, store: Store) -> None:
+    confirm = operator.open("/queues/jobs/pop/?end=min")
+    store.queue("jobs").push(b"newcomer", priority=0)
+    refused = operator.send(confirm, "pop/", reason="typed reason")
+    assert refused.status == 409
+    assert "Another item came to this end" in refused
+    assert "newcomer" in refused
+    assert refused.form("pop/")[1]["reason"] == "typed reason"
+    assert store.queue("jobs").depth() == 4
+    assert "newcomer" in operator.send(refused, "pop/")
+    assert store.queue("jobs").depth() == 3
+
+
+def test_a_paused_queue_gives_nothing_and_says_why(operator: Desk, store: Store) -> None:
+    confirm = operator.open("/queues/jobs/pop/?end=min")
+    store.queue("jobs").pause(reason="ledger closing", by="ops-2")
+    refused = operator.send(confirm, "pop/")
+    assert refused.status == 409
+    assert "The queue is paused" in refused
+    assert "Nothing was taken" in refused
+    assert store.queue("jobs").depth() == 3
+
+
+def test_a_pop_form_takes_one_item_however_often_it_is_sent(operator: Desk, store: Store) -> None:
+    action, fields = operator.open("/queues/jobs/pop/?end=min").form("pop/")
+    operator.post(action, fields)
+    again = operator.post(action, fields)
+    assert "Nothing was done a second time." in again
+    assert "You took this item" in again  # the answer of the first sending
+    assert store.queue("jobs").depth() == 2
+
+
+def test_nothing_ready_is_said_before_and_after(operator: Desk, store: Store) -> None:
+    confirm = operator.open("/queues/jobs/pop/?end=min")
+    store.queue("jobs").pop_many(3)
+    refused = operator.send(confirm, "pop/")
+    assert refused.status == 409
+    assert "nothing was taken" in refused
+    assert "Nothing is ready" in operator.open("/queues/jobs/pop/")
+
+
+def test_an_item_is_put_back_once(operator: Desk, store: Store) -> None:
+    answer = operator.send(operator.open("/queues/jobs/pop/?end=min"), "pop/")
+    action, fields = answer.form("put-back/")
+    operator.post(action, fields)
+    twice = operator.post(action, fields)
+    assert "This was restored already." in twice
+    assert store.queue("jobs").depth() == 3
+    assert "No longer in the trash" in operator.post(action, fields, trash_id="00" * 20)
+    assert "No longer in the trash" in operator.post(action, fields, trash_id="<script>")
+
+
+def test_a_fifo_queue_dequeues_its_head(operator: Desk, store: Store) -> None:
+    store.create_queue("sms", kind="fifo").enqueue_many([b"first", b"second"])
+    confirm = operator.open("/queues/sms/pop/?end=max")  # a FIFO queue has no other way out
+    assert "Dequeue this item?" in confirm
+    assert "first" in operator.send(confirm, "pop/")
+    rest = store.queue("sms").peek()
+    assert rest is not None
+    assert rest.value == b"second"
+
+
+def test_the_trash_restores_items_and_queues(operator: Desk, store: Store) -> None:
+    operator.send(operator.open("/queues/jobs/pop/?end=min"), "pop/")
+    trash = operator.open("/trash/")
+    assert "low" in trash
+    assert "Put back in its old place." in operator.send(trash, "/restore/")
+    assert store.queue("jobs").depth() == 3
+    assert "The trash is empty" in operator.open("/trash/")
+
+
+def test_an_item_of_a_renamed_queue_finds_its_way_back(operator: Desk, store: Store) -> None:
+    operator.send(operator.open("/queues/jobs/pop/?end=min"), "pop/")
+    store.rename_queue("jobs", "tasks")
+    after = operator.send(operator.open("/trash/"), "/restore/")
+    assert after.status == 200
+    assert store.queue("tasks").depth() == 3

@@ -1,0 +1,167 @@
+"""Formats, filters, listings and values by themselves."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pqadmin.dashboard import format as write
+from pqadmin.dashboard.filters import parse
+from pqadmin.dashboard.listing import Order, arrange
+from pqadmin.dashboard.rows import render_rows
+from pqadmin.dashboard.values import MAX_NODES, show
+from pqadmin.live.outlook import Outlook, Problem, State
+from pqadmin.live.rows import Row
+from queues import QueueStatus, Totals
+
+VECTORS = json.loads(Path(__file__).parents[1].joinpath("format_vectors.json").read_text())
+NOW = datetime(2026, 11, 20, 14, 2, 11, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("kind", "format_one"),
+    [
+        ("number", write.number),
+        ("rate", write.rate),
+        ("age", write.age),
+        ("size", write.size),
+        ("visible", write.visible),
+        ("priority_short", write.priority_short),
+        ("priority_short_big", lambda digits: write.priority_short(int(digits))),
+        ("mix", write.mix_levels),
+    ],
+)
+def test_formats_write_what_the_vectors_say(kind: str, format_one: Callable[[Any], Any]) -> None:
+    assert [[given, format_one(given)] for given, _ in VECTORS[kind]] == VECTORS[kind]
+
+
+def test_previews_write_what_the_vectors_say() -> None:
+    for value, more, shown in VECTORS["preview"]:
+        assert write.preview(base64.b64decode(value), more=more) == shown
+
+
+def test_bands_are_written_short() -> None:
+    written = [write.band(*edges) for edges in ((None, 0), (5, 6), (10, 20), (1000, 100_000), (10**7, None))]
+    assert written == ["<0", "5", "10–19", "1k–100k", "≥10M"]
+    assert write.band("A", "N") == "A…N"
+    assert write.band(0.5, 2.0) == "0.5…2"
+    assert len(write.band(10**300, 10**400)) < 20
+
+
+def row(name: str, ready: int = 0, *, state: State = State.OK, problem: Problem = Problem.NONE, **more: Any) -> Row:
+    """Make a row."""
+    status = QueueStatus(
+        id=hash(name),
+        name=name,
+        kind="priority",
+        priority_type="int",
+        change=1,
+        totals=Totals(ready=ready, delayed=0, leased=0, dead=0, traffic={}),
+        arrived=0,
+        left=0,
+        bands=(),
+        oldest=more.get("oldest"),
+        min=None,
+        max=None,
+        pause=None,
+        closed=False,
+        next_due=None,
+        next_expiry=None,
+        drift=False,
+    )
+    return Row(
+        status=status,
+        rate_in=more.get("rate_in"),
+        rate_out=None,
+        state=state,
+        outlook=Outlook.UNKNOWN,
+        problem=problem,
+        clears_in=None,
+        grows_by=None,
+        quiet_since=None,
+        as_of=NOW,
+    )
+
+
+def names(rows: list[Row], *, order: Order | None = None, wanted: str = "") -> list[str]:
+    """Arrange rows and return their names."""
+    listing = arrange(rows, order=order or Order(), wanted=parse(wanted), after="", now=NOW)
+    return [row.status.name for group in listing.groups for row in group.rows]
+
+
+def test_problems_come_first_the_deepest_before_the_others() -> None:
+    rows = [
+        row("a", 10**6),
+        row("growing", 5, state=State.GROWING, problem=Problem.GROWING),
+        row("paused", 5, state=State.PAUSED),
+        row("stalled", 5, state=State.STALLED, problem=Problem.STALLED),
+        row("stalled-deep", 50, state=State.STALLED, problem=Problem.STALLED),
+        row("drift", 5, problem=Problem.DRIFT),
+    ]
+    assert names(rows) == ["stalled-deep", "stalled", "growing", "drift", "paused", "a"]
+
+
+def test_unknown_rates_and_ages_sort_last_when_the_largest_come_first() -> None:
+    rows = [row("unknown"), row("slow", rate_in=1.0), row("fast", rate_in=9.0)]
+    assert names(rows, order=Order.parse("name", "-in")) == ["fast", "slow", "unknown"]
+    aged = [row("none"), row("young", oldest=NOW), row("old", oldest=NOW - timedelta(hours=1))]
+    assert names(aged, order=Order.parse("name", "-oldest")) == ["old", "young", "none"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("depth>1k", ["deep"]),
+        ("depth<=7", ["aged", "odd[1]"]),
+        ("age>5m", ["aged"]),
+        ("-age>5m", ["deep", "odd[1]"]),
+        ("in>=2 in<3", ["deep"]),
+        ("d*p", ["deep"]),
+        ("odd[1]", ["odd[1]"]),
+        ("odd[*", ["odd[1]"]),
+        ("DEEP", ["deep"]),
+        ("state:problem", ["aged"]),
+        ("STATE:ok", []),
+        ("", ["aged", "deep", "odd[1]"]),
+    ],
+)
+def test_the_filter_language(text: str, expected: list[str]) -> None:
+    rows = [
+        row("aged", 7, oldest=NOW - timedelta(minutes=6), state=State.STALLED, problem=Problem.STALLED),
+        row("deep", 5_000, rate_in=2.0),
+        row("odd[1]", 0),
+    ]
+    assert sorted(names(rows, wanted=text)) == expected
+
+
+@pytest.mark.parametrize("text", ["depth>", "depth>1.2.3", "depth>1x", "age>1k", "state:odd", "kind:x", ">5", "a=b"])
+def test_a_part_that_is_not_understood_is_named_and_left_out(text: str) -> None:
+    wanted = parse(f"{text} name")
+    assert len(wanted.tests) == 1
+    assert len(wanted.problems) == 1
+    assert text in wanted.problems[0]
+
+
+def test_filters_of_any_size_are_read_quickly() -> None:
+    assert len(parse("x " * 10_000).tests) <= 20
+    assert names([row("a" * 200)], wanted="*a" * 60 + "b") == []
+
+
+def test_work_on_a_value_is_bounded() -> None:
+    wide = show(json.dumps({f"k{n}": [n] * 100 for n in range(500)}).encode())
+    assert wide.cut
+    assert wide.html.count("<li") <= MAX_NODES + 10
+    deep = show(b"[" * 900 + b"]" * 900)
+    assert deep.html.count("<details") <= 70
+
+
+def test_a_hundred_rows_are_rendered_without_templates(django_assert_num_queries: Any, db: None) -> None:
+    with django_assert_num_queries(0):
+        html = render_rows([row(f"q{n}", n) for n in range(100)], now=NOW, can_act=True)
+    assert html.count("<tr") == 100
