@@ -99,6 +99,10 @@ const WRITERS = {
   min: (element, row, now) => setItem(element, row.min, now),
   max: (element, row, now) => setItem(element, row.max, now),
   mix: (element, row) => setMix(element, row.mix),
+  "mix-depths": (element, row) => {
+    const depths = element.querySelectorAll("li > b");
+    if (depths.length === row.mix.length) row.mix.forEach((band, index) => setNumber(depths[index], band.depth));
+  },
   outlook: (element, row) => {
     setData(element, "value", row.outlook);
     setText(element, outlookWords(row));

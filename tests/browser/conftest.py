@@ -1,0 +1,251 @@
+"""What the browser suite shares: the real server in a process of its own, a real Chromium, and a strict page.
+
+A page fixture fails its test when the console showed an error, the content security policy was violated, or a script
+threw. Run it by itself: `pytest tests/browser`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+
+from queues import Store, open_store
+
+ROOT = Path(__file__).resolve().parents[2]
+AXE = Path(__file__).parent / "vendor" / "axe-core" / "axe.min.js"
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+#: Seconds; reached only when something hangs.
+PATIENCE = 30.0
+
+
+class Site:
+    """One data folder and the server on it, started as the README starts it."""
+
+    def __init__(self, data: Path) -> None:
+        self.data = data
+        self.port = _free_port()
+        self.password = ""
+        self.said: list[str] = []
+        self.process: subprocess.Popen[str] | None = None
+
+    @property
+    def address(self) -> str:
+        """The site's address without the last slash."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def store_url(self) -> str:
+        """The store's URL, for other processes."""
+        return f"lmdb:{self.data / 'store'}"
+
+    def start(self) -> None:
+        """Start the server and wait until it serves."""
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("PQADMIN_")}
+        self.process = subprocess.Popen(
+            [sys.executable, str(ROOT / "manage.py"), "serve", "--port", str(self.port)],
+            env=clean | {"PQADMIN_DATA": str(self.data), "PYTHONUNBUFFERED": "1"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        ready = threading.Event()
+        self._reader = threading.Thread(target=self._read, args=(self.process.stdout, ready), daemon=True)
+        self._reader.start()
+        assert ready.wait(PATIENCE), "".join(self.said)
+        assert self.process.poll() is None, "".join(self.said)
+
+    def _read(self, output: Any, ready: threading.Event) -> None:
+        with output:
+            for line in output:
+                self.said.append(line)
+                if found := re.search(r"Password\s+(\S+)", line):
+                    self.password = found.group(1)
+                if re.search(r"Store\s+lmdb:", line):
+                    ready.set()
+        ready.set()
+
+    def kill(self) -> None:
+        """End the server without any warning."""
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> None:
+        """End the server as Ctrl-C does."""
+        self._end(signal.SIGINT)
+
+    def manage(self, *arguments: str, stdin: str | None = None) -> str:
+        """Run a command of manage.py on this site and return what it printed."""
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("PQADMIN_")}
+        done = subprocess.run(
+            [sys.executable, str(ROOT / "manage.py"), *arguments],
+            env=clean | {"PQADMIN_DATA": str(self.data)},
+            input=stdin,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def _end(self, number: signal.Signals) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.process.send_signal(number)
+            self.process.wait(PATIENCE)
+            self._reader.join(PATIENCE)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A running site with an empty store."""
+    made = Site(tmp_path_factory.mktemp("site"))
+    made.start()
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def store(site: Site) -> Iterator[Store]:
+    """The site's store, opened by this process: another one than the server's."""
+    with open_store(site.store_url) as opened:
+        yield opened
+        for queue in opened.queues(limit=1_000):
+            opened.delete_queue(queue.name)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """One Chromium: the system's, or the one that Playwright brought."""
+    path = os.environ.get("PQ_CHROMIUM") or next(
+        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+    )
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def signed_in(site: Site, chromium: Browser) -> Any:
+    """The cookies of the admin, who has signed in through the page."""
+    context = chromium.new_context(base_url=site.address)
+    page = context.new_page()
+    sign_in(page, "admin", site.password)
+    state = context.storage_state()
+    context.close()
+    return state
+
+
+def sign_in(page: Page, name: str, password: str) -> None:
+    """Sign in through the login page."""
+    page.goto("/accounts/login/")
+    page.fill("input[name=username]", name)
+    page.fill("input[name=password]", password)
+    page.click("main button[type=submit], main form button")
+    page.wait_for_url(lambda url: "/accounts/login" not in url)
+
+
+class Strict:
+    """Notes what a page must not do."""
+
+    def __init__(self) -> None:
+        self.faults: list[str] = []
+        #: Faults that the test provokes itself, as patterns.
+        self.allowed: list[str] = []
+
+    def watch(self, page: Page) -> None:
+        """Note errors on the console, policy violations and uncaught exceptions."""
+        page.on("console", self._console)
+        page.on("pageerror", lambda error: self._note(f"exception: {error}"))
+        page.add_init_script(
+            "addEventListener('securitypolicyviolation', e => "
+            "console.error('policy violation: ' + e.violatedDirective + ' ' + e.blockedURI))"
+        )
+
+    def check(self) -> None:
+        """Fail if there was any fault that the test did not mean."""
+        faults = [fault for fault in self.faults if not any(re.search(pattern, fault) for pattern in self.allowed)]
+        assert not faults, faults
+
+    def _console(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            self._note(f"console {message.type}: {message.text} ({message.location.get('url', '')})")
+
+    def _note(self, fault: str) -> None:
+        self.faults.append(fault)
+
+
+@pytest.fixture
+def strict() -> Strict:
+    """What the page of this test did wrong; a test may allow what it provokes."""
+    return Strict()
+
+
+NewPage = Callable[..., Page]
+
+
+@pytest.fixture
+def new_page(site: Site, chromium: Browser, signed_in: Any, strict: Strict) -> Iterator[NewPage]:
+    """Open pages of the signed-in admin; each must be free of faults when the test ends."""
+    contexts: list[BrowserContext] = []
+
+    def make(**options: Any) -> Page:
+        context = chromium.new_context(
+            base_url=site.address, storage_state=signed_in, reduced_motion="reduce", **options
+        )
+        context.set_default_timeout(PATIENCE * 1000)
+        contexts.append(context)
+        page = context.new_page()
+        if options.get("java_script_enabled", True):
+            strict.watch(page)
+        return page
+
+    yield make
+    for context in contexts:
+        context.close()
+    strict.check()
+
+
+@pytest.fixture
+def page(new_page: NewPage) -> Page:
+    """A page of the signed-in admin."""
+    return new_page()
+
+
+def wait_live(page: Page) -> None:
+    """Wait until the page says that it is live."""
+    page.wait_for_selector("[data-fresh][data-state=live]")
+
+
+def ready_of(name: str) -> str:
+    """The selector of a queue's depth on the overview."""
+    return f'tr[data-queue="{name}"] [data-field=ready]'
+
+
+def wait_value(page: Page, selector: str, value: int | str) -> None:
+    """Wait until an element carries this value."""
+    page.wait_for_selector(f'{selector}[data-value="{value}"]')

@@ -1,0 +1,268 @@
+"""The overview and the queue page change by themselves, and say honestly how fresh they are."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from playwright.sync_api import Page, expect
+
+from queues import Store
+from tests.browser.conftest import NewPage, Site, Strict, ready_of, sign_in, wait_live, wait_value
+
+CONNECTION_LOST = [r"WebSocket connection to", r"ERR_CONNECTION_REFUSED", r"net::ERR_"]
+
+
+def test_a_push_from_another_process_shows_without_a_reload(page: Page, store: Store) -> None:
+    jobs = store.create_queue("orders:jobs")
+    page.goto("/")
+    wait_live(page)
+    wait_value(page, ready_of("orders:jobs"), 0)
+    page.evaluate("window.mark = 'the same document'")
+
+    jobs.push_many([(b"first <b>item</b>", 2), (b"last", 7)])
+
+    wait_value(page, ready_of("orders:jobs"), 2)
+    row = page.locator('tr[data-queue="orders:jobs"]')
+    expect(row.locator("[data-field=min] [data-part=value]")).to_have_text("first <b>item</b>")
+    expect(row.locator("[data-field=max] [data-part=priority]")).to_have_text("7")
+    expect(row.locator("[data-field=oldest]")).to_contain_text(re.compile(r"\d+(\.\d)? s"))
+    expect(page.locator("[data-total=ready]")).to_have_text("2")
+    assert page.evaluate("window.mark") == "the same document"
+
+
+def test_the_first_queue_of_all_appears(page: Page, store: Store) -> None:
+    page.goto("/")
+    wait_live(page)
+    store.create_queue("first").push(b"x", priority=1)
+    wait_value(page, ready_of("first"), 1)
+
+    store.create_queue("second:part", kind="fifo").enqueue(b"y")
+    wait_value(page, ready_of("second:part"), 1)
+    link = page.locator('tr[data-queue="second:part"] a[data-part=link]')
+    expect(link).to_have_text("second:part")
+    assert link.get_attribute("href") == "/queues/second:part/"
+    store.queue("second:part").enqueue(b"z")
+    wait_value(page, ready_of("second:part"), 2)
+
+
+def test_a_deleted_queue_is_marked_and_a_restored_one_is_back(page: Page, store: Store) -> None:
+    store.create_queue("here").push(b"x", priority=1)
+    store.create_queue("there")
+    page.goto("/")
+    wait_live(page)
+
+    trash_id = store.delete_queue("here")
+    expect(page.locator('tr[data-queue="here"]')).to_have_attribute("data-state", "gone")
+    expect(page.locator('tr[data-queue="here"] [data-field=state]')).to_have_text("gone")
+
+    store.restore(trash_id)
+    expect(page.locator('tr[data-queue="here"]')).to_have_attribute("data-state", "ok")
+
+
+def test_both_ends_of_a_queue_page_are_live(page: Page, store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    page.goto("/queues/jobs/")
+    wait_live(page)
+
+    jobs.push_many([(b"v%d" % n, n) for n in range(7)])
+    items = page.locator("[data-live-list=max] > [data-item]")
+    expect(items).to_have_count(5)
+    expect(items.first.locator("[data-part=value]")).to_have_text("v6")
+    link = items.first.locator("a").get_attribute("href")
+    assert link is not None
+    assert re.fullmatch(r"/queues/jobs/items/[0-9a-f]{40}/", link)
+
+    jobs.pop_max()
+    expect(items.first.locator("[data-part=value]")).to_have_text("v5")
+    expect(page.locator("section[data-queue=jobs] [data-field=ready]").first).to_have_text("6")
+    expect(page).to_have_title(re.compile(r"^\(6\) jobs"))
+
+
+def test_the_title_carries_the_depth(page: Page, store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    page.goto("/")
+    wait_live(page)
+    expect(page).to_have_title(re.compile(r"^\(0\) "))
+    for _ in range(2):
+        jobs.push_many([(b"x", 1)] * 617)
+    expect(page).to_have_title(re.compile("^\\(1\u202f234\\) "))
+
+
+def test_a_pause_shows_with_its_reason(page: Page, store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    page.goto("/")
+    wait_live(page)
+    jobs.pause(reason="ledger closing", by="ops-2")
+    row = page.locator('tr[data-queue="jobs"]')
+    expect(row).to_have_attribute("data-state", "paused")
+    expect(row.locator("[data-field=state]")).to_contain_text("paused by ops-2")
+    expect(row.locator("[data-field=state]")).to_contain_text("ledger closing")
+    expect(row.locator("[data-field=outlook]")).to_have_text("paused")
+
+
+def test_rates_rise_and_fall_back_to_zero(page: Page, store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    page.goto("/")
+    wait_live(page)
+    rate = page.locator('tr[data-queue="jobs"] [data-field=rate-in]')
+    expect(rate).to_have_text("0")
+    jobs.push_many([(b"x", 1)] * 500)
+    expect(rate).to_have_attribute("data-value", re.compile(r"^[1-9]"))
+    expect(rate).to_have_text("0", timeout=20_000)
+
+
+def test_a_killed_and_restarted_server_is_back_without_a_reload(
+    page: Page, store: Store, site: Site, strict: Strict
+) -> None:
+    strict.allowed += CONNECTION_LOST
+    jobs = store.create_queue("jobs")
+    page.goto("/")
+    wait_live(page)
+    page.evaluate("window.mark = 'the same document'")
+
+    site.kill()
+    fresh = page.locator("[data-fresh]")
+    expect(fresh).to_have_attribute("data-state", "reconnecting")
+    expect(page.locator(ready_of("jobs"))).to_have_text("0")
+    expect(page).to_have_title(re.compile(r"^\(0\?\) "))
+    jobs.push(b"pushed while it was away", priority=1)
+    site.start()
+
+    wait_value(page, ready_of("jobs"), 1)
+    expect(fresh).to_have_attribute("data-state", "live")
+    assert page.evaluate("window.mark") == "the same document"
+
+
+def test_freshness_goes_stale_when_the_server_falls_silent(page: Page, store: Store, strict: Strict) -> None:
+    store.create_queue("jobs")
+    held: list[Any] = []
+
+    def through(route: Any) -> None:
+        server = route.connect_to_server()
+        route.on_message(server.send)
+        server.on_message(lambda message: route.send(message) if not held else None)
+
+    page.route_web_socket(re.compile("/live/"), through)
+    page.goto("/")
+    wait_live(page)
+
+    held.append(True)
+    fresh = page.locator("[data-fresh]")
+    expect(fresh).to_have_attribute("data-state", "stale", timeout=10_000)
+    expect(fresh).to_contain_text(re.compile(r"stale\s*\d+ s"))
+    expect(page.locator(ready_of("jobs"))).to_have_text("0")
+    held.clear()
+    expect(fresh).to_have_attribute("data-state", "live", timeout=20_000)
+
+
+def test_a_gap_is_healed_by_a_whole_frame(page: Page, store: Store) -> None:
+    jobs, other = store.create_queue("jobs"), store.create_queue("other")
+    swallow: list[str] = []
+    asked: list[str] = []
+
+    def through(route: Any) -> None:
+        server = route.connect_to_server()
+
+        def up(message: str) -> None:
+            asked.append(json.loads(message)["t"])
+            server.send(message)
+
+        def down(message: str) -> None:
+            seen = json.loads(message)
+            if swallow and seen["t"] == "frame" and any(row["name"] == swallow[0] for row in seen["rows"]):
+                swallow.clear()
+                return
+            route.send(message)
+
+        route.on_message(up)
+        server.on_message(down)
+
+    page.route_web_socket(re.compile("/live/"), through)
+    page.goto("/")
+    wait_live(page)
+
+    swallow.append("jobs")
+    jobs.push(b"its frame is lost", priority=1)
+    while swallow:
+        page.wait_for_timeout(20)
+    other.push(b"the next frame shows the gap", priority=1)
+
+    wait_value(page, ready_of("jobs"), 1)
+    assert "resync" in asked
+
+
+def test_a_hidden_tab_suspends_and_comes_back_whole(page: Page, store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    frames: list[dict[str, Any]] = []
+    page.on(
+        "websocket",
+        lambda socket: socket.on("framereceived", lambda payload: frames.append(json.loads(payload))),
+    )
+    page.goto("/")
+    wait_live(page)
+    hide = "value => { Object.defineProperty(document, 'hidden', {configurable: true, get: () => value}); \
+            document.dispatchEvent(new Event('visibilitychange')) }"
+    page.evaluate(hide, True)
+    page.wait_for_timeout(300)
+    before = len([frame for frame in frames if frame["t"] == "frame"])
+    jobs.push(b"x", priority=1)
+    page.wait_for_timeout(1_000)
+    assert len([frame for frame in frames if frame["t"] == "frame"]) == before
+
+    page.evaluate(hide, False)
+    wait_value(page, ready_of("jobs"), 1)
+
+
+def test_an_idle_page_makes_no_request(page: Page, store: Store) -> None:
+    store.create_queue("jobs").push(b"x", priority=1)
+    page.goto("/")
+    wait_live(page)
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    page.wait_for_timeout(4_000)
+    assert requests == []
+
+
+def test_signing_out_in_another_tab_shows(new_page: NewPage, store: Store, site: Site) -> None:
+    store.create_queue("jobs")
+    page = new_page()
+    sign_in(page, "admin", site.password)
+    page.goto("/")
+    wait_live(page)
+    other = page.context.new_page()
+    other.goto("/")
+    other.locator("form[action='/accounts/logout/'] button").evaluate("button => button.form.requestSubmit()")
+    other.wait_for_url("**/accounts/login/**")
+
+    fresh = page.locator("[data-fresh]")
+    expect(fresh).to_have_attribute("data-state", "offline")
+    expect(fresh).to_contain_text("signed out")
+    expect(page.locator(ready_of("jobs"))).to_have_text("0")
+
+
+def test_a_long_life_leaves_no_listener_or_element_behind(page: Page, store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    page.goto("/")
+    wait_live(page)
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable")
+
+    def counts() -> dict[str, float]:
+        session.send("HeapProfiler.collectGarbage")
+        metrics = session.send("Performance.getMetrics")["metrics"]
+        return {
+            metric["name"]: metric["value"] for metric in metrics if metric["name"] in ("Nodes", "JSEventListeners")
+        }
+
+    for depth in range(1, 11):
+        jobs.push(b"x", priority=depth)
+        wait_value(page, ready_of("jobs"), depth)
+    before = counts()
+    for depth in range(11, 61):
+        jobs.push(b"x", priority=depth)
+        wait_value(page, ready_of("jobs"), depth)
+    after = counts()
+    assert after["JSEventListeners"] <= before["JSEventListeners"]
+    assert after["Nodes"] <= before["Nodes"] + 20
