@@ -106,9 +106,11 @@ def test_random_programs_equal_a_plain_dict(kv: KeyValueStore, seed: int) -> Non
             for _ in range(chance.randrange(1, 15))
         ]
 
-        def run(tr: Transaction, steps: list = steps, trial: dict = trial, fails: bool = fails) -> None:  # type: ignore[type-arg]
+        def run(
+            tr: Transaction, steps: list = steps, start: dict = model, trial: dict = trial, fails: bool = fails
+        ) -> None:  # type: ignore[type-arg]
             trial.clear()
-            trial.update(model)
+            trial.update(start)
             for verb, key, (begin, end), n, reverse in steps:
                 if verb == "set":
                     tr.set(key, b"%d" % n)

@@ -17,7 +17,8 @@ def write_for_ever(report: Report, url: str, threads: str, name: str) -> None:
         for number in count():
             label = f"{name}/{thread}/{number:06d}"
             report.begin(label)
-            kv.transact(lambda tr, key=label.encode(): [tr.set(key, key * 3), tr.add(b"total", 1)])  # type: ignore[misc]
+            key = label.encode()
+            kv.transact(lambda tr, key=key: [tr.set(key, key * 3), tr.add(b"total", 1)])  # type: ignore[misc]
             report.acknowledge(label)
 
     workers = [threading.Thread(target=work, args=(thread,)) for thread in range(int(threads))]

@@ -48,6 +48,15 @@ def fill(kv: KeyValueStore) -> int:
         assert n < 10_000
 
 
+def fill_disk(folder: Path) -> Path:
+    """Fill a disk to its last byte, and return the file that does."""
+    ballast = folder / "ballast"
+    with ballast.open("wb", buffering=0) as filler:
+        while os.statvfs(folder).f_bavail:
+            filler.write(b"x" * 4_096)
+    return ballast
+
+
 def count(kv: KeyValueStore) -> int:
     return len(kv.read(lambda tr: tr.get_range(b"", b"\xff", limit=100_000).wait()))
 
@@ -122,7 +131,7 @@ def test_a_full_disk_refuses_pushes_and_lets_pops_through(small_disk: Path) -> N
     kv = open_kv(f"lmdb:{small_disk}/store")
     written = fill(kv)
     assert written > 100
-    with pytest.raises(StoreFull, match="disk under the store .* almost full"):
+    with pytest.raises(StoreFull, match=r"disk under the store .* almost full"):
         kv.transact(lambda tr: tr.set(b"more", VALUE))
     for n in range(written):
         kv.transact(lambda tr, key=b"%06d" % n: [tr.clear(key), tr.add(b"~taken", 1)])  # type: ignore[misc]
@@ -136,11 +145,7 @@ def test_a_disk_that_others_fill_to_the_last_byte_loses_nothing(small_disk: Path
     assert isinstance(kv, EmbeddedStore)
     for n in range(50):
         kv.transact(lambda tr, key=b"%06d" % n: tr.set(key, VALUE))  # type: ignore[misc]
-    ballast = small_disk / "ballast"
-    with pytest.raises(OSError, match="No space left"), ballast.open("wb", buffering=0) as filler:
-        while True:
-            filler.write(b"x" * 4_096)
-    assert os.statvfs(small_disk).f_bavail == 0
+    ballast = fill_disk(small_disk)
     with pytest.raises(StoreFull, match="disk"):
         kv.transact(lambda tr: [tr.use_reserve(), *(tr.set(b"x%d" % n, VALUE * 10) for n in range(10))])
     assert count(kv) == 50
@@ -156,9 +161,7 @@ def test_a_disk_that_others_fill_to_the_last_byte_loses_nothing(small_disk: Path
 def test_a_reader_on_a_full_disk_is_not_killed(small_disk: Path) -> None:
     """Each new reader takes a slot in the lock file, which therefore has its blocks from the start."""
     kv = open_kv(f"lmdb:{small_disk}/store")
-    with pytest.raises(OSError, match="No space left"), (small_disk / "ballast").open("wb", buffering=0) as filler:
-        while True:
-            filler.write(b"x" * 4_096)
+    fill_disk(small_disk)
     assert isinstance(kv, EmbeddedStore)
     environment = kv._engine.environment
     readers = [environment.begin_read() for _ in range(1_000)]
