@@ -70,7 +70,9 @@ class StoreCommand(BaseCommand):
         failure: CommandError
         cause: BaseException
         try:
-            return super().execute(*args, **options)
+            answer = super().execute(*args, **options)
+            self.stdout.flush()  # here, so that a closed pipe is met while it can be handled
+            return answer
         except (QueueError, StoreError, BadFormat) as error:
             failure, cause = CommandError(str(error)), error
         except CommandError as error:

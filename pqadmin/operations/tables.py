@@ -23,9 +23,15 @@ _PIPE_WIDTH = 200
 _VALUE_WIDTH = 60
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Leave it to the command, which ends alike however it printed."""
+        raise BrokenPipeError
+
+
 def console(stream: IO[str] | TextIOBase) -> Console:
     """Return a console on a stream; into a pipe it writes plain text."""
-    return Console(
+    return _Console(
         file=cast(IO[str], stream),
         width=None if stream.isatty() else _PIPE_WIDTH,
         highlight=False,

@@ -170,6 +170,16 @@ def test_a_closed_pipe_ends_an_export_quietly(url: str, store: Store) -> None:
     assert err == b""
 
 
+def test_a_pipe_that_was_closed_before_the_first_word_is_quiet_too(url: str, store: Store) -> None:
+    store.create_queue("jobs")
+    with command("queues", "--store", url) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(PATIENCE) == 141
+
+
 def test_an_interrupted_export_leaves_no_file(url: str, store: Store, tmp_path: Path) -> None:
     queue = store.create_queue("jobs")
     for _ in range(30):
