@@ -201,7 +201,7 @@ def as_text(value: bytes, *, cut: bool = False) -> str | None:
         text = value[: error.start].decode("utf-8")
     sample = text[:512]
     controls = sum(1 for char in sample if ord(char) < 0x20 and char not in "\t\n\r")
-    return None if controls * 10 > len(sample) else text
+    return None if controls > 2 and controls * 10 > len(sample) else text
 
 
 def mix_levels(depths: Sequence[int]) -> list[int]:

@@ -5,23 +5,35 @@ from __future__ import annotations
 from datetime import datetime
 
 from django.utils.translation import gettext as _
-from django.utils.translation import pgettext
+from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from pqadmin.dashboard import format as write
 from pqadmin.live.outlook import Outlook, Problem, State
 from pqadmin.live.rows import Row
 from queues.config import Pause
 
+# Lazy: a page of a hundred rows looks up the words that it shows and no others.
+_STATES = {
+    State.OK: pgettext_lazy("state", "ok"),
+    State.EMPTY: pgettext_lazy("state", "empty"),
+    State.GROWING: pgettext_lazy("state", "growing"),
+    State.STALLED: pgettext_lazy("state", "stalled"),
+    State.PAUSED: pgettext_lazy("state", "paused"),
+}
+_OUTLOOKS = {
+    Outlook.UNKNOWN: gettext_lazy("no flow seen"),
+    Outlook.EMPTY: pgettext_lazy("outlook", "empty"),
+    Outlook.STEADY: gettext_lazy("keeps up"),
+    Outlook.DRAINING: gettext_lazy("draining"),
+    Outlook.GROWING: gettext_lazy("will not drain"),
+    Outlook.STALLED: gettext_lazy("stalled"),
+    Outlook.PAUSED: pgettext_lazy("outlook", "paused"),
+}
+
 
 def state_word(state: State) -> str:
     """Return the word that stands beside a state's shape."""
-    return {
-        State.OK: pgettext("state", "ok"),
-        State.EMPTY: pgettext("state", "empty"),
-        State.GROWING: pgettext("state", "growing"),
-        State.STALLED: pgettext("state", "stalled"),
-        State.PAUSED: pgettext("state", "paused"),
-    }[state]
+    return str(_STATES[state])
 
 
 def outlook_words(row: Row) -> str:
@@ -30,15 +42,7 @@ def outlook_words(row: Row) -> str:
         return _("clears in %(age)s") % {"age": write.age(row.clears_in)}
     if row.outlook is Outlook.GROWING and row.grows_by is not None:
         return _("grows %(rate)s/s") % {"rate": write.rate(row.grows_by)}
-    return {
-        Outlook.UNKNOWN: _("no flow seen"),
-        Outlook.EMPTY: pgettext("outlook", "empty"),
-        Outlook.STEADY: _("keeps up"),
-        Outlook.DRAINING: _("draining"),
-        Outlook.GROWING: _("will not drain"),
-        Outlook.STALLED: _("stalled"),
-        Outlook.PAUSED: pgettext("outlook", "paused"),
-    }[row.outlook]
+    return str(_OUTLOOKS[row.outlook])
 
 
 def state_words(row: Row, now: datetime) -> str:
@@ -95,18 +99,21 @@ def problem_words(problems: dict[str, int]) -> str:
 
 def verb_words(verb: str) -> str:
     """Return an audited verb in words; one of a later release as it is."""
-    return {
-        "create": _("created the queue"),
-        "push": _("pushed"),
-        "enqueue": _("enqueued"),
-        "pop_min": _("popped min"),
-        "pop_max": _("popped max"),
-        "dequeue": _("dequeued"),
-        "put_back": _("put back"),
-        "pause": _("paused"),
-        "resume": _("resumed"),
-        "rename": _("renamed"),
-        "delete_queue": _("deleted the queue"),
-        "restore_queue": _("restored the queue"),
-        "import": _("imported"),
-    }.get(verb, verb)
+    return str(_VERBS.get(verb, verb))
+
+
+_VERBS = {
+    "create": gettext_lazy("created the queue"),
+    "push": gettext_lazy("pushed"),
+    "enqueue": gettext_lazy("enqueued"),
+    "pop_min": gettext_lazy("popped min"),
+    "pop_max": gettext_lazy("popped max"),
+    "dequeue": gettext_lazy("dequeued"),
+    "put_back": gettext_lazy("put back"),
+    "pause": gettext_lazy("paused"),
+    "resume": gettext_lazy("resumed"),
+    "rename": gettext_lazy("renamed"),
+    "delete_queue": gettext_lazy("deleted the queue"),
+    "restore_queue": gettext_lazy("restored the queue"),
+    "import": gettext_lazy("imported"),
+}

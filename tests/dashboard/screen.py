@@ -32,7 +32,7 @@ class Screen:
     @property
     def title(self) -> str:
         """What the tab says."""
-        found = re.search(r"<title>(.*?)</title>", self.html, re.S)
+        found = re.search(r"<title>(.*?)</title>", self.html, re.DOTALL)
         assert found
         return found.group(1)
 
