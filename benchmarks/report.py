@@ -22,10 +22,12 @@ def heading(title: str) -> None:
 
 
 def machine() -> str:
-    """Return the machine's size."""
+    """Return the machine's size and how busy it is."""
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    busy = os.getloadavg()[0]
     cores = len(os.sched_getaffinity(0))
-    return f"{cores} cores, {pages / 2**30:.0f} GiB, {platform.system()} {platform.release().split('-')[0]}"
+    system = f"{platform.system()} {platform.release().split('-')[0]}"
+    return f"{cores} cores (load average {busy:.1f}), {pages / 2**30:.0f} GiB, {system}"
 
 
 def versions(*packages: str) -> str:

@@ -62,6 +62,11 @@ class RunningSite:
         assert self._process is not None
         return self._process.pid
 
+    def cpu_seconds(self) -> float:
+        """Return the processor time that the server has used so far, user and system."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def log_in(self, *, role: str = "operator") -> str:
         """Create a user of the role, log in as a browser does, and return the Cookie header of the session."""
         name, password = f"bench-{secrets.token_hex(4)}", secrets.token_urlsafe(18)
