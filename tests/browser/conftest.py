@@ -119,7 +119,7 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A running site with an empty store."""
     made = Site(tmp_path_factory.mktemp("site"))
@@ -149,7 +149,7 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def signed_in(site: Site, chromium: Browser) -> Any:
     """The cookies of the admin, who has signed in through the page."""
     context = chromium.new_context(base_url=site.address)
@@ -214,9 +214,8 @@ def new_page(site: Site, chromium: Browser, signed_in: Any, strict: Strict) -> I
     contexts: list[BrowserContext] = []
 
     def make(**options: Any) -> Page:
-        context = chromium.new_context(
-            base_url=site.address, storage_state=signed_in, reduced_motion="reduce", **options
-        )
+        settings = {"base_url": site.address, "storage_state": signed_in, "reduced_motion": "reduce"} | options
+        context = chromium.new_context(**settings)
         context.set_default_timeout(PATIENCE * 1000)
         contexts.append(context)
         page = context.new_page()

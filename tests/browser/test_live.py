@@ -227,7 +227,7 @@ def test_an_idle_page_makes_no_request(page: Page, store: Store) -> None:
 
 def test_signing_out_in_another_tab_shows(new_page: NewPage, store: Store, site: Site) -> None:
     store.create_queue("jobs")
-    page = new_page()
+    page = new_page(storage_state=None)
     sign_in(page, "admin", site.password)
     page.goto("/")
     wait_live(page)

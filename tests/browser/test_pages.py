@@ -1,0 +1,202 @@
+"""Every page: no accessibility findings, no faults, the keyboard reaches everything, and all acts work without scripts."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from queues import Store
+from tests.browser.conftest import AXE, NewPage, Site, wait_live
+
+#: WCAG 2.2 AA and what axe counts as good practice.
+TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+
+
+def findings(page: Page) -> list[dict[str, Any]]:
+    """Run axe in the page, past its policy, and return what it found."""
+    source = AXE.read_text("utf-8")
+    page.evaluate(source)
+    found = page.evaluate("tags => axe.run(document, {runOnly: tags, resultTypes: ['violations']})", TAGS)
+    return [
+        {
+            "rule": violation["id"],
+            "help": violation["help"],
+            "where": [node["target"] for node in violation["nodes"]][:5],
+        }
+        for violation in found["violations"]
+    ]
+
+
+@pytest.fixture
+def furnished(store: Store) -> Store:
+    """A store with something of everything."""
+    jobs = store.create_queue("orders:eu:refunds")
+    jobs.push_many([(b'{"order": %d}' % n, n % 12) for n in range(300)])
+    jobs.push(b"\xff\x00binary", priority=10**30)
+    store.create_queue("sms:outbound", kind="fifo").enqueue_many([b"one", b"two"])
+    store.create_queue("words", priority_type="str").push("ünï".encode(), priority="zeta")
+    store.create_queue("empty")
+    paused = store.create_queue("reports:monthly")
+    paused.push(b"r", priority=1)
+    paused.pause(reason="ledger closing", by="ops-2")
+    store.acts("admin").pop("orders:eu:refunds", reason="a test")
+    return store
+
+
+PAGES = [
+    "/",
+    "/?q=nothing-matches",
+    "/?group=group",
+    "/?group=name&sort=-ready",
+    "/queues/new/",
+    "/queues/orders:eu:refunds/",
+    "/queues/orders:eu:refunds/push/",
+    "/queues/orders:eu:refunds/pop/?end=max",
+    "/queues/orders:eu:refunds/pause/",
+    "/queues/orders:eu:refunds/rename/",
+    "/queues/orders:eu:refunds/delete/",
+    "/queues/sms:outbound/",
+    "/queues/reports:monthly/",
+    "/queues/empty/",
+    "/audit/",
+    "/trash/",
+    "/styleguide/",
+    "/accounts/password/",
+]
+
+
+@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(path: str, scheme: str, new_page: NewPage, furnished: Store) -> None:
+    page = new_page(color_scheme=scheme)
+    answer = page.goto(path)
+    assert answer is not None
+    assert answer.status == 200
+    if page.locator("body[data-live-topic]").count():
+        wait_live(page)
+    assert findings(page) == []
+
+
+def test_axe_finds_nothing_on_an_item_page_and_at_login(new_page: NewPage, furnished: Store) -> None:
+    page = new_page()
+    item = furnished.queue("orders:eu:refunds").peek_min()
+    assert item is not None
+    page.goto(f"/queues/orders:eu:refunds/items/{item.id}/")
+    assert findings(page) == []
+    stranger = new_page(storage_state=None)
+    stranger.goto("/accounts/login/")
+    assert findings(stranger) == []
+
+
+@pytest.mark.parametrize("width", [320, 768, 1280, 2560])
+def test_no_page_scrolls_sideways(width: int, new_page: NewPage, furnished: Store) -> None:
+    page = new_page(viewport={"width": width, "height": 800})
+    for path in ("/", "/queues/orders:eu:refunds/", "/queues/new/", "/audit/", "/accounts/password/"):
+        page.goto(path)
+        overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        assert overflow <= 0, (path, width)
+
+
+def test_the_keyboard_reaches_every_control(page: Page, furnished: Store) -> None:
+    page.goto("/")
+    wait_live(page)
+    wanted = page.evaluate(
+        """() => [...document.querySelectorAll('a[href], button, input, select, textarea')]
+            .filter(e => e.checkVisibility() && !e.disabled && e.tabIndex >= 0 && !e.closest('[popover]')).length"""
+    )
+    reached: set[str] = set()
+    outlined = 0
+    for _ in range(wanted + 5):
+        page.keyboard.press("Tab")
+        state = page.evaluate(
+            """() => { const e = document.activeElement; if (e === document.body) return null;
+                e.dataset.reached ??= String(Math.random());
+                const style = getComputedStyle(e);
+                return [e.dataset.reached, style.outlineStyle !== 'none' || style.boxShadow !== 'none']; }"""
+        )
+        if state is not None:
+            reached.add(state[0])
+            outlined += bool(state[1])
+    assert len(reached) >= wanted
+    assert outlined >= len(reached), "focus is always visible"
+
+
+def test_the_skip_link_leads_to_the_content(page: Page, furnished: Store) -> None:
+    page.goto("/")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+
+
+def test_all_acts_work_without_javascript(new_page: NewPage, store: Store, site: Site) -> None:
+    page = new_page(java_script_enabled=False)
+    page.goto("/queues/new/")
+    page.fill("main input[name=name]", "plain")
+    page.click("main form button[type=submit], main form button.primary")
+    queue = store.queue("plain")
+
+    page.goto("/queues/plain/push/")
+    page.fill("main input[name=priority]", "5")
+    page.fill("main textarea[name=value]", "hello")
+    page.click("main form button.primary")
+    assert queue.depth() == 1
+    page.goto("/queues/plain/")
+    expect(page.locator("[data-live-list=min] [data-part=value]")).to_have_text("hello")
+
+    page.goto("/queues/plain/pause/")
+    page.fill("main [name=reason]", "a test")
+    page.click("main form button.primary, main form button.danger")
+    assert queue.status().pause is not None
+    page.goto("/queues/plain/")
+    page.click("form[action$='/resume/'] button")
+    assert queue.status().pause is None
+
+    page.goto("/queues/plain/pop/?end=min")
+    page.click("main form[method=post] button.primary, main form[method=post] button.danger")
+    assert queue.depth() == 0
+    page.click("form[action$='/put-back/'] button")
+    assert queue.depth() == 1
+
+    page.goto("/queues/plain/rename/")
+    page.fill("main input[name=name], main input[name=new]", "simple")
+    page.click("main form button.primary")
+    page.goto("/queues/simple/delete/")
+    page.fill("main input[name=confirm]", "simple")
+    page.click("main form button.danger, main form button.primary")
+    assert "simple" not in store.directory()
+    page.goto("/trash/")
+    page.locator("form[action*='/restore/'] button").first.click()
+    assert "simple" in store.directory()
+
+    page.goto("/?q=simple")
+    expect(page.locator("tr[data-queue=simple]")).to_have_count(1)
+
+
+def test_hostile_names_and_values_stay_text(page: Page, store: Store) -> None:
+    queue = store.create_queue("evil", priority_type="str")
+    queue.push(b"<img src=x onerror=alert(1)>", priority='"><script>alert(1)</script>')
+    page.goto("/")
+    wait_live(page)
+    queue.push("\u202egnp.exe<svg onload=alert(1)>".encode(), priority="<b>x</b>")
+    expect(page.locator("tr[data-queue=evil] [data-field=ready]")).to_have_text("2")
+    page.goto("/queues/evil/")
+    wait_live(page)
+    assert page.locator("main img, main script, main svg[onload]").count() == 0
+    expect(page.locator("[data-live-list=min]")).to_contain_text(re.compile("onerror=alert|onload=alert"))
+
+
+def test_rows_do_not_move_while_numbers_change(page: Page, store: Store) -> None:
+    queues = [store.create_queue(f"q{n}") for n in range(5)]
+    page.goto("/")
+    wait_live(page)
+    order = page.eval_on_selector_all("tr[data-queue]", "rows => rows.map(row => row.dataset.queue)")
+    places = page.eval_on_selector_all("tr[data-queue]", "rows => rows.map(row => row.getBoundingClientRect().top)")
+    for n, queue in enumerate(reversed(queues)):
+        queue.push_many([(b"a much longer value than there was before " * 5, n)] * (n + 1) * 50)
+    expect(page.locator("[data-total=ready]")).to_have_text("750")
+    assert page.eval_on_selector_all("tr[data-queue]", "rows => rows.map(row => row.dataset.queue)") == order
+    now = page.eval_on_selector_all("tr[data-queue]", "rows => rows.map(row => row.getBoundingClientRect().top)")
+    assert now == pytest.approx(places, abs=1)
