@@ -15,7 +15,7 @@ from pqadmin.accounts.roles import Right, require
 from pqadmin.dashboard import format as write
 from pqadmin.dashboard.forms import CreateForm, PushForm
 from pqadmin.dashboard.refusals import explain
-from pqadmin.dashboard.rows import COLUMNS, render_blank_row, render_rows
+from pqadmin.dashboard.rows import COLUMNS, render_rows
 from pqadmin.dashboard.toasts import Toast
 from pqadmin.dashboard.values import show
 from pqadmin.dashboard.words import problem_words
@@ -50,7 +50,6 @@ def styleguide(request: HttpRequest) -> HttpResponse:
     context: dict[str, Any] = {
         "now": now,
         "rows": render_rows(rows, now=now, can_act=True),
-        "blank_row": render_blank_row(can_act=True),
         "columns": COLUMNS + 1,
         "summary": summary,
         "problems": problem_words(dict(summary.problems)),
