@@ -22,15 +22,17 @@ from queues import open_store
 _VALUE = b"x" * 100
 _COUNTS_A_COMMIT = 1 << 20
 _PROCESSES = 2
+_BAR_PERCENT = 30
 
 
-def main(arguments: list[str]) -> None:
-    """Measure and print."""
+def main(arguments: list[str]) -> list[report.Figure]:
+    """Measure, print, and return the smaller shares."""
     parser = argparse.ArgumentParser(prog="fairness", description=__doc__)
     parser.add_argument("--seconds", type=float, default=8.0)
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 8])
     options = parser.parse_args(arguments)
     rows = []
+    figures = []
     with tempfile.TemporaryDirectory() as folder:
         flush = report.flush_ms(Path(folder))
         for threads in options.threads:
@@ -38,12 +40,22 @@ def main(arguments: list[str]) -> None:
             results = measure(f"lmdb:{folder}/store-{threads}", threads, options.seconds)
             commits = [commit for commit, _ in results]
             shares = " : ".join(f"{100 * commit / max(1, sum(commits)):.0f} %" for commit in commits)
+            least = 100 * min(commits) / max(1, sum(commits))
+            figures.append(
+                report.Figure(
+                    what=f"smaller share of commits, two processes of {threads} threads",
+                    value=f"{least:.0f} %",
+                    bar=f"≥ {_BAR_PERCENT} %",
+                    met=least >= _BAR_PERCENT,
+                )
+            )
             rows.append((threads, shares, round(sum(commits) / options.seconds), *(pushes for _, pushes in results)))
     report.heading("Two saturating processes on one store")
     print(f"Each pushes 100-byte values into its own queue for {options.seconds:g} s, flush {flush:.2f} ms.\n")
     report.table(
         ("threads in each", "share of commits", "commits/s together", "pushes of the first", "of the second"), rows
     )
+    return figures
 
 
 def measure(url: str, threads: int, seconds: float) -> list[tuple[int, int]]:

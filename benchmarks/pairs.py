@@ -22,8 +22,8 @@ _VALUE = b"x" * 100
 _STANDING = 1_000
 
 
-def main(arguments: list[str]) -> None:
-    """Measure and print."""
+def main(arguments: list[str]) -> list[report.Figure]:
+    """Measure, print, and return the medians."""
     parser = argparse.ArgumentParser(prog="pairs", description=__doc__)
     parser.add_argument("--seconds", type=float, default=3.0, help="of one round")
     parser.add_argument("--rounds", type=int, default=5)
@@ -50,6 +50,10 @@ def main(arguments: list[str]) -> None:
         ("threads", "pairs/s, median", "lowest", "highest"),
         [(count, round(statistics.median(of)), round(min(of)), round(max(of))) for count, of in rates.items()],
     )
+    return [
+        report.Figure(what=f"pairs/s embedded, durable, {count} threads", value=f"{statistics.median(of):,.0f}")
+        for count, of in rates.items()
+    ]
 
 
 def pairs_a_second(queue: Queue, threads: int, seconds: float) -> float:

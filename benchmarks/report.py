@@ -8,6 +8,7 @@ import statistics
 import sys
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -81,6 +82,26 @@ def percentile(times: Sequence[float], percent: float) -> float:
     """Return the value that so many percent of the sorted times do not exceed."""
     ordered = sorted(times)
     return ordered[min(len(ordered) - 1, int(len(ordered) * percent / 100))]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """One figure of a measurement, and the bar it has to meet, when there is one."""
+
+    what: str
+    value: str
+    bar: str = ""
+    met: bool = True
+
+
+def summary(figures: Iterable[Figure]) -> None:
+    """Print the figures of several measurements in one table."""
+    heading("All figures")
+    marks = {True: "met", False: "**missed**"}
+    table(
+        ("what", "measured", "bar", ""),
+        [(figure.what, figure.value, figure.bar, marks[figure.met] if figure.bar else "") for figure in figures],
+    )
 
 
 def note(text: str) -> None:

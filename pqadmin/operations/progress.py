@@ -53,6 +53,11 @@ class ImportProgress:
         elif not self._quiet:
             self._line(f"Committed to line {report.last_line} ({report.items} items).")
 
+    def finished(self) -> None:
+        """Tell that the file's end is reached."""
+        if self._bar is not None and self._total is not None:
+            self._bar.update(self._task, completed=self._total)
+
     def bad(self, entry: BadEntry) -> None:
         """Tell of a bad line, the first few of them; `--quiet` keeps these."""
         self._bad += 1

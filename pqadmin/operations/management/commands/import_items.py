@@ -93,6 +93,8 @@ class Command(StoreCommand):
                     skip=start,
                 )
                 failure = _failure(importer, outcomes)
+                if failure is None or isinstance(failure, BadLines):
+                    progress.finished()
         self._tell_result(queue, importer.report, options)
         if failure is not None:
             raise failure from failure.__cause__
