@@ -11,22 +11,27 @@ import threading
 import time
 
 from queues.kv import open_kv
+from queues.kv.port import Transaction
 
 
-def saturate(url: str, threads: str) -> None:
-    """Commit with many threads from the first line on standard input until its end; print the commits."""
+def saturate(url: str, threads: str, keys: str) -> None:
+    """Commit `keys` writes a function with many threads, from a first line to the end; print the commits."""
     kv = open_kv(url)
     stop = threading.Event()
     commits: set[int] = set()
 
-    def work(thread: int) -> None:
-        key = b"%d-%d" % (os.getpid(), thread)
+    def write(tr: Transaction) -> int:
+        for n in range(int(keys)):
+            tr.set(b"%d-%d" % (os.getpid(), n), b"")
+        return tr.get_read_version()
+
+    def work() -> None:
         while not stop.is_set():
-            commits.add(kv.transact(lambda tr: [tr.add(key, 1), tr.get_read_version()][1] or 0))
+            commits.add(kv.transact(write))
 
     print("ready", flush=True)
     sys.stdin.readline()
-    workers = [threading.Thread(target=work, args=(n,)) for n in range(int(threads))]
+    workers = [threading.Thread(target=work) for _ in range(int(threads))]
     for worker in workers:
         worker.start()
     sys.stdin.read()
@@ -34,7 +39,7 @@ def saturate(url: str, threads: str) -> None:
     for worker in workers:
         worker.join()
     kv.close()
-    print(len(commits), flush=True)
+    print(*sorted(commits), flush=True)
 
 
 def push_on_demand(url: str) -> None:
@@ -47,8 +52,8 @@ def push_on_demand(url: str) -> None:
     kv.close()
 
 
-def wait_for_ever(url: str) -> None:
-    """Leave a mark that this process waits for its turn, and stay."""
+def wait_for_a_turn(url: str) -> None:
+    """Leave a mark that this process waits for its turn; take it away at the first line, telling when; stay."""
     from pathlib import Path
 
     from queues.kv.embedded.turns import Turns
@@ -56,7 +61,10 @@ def wait_for_ever(url: str) -> None:
     turns = Turns(Path(url.partition(":")[2]) / "turns")
     turns.ask()
     print(turns.slot, flush=True)
-    sys.stdin.read()
+    if sys.stdin.readline():
+        print(time.monotonic(), flush=True)
+        turns.got()
+        sys.stdin.read()
 
 
 def acknowledge(url: str, threads: str, each: str) -> None:

@@ -8,12 +8,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from queues.kv import open_kv
+from queues.kv.embedded.turns import Turns
 from queues.kv.port import KeyValueStore
 
 ROOT = Path(__file__).parents[2]
@@ -67,40 +69,48 @@ def version(kv: KeyValueStore) -> int:
     return kv.read(lambda tr: tr.get_read_version())
 
 
-@pytest.mark.parametrize("threads", ["1", "16"])
-def test_two_saturating_processes_each_get_a_third_of_the_commits(kv: KeyValueStore, url: str, threads: str) -> None:
-    with program("saturate", url, threads) as one, program("saturate", url, threads) as two:
+@pytest.mark.parametrize(("threads", "keys"), [("1", "1"), ("16", "1"), ("16", "100")])
+def test_two_saturating_processes_each_get_a_third_of_the_commits(
+    kv: KeyValueStore, url: str, threads: str, keys: str
+) -> None:
+    with program("saturate", url, threads, keys) as one, program("saturate", url, threads, keys) as two:
         assert line(one) == line(two) == "ready"
         before = version(kv)
         tell(one)
         tell(two)
         until = time.monotonic() + 60
-        while version(kv) - before < 1_000:
+        while version(kv) - before < 500:
             assert time.monotonic() < until
             kv.watch({}, timeout=0.01)
         for process in (one, two):
             assert process.stdin is not None
             process.stdin.close()
-        commits = [int(line(one)), int(line(two))]
-    assert sum(commits) >= 1_000
-    assert min(commits) >= 0.3 * sum(commits), commits
+        commits = [[int(number) for number in line(process).split()] for process in (one, two)]
+    assert sum(map(len, commits)) >= 500
+    both_run = range(max(map(min, commits)), min(map(max, commits)) + 1)
+    shares = [sum(number in both_run for number in numbers) for numbers in commits]
+    assert min(shares) >= 0.3 * sum(shares), shares
 
 
 def test_a_change_in_another_process_wakes_within_ten_milliseconds(kv: KeyValueStore, url: str) -> None:
+    """Ten milliseconds at the 95th percentile, and what this machine takes to wake a process by a pipe."""
     with program("push_on_demand", url) as other:
         assert line(other) == "ready"
-        for _ in range(3):  # three tries, because other work on this machine delays us too
-            delays = []
-            for _ in range(60):
+        for _ in range(3):
+            by_pipe, by_watch = [], []
+            for _ in range(40):
+                tell(other)
+                acknowledged = float(line(other))
+                by_pipe.append(time.monotonic() - acknowledged)
                 known = kv.read(lambda tr: tr.get(b"watched").wait())
                 tell(other)
                 assert kv.watch({b"watched": known}, timeout=30)
                 woken = time.monotonic()
-                delays.append(woken - float(line(other)))
-            p95 = statistics.quantiles(delays, n=20)[-1]
-            if p95 <= 0.010:
+                by_watch.append(woken - float(line(other)))
+            p95, machine = (statistics.quantiles(delays, n=20)[-1] for delays in (by_watch, by_pipe))
+            if p95 <= 0.010 + machine:
                 break
-    assert p95 <= 0.010, sorted(delays)
+    assert p95 <= 0.010 + machine, (sorted(by_watch), sorted(by_pipe))
 
 
 def test_a_foreign_change_of_another_key_ends_no_watch(kv: KeyValueStore, url: str) -> None:
@@ -122,9 +132,28 @@ def test_the_poller_ends_when_nobody_watches(kv: KeyValueStore) -> None:
     assert poller._thread is not thread
 
 
+def test_whoever_waits_is_let_in_before_the_last_writer_again(url: str) -> None:
+    folder = Path(url.partition(":")[2])
+    folder.mkdir()
+    turns = Turns(folder / "turns", patience=60)
+    with program("wait_for_a_turn", url) as other, ThreadPoolExecutor() as pool:
+        line(other)
+
+        def give_way() -> float:
+            turns.give_way()
+            return time.monotonic()
+
+        giving_way = pool.submit(give_way)
+        tell(other)
+        got = float(line(other))
+        assert giving_way.result(60) > got
+        turns.give_way()  # and nobody waits any more
+    turns.close()
+
+
 @pytest.mark.parametrize("fate", [signal.SIGKILL, signal.SIGSTOP])
 def test_a_dead_or_stopped_process_that_waited_stalls_nobody(kv: KeyValueStore, url: str, fate: int) -> None:
-    with program("wait_for_ever", url) as other:
+    with program("wait_for_a_turn", url) as other:
         slot = int(line(other))
         turns = kv._engine._turns  # type: ignore[attr-defined]
         assert slot != turns.slot

@@ -27,7 +27,8 @@ _QUIET = bytes(8 * SLOTS)
 class Turns:
     """This process's mark, and the looks at the others'. Used by the writer thread only."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, patience: float = _PATIENCE) -> None:
+        self._patience = patience
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o660)
         if os.fstat(self._fd).st_size < len(_QUIET):
             os.posix_fallocate(self._fd, 0, len(_QUIET))  # a hole would kill us on a full disk
@@ -63,7 +64,7 @@ class Turns:
         if not waiting:
             return
         marks = self._marks
-        until = now + _PATIENCE
+        until = now + self._patience
         while all(marks[slot] == ticket for slot, ticket in waiting):
             if time.monotonic() > until:
                 for slot, ticket in waiting:
