@@ -50,9 +50,13 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--bar", type=float, default=250.0, help="ms, for p95")
     options = parser.parse_args(arguments)
     faults: list[str] = []
-    with tempfile.TemporaryDirectory() as name, RunningSite(Path(name)) as site:
-        with open_page(site, faults) as page, _traffic(site, options.queues, options.changes):
-            times, offset = _measure(page, site, options.samples)
+    with (
+        tempfile.TemporaryDirectory() as name,
+        RunningSite(Path(name)) as site,
+        open_page(site, faults) as page,
+        _traffic(site, options.queues, options.changes),
+    ):
+        times, offset = _measure(page, site, options.samples)
     report.heading("Change to pixel")
     print(
         f"{len(times)} pushes, {options.queues} other queues changing at {options.changes:g}/s; the page's clock was "
