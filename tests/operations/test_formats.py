@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import io
 import json
+import tracemalloc
+import unicodedata
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ from hypothesis import strategies as st
 from pqadmin.operations import formats
 from pqadmin.operations.entries import BadEntry, Blank, Entry, Outcome
 from pqadmin.operations.formats import BadFormat, Format
+from pqadmin.operations.importing import Importer
 from pqadmin.operations.lines import MAX_LINE_BYTES
 from queues.priority import PriorityType
 
@@ -55,8 +58,6 @@ def test_what_was_written_is_read_back(
 ) -> None:
     pairs = data.draw(st.lists(st.tuples(VALUES, PRIORITIES[priority_type]), max_size=8))
     if priority_type == "str":
-        import unicodedata
-
         pairs = [(value, unicodedata.normalize("NFC", str(priority))) for value, priority in pairs]
     entries = [Entry(line=0, value=value, priority=priority) for value, priority in pairs]
     file = io.BytesIO()
@@ -152,25 +153,9 @@ def test_a_long_line_is_read_past_and_numbered() -> None:
 
 
 def test_memory_stays_flat_in_a_line_without_end() -> None:
-    class Endless(io.RawIOBase):
-        """300 MB of one line, made as it is read."""
-
-        left = 300_000_000
-
-        def readable(self) -> bool:
-            return True
-
-        def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-            size = min(len(buffer), self.left)
-            self.left -= size
-            buffer[:size] = b"x" * size
-            return size
-
-    import tracemalloc
-
     tracemalloc.start()
     try:
-        outcomes = list(formats.read(io.BufferedReader(Endless()), "ndjson", priority_type="int"))
+        outcomes = list(formats.read(io.BufferedReader(Generated(b"x", 100_000_000)), "ndjson", priority_type="int"))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -313,3 +298,45 @@ def test_the_format_by_the_first_byte(data: bytes, expected: Format) -> None:
 def test_files_that_are_neither(data: bytes) -> None:
     with pytest.raises(BadFormat):
         formats.sniff(buffered(data))
+
+
+# Many lines
+
+
+class Generated(io.RawIOBase):
+    """A file that is made while it is read: `count` times the same text."""
+
+    def __init__(self, line: bytes, count: int) -> None:
+        self._block = line * (200_000 // len(line))
+        self._left = len(line) * count
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        part = self._block[self._at : self._at + min(len(buffer), self._left)]
+        self._at = (self._at + len(part)) % len(self._block)
+        self._left -= len(part)
+        buffer[: len(part)] = part
+        return len(part)
+
+
+def test_memory_stays_flat_over_a_large_file() -> None:
+    pushed = 0
+
+    def push(entries: list[Entry], last_line: int) -> None:
+        nonlocal pushed
+        pushed += len(entries)
+
+    line = b'{"value": "' + b"x" * 2_000 + b'", "priority": 5}\n'
+    importer = Importer(push, on_commit=lambda report: None, on_bad=lambda entry: None)
+    stream = io.BufferedReader(Generated(line, 40_000))
+    tracemalloc.start()
+    try:
+        report = importer.run(formats.read(stream, "ndjson", priority_type="int"))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert (report.items, report.last_line, pushed) == (40_000, 40_000, 40_000)
+    assert peak < 6_000_000
