@@ -188,7 +188,10 @@ def test_another_file_in_its_place_is_followed(tmp_path: Path, first: object) ->
 
 
 def test_an_interpreter_ends_with_a_store_open(tmp_path: Path) -> None:
-    program = f"from queues.kv import open_kv; open_kv('lmdb:{tmp_path}/store').transact(lambda tr: tr.set(b'a', b'1'))"
+    program = (
+        "import logging; logging.disable(); from queues.kv import open_kv; "
+        f"kv = open_kv('lmdb:{tmp_path}/store'); kv.transact(lambda tr: tr.set(b'a', b'1'))"
+    )
     ended = subprocess.run(
         [sys.executable, "-W", "error", "-W", "ignore::ImportWarning", "-c", program],
         capture_output=True,
