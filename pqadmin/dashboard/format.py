@@ -26,8 +26,6 @@ PREVIEW_WIDTH = 120
 _DIGITS_LIMIT = 4000
 
 _BYTE_UNITS = ("kB", "MB", "GB", "TB", "PB", "EB")
-#: Characters that reorder or hide text without being controls by category Cc.
-_BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 def number(n: int | None) -> str:
@@ -114,7 +112,8 @@ def _visible_char(char: str) -> str:
         return chr(0x2400 + code)
     if code == 0x7F:
         return "␡"
-    if 0x80 <= code < 0xA0 or char in _BIDI or unicodedata.category(char) in ("Cf", "Zl", "Zp", "Cs"):
+    # Cf holds the bidirectional controls and everything else that is there but can not be seen.
+    if 0x80 <= code < 0xA0 or unicodedata.category(char) in ("Cf", "Zl", "Zp", "Cs"):
         # A joiner between emoji or letters is part of the text and harmless.
         return char if char in "\u200c\u200d" else f"⟨{code:04X}⟩"
     return char

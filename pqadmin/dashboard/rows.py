@@ -53,7 +53,7 @@ class Labels(NamedTuple):
             delayed=escape(_("delayed")),
             leased=escape(_("leased")),
             dead=escape(_("dead")),
-            note=escape(_("nothing ready · both ends appear here")),
+            note=escape(_("nothing ready")),
             push=escape(_("Push")),
             enqueue=escape(_("Enqueue")),
         )

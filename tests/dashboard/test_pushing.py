@@ -107,7 +107,7 @@ def test_json_is_checked_by_the_server_with_and_without_script(operator: Desk) -
 def test_a_fifo_queue_speaks_of_head_tail_and_enqueue(operator: Desk, store: Store) -> None:
     store.create_queue("sms", kind="fifo")
     page = operator.open("/queues/sms/")
-    for words in ("FIFO queue", "Head", "Tail", "Enqueue an item"):
+    for words in ("first in, first out", "Head", "Tail", "Enqueue an item"):
         assert words in page
     for words in ("Pop max", "Priority mix", "Min end"):
         assert words not in page
