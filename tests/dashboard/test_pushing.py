@@ -8,7 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from pqadmin.accounts.roles import Role
-from queues import Store
+from queues import Acts, Store
+from queues.errors import OutcomeUnknown, StoreFull
 from tests.dashboard.conftest import Desk
 
 
@@ -114,6 +115,39 @@ def test_a_fifo_queue_speaks_of_head_tail_and_enqueue(operator: Desk, store: Sto
     after = operator.send(page, "push/", value="hello")
     assert "Enqueued 5 B." in after
     assert store.queue("sms").depth() == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "words", "sent"),
+    [
+        (StoreFull("No room is left in the store."), "The store could not do this", False),
+        (OutcomeUnknown("The store failed during commit."), "It is not known whether this was done", True),
+    ],
+)
+def test_a_store_that_fails_loses_nothing_that_was_typed(
+    operator: Desk, store: Store, monkeypatch: pytest.MonkeyPatch, error: Exception, words: str, sent: bool
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    action, fields = operator.open("/queues/jobs/").form("push/")
+    fields |= {"value": "precious", "priority": "1"}
+    with monkeypatch.context() as broken:
+        broken.setattr(Acts, "push", fail)
+        refused = operator.post(action, fields)
+    assert refused.status == 503
+    assert refused.response["Retry-After"]
+    assert words in refused
+    assert refused.form("push/")[1]["value"] == "precious"
+    # The very same form once more: works if nothing was done, does nothing if that is not known.
+    again = operator.post(action, fields)
+    assert ("Nothing was done a second time." in again) is sent
+    assert store.queue("jobs").depth() == (0 if sent else 1)
+
+
+def test_a_fragment_of_a_missing_queue_leads_to_its_page(operator: Desk) -> None:
+    answer = operator.client.get("/queues/gone/pop/", headers={"HX-Request": "true", "HX-Target": "div#act"})
+    assert answer["HX-Redirect"] == "/queues/gone/"
 
 
 def test_a_queue_that_is_not_there_names_its_neighbours(operator: Desk) -> None:

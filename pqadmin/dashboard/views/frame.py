@@ -42,6 +42,8 @@ def seeing_queue(view: View[P]) -> View[P]:
 
 def queue_missing(request: HttpRequest, missing: QueueNotFound) -> HttpResponse:
     """Say that no queue has this name, and which ones have a similar one."""
+    if "HX-Request" in request.headers:  # a whole page has no place inside another: go to it instead
+        return HttpResponse(status=404, headers={"HX-Redirect": queue_url(missing.name)})
     context = {
         "section": "queues",
         "name": write.shorten(display_name(missing.name), 200),
