@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from pqadmin.live.wire import Ends
 from queues import ReadTransaction
-from queues.status import Snapshot
+from queues.status import QueueStatus, Snapshot
 from queues.store import MAX_SNAPSHOT, Store
 
 #: Joined texts that one cut remembers.
@@ -84,7 +84,7 @@ def read(
     *,
     previous: Snapshot | None,
     ends_of: Collection[int],
-    known_ends: Mapping[int, Ends],
+    known_ends: Collection[tuple[QueueStatus, Ends]],
     preview: int,
     items: int,
 ) -> Reading:
@@ -100,9 +100,9 @@ def read(
             status = snapshot.queues.get(queue_id)
             if status is None:
                 continue
-            old = previous.queues.get(queue_id) if previous else None
-            if status is old and queue_id in known_ends:
-                ends[queue_id] = known_ends[queue_id]
+            known = next((ends for of, ends in known_ends if of is status), None)
+            if known is not None:
+                ends[queue_id] = known
                 continue
             queue = store.queue(status.name, tr=tr)
             ends[queue_id] = Ends(

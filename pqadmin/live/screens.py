@@ -10,7 +10,7 @@ from pqadmin.live import cuts, wire
 from pqadmin.live.board import DERIVE_EVERY, Board
 from pqadmin.live.cuts import Cut, Reading, Tick
 from pqadmin.live.rows import Summary
-from queues.errors import QueueNotFound
+from pqadmin.live.wire import Ends
 from queues.status import QueueStatus, Snapshot
 from queues.store import Store
 
@@ -38,6 +38,9 @@ class Screens:
         self._readings: Sequence[Reading] = ()
         self._tick: Tick | None = None
         self._summary: tuple[Summary, str] | None = None
+        #: The newest text of each row, and what it was made from.
+        self._texts: dict[int, tuple[QueueStatus, str]] = {}
+        self._ends_texts: dict[int, tuple[Ends, str]] = {}
         self._derived = float("-inf")
         self._dirty = True
         self._new: set[int] = set()
@@ -60,6 +63,7 @@ class Screens:
     def forget(self) -> None:
         """Read everything anew next time."""
         self._groups, self._readings, self._tick, self.watched = None, (), None, None
+        self._texts, self._ends_texts = {}, {}
 
     def read(self, store: Store, screens: Sequence[frozenset[int]], single: Collection[int]) -> Update | None:
         """Read and describe what changed; None when there is nothing to tell."""
@@ -76,7 +80,7 @@ class Screens:
         derive = now - self._derived >= DERIVE_EVERY
         if self._readings is before and not derive and not self._new:
             return None
-        return self._describe(now, before, derive=derive)
+        return self._describe(now, derive=derive)
 
     def read_directory(self, store: Store, change: int | None = None) -> None:
         """Read the list of all queues if it changed; `change` is its change number if that is known already."""
@@ -90,38 +94,37 @@ class Screens:
             self._new |= self._board.ids - known
 
     def _read(self, store: Store, groups: list[frozenset[int]], single: Collection[int]) -> None:
-        known_ends = {queue_id: ends for reading in self._readings for queue_id, ends in reading.ends.items()}
+        known_ends = [
+            (reading.snapshot.queues[queue_id], ends)
+            for reading in self._readings
+            for queue_id, ends in reading.ends.items()
+        ]
         readings = []
-        try:
-            for group in groups:
-                reading = cuts.read(
-                    store,
-                    sorted(group),
-                    previous=self.watched,
-                    ends_of=[queue_id for queue_id in single if queue_id in group],
-                    known_ends=known_ends,
-                    preview=self._preview,
-                    items=wire.END_ITEMS,
-                )
-                readings.append(reading)
-                self.read_directory(store, reading.snapshot.directory_change)
-                self._board.apply(reading.snapshot, self._clock())
-        except QueueNotFound:  # renamed or deleted between two reads of one engine's snapshot
-            self._dirty = True
-            raise
+        for group in groups:
+            reading = cuts.read(
+                store,
+                sorted(group),
+                previous=self.watched,
+                ends_of=[queue_id for queue_id in single if queue_id in group],
+                known_ends=known_ends,
+                preview=self._preview,
+                items=wire.END_ITEMS,
+            )
+            readings.append(reading)
+            self.read_directory(store, reading.snapshot.directory_change)
+            self._board.apply(reading.snapshot, self._clock())
         self._groups, self._readings, self._dirty = groups, readings, False
         merged = _merged([reading.snapshot for reading in readings])
         if self.watched is None or not _equal(self.watched, merged):
             self.watched = merged
 
-    def _describe(self, now: float, before: Sequence[Reading], *, derive: bool) -> Update | None:
+    def _describe(self, now: float, *, derive: bool) -> Update | None:
         old = self._tick.cuts if self._tick is not None else ()
         made: list[Cut] = []
         changed: set[int] = set()
         for index, reading in enumerate(self._readings):
             known = old[index] if index < len(old) else None
-            last = before[index].snapshot if index < len(before) else None
-            cut = self._cut(reading, known, last, now, derive=derive)
+            cut = self._cut(reading, now, derive=derive)
             made.append(cut)
             if known is None:
                 changed |= cut.covers
@@ -134,6 +137,9 @@ class Screens:
                 )
         if derive:
             self._derived = now
+            shown = self.ids
+            self._texts = {queue_id: text for queue_id, text in self._texts.items() if queue_id in shown}
+            self._ends_texts = {queue_id: text for queue_id, text in self._ends_texts.items() if queue_id in shown}
         total, ready, fresh_total = self._total(now, derive=derive)
         if not changed and not fresh_total and not self._new and self._tick is not None and self._same(made):
             return None
@@ -141,23 +147,30 @@ class Screens:
         new, self._new = frozenset(self._new), set()
         return Update(tick=self._tick, changed=frozenset(changed), new=new)
 
-    def _cut(self, reading: Reading, known: Cut | None, last: Snapshot | None, now: float, *, derive: bool) -> Cut:
+    def _cut(self, reading: Reading, now: float, *, derive: bool) -> Cut:
         rows: dict[int, str] = {}
         for queue_id, status in reading.snapshot.queues.items():
-            unchanged = last is not None and last.queues.get(queue_id) is status
-            text = known.rows.get(queue_id) if known is not None and unchanged else None
+            known = self._texts.get(queue_id)
+            text = known[1] if known is not None and known[0] is status else None
             if text is None or (derive and not self._board.settled(queue_id, now)):
                 row = self._board.row(queue_id, now, status)
                 text = wire.row(row) if row is not None else text
             if text is not None:
                 rows[queue_id] = text
+                self._texts[queue_id] = (status, text)
         return Cut(
             version=reading.snapshot.version,
             at=int(reading.snapshot.at.timestamp() * 1000),
             covers=frozenset(reading.snapshot.changes),
             rows=rows,
-            ends={queue_id: wire.ends(ends) for queue_id, ends in reading.ends.items()},
+            ends={queue_id: self._ends_text(queue_id, ends) for queue_id, ends in reading.ends.items()},
         )
+
+    def _ends_text(self, queue_id: int, ends: Ends) -> str:
+        known = self._ends_texts.get(queue_id)
+        if known is None or known[0] is not ends:
+            known = self._ends_texts[queue_id] = (ends, wire.ends(ends))
+        return known[1]
 
     def _total(self, now: float, *, derive: bool) -> tuple[str, int, bool]:
         known = self._summary

@@ -81,9 +81,9 @@ function parts(element) {
     label.dataset.part = "word";
     small = document.createElement("small");
     small.dataset.part = "ago";
-    small.ariaHidden = "true";
-    element.replaceChildren(label, small);
+    element.replaceChildren(label, " ", small);
   }
+  if (small.ariaHidden !== "true") small.ariaHidden = "true";
   return [label, small];
 }
 
