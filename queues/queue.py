@@ -1,41 +1,25 @@
-"""The handle of one queue, and its verbs.
+"""The verbs of one queue.
 
 Each verb is one transaction; given `tr=` it joins that transaction instead and takes effect when that one commits.
-A handle holds the queue's id, so it survives a rename. It also remembers the config as a guess: the config is read
-in every transaction together with the data, and the guess is only used when the bytes are the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
-from typing import TypeVar
 
 from queues import cursor as cursors
 from queues import ids, ready
-from queues.backing import Backing
-from queues.config import Config, Kind, Pause
+from queues.config import Pause
 from queues.cursor import End
-from queues.errors import (
-    BadQueueKind,
-    BadValue,
-    QueueClosed,
-    QueueNotFound,
-    QueuePaused,
-    TooLarge,
-    ValueTooLarge,
-    WrongKind,
-)
+from queues.errors import BadQueueKind, BadValue, TooLarge, ValueTooLarge
+from queues.handle import Handle
 from queues.item import Item, Page
 from queues.keyspace import STATES, GenerationKeys, total
 from queues.kv.port import ReadTransaction, Transaction
-from queues.names import display_name
-from queues.priority import Priority, PriorityType, normalise
+from queues.priority import Priority, normalise
 from queues.status import QueueStatus, Totals, begin_status, read_totals
-from queues.tally import wake
-
-T = TypeVar("T")
 
 #: Bytes; below FoundationDB's 100,000 so that a record around the value fits as well.
 MAX_VALUE_SIZE = 90_000
@@ -43,54 +27,8 @@ MAX_PAGE = 1_000
 _ENDS: dict[str, End] = {"min": "min", "max": "max", "head": "min", "tail": "max"}
 
 
-class Queue:
+class Queue(Handle):
     """A named, durable, double-ended priority queue, or a FIFO queue. Thread-safe."""
-
-    def __init__(self, backing: Backing, config: Config) -> None:
-        self._backing = backing
-        self._keys = backing.keyspace.queue(config.id)
-        self._config_key = backing.keyspace.config(config.id)
-        #: (bytes, decoded): replaced as one, so that threads never mix two configs.
-        self._guess: tuple[bytes, Config] = (config.encode(), config)
-
-    def __repr__(self) -> str:
-        return f"<Queue {self.name!r} {self.kind}>"
-
-    @property
-    def id(self) -> int:
-        """The queue's number, the same through renames."""
-        return self._guess[1].id
-
-    @property
-    def name(self) -> str:
-        """The name, as last read."""
-        return self._guess[1].name
-
-    @property
-    def kind(self) -> Kind:
-        """`priority` or `fifo`."""
-        return self._guess[1].kind
-
-    @property
-    def priority_type(self) -> PriorityType:
-        """`int`, `float` or `str`; without meaning in a FIFO queue."""
-        return self._guess[1].priority_type
-
-    @property
-    def config(self) -> Config:
-        """The config, as last read."""
-        return self._guess[1]
-
-    @property
-    def edges(self) -> tuple[Priority, ...]:
-        """The edges of the priority bands; empty in a FIFO queue."""
-        return self._guess[1].edges
-
-    @property
-    def pause_state(self) -> Pause | None:
-        """The pause, as last read; one whose time has passed no longer holds."""
-        pause = self._guess[1].pause
-        return pause if pause is not None and pause.holds(self._backing.now_ms()) else None
 
     # Priority queues
 
@@ -270,95 +208,6 @@ class Queue:
         """Let items be taken again; resuming what is not paused changes nothing."""
         self._reconfigure(lambda config: replace(config, pause=None), tr)
 
-    # Inside
-
-    def _reconfigure(self, change: Callable[[Config], Config], tr: Transaction | None) -> None:
-        def write(tr: Transaction) -> tuple[bytes, Config]:
-            before = self._current(tr)
-            config = change(before)
-            record = config.encode()
-            if config != before:
-                tr.use_reserve()
-                tr.set(self._config_key, record)
-                wake(tr, self._keys)
-            return record, config
-
-        guess = self._backing.transact(write, tr)
-        if tr is None:
-            self._guess = guess
-
-    def _insert(self, values: Sequence[tuple[bytes, Priority | None]], tr: Transaction | None) -> list[Item]:
-        if len(values) > ready.MAX_ITEMS or sum(len(value) for value, _ in values) > ready.MAX_BYTES:
-            raise TooLarge("One transaction pushes at most 1,000 items and 5 MB; push them in parts.")
-        if not values:
-            return []
-        rands = self._backing.minter.mint_many(len(values))
-
-        def write(tr: Transaction) -> list[Item]:
-            config = self._current(tr)
-            if config.closed:
-                raise QueueClosed(f"Pushing to {display_name(config.name)} is closed.")
-            return ready.insert(tr, self._keys, config, values, rands)
-
-        return self._backing.transact(write, tr)
-
-    def _take(self, n: int, end: End, tr: Transaction | None) -> list[Item]:
-        if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= ready.MAX_ITEMS:
-            raise TooLarge("One transaction takes 1 to 1,000 items.")
-        now_ms = self._backing.now_ms()
-        serializable = tr is not None
-        return self._backing.transact(
-            lambda tr: self._take_in(tr, n=n, end=end, serializable=serializable, now_ms=now_ms), tr
-        )
-
-    def _take_in(self, tr: Transaction, *, n: int, end: End, serializable: bool, now_ms: int) -> list[Item]:
-
-        def issue(config: Config) -> ready.Heads:
-            source = tr if serializable else tr.snapshot
-            return ready.Heads(source, self._keys, config.generations, end=end, limit=n)
-
-        config, heads = self._with_config(tr, issue)
-        if config.pause is not None and config.pause.holds(now_ms):
-            raise QueuePaused(_paused(config, config.pause))
-        entries = heads.wait()
-        if not entries:
-            ready.note_drift(tr, self._keys, config)
-            return []
-        return ready.take(tr, self._keys, config, entries, now_ms)
-
-    def _peek(self, end: End, tr: ReadTransaction | None) -> Item | None:
-        def look(tr: ReadTransaction) -> Item | None:
-            config, heads = self._with_config(
-                tr, lambda config: ready.Heads(tr, self._keys, config.generations, end=end, limit=1)
-            )
-            entries = heads.wait()
-            return ready.as_item(entries[0], config) if entries else None
-
-        return self._backing.read(look, tr)
-
-    def _with_config(self, tr: ReadTransaction, issue: Callable[[Config], T]) -> tuple[Config, T]:
-        """Read the config together with what `issue` reads by the guess; issue again when the guess was wrong."""
-        read = tr.get(self._config_key)
-        guess = self._guess
-        issued = issue(guess[1])
-        config = self._settle(read.wait())
-        return (config, issued) if config is guess[1] else (config, issue(config))
-
-    def _current(self, tr: ReadTransaction) -> Config:
-        return self._settle(tr.get(self._config_key).wait())
-
-    def _settle(self, record: bytes | None) -> Config:
-        guess = self._guess
-        if record is None:
-            raise QueueNotFound(guess[1].name)
-        if record != guess[0]:
-            self._guess = guess = (record, Config.decode(record))
-        return guess[1]
-
-    def _require(self, kind: Kind, verb: str, instead: str) -> None:
-        if self.kind != kind:
-            raise WrongKind(f"{display_name(self.name)} is a {self.kind} queue: it has no {verb}, use {instead}.")
-
 
 def _value(value: bytes) -> bytes:
     if isinstance(value, bytearray | memoryview):
@@ -389,8 +238,3 @@ def _window(keys: GenerationKeys, end: End, suffix: bytes | None, priority: Prio
         first, last = keys.from_priority(priority)
         return (first, stop) if end == "min" else (begin, last)
     return begin, stop
-
-
-def _paused(config: Config, pause: Pause) -> str:
-    by = f" by {pause.by}" if pause.by else ""
-    return f"{display_name(config.name)} is paused{by}: {pause.reason}"
