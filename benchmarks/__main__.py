@@ -11,7 +11,7 @@ from benchmarks import report
 #: Run when none is named: together a few minutes.
 QUICK = ("pairs", "fairness", "page_time")
 #: Not measurements.
-_PARTS = ("__init__", "__main__", "report", "running_site")
+_PARTS = ("__init__", "__main__", "browsing", "report", "running_site")
 
 
 def main(arguments: list[str]) -> None:
