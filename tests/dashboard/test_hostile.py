@@ -52,7 +52,7 @@ def test_every_page_of_an_item_with_a_hostile_value(operator: Desk, store: Store
         assert "\x00" not in page.html
         assert "\x1b" not in page.html
     taken = operator.send(operator.open("/queues/jobs/pop/"), "pop/")
-    assert "You took this item" in taken
+    assert "Taken from the queue" in taken
     operator.open("/trash/")
 
 

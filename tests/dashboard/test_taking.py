@@ -21,7 +21,7 @@ def test_pop_shows_the_item_takes_it_and_offers_it_back(operator: Desk, store: S
     assert "Pop this item from the max end?" in confirm
     assert store.queue("jobs").depth() == 3
     answer = operator.send(confirm, "pop/", reason="customer called")
-    assert "You took this item" in answer
+    assert "Taken from the queue" in answer
     assert "high" in answer
     assert store.queue("jobs").depth() == 2
     back = operator.send(answer, "put-back/")
@@ -60,7 +60,7 @@ def test_a_pop_form_takes_one_item_however_often_it_is_sent(operator: Desk, stor
     operator.post(action, fields)
     again = operator.post(action, fields)
     assert "Nothing was done a second time." in again
-    assert "You took this item" in again  # the answer of the first sending
+    assert "Taken from the queue" in again  # the answer of the first sending
     assert store.queue("jobs").depth() == 2
 
 

@@ -22,7 +22,6 @@ from pqadmin.dashboard.views import frame
 from pqadmin.server.store import get_store
 from queues import Item, QueueStatus
 from queues.errors import AlreadyRestored, HeadChanged, QueueError, QueueNotFound, StoreError
-from queues.names import display_name
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -112,13 +111,6 @@ def pop(request: HttpRequest, name: str) -> HttpResponse:
         if isinstance(error, QueueNotFound):
             raise
         return _confirm_pop(request, status_of(name), end, refusal=explain(error), reason=reason)
-    toasts.done(
-        request,
-        _("Taken from %(queue)s.") % {"queue": display_name(name)},
-        label=_("Put it back"),
-        action=f"{queue_url(name)}put-back/",
-        fields={"trash_id": popped.trash_id},
-    )
     return frame.leave(sending.answer)
 
 
