@@ -36,6 +36,8 @@ async def test_a_change_arrives_as_a_frame_with_that_queue_alone(store: Store, j
     jobs, other = store.create_queue("jobs"), store.create_queue("other")
     viewer = await join()
     await viewer.watch(jobs.id, other.id)
+    while any(row["in"] is None for row in viewer.rows.values()):  # a rate that becomes known is a change too
+        await viewer.frame()
 
     await asyncio.to_thread(jobs.push, b"x", priority=3)
 
@@ -54,9 +56,8 @@ async def test_a_queue_page_shows_five_items_of_both_ends(store: Store, join: Jo
     assert [item["text"] for item in frame["ends"]["max"]] == ["v7", "v6", "v5", "v4", "v3"]
 
     await asyncio.to_thread(jobs.pop_max)
-    frame = await viewer.frame(lambda frame: bool(frame["rows"]))
+    frame = await viewer.frame(lambda frame: any(row["ready"] == 7 for row in frame["rows"]))
     assert [item["priority"] for item in frame["ends"]["max"]] == ["6", "5", "4", "3", "2"]
-    assert frame["rows"][0]["ready"] == 7
 
 
 async def test_an_overview_and_a_queue_page_of_the_same_queue(store: Store, join: Join) -> None:
@@ -112,7 +113,7 @@ async def test_a_renamed_queue_keeps_its_row(store: Store, join: Join) -> None:
 
     await asyncio.to_thread(store.rename_queue, "jobs", "tasks")
 
-    frame = await viewer.frame(lambda frame: bool(frame["rows"]))
+    frame = await viewer.frame(lambda frame: any(row["name"] == "tasks" for row in frame["rows"]))
     assert frame["rows"][0]["id"] == str(jobs.id)
     assert frame["rows"][0]["url"] == "/queues/tasks/"
 
