@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from queues.backing import Backing
-from queues.errors import ConfirmationMismatch, DepthChanged, HeadChanged, TrashNotFound
+from queues.errors import ConfirmationMismatch, DepthChanged, HeadChanged, TrashNotFound, WrongKind
 from queues.item import Item
 from queues.kv.port import Transaction
 from queues.names import display_name
@@ -102,6 +102,8 @@ class Acts:
         def act(tr: Transaction, audit: _Note) -> list[Popped]:
             queue = self._store.queue(queue_name, tr=tr)
             fifo = queue.kind == "fifo"
+            if fifo and end in ("max", "tail"):
+                raise WrongKind(f"{display_name(queue.name)} is a fifo queue: items leave at its head only.")
             taken = queue.dequeue_many(n, tr=tr) if fifo else queue.pop_many(n, end=end, tr=tr)
             if expect is not None and (not taken or taken[0].id != expect):
                 raise HeadChanged(

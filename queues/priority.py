@@ -101,11 +101,16 @@ def parse_priority(text: str, priority_type: PriorityType) -> Priority:
     if not text.isascii() or "_" in text:
         raise BadPriority(f"“{_cut(text)}” is not {_NOUN[priority_type]}.")
     try:
-        return _int(int(text)) if priority_type == "int" else _float(float(text))
+        return _int(int(text)) if priority_type == "int" else _float(_number(text))
     except ValueError as error:
         if isinstance(error, BadPriority):
             raise
         raise BadPriority(f"“{_cut(text)}” is not {_NOUN[priority_type]}.") from None
+
+
+def _number(text: str) -> int | float:
+    """Read digits alone as a whole number, so that one that no float holds is refused and not rounded."""
+    return int(text) if text.lstrip("+-").isdigit() else float(text)
 
 
 def _cut(text: str) -> str:

@@ -16,6 +16,7 @@ from queues.errors import (
     QueueNotFound,
     QueuePaused,
     TrashNotFound,
+    WrongKind,
 )
 from tests.conftest import Clock
 
@@ -61,6 +62,9 @@ def test_fifo_items_go_back_too(store: Store) -> None:
     ann = store.acts("ann")
     ann.create_queue("mail", kind="fifo")
     ann.push_many("mail", [(b"1", None), (b"2", None)])
+    for end in ("max", "tail"):
+        with pytest.raises(WrongKind, match="head only"):
+            ann.pop("mail", end=end)
     popped = ann.pop("mail")
     assert popped.item.value == b"1"
     ann.put_back(popped.trash_id)

@@ -62,5 +62,12 @@ def test_a_fraction_is_no_whole_number() -> None:
         parse_priority("1.0", "int")
 
 
+def test_a_whole_number_that_no_float_holds_is_not_rounded() -> None:
+    assert parse_priority("9007199254740992", "float") == 2.0**53
+    for text in ("9007199254740993", "1" * 400):
+        with pytest.raises(BadPriority, match="exactly"):
+            parse_priority(text, "float")
+
+
 def test_text_is_kept_in_one_spelling() -> None:
     assert normalise("cafe\u0301", "str") == "café"
