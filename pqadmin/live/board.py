@@ -118,7 +118,6 @@ class Board:
                 checked = self._checked.get(queue_id)
                 if checked is not None:
                     self._checked[queue_id] = (now, checked[1] + timedelta(seconds=now - checked[0]))
-                    self._meters[queue_id].hold(now)
 
     def row(self, queue_id: int, now: float, status: QueueStatus | None = None) -> Row | None:
         """Return one queue's row, of `status` when given, else of the last known one."""
@@ -182,8 +181,6 @@ class Board:
         checked = self._checked.get(status.id)
         if changed or checked is None:
             meter.observe(now, status.arrived, status.left, held_until=checked[0] if checked else None)
-        else:
-            meter.hold(now)
 
     def _forget(self, queue_id: int) -> None:
         self._statuses.pop(queue_id, None)

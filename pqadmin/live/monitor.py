@@ -159,7 +159,7 @@ class Monitor:
     def _go_on(self) -> bool:
         with self._state:
             if self.closed or not len(self.hub):
-                self._thread = None
+                self._thread = self.hub.tick = None  # the next viewer shall not get an old frame
                 self._screens.forget()
                 self._seen.stop()
                 self._unseen.stop()

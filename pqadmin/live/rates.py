@@ -1,7 +1,7 @@
 """How fast a queue fills and empties, worked out from its running totals alone.
 
 A `Meter` remembers a few points of a queue's monotonic totals. Between two points the totals are taken to have
-grown evenly; after the last point they are known to have held until `held_until`. So a rate falls to zero by
+grown evenly; after the last point they are taken to hold, which a later one confirms by its `held_until`. So a rate falls to zero by
 itself when nothing changes, without asking the store again.
 """
 
@@ -29,13 +29,11 @@ class Point(NamedTuple):
 class Meter:
     """The recent totals of one queue. Not thread-safe; at most about 24 points, whatever the traffic."""
 
-    __slots__ = ("_growing_since", "_held", "_left_at", "_left_seen", "_points")
+    __slots__ = ("_growing_since", "_left_at", "_points")
 
     def __init__(self) -> None:
         self._points: deque[Point] = deque()
-        self._held = 0.0
         self._left_at = 0.0
-        self._left_seen = False
         self._growing_since: float | None = None
 
     def observe(self, at: float, arrived: int, left: int, *, held_until: float | None = None) -> None:
@@ -44,28 +42,22 @@ class Meter:
         if not points:
             points.append(Point(at, arrived, left))
             self._left_at = at
-            self._held = at
             return
         last = points[-1]
         if arrived < last.arrived or left < last.left:  # another life of the queue: its totals began anew
             points.clear()
             points.append(Point(at, arrived, left))
-            self._left_at, self._held, self._left_seen = at, at, False
+            self._left_at = at
             return
         if left > last.left:
-            self._left_at, self._left_seen = at, True
+            self._left_at = at
         if held_until is not None and held_until - last.at > RESOLUTION:
             points.append(Point(min(held_until, at), last.arrived, last.left))
         if len(points) > 1 and points[-1].at - points[-2].at < RESOLUTION:
             points[-1] = Point(at, arrived, left)
         elif (arrived, left) != points[-1][1:]:
             points.append(Point(at, arrived, left))
-        self._held = at
         self._forget(at)
-
-    def hold(self, until: float) -> None:
-        """Note that the totals were still the same at `until`."""
-        self._held = max(self._held, until)
 
     def rates(self, now: float) -> tuple[float, float] | None:
         """Tell (in, out) per second over the window, None while too little was watched."""
@@ -82,14 +74,6 @@ class Meter:
     def quiet_for(self, now: float) -> float:
         """Tell for how many seconds nothing left, as far as was watched."""
         return max(0.0, now - self._left_at) if self._points else 0.0
-
-    def saw_leave(self) -> bool:
-        """Say whether something was seen to leave since watching began."""
-        return self._left_seen
-
-    def watched_for(self, now: float) -> float:
-        """Tell for how many seconds (at most the window) the totals are known."""
-        return min(WINDOW, max(0.0, now - self._points[0].at)) if self._points else 0.0
 
     def growing_for(self, now: float, growing: bool) -> float:
         """Tell for how many seconds in a row the queue was found growing, `growing` being the verdict now."""

@@ -198,7 +198,9 @@ async def test_the_monitor_runs_only_while_somebody_looks(store: Store, join: Jo
     await two.leave()
     await eventually(lambda: not monitor.running)
 
+    await asyncio.to_thread(jobs.push, b"nobody looks", priority=1)
     again = await join()
-    await again.watch(jobs.id)
+    frame = await again.watch(jobs.id)
+    assert frame["rows"][0]["ready"] == 1, "never an old frame"
     await asyncio.to_thread(jobs.push, b"x", priority=1)
-    await again.frame(lambda frame: any(row["ready"] == 1 for row in frame["rows"]))
+    await again.frame(lambda frame: any(row["ready"] == 2 for row in frame["rows"]))
