@@ -1,8 +1,8 @@
 """How fast a queue fills and empties, worked out from its running totals alone.
 
 A `Meter` remembers a few points of a queue's monotonic totals. Between two points the totals are taken to have
-grown evenly; after the last point they are taken to hold, which a later one confirms by its `held_until`. So a rate falls to zero by
-itself when nothing changes, without asking the store again.
+grown evenly; after the last one they are taken to hold, which the next observation confirms or corrects by its
+`held_until`. So a rate falls to zero by itself when nothing changes, without asking the store again.
 """
 
 from __future__ import annotations
