@@ -11,7 +11,7 @@ from enum import StrEnum
 #: Seconds without anything leaving after which a queue that holds ready items is stalled.
 STALLED_AFTER = 60.0
 #: Seconds a queue must have grown without a break before that is a problem and not a burst.
-GROWING_AFTER = 10.0
+GROWING_AFTER = 60.0
 #: Items per second below which two rates count as equal, and the share of the larger one likewise.
 EVEN, EVEN_SHARE = 0.05, 0.05
 

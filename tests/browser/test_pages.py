@@ -199,3 +199,14 @@ def test_rows_do_not_move_while_numbers_change(page: Page, store: Store) -> None
     assert page.eval_on_selector_all("tr[data-queue]", "rows => rows.map(row => row.dataset.queue)") == order
     now = page.eval_on_selector_all("tr[data-queue]", "rows => rows.map(row => row.getBoundingClientRect().top)")
     assert now == pytest.approx(places, abs=1)
+
+
+def test_copy_takes_the_value_as_it_is(new_page: NewPage, store: Store) -> None:
+    value = '{"name": "ünï\u202e", "n": 1}\n'
+    item = store.create_queue("jobs").push(value.encode(), priority=1)
+    page = new_page()
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto(f"/queues/jobs/items/{item.id}/")
+    page.get_by_role("button", name="Copy").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == value

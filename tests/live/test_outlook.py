@@ -21,7 +21,7 @@ from pqadmin.live.outlook import Known, judge
         (Known(ready=5, rate_in=10.0, rate_out=10.2), ("ok", "steady", "")),
         (Known(ready=5, rate_in=0.02, rate_out=0.0), ("ok", "steady", "")),
         (Known(ready=5, rate_in=640.0, rate_out=428.0), ("ok", "growing", "")),
-        (Known(ready=5, rate_in=640.0, rate_out=428.0, growing_for=10.0), ("growing", "growing", "growing")),
+        (Known(ready=5, rate_in=640.0, rate_out=428.0, growing_for=60.0), ("growing", "growing", "growing")),
         (Known(ready=100, rate_in=1.0, rate_out=11.0), ("ok", "draining", "")),
         (Known(ready=5, paused=True, quiet_for=900.0), ("paused", "paused", "")),
         (Known(ready=5, paused=True, drift=True), ("paused", "paused", "drift")),

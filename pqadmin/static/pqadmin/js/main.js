@@ -1,7 +1,8 @@
-// Starts the live view of a page: <body data-live-topic="overview"> or "queue:NAME".
+// What every page runs. Starts the live view where there is one: <body data-live-topic="overview"> or "queue:NAME".
 
 import { Announcer } from "./announce.js";
 import { Screen } from "./apply.js";
+import { showCopyButtons } from "./copy.js";
 import { Freshness } from "./fresh.js";
 import { refetchTable } from "./refetch.js";
 import { tickAges } from "./row.js";
@@ -9,6 +10,7 @@ import { Connection } from "./socket.js";
 
 const topic = document.body.dataset.liveTopic;
 if (topic) start(topic);
+showCopyButtons();
 
 function start(topic) {
   const overview = topic === "overview";
