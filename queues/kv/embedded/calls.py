@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from queues.kv.port import Transaction
+from queues.kv.port import MAX_TRANSACTION_SECONDS, Transaction
 
 T = TypeVar("T")
 
@@ -59,14 +59,14 @@ class Calls:
         call = own.call
         call.fn = fn
         queue = self._queue
-        queue.append(call)
-        if len(queue) >= self._wake_at:
-            self.wake()
-        if self._refusal is not None:
-            self._refuse_all(self._refusal)
         try:
+            queue.append(call)
+            if len(queue) >= self._wake_at:
+                self.wake()
+            if self._refusal is not None:
+                self._refuse_all(self._refusal)
             call.answered.acquire()
-        except BaseException:  # KeyboardInterrupt: a call that was taken has its outcome soon
+        except BaseException:  # KeyboardInterrupt, anywhere: this call may still be queued, so it is never used again
             own.call = Call()
             self._withdraw(call)
             raise
@@ -114,7 +114,8 @@ class Calls:
             call.answer()
 
     def _withdraw(self, call: Call) -> None:
+        """Take a call back; one that the writer has is decided soon, unless it never got as far as the queue."""
         try:
             self._queue.remove(call)
         except ValueError:
-            call.answered.acquire()
+            call.answered.acquire(timeout=MAX_TRANSACTION_SECONDS)

@@ -266,7 +266,7 @@ class Environment:
     def _leave(self) -> None:
         with self._gate:
             self._readers -= 1
-            if not self._readers and self._env is None:
+            if not self._readers:
                 self._gate.notify_all()
 
     def _sweep(self, env: lmdb.Environment) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections import deque
@@ -10,6 +11,8 @@ from collections.abc import Callable
 from queues.kv.errors import StoreError
 from queues.kv.port import ReadTransaction
 from queues.kv.watching import WatchBoard, Watcher
+
+log = logging.getLogger("queues.kv")
 
 #: Seconds between two looks at the number of the last commit, while there is traffic and when there is none.
 _BUSY_EVERY = 0.002
@@ -21,7 +24,6 @@ _SHARE = 0.1
 _LONGEST = 0.05
 #: Seconds without a watcher after which the thread ends.
 _STAY = 1.0
-
 
 #: The version that was read, and who knows another value.
 _Compared = tuple[int, list[Watcher]]
@@ -94,6 +96,10 @@ class Poller:
                     pause = min(_LONGEST, max(_BUSY_EVERY, (time.monotonic() - now) / _SHARE))
                 seen = newest
             except StoreError:  # gone for now: whoever watches shall see for himself
+                self._board.rouse(self._board.watchers())
+                pause = _LONGEST
+            except Exception:  # never end: without this thread nobody would see other processes' commits again
+                log.exception("Looking for other processes' commits failed; it goes on")
                 self._board.rouse(self._board.watchers())
                 pause = _LONGEST
 

@@ -171,12 +171,15 @@ class EmbeddedTransaction(EmbeddedReads):
         self._check_time()
         if self.failure is not None:
             raise self.failure
-        self._batch.size += self._size
-        self._batch.room -= self._grown
 
     def lacks_room(self) -> bool:
         """Tell whether this transaction grows a store that has no room for it."""
         return 0 < self._grown > self._batch.room and not self._reserve
+
+    def join_batch(self) -> None:
+        """Count what this transaction writes into its batch, now that it will be committed."""
+        self._batch.size += self._size
+        self._batch.room -= self._grown
 
     def end(self) -> None:
         """Make any further use raise; the cursor belongs to the batch."""

@@ -185,6 +185,7 @@ class Writer:
             tr.finish()
             if tr.lacks_room():
                 raise self._room.full()
+            tr.join_batch()
         except EngineFailure:
             raise
         except BaseException as error:  # whatever it is, it is the caller's
