@@ -1,55 +1,61 @@
-"""Watching keys: no wake-up is lost, and none takes longer than its timeout."""
+"""Watching keys: no wake-up is lost, and a watch ends when its time is up.
+
+How soon a watch wakes is measured by `benchmarks/wake_up.py`. Here watches have no timeout of their own, so one that
+does not wake is seen as such, and LONG is only when a test gives up.
+"""
 
 from __future__ import annotations
 
 import threading
 import time
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TypeVar
 
 import pytest
 
 from queues.kv.errors import StoreClosed
 from queues.kv.port import KeyValueStore
 
-LONG = 30.0
+T = TypeVar("T")
+
+LONG = 60.0
+FOREVER = float("inf")
 
 
 def put(kv: KeyValueStore, key: bytes, value: bytes) -> None:
     kv.transact(lambda tr: tr.set(key, value))
 
 
-def begin_watch(kv: KeyValueStore, known: dict[bytes, bytes | None]) -> Future[bool]:
-    """Begin to watch in a thread, which may or may not have got there when this returns."""
-    watching: Future[bool] = Future()
+def begin(work: Callable[[], T]) -> Future[T]:
+    """Begin to work in a thread, which may or may not have got there when this returns; closing the store ends it."""
+    working: Future[T] = Future()
 
-    def work() -> None:
+    def run() -> None:
         try:
-            watching.set_result(kv.watch(known, timeout=LONG))
+            working.set_result(work())
         except BaseException as error:
-            watching.set_exception(error)
+            working.set_exception(error)
 
-    threading.Thread(target=work, daemon=True).start()
-    return watching
+    threading.Thread(target=run, daemon=True).start()
+    return working
+
+
+def begin_watch(kv: KeyValueStore, known: dict[bytes, bytes | None]) -> Future[bool]:
+    return begin(lambda: kv.watch(known, timeout=FOREVER))
 
 
 def test_the_time_is_up(kv: KeyValueStore) -> None:
     put(kv, b"a", b"1")
     begun = time.monotonic()
-    assert not kv.watch({b"a": b"1", b"b": None}, timeout=0.05)
-    assert 0.04 < time.monotonic() - begun < 5
+    assert not begin(lambda: kv.watch({b"a": b"1", b"b": None}, timeout=0.05)).result(LONG)
+    assert time.monotonic() - begun > 0.04
 
 
 @pytest.mark.parametrize("known", [b"0", None])
-def test_a_change_before_the_watch_returns_at_once(kv: KeyValueStore, known: bytes | None) -> None:
+def test_a_change_before_the_watch_ends_it(kv: KeyValueStore, known: bytes | None) -> None:
     put(kv, b"a", b"1")
-    begun = time.monotonic()
-    assert kv.watch({b"a": known}, timeout=LONG)
-    assert time.monotonic() - begun < 5
-
-
-def test_an_infinite_timeout_is_allowed(kv: KeyValueStore) -> None:
-    put(kv, b"a", b"1")
-    assert kv.watch({b"a": None}, timeout=float("inf"))
+    assert begin_watch(kv, {b"a": known}).result(LONG)
 
 
 @pytest.mark.parametrize(
@@ -65,10 +71,8 @@ def test_an_infinite_timeout_is_allowed(kv: KeyValueStore) -> None:
 def test_every_kind_of_write_wakes(kv: KeyValueStore, change: object) -> None:
     put(kv, b"a", b"1")
     watching = begin_watch(kv, {b"a": b"1"})
-    begun = time.monotonic()
     kv.transact(change)  # type: ignore[arg-type]
     assert watching.result(LONG)
-    assert time.monotonic() - begun < 5
 
 
 def test_no_wake_up_is_lost_between_reading_and_watching(kv: KeyValueStore) -> None:
@@ -79,14 +83,12 @@ def test_no_wake_up_is_lost_between_reading_and_watching(kv: KeyValueStore) -> N
     def work(me: int) -> None:
         for n in range(me, rounds, threads):
             while (turn := kv.read(lambda tr: tr.get(b"turn").wait())) != b"%d" % n:
-                assert kv.watch({b"turn": turn}, timeout=LONG)
+                assert kv.watch({b"turn": turn}, timeout=FOREVER)
             put(kv, b"turn", b"%d" % (n + 1))
 
-    begun = time.monotonic()
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(work, range(threads)))
+    for working in [begin(lambda me=n: work(me)) for n in range(threads)]:  # type: ignore[misc]
+        working.result(LONG)
     assert kv.read(lambda tr: tr.get(b"turn").wait()) == b"%d" % rounds
-    assert time.monotonic() - begun < LONG
 
 
 def test_many_watchers_of_one_key_all_wake(kv: KeyValueStore) -> None:

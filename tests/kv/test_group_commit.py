@@ -12,15 +12,18 @@ import lmdb
 import pytest
 
 from queues.kv import open_kv
-from queues.kv.embedded import EmbeddedStore
+from queues.kv.embedded import EmbeddedStore, writer
 from queues.kv.errors import StoreFull
 from queues.kv.port import Transaction
 
 MANY = 40
+#: Seconds after which a test gives up; no test depends on how soon something happens.
+LONG = 60
 
 
 @pytest.fixture
-def kv(tmp_path: Path) -> Iterator[EmbeddedStore]:
+def kv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddedStore]:
+    monkeypatch.setattr(writer, "MAX_SECONDS", float("inf"))  # what waits together is a batch on a slow machine too
     opened = open_kv(f"lmdb:{tmp_path}/store")
     assert isinstance(opened, EmbeddedStore)
     yield opened
@@ -35,16 +38,15 @@ def pool() -> Iterator[ThreadPoolExecutor]:
 
 @contextmanager
 def one_batch(kv: EmbeddedStore, pool: ThreadPoolExecutor) -> Iterator[Callable[..., Future[object]]]:
-    """Collect calls while the writer is held up, so that it then runs them all in the same batch, in order."""
+    """Collect calls while the writer is held up, so that it runs them all in the same batch, in order."""
     held, go = threading.Event(), threading.Event()
 
     def hold(tr: Transaction) -> None:
         held.set()
-        assert go.wait(10)
+        assert go.wait(LONG)
 
     holding = pool.submit(kv.transact, hold)
-    assert held.wait(10)
-    # this batch is over once `hold` returns: it may take no more than 10 ms
+    assert held.wait(LONG)
     waiting = kv._engine.writer._calls
     count = 0
 
@@ -58,7 +60,7 @@ def one_batch(kv: EmbeddedStore, pool: ThreadPoolExecutor) -> Iterator[Callable[
 
     yield submit
     go.set()
-    holding.result(10)
+    holding.result(LONG)
 
 
 def version(kv: EmbeddedStore) -> int:
@@ -82,8 +84,8 @@ def test_functions_that_wait_together_share_a_commit(kv: EmbeddedStore, pool: Th
     before = version(kv)
     with one_batch(kv, pool) as submit:
         futures = [submit(write(b"%03d" % n)) for n in range(MANY)]
-    assert [one.result(10) for one in futures] == [b"%03d" % n for n in range(MANY)]
-    assert version(kv) - before <= 3
+    assert [one.result(LONG) for one in futures] == [b"%03d" % n for n in range(MANY)]
+    assert version(kv) - before == 1
     assert content(kv)[b"total"] == MANY.to_bytes(8, "little")
 
 
@@ -97,7 +99,7 @@ def test_commits_are_fewer_than_functions_under_load(kv: EmbeddedStore, pool: Th
 def test_stamps_of_one_commit_follow_the_order_of_its_functions(kv: EmbeddedStore, pool: ThreadPoolExecutor) -> None:
     with one_batch(kv, pool) as submit:
         futures = [submit(lambda tr: [tr.stamp(), tr.stamp()]) for _ in range(MANY)]
-    stamps = [stamp for one in futures for stamp in one.result(10)]  # type: ignore[attr-defined]
+    stamps = [stamp for one in futures for stamp in one.result(LONG)]  # type: ignore[attr-defined]
     assert stamps == sorted(set(stamps))
 
 
@@ -117,9 +119,9 @@ def test_failing_functions_leave_their_neighbours_alone(kv: EmbeddedStore, pool:
         futures = [submit(write(b"%03d" % n) if n % 2 else fail) for n in range(MANY)]
     for n, one in enumerate(futures):
         if n % 2:
-            assert one.result(10) == b"%03d" % n
+            assert one.result(LONG) == b"%03d" % n
         else:
-            assert isinstance(one.exception(10), LookupError)
+            assert isinstance(one.exception(LONG), LookupError)
     expected = {b"%03d" % n: b"" for n in range(1, MANY, 2)}
     assert content(kv) == {**expected, b"shared": b"0", b"total": (MANY // 2).to_bytes(8, "little")}
 
@@ -132,7 +134,7 @@ def test_neighbours_see_each_others_writes_in_order(kv: EmbeddedStore, pool: Thr
 
     with one_batch(kv, pool) as submit:
         futures = [submit(append) for _ in range(MANY)]
-    assert [one.result(10) for one in futures] == [b"x" * (n + 1) for n in range(MANY)]
+    assert [one.result(LONG) for one in futures] == [b"x" * (n + 1) for n in range(MANY)]
 
 
 def test_an_engine_error_fails_only_the_guilty(kv: EmbeddedStore, pool: ThreadPoolExecutor) -> None:
@@ -152,8 +154,8 @@ def test_an_engine_error_fails_only_the_guilty(kv: EmbeddedStore, pool: ThreadPo
         good = [submit(write(b"%03d" % n)) for n in range(5)]
         bad = submit(guilty_of_a_full_map)
         good += [submit(write(b"%03d" % n)) for n in range(5, 10)]
-    assert [one.result(10) for one in good] == [b"%03d" % n for n in range(10)]
-    error = bad.exception(10)
+    assert [one.result(LONG) for one in good] == [b"%03d" % n for n in range(10)]
+    error = bad.exception(LONG)
     assert isinstance(error, StoreFull)
     assert str(kv._engine.environment.path) in str(error)
     assert len(runs) == 2
@@ -174,8 +176,8 @@ def test_an_engine_error_that_a_function_swallows_counts_all_the_same(
 
     with one_batch(kv, pool) as submit:
         swallowing, good = submit(work), submit(write(b"good"))
-    assert isinstance(swallowing.exception(10), StoreFull)
-    assert good.result(10) == b"good"
+    assert isinstance(swallowing.exception(LONG), StoreFull)
+    assert good.result(LONG) == b"good"
     assert b"a" not in content(kv)
 
 
@@ -206,7 +208,7 @@ def test_answers_come_after_the_commit(kv: EmbeddedStore, pool: ThreadPoolExecut
     with one_batch(kv, pool) as submit:
         futures = [submit(write(b"a")), submit(_write_and_fail), submit(lambda tr: tr.get(b"nothing").wait())]
     for one in futures:
-        one.exception(10)
+        one.exception(LONG)
     assert order == [False] * 3
 
 
@@ -226,7 +228,7 @@ def test_a_commit_that_raises_and_did_not_happen_is_done_again(kv: EmbeddedStore
     broken = _BrokenCommits(kv, times=1, happens=False)
     with one_batch(kv, pool) as submit:
         futures = [submit(write(b"%d" % n)) for n in range(3)]
-    assert [one.result(10) for one in futures] == [b"0", b"1", b"2"]
+    assert [one.result(LONG) for one in futures] == [b"0", b"1", b"2"]
     assert broken.left == 0
     assert content(kv)[b"total"] == (3).to_bytes(8, "little")
 
@@ -235,7 +237,7 @@ def test_a_commit_that_raises_but_did_happen_is_not_done_again(kv: EmbeddedStore
     broken = _BrokenCommits(kv, times=1, happens=True)
     with one_batch(kv, pool) as submit:
         futures = [submit(write(b"%d" % n)) for n in range(3)]
-    assert [one.result(10) for one in futures] == [b"0", b"1", b"2"]
+    assert [one.result(LONG) for one in futures] == [b"0", b"1", b"2"]
     assert broken.left == 0
     assert content(kv)[b"total"] == (3).to_bytes(8, "little")
 
