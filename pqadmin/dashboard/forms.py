@@ -123,8 +123,9 @@ class PauseForm(forms.Form):
             self.until = self._now + PAUSES[lasting]
         elif lasting == "at":
             try:
-                self.until = datetime.fromisoformat(cleaned.get("at") or "").replace(tzinfo=UTC)
-            except ValueError:
+                typed = datetime.fromisoformat(cleaned.get("at") or "")
+                self.until = typed.replace(tzinfo=UTC) if typed.tzinfo is None else typed.astimezone(UTC)
+            except (ValueError, OverflowError):  # the latter: before year 1 or after 9999 once in UTC
                 self.add_error("at", _("Give a date and a time in UTC."))
             else:
                 if self.until <= self._now:

@@ -77,7 +77,7 @@ def arrange(rows: Sequence[Row], *, order: Order, wanted: Filter, after: str, no
         try:
             last = _decode(after)
             first = _first_after(keyed, last)
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, RecursionError):  # the last: nested deeper than any cursor of ours
             foreign = True
     window = keyed[first : first + WINDOW]
     more = first + WINDOW < len(keyed)

@@ -83,8 +83,17 @@ def test_pause_until_a_moment(operator: Desk, store: Store) -> None:
     past = operator.send(form, "pause/", reason="r", lasting="at", at="2001-01-01T00:00")
     assert "That moment has passed." in past
     assert "Give a date and a time in UTC." in operator.send(form, "pause/", reason="r", lasting="at", at="soon")
+    for at in ("0001-01-01T00:00+05:00", "9999-12-31T23:59-05:00"):
+        assert "Give a date and a time in UTC." in operator.send(form, "pause/", reason="r", lasting="at", at=at)
     done = operator.send(form, "pause/", reason="r", lasting="at", at="2999-01-01T00:00")
     assert "It resumes 2999-01-01 00:00:00 UTC." in done
+
+
+def test_a_moment_with_an_offset_is_that_moment(operator: Desk, store: Store) -> None:
+    store.create_queue("jobs")
+    form = operator.open("/queues/jobs/pause/")
+    done = operator.send(form, "pause/", reason="r", lasting="at", at="2999-01-01T10:00+05:00")
+    assert "It resumes 2999-01-01 05:00:00 UTC." in done
 
 
 def test_rename_keeps_the_items_and_can_be_undone(operator: Desk, store: Store) -> None:

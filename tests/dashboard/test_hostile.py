@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable
 from urllib.parse import quote
 
@@ -82,6 +83,25 @@ def test_addresses_that_are_no_names(operator: Desk, store: Store) -> None:
         assert operator.open(f"/?q={name}&after={name}").status == 200
         assert operator.open(f"/new/?name={name}").status == 200
         assert operator.open(f"/trash/?after={name}").status == 200
+
+
+def test_a_name_that_fits_in_no_key_is_nobodys(operator: Desk) -> None:
+    long = quote("中" * 200)
+    assert "No queue is named" in operator.open(f"/audit/?queue={long}")
+    assert "No queue is named" in operator.open(f"/audit/?queue={long}&after=garbage")
+    assert "No act matches." in operator.open(f"/audit/?actor={long}")
+    assert operator.open(f"/queues/{long}/").status == 404
+    assert operator.open(f"/queues/{long}/pop/").status == 404
+
+
+@pytest.mark.parametrize("text", ["[" * 2_990, "[" * 2_000, "{", '["x", 1', "[[[1]], 2]", "[1e999, 3]", "\ud800"])
+def test_a_cursor_nested_or_cut_in_any_way_shows_the_beginning(operator: Desk, store: Store, text: str) -> None:
+    store.create_queue("jobs")
+    cursor = base64.urlsafe_b64encode(text.encode("utf-8", "surrogatepass")).decode().rstrip("=")
+    page = operator.open(f"/?after={cursor}")
+    assert page.status == 200
+    assert "does not continue this list" in page
+    assert "jobs" in page.rows
 
 
 def test_the_styleguide_is_for_admins(desk: Callable[..., Desk]) -> None:

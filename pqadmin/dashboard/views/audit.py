@@ -18,7 +18,7 @@ from pqadmin.dashboard.addresses import item_url, queue_url
 from pqadmin.dashboard.words import verb_words
 from pqadmin.server.store import get_store
 from queues import AuditEntry, AuditPage
-from queues.errors import BadCursor, QueueNotFound
+from queues.errors import BadCursor, BadName, KeyTooLarge, QueueNotFound
 
 PAGE = 50
 #: Characters of a before or after that are shown.
@@ -32,15 +32,9 @@ def audit(request: HttpRequest) -> HttpResponse:
     queue = request.GET.get("queue", "")[:300].replace("\0", "").strip()
     actor = request.GET.get("actor", "")[:300].replace("\0", "").strip()
     after = request.GET.get("after", "")[:300] or None
-    page, wrong = AuditPage(entries=(), cursor=None), ""
-    try:
-        page = get_store().audit.entries(queue=queue or None, actor=actor or None, limit=PAGE, after=after)
-    except BadCursor as error:
-        wrong = str(error)
-        page = get_store().audit.entries(queue=queue or None, actor=actor or None, limit=PAGE)
+    page, wrong = _entries(queue, actor, after)
+    if wrong:
         after = None
-    except QueueNotFound as error:
-        wrong = str(error)
     kept = {"queue": queue, "actor": actor}
     context = {
         "section": "audit",
@@ -53,6 +47,17 @@ def audit(request: HttpRequest) -> HttpResponse:
         "next_url": "" if page.cursor is None else "?" + urlencode({**kept, "after": page.cursor}),
     }
     return render(request, "dashboard/audit.html", context)
+
+
+def _entries(queue: str, actor: str, after: str | None) -> tuple[AuditPage, str]:
+    """Read a page; a cursor or name that can not be is said, and answered with what can."""
+    try:
+        return get_store().audit.entries(queue=queue or None, actor=actor or None, limit=PAGE, after=after), ""
+    except BadCursor as error:
+        page, wrong = _entries(queue, actor, None)
+        return page, wrong or str(error)
+    except (QueueNotFound, BadName, KeyTooLarge):  # no queue and nobody has a name that fits in no key
+        return AuditPage(entries=(), cursor=None), str(QueueNotFound(queue)) if queue else ""
 
 
 def _line(entry: AuditEntry) -> dict[str, Any]:
