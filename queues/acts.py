@@ -11,10 +11,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from queues.backing import Backing
-from queues.errors import ConfirmationMismatch, DepthChanged, HeadChanged, TrashNotFound, WrongKind
+from queues.config import MAX_REASON
+from queues.errors import ConfirmationMismatch, DepthChanged, HeadChanged, QueueNotFound, TrashNotFound, WrongKind
 from queues.item import Item
 from queues.kv.port import Transaction
-from queues.names import display_name
+from queues.names import canonical, display_name
 from queues.priority import Priority
 from queues.queue import Queue
 
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
     from queues.store import Store
 
 T = TypeVar("T")
-
-#: Longer reasons are cut: an audit is for reading.
-MAX_REASON = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,9 +104,10 @@ class Acts:
                 raise WrongKind(f"{display_name(queue.name)} is a fifo queue: items leave at its head only.")
             taken = queue.dequeue_many(n, tr=tr) if fifo else queue.pop_many(n, end=end, tr=tr)
             if expect is not None and (not taken or taken[0].id != expect):
+                if not taken:
+                    raise HeadChanged("Nothing is ready here any more: nothing was taken.", None)
                 raise HeadChanged(
-                    "Another item stands at this end now than the one you confirmed: nothing was taken.",
-                    taken[0] if taken else None,
+                    "Another item stands at this end now than the one you confirmed: nothing was taken.", taken[0]
                 )
             for trash_id, item in zip(trash_ids, taken, strict=False):
                 self._store.trash.put_item(tr, trash_id, queue.config, item, by=self._actor)
@@ -127,47 +126,58 @@ class Acts:
 
         return self._act(act)
 
-    def put_back(self, trash_id: str) -> Item:
-        """Put an item that was taken back under its same key; raise `AlreadyRestored` the second time."""
+    def put_back(self, trash_id: str, *, queue_name: str | None = None) -> Item:
+        """Put an item that was taken back under its same key; raise `AlreadyRestored` the second time.
+
+        With `queue_name` only an item of that queue, else `TrashNotFound`.
+        """
 
         def act(tr: Transaction, audit: _Note) -> Item:
             config, item = self._store.trash.restore(tr, trash_id)
             if item is None:
                 raise TrashNotFound("This is a queue, not an item: restore it from the trash.")
+            if queue_name is not None and canonical(queue_name) != config.name:
+                raise TrashNotFound(f"This item was taken from {display_name(config.name)}: put it back there.")
             audit(Queue(self._backing, config), "put_back", item=item.id, after=_shown(item))
             return item
 
         return self._act(act)
 
-    def pause(self, queue_name: str, *, reason: str, until: datetime | None = None) -> None:
+    def pause(
+        self, queue_name: str, *, reason: str, until: datetime | None = None, expect_id: int | None = None
+    ) -> None:
         """Stop taking from a queue, saying why; `until` resumes by itself."""
 
         def act(tr: Transaction, audit: _Note) -> None:
-            queue = self._store.queue(queue_name, tr=tr)
+            queue = self._queue(tr, queue_name, expect_id)
             queue.pause(reason=reason, until=until, by=self._actor, tr=tr)
             after = None if until is None else {"until": until.isoformat()}
             audit(queue, "pause", count=0, reason=reason, after=after)
 
         self._act(act)
 
-    def resume(self, queue_name: str, *, reason: str = "") -> None:
-        """Let items of a queue be taken again."""
+    def resume(self, queue_name: str, *, reason: str = "", expect_id: int | None = None) -> None:
+        """Let items of a queue be taken again; resuming one that is not paused is no act."""
 
         def act(tr: Transaction, audit: _Note) -> None:
-            queue = self._store.queue(queue_name, tr=tr)
-            pause = queue.pause_state
+            queue = self._queue(tr, queue_name, expect_id)
+            pause = queue.config.pause
+            if pause is None:
+                return
             queue.resume(tr=tr)
-            before = None if pause is None else {"paused_by": pause.by, "reason": pause.reason}
+            before = {"paused_by": pause.by, "reason": pause.reason}
             audit(queue, "resume", count=0, reason=reason, before=before)
 
         self._act(act)
 
-    def rename_queue(self, old: str, new: str) -> Queue:
-        """Give a queue another name."""
+    def rename_queue(self, old: str, new: str, *, expect_id: int | None = None) -> Queue:
+        """Give a queue another name; giving it its own is no act."""
 
         def act(tr: Transaction, audit: _Note) -> Queue:
+            before = self._queue(tr, old, expect_id)
             queue = self._store.rename_queue(old, new, tr=tr)
-            audit(queue, "rename", count=0, before={"name": old}, after={"name": queue.name})
+            if queue.name != before.name:
+                audit(queue, "rename", count=0, before={"name": before.name}, after={"name": queue.name})
             return queue
 
         return self._act(act)
@@ -179,6 +189,7 @@ class Acts:
         confirm: str,
         expect_depth: int | None = None,
         tolerance: int = 0,
+        expect_id: int | None = None,
         reason: str = "",
     ) -> str:
         """Put a queue into the trash and return the trash id.
@@ -186,13 +197,13 @@ class Acts:
         `confirm` is the name as typed, else `ConfirmationMismatch`; a depth further than `tolerance` from
         `expect_depth` raises `DepthChanged`.
         """
-        if confirm != name:
+        if canonical(confirm) != canonical(name):
             raise ConfirmationMismatch(
                 f"To delete this queue, type its name: {display_name(name)}. Nothing was deleted."
             )
 
         def act(tr: Transaction, audit: _Note) -> str:
-            queue = self._store.queue(name, tr=tr)
+            queue = self._queue(tr, name, expect_id)
             depth = queue.depth(tr=tr)
             if expect_depth is not None and abs(depth - expect_depth) > tolerance:
                 raise DepthChanged(
@@ -218,6 +229,13 @@ class Acts:
 
         return self._act(act)
 
+    def _queue(self, tr: Transaction, name: str, expect_id: int | None) -> Queue:
+        """Return the queue of this name; `QueueNotFound` when the name stands for another than `expect_id` now."""
+        queue = self._store.queue(name, tr=tr)
+        if expect_id is not None and queue.id != expect_id:
+            raise QueueNotFound(name)
+        return queue
+
     def _act(self, act: Callable[[Transaction, _Note], T]) -> T:
         """Run an act and the note about it in one transaction."""
         audit_id = self._backing.minter.mint()
@@ -238,7 +256,8 @@ class Acts:
 
             return act(tr, note)
 
-        return self._backing.transact(run, None)
+        with self._store.suggesting():
+            return self._backing.transact(run, None)
 
 
 _Note = Callable[..., None]

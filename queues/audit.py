@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from queues import ids, records
+from queues import directory, ids, records
 from queues.backing import Backing
-from queues.errors import BadCursor, QueueNotFound
+from queues.errors import BadCursor
 from queues.kv.port import ReadTransaction, Transaction
 
 MAX_PAGE = 1_000
@@ -110,12 +110,7 @@ class Audit:
         keyspace = self._backing.keyspace
 
         def look(tr: ReadTransaction) -> AuditPage:
-            queue_id = None
-            if queue is not None:
-                found = tr.get(keyspace.name(queue)).wait()
-                if found is None:
-                    raise QueueNotFound(queue)
-                queue_id = int.from_bytes(found, "big")
+            queue_id = None if queue is None else directory.find_id(tr, keyspace, queue)
             begin, end = keyspace.audits(queue_id=queue_id, actor=actor, before=before)
             keys = tr.get_range(begin, end, limit=limit + 1, reverse=True).wait()
             wanted = [keyspace.last_id(key) for key, _ in keys[:limit]]

@@ -13,6 +13,8 @@ from queues.priority import Priority, PriorityType
 
 Kind = Literal["priority", "fifo"]
 KINDS: tuple[str, ...] = get_args(Kind)
+#: Characters; longer reasons are cut, as configs are read in every transaction and audits are for reading.
+MAX_REASON = 500
 
 
 def check_kind(kind: str) -> Kind:

@@ -13,22 +13,29 @@ from queues.config import Config
 from queues.errors import QueueExists, QueueNotFound
 from queues.keyspace import Keyspace
 from queues.kv.port import ReadTransaction, Transaction
-from queues.names import check_name, display_name
+from queues.names import MAX_BYTES, MAX_CHARACTERS, canonical, check_name, display_name
 from queues.tally import wake
 
 #: Names looked through for near misses; an error message is not worth more.
-_NEAR = 5_000
+_NEAR = 2_000
 #: A directory larger than this is read in steps.
 _STEP = 10_000
 
 
 def find(tr: ReadTransaction, keyspace: Keyspace, name: str) -> Config:
-    """Return the config of the queue of this name; raise `QueueNotFound` with names that look alike."""
-    found = tr.get(keyspace.name(name)).wait() if _storable(name) else None
-    record = None if found is None else tr.get(keyspace.config(int.from_bytes(found, "big"))).wait()
+    """Return the config of the queue of this name; raise `QueueNotFound`."""
+    record = tr.get(keyspace.config(find_id(tr, keyspace, name))).wait()
     if record is None:
-        raise QueueNotFound(name, _near(tr, keyspace, name))
+        raise QueueNotFound(name)
     return Config.decode(record)
+
+
+def find_id(tr: ReadTransaction, keyspace: Keyspace, name: str) -> int:
+    """Return the id of the queue of this name; raise `QueueNotFound`."""
+    found = tr.get(keyspace.name(canonical(name))).wait() if _storable(name) else None
+    if found is None:
+        raise QueueNotFound(name)
+    return int.from_bytes(found, "big")
 
 
 def names(
@@ -43,7 +50,7 @@ def names(
     found: dict[str, int] = {}
     while limit is None or len(found) < limit:
         step = _STEP if limit is None else min(_STEP, limit - len(found))
-        pairs = tr.get_range(*keyspace.names(prefix, after), limit=step).wait()
+        pairs = tr.get_range(*keyspace.names(canonical(prefix), after), limit=step).wait()
         for key, value in pairs:
             found[keyspace.name_of(key)] = int.from_bytes(value, "big")
         if len(pairs) < step:
@@ -89,11 +96,12 @@ def _tell(tr: Transaction, keyspace: Keyspace, config: Config) -> None:
 def _storable(name: str) -> bool:
     """Say whether a name is short and valid enough to be looked up at all."""
     try:
-        return bool(name) and len(name.encode()) <= 300
+        return bool(name) and len(canonical(name).encode()) <= MAX_BYTES
     except UnicodeEncodeError:
         return False
 
 
-def _near(tr: ReadTransaction, keyspace: Keyspace, name: str) -> tuple[str, ...]:
+def look_alikes(tr: ReadTransaction, keyspace: Keyspace, name: str) -> tuple[str, ...]:
+    """Return names much like this one. Takes long (up to 50 ms): never inside a writing transaction."""
     known = names(tr, keyspace, limit=_NEAR)
-    return tuple(difflib.get_close_matches(name[:200], known, n=3))
+    return tuple(difflib.get_close_matches(canonical(name)[:MAX_CHARACTERS], known, n=3))

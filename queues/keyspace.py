@@ -31,6 +31,7 @@ Reserved for verbs to come: ("q", id, "r", …) staged pop requests, ("history",
 
 from __future__ import annotations
 
+from hashlib import sha256
 from typing import Any, Literal
 
 from fdb import tuple as fdb_tuple
@@ -53,6 +54,15 @@ def _unpack(key: bytes, prefix_length: int) -> tuple[Any, ...]:
     elements: tuple[Any, ...] = fdb_tuple.unpack(key, prefix_length)
     return elements
 
+
+def _short(actor: str) -> str:
+    """Return an actor's name, or what stands for one that is too long for a key."""
+    name = actor.encode("utf-8", "surrogatepass")
+    return actor if len(name) <= _MAX_ACTOR and name == actor.encode("utf-8", "ignore") else sha256(name).hexdigest()
+
+
+#: Bytes; with them an audit key stays below half of what a key may have.
+_MAX_ACTOR = 200
 
 Range = tuple[bytes, bytes]
 
@@ -129,14 +139,14 @@ class Keyspace:
 
     def audit_by_actor(self, actor: str, audit_id: bytes) -> bytes:
         """Return the key that lists an audit record under its actor."""
-        return self._audit_actors + _pack(actor, audit_id)
+        return self._audit_actors + _pack(_short(actor), audit_id)
 
     def audits(self, *, queue_id: int | None = None, actor: str | None = None, before: bytes | None = None) -> Range:
         """Return the range of audit keys of one queue, or of one actor, or all, older than `before`."""
         if queue_id is not None:
             prefix = self._audit_queues + _pack(queue_id)
         elif actor is not None:
-            prefix = self._audit_actors + _pack(actor)
+            prefix = self._audit_actors + _pack(_short(actor))
         else:
             prefix = self._audit
         begin, end = _children(prefix)

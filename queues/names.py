@@ -17,6 +17,11 @@ PUNCTUATION = frozenset("._:-")
 _DOTS = frozenset({".", ".."})
 
 
+def canonical(name: str) -> str:
+    """Return a name in the one spelling (NFC) under which it is stored and looked up."""
+    return unicodedata.normalize("NFC", name) if len(name) <= MAX_CHARACTERS * 4 else name
+
+
 def check_name(name: str) -> str:
     """Return the name in NFC; raise `BadName` saying what is wrong with it."""
     if not isinstance(name, str):
@@ -25,7 +30,7 @@ def check_name(name: str) -> str:
         raise BadName("A queue needs a name.")
     if len(name) > MAX_CHARACTERS:
         raise BadName(f"A queue's name has at most {MAX_CHARACTERS} characters; this one has {len(name):,}.")
-    name = unicodedata.normalize("NFC", name)
+    name = canonical(name)
     for position, character in enumerate(name):
         if not _allowed(character, first=position == 0):
             raise BadName(

@@ -11,7 +11,7 @@ from datetime import datetime
 
 from queues import cursor as cursors
 from queues import ids, ready
-from queues.config import Pause
+from queues.config import MAX_REASON, Pause
 from queues.cursor import End
 from queues.errors import BadQueueKind, BadValue, TooLarge, ValueTooLarge
 from queues.handle import Handle
@@ -201,7 +201,7 @@ class Queue(Handle):
         now = self._backing.now()
         if until is not None and until <= now:
             raise BadQueueKind("The time to resume has passed already.")
-        pause = Pause(reason=reason, by=by, since=now, until=until)
+        pause = Pause(reason=reason[:MAX_REASON], by=by, since=now, until=until)
         self._reconfigure(lambda config: replace(config, pause=pause), tr)
 
     def resume(self, *, tr: Transaction | None = None) -> None:

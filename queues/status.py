@@ -63,7 +63,7 @@ class QueueStatus:
     closed: bool
     next_due: datetime | None
     next_expiry: datetime | None
-    #: Counters and items were seen to disagree; `doctor` repairs.
+    #: Counters and items were seen to disagree.
     drift: bool
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -14,7 +15,7 @@ from queues.audit import Audit
 from queues.backing import Backing
 from queues.bands import check_edges, default_edges
 from queues.config import Config, check_kind
-from queues.errors import NewerFormat, NotAStore, QueueExists, TooLarge
+from queues.errors import NewerFormat, NotAStore, QueueExists, QueueNotFound, TooLarge
 from queues.ids import Minter
 from queues.item import Item
 from queues.keyspace import Keyspace, total_bytes
@@ -138,8 +139,9 @@ class Store:
         return Queue(self._backing, self._backing.transact(write, tr))
 
     def queue(self, name: str, *, tr: ReadTransaction | None = None) -> Queue:
-        """Return the queue of this name; raise `QueueNotFound` with names that look alike."""
-        return Queue(self._backing, self._backing.read(lambda tr: directory.find(tr, self._keyspace, name), tr))
+        """Return the queue of this name; raise `QueueNotFound`, outside a transaction with names that look alike."""
+        with self.suggesting(tr):
+            return Queue(self._backing, self._backing.read(lambda tr: directory.find(tr, self._keyspace, name), tr))
 
     def queues(
         self,
@@ -174,7 +176,8 @@ class Store:
         def write(tr: Transaction) -> Config:
             return directory.rename(tr, self._keyspace, directory.find(tr, self._keyspace, old), new)
 
-        return Queue(self._backing, self._backing.transact(write, tr))
+        with self.suggesting(tr):
+            return Queue(self._backing, self._backing.transact(write, tr))
 
     def delete_queue(self, name: str, *, by: str = "", tr: Transaction | None = None) -> str:
         """Put a queue with all its items into the trash and return the trash id, for `restore`.
@@ -190,7 +193,20 @@ class Store:
             directory.remove(tr, self._keyspace, config)
             return trash_id.hex()
 
-        return self._backing.transact(write, tr)
+        with self.suggesting(tr):
+            return self._backing.transact(write, tr)
+
+    @contextmanager
+    def suggesting(self, tr: ReadTransaction | None = None) -> Iterator[None]:
+        """Let a `QueueNotFound` that leaves this block name queues that look alike; not inside a transaction `tr`."""
+        try:
+            yield
+        except QueueNotFound as error:
+            if tr is not None or error.suggestions:
+                raise
+            name = error.name
+            near = self._kv.read(lambda tr: directory.look_alikes(tr, self._keyspace, name))
+            raise QueueNotFound(name, near) from None
 
     def restore(self, trash_id: str, *, tr: Transaction | None = None) -> Queue | Item:
         """Bring back a queue under its name, or an item under its same key, from the trash.

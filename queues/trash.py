@@ -21,6 +21,8 @@ from queues.tally import wake
 #: A week: an operator who comes back from a long weekend can still undo.
 KEPT_MS = 7 * 24 * 3600 * 1000
 MAX_PAGE = 1_000
+#: Reads of one page before it is handed out as it is, when most of the trash was restored.
+_STEPS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +100,7 @@ class Trash:
         return self._backing.read(lambda tr: _entry(rand, *self._read(tr, rand)), tr)
 
     def entries(self, *, limit: int = 50, after: str | None = None, tr: ReadTransaction | None = None) -> TrashPage:
-        """Return a page of what can still be restored, newest first; a page may hold fewer than `limit`."""
+        """Return a page of what can still be restored, newest first; it may hold fewer than `limit`."""
         before = None if after is None else ids.parse(after)
         if after is not None and before is None:
             raise BadCursor("This page address is damaged; start again from the first page.")
@@ -106,10 +108,23 @@ class Trash:
         keyspace = self._backing.keyspace
 
         def look(tr: ReadTransaction) -> TrashPage:
-            pairs = tr.get_range(*keyspace.all_trash(before), limit=limit + 1, reverse=True).wait()
-            found = [(keyspace.last_id(key), *records.decode(record)) for key, record in pairs[:limit]]
-            entries = tuple(_entry(*one) for one in found if not one[1]["restored"])
-            return TrashPage(entries=entries, cursor=found[-1][0].hex() if len(pairs) > limit else None)
+            entries: list[TrashEntry] = []
+            seen = before
+            for _ in range(_STEPS):
+                pairs = tr.get_range(*keyspace.all_trash(seen), limit=limit, reverse=True).wait()
+                for key, record in pairs:
+                    seen = keyspace.last_id(key)
+                    header, value = records.decode(record)
+                    if not header["restored"]:
+                        entries.append(_entry(seen, header, value))
+                    if len(entries) == limit:
+                        break
+                else:
+                    if len(pairs) == limit:
+                        continue
+                break
+            more = seen is not None and tr.get_key(*keyspace.all_trash(seen)).wait() is not None
+            return TrashPage(entries=tuple(entries), cursor=seen.hex() if seen is not None and more else None)
 
         return self._backing.read(look, tr)
 

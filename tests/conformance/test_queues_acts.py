@@ -82,7 +82,7 @@ def test_a_pop_of_another_item_than_the_confirmed_one_takes_nothing(store: Store
     assert jobs.depth() == 2
     assert ann.pop("jobs", expect=sneaked.id).item == sneaked
     jobs.pop_min()
-    with pytest.raises(HeadChanged) as caught:
+    with pytest.raises(HeadChanged, match="Nothing is ready") as caught:
         ann.pop("jobs", expect=shown.id)
     assert caught.value.item is None
 
@@ -174,3 +174,74 @@ def test_popping_an_empty_queue_is_no_act(store: Store) -> None:
     ann.create_queue("jobs")
     assert ann.pop("jobs") is None
     assert verbs(store) == ["create"]
+
+
+def test_what_changes_nothing_is_no_act(store: Store) -> None:
+    ann = store.acts("ann")
+    ann.create_queue("jobs")
+    ann.resume("jobs")
+    ann.rename_queue("jobs", "jobs")
+    assert verbs(store) == ["create"]
+
+
+def test_an_act_meant_for_another_queue_of_the_name_is_refused(store: Store) -> None:
+    ann = store.acts("ann")
+    old = ann.create_queue("jobs").id
+    ann.delete_queue("jobs", confirm="jobs", expect_id=old)
+    ann.create_queue("jobs")
+    before = verbs(store)
+    for act in (
+        lambda: ann.delete_queue("jobs", confirm="jobs", expect_id=old),
+        lambda: ann.pause("jobs", reason="r", expect_id=old),
+        lambda: ann.resume("jobs", expect_id=old),
+        lambda: ann.rename_queue("jobs", "tasks", expect_id=old),
+    ):
+        with pytest.raises(QueueNotFound):
+            act()
+    assert verbs(store) == before
+
+
+def test_an_item_is_put_back_into_its_own_queue_only(store: Store) -> None:
+    ann = store.acts("ann")
+    ann.create_queue("jobs")
+    ann.create_queue("other")
+    ann.push("jobs", b"x", priority=1)
+    popped = ann.pop("jobs")
+    with pytest.raises(TrashNotFound, match="taken from jobs"):
+        ann.put_back(popped.trash_id, queue_name="other")
+    ann.put_back(popped.trash_id, queue_name="jobs")
+
+
+def test_a_page_of_trash_looks_past_what_was_restored(store: Store) -> None:
+    ann = store.acts("ann")
+    ann.create_queue("jobs")
+    ann.push_many("jobs", [(b"%d" % n, n) for n in range(30)])
+    popped = [ann.pop("jobs") for _ in range(30)]
+    for one in popped[3:]:
+        ann.put_back(one.trash_id)
+    page = store.trash.entries(limit=2)
+    assert [entry.item.value for entry in page.entries] == [b"2", b"1"]
+    rest = store.trash.entries(limit=2, after=page.cursor)
+    assert [entry.item.value for entry in rest.entries] == [b"0"]
+    assert rest.cursor is None
+
+
+def test_long_names_of_people_and_long_reasons_are_no_trouble(store: Store) -> None:
+    for actor in ("\U0001f600" * 150, "é" * 149, "x" * 200):
+        acts = store.acts(actor)
+        name = f"jobs{len(actor)}"
+        acts.create_queue(name)
+        acts.pause(name, reason="r" * 200_000)
+        assert [entry.actor for entry in store.audit.entries(actor=actor, limit=1).entries] == [actor]
+        assert len(store.queue(name).status().pause.reason) == 500
+
+
+def test_an_unknown_queue_names_near_misses_in_acts_too(store: Store) -> None:
+    ann = store.acts("ann")
+    ann.create_queue("orders:new")
+    for act in (lambda: ann.push("order:new", b"x", priority=1), lambda: ann.rename_queue("order:new", "x")):
+        with pytest.raises(QueueNotFound, match="orders:new"):
+            act()
+    for name in ("日" * 200, "x" * 5_000, "\ud800"):
+        with pytest.raises(QueueNotFound):
+            store.audit.entries(queue=name)

@@ -44,6 +44,10 @@ def test_names_of_any_script_are_welcome(store: Store, name: str) -> None:
 def test_names_are_kept_in_one_spelling(store: Store) -> None:
     store.create_queue(unicodedata.normalize("NFD", "café"))
     assert store.queue("café").name == "café"
+    assert store.queue(unicodedata.normalize("NFD", "café")).name == "café"
+    assert [queue.name for queue in store.queues(unicodedata.normalize("NFD", "café"))] == ["café"]
+    store.rename_queue(unicodedata.normalize("NFD", "café"), "tea")
+    assert list(store.directory()) == ["tea"]
 
 
 @pytest.mark.parametrize(
