@@ -80,7 +80,7 @@ async def test_queues_on_no_screen_are_swept(store: Store, join: Join, monitor: 
     await asyncio.to_thread(unseen.push, b"x", priority=1)
 
     frame = await viewer.frame(lambda frame: frame["total"]["ready"] == 1)
-    assert frame["rows"] == []
+    assert all(row["name"] == "seen" for row in frame["rows"])  # a rate that becomes known rides along
     assert frame["total"]["queues"] == 2
 
 
