@@ -154,8 +154,9 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
                 raise BadRequest("unknown-queue", "There is no queue of that name.")
             return frozenset([found])
         ids = frozenset(watch.ids)
-        if watch.complete and len(ids | board.ids) <= requests.MAX_SCREEN:
-            ids |= board.ids
+        if watch.complete and len(board.ids) <= requests.MAX_SCREEN:
+            # Those that are gone may fill what room is left, and no more.
+            ids = board.ids.union(sorted(ids - board.ids)[: requests.MAX_SCREEN - len(board.ids)])
         return ids
 
     async def _send_frames(self) -> None:

@@ -30,6 +30,7 @@ class Slot:
         self.grow = False
         self.hidden = False
         self._dirty: set[int] = set()
+        self._gone: frozenset[int] = frozenset()
         self._full = False
         self._total: str | None = None
         self._seq = 0
@@ -50,7 +51,7 @@ class Slot:
 
     def watch(self, watch: Watch, ids: frozenset[int]) -> None:
         """Show another topic or other queues: the next frame is a whole one."""
-        self.topic, self.ids, self.grow = watch.topic, ids, watch.grow
+        self.topic, self.ids, self.grow, self._gone = watch.topic, ids, watch.grow, frozenset()
         self.resync()
 
     def resync(self) -> None:
@@ -65,9 +66,12 @@ class Slot:
         self.hidden = not visible
 
     def add(self, ids: AbstractSet[int]) -> None:
-        """Put new queues on an overview's screen, as far as there is room."""
-        room = MAX_SCREEN - len(self.ids)
-        fresh = sorted(ids - self.ids)[: max(0, room)]
+        """Put new queues on an overview's screen, as far as there is room; queues that are gone make it."""
+        fresh = sorted(ids - self.ids)
+        if len(self.ids) + len(fresh) > MAX_SCREEN:
+            self.ids -= self._gone
+            self._gone = frozenset()
+        fresh = fresh[: max(0, MAX_SCREEN - len(self.ids))]
         self.ids |= frozenset(fresh)
         self._dirty.update(fresh)
 
@@ -106,7 +110,7 @@ class Slot:
         if len(self._flying) >= IN_FLIGHT:
             return None
         if self._trouble is not None:
-            if self._told_trouble:
+            if self._told_trouble and now - self._last < self._interval:
                 return None
             self._told_trouble = True
             since, message = self._trouble
@@ -120,12 +124,15 @@ class Slot:
 
     def beat(self, *, now: float, wall: float, checked: float, version: int, ready: int | None) -> str | None:
         """Return the message that nothing changed until `checked`, if one is due."""
-        interval = BEAT_HIDDEN if self.hidden else BEAT
-        if self.topic is None or self._trouble is not None or now - self._last < interval:
+        if self.topic is None or self._trouble is not None or now - self._last < self._interval:
             return None
         if len(self._flying) >= IN_FLIGHT:
             return None
         return wire.beat(self._send(now), now=wall, checked=checked, version=version, ready=ready)
+
+    @property
+    def _interval(self) -> float:
+        return BEAT_HIDDEN if self.hidden else BEAT
 
     def _new_total(self, tick: Tick) -> bool:
         return self.topic == OVERVIEW and tick.total != self._total
@@ -135,6 +142,7 @@ class Slot:
         full = self._full
         wanted = self.ids if full else frozenset(self._dirty)
         gone = sorted(queue_id for queue_id in wanted if queue_id not in cut.rows)
+        self._gone = (self._gone - wanted).union(gone)
         self._full = False
         self._dirty.clear()
         self._total = tick.total

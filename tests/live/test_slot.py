@@ -141,7 +141,33 @@ def test_a_screen_grows_to_its_limit_and_no_further() -> None:
     assert len(slot.ids) == MAX_SCREEN
 
 
-def test_trouble_is_told_once_and_healed_by_a_whole_frame() -> None:
+def test_gone_queues_take_no_room_from_new_ones() -> None:
+    slot = Slot(0.0)
+    old = frozenset(range(MAX_SCREEN))
+    overview(slot, old, grow=True)
+    take(slot, tick(1, ids=old, gone=old - {7}))
+    slot.ack(1)
+    slot.add({1_000, 1_001})
+    assert {7, 1_000, 1_001} <= slot.ids
+    assert len(slot.ids) <= MAX_SCREEN
+    frame = take(slot, tick(2, ids=slot.ids, gone=old - {7}))
+    assert frame is not None
+    assert [row["id"] for row in frame["rows"]] == ["1000", "1001"]
+
+
+def test_a_queue_that_is_back_takes_its_room_again() -> None:
+    slot = Slot(0.0)
+    old = frozenset(range(MAX_SCREEN))
+    overview(slot, old, grow=True)
+    take(slot, tick(1, ids=old, gone=frozenset({2})))
+    slot.ack(1)
+    slot.mark({2})
+    take(slot, tick(2, ids=old))
+    slot.add({1_000})
+    assert slot.ids == old
+
+
+def test_trouble_is_told_with_every_beat_and_healed_by_a_whole_frame() -> None:
     slot = Slot(0.0)
     overview(slot)
     take(slot, tick(1))
@@ -153,6 +179,11 @@ def test_trouble_is_told_once_and_healed_by_a_whole_frame() -> None:
     slot.ack(2)
     slot.fail(100.0, "gone")
     assert take(slot, tick(1)) is None
+    again = take(slot, tick(1), now=BEAT)
+    assert again is not None, "silence would be taken for a dead connection"
+    assert (again["t"], again["since"], again["seq"]) == ("store", told["since"], 3)
+    slot.ack(3)
+    assert take(slot, tick(1), now=BEAT) is None
     slot.recover()
     frame = take(slot, tick(2))
     assert frame is not None

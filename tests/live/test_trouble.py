@@ -55,6 +55,10 @@ async def test_a_store_that_goes_away_and_comes_back(store: Store, join: Join, g
     await late.send({"t": "watch", "topic": "overview", "queues": [str(jobs.id)]})
     assert (await late.until(lambda message: message["t"] == "store"))["since"] == told["since"]
 
+    again = await viewer.until(lambda message: message["t"] == "store")
+    assert again["since"] == told["since"]
+    assert again["now"] > told["now"], "a server in trouble is not silent"
+
     gate.shut = False
     for each in (viewer, late):
         frame = await each.frame()
