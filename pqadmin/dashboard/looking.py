@@ -77,7 +77,8 @@ def see(name: str, place: Place | None = None) -> Seen:
             foreign,
         )
 
-    status, low, high, page, foreign = get_store().read(look)
+    with get_store().suggesting():
+        status, low, high, page, foreign = get_store().read(look)
     now = datetime.now(UTC)
     return Seen(
         status=status,
@@ -134,4 +135,5 @@ def about(request: HttpRequest, status: QueueStatus, **more: Any) -> dict[str, A
 
 def status_of(name: str) -> QueueStatus:
     """Read a queue's status alone; raise `QueueNotFound`."""
-    return get_store().read(lambda tr: get_store().queue(name, tr=tr).status(tr=tr, preview=PREVIEW_BYTES))
+    with get_store().suggesting():
+        return get_store().read(lambda tr: get_store().queue(name, tr=tr).status(tr=tr, preview=PREVIEW_BYTES))

@@ -7,6 +7,7 @@ between, the number stays noted: the act is done once or not at all, never twice
 
 from __future__ import annotations
 
+import logging
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,11 +15,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from django.core import signing
-from django.db import IntegrityError, transaction
+from django.db import DatabaseError, IntegrityError, transaction
 from django.http import HttpRequest
+from django.utils.translation import gettext as _
 
 from pqadmin.dashboard.models import SentForm
 from queues.errors import OutcomeUnknown, QueueError, StoreError
+
+log = logging.getLogger(__name__)
 
 FIELD = "form_number"
 #: Longer than any shift; older forms are asked for anew.
@@ -38,6 +42,10 @@ class AlreadySent(Exception):
         self.at = at
         self.answer = answer
         super().__init__(answer)
+
+
+class CannotNote(StoreError):
+    """The form's number can not be written now; nothing was done."""
 
 
 @dataclass(slots=True)
@@ -61,24 +69,46 @@ def once(
         mine = _signer(request, purpose).unsign(request.POST.get(FIELD, "")[:300], max_age=KEPT)
     except signing.BadSignature:
         raise FormRefused from None
-    now = clock()
-    if secrets.randbelow(_SWEEP_EVERY) == 0:
-        SentForm.objects.filter(at__lt=now - 2 * KEPT).delete()
+    _note(mine, clock())
+    sending = Sending()
     try:
+        yield sending
+    except (QueueError, StoreError) as error:
+        if not isinstance(error, OutcomeUnknown):
+            with _at_best("forget a refused form"):
+                SentForm.objects.filter(number=mine).delete()
+        raise
+    with _at_best("keep where a form led"):
+        SentForm.objects.filter(number=mine).update(answer=sending.answer[:1000])
+
+
+def _note(mine: str, now: datetime) -> None:
+    try:
+        if secrets.randbelow(_SWEEP_EVERY) == 0:
+            sweep(now)
         with transaction.atomic():
             SentForm.objects.create(number=mine, at=now)
     except IntegrityError:
         sent = SentForm.objects.filter(number=mine).first()
         raise AlreadySent(sent.at if sent else now, sent.answer if sent else "") from None
-    sending = Sending()
+    except DatabaseError as error:
+        log.warning("a form could not be noted: %s: %s", type(error).__name__, error)
+        raise CannotNote(_("The site can not write its own tables right now, so this was not even begun.")) from None
+
+
+def sweep(now: datetime) -> None:
+    """Forget the numbers of forms that can no longer be sent."""
+    SentForm.objects.filter(at__lt=now - 2 * KEPT).delete()
+
+
+@contextmanager
+def _at_best(what: str) -> Iterator[None]:
+    """The act is over, done or refused: what fails now must not tell otherwise."""
     try:
-        yield sending
-    except (QueueError, StoreError) as error:
-        if isinstance(error, OutcomeUnknown):
-            raise
-        SentForm.objects.filter(number=mine).delete()
-        raise
-    SentForm.objects.filter(number=mine).update(answer=sending.answer[:1000])
+        with transaction.atomic():
+            yield
+    except DatabaseError as error:
+        log.warning("could not %s: %s: %s", what, type(error).__name__, error)
 
 
 def _signer(request: HttpRequest, purpose: str) -> signing.TimestampSigner:

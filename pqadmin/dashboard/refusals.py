@@ -32,6 +32,8 @@ def explain(error: Exception) -> Refusal:
 def _about(error: Exception) -> tuple[str, str, int, str]:
     nothing = _("Nothing was changed.")
     match error:
+        case errors.HeadChanged(item=None):
+            return _("Nothing is ready any more"), _("What stood at this end was taken since."), 409, ""
         case errors.HeadChanged():
             return _("Another item came to this end"), _("Look at the item below and confirm again."), 409, ""
         case errors.DepthChanged():

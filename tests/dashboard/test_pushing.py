@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
+from typing import Any
 
 import pytest
+from django.db import OperationalError, connection
 
 from pqadmin.accounts.roles import Role
 from queues import Acts, Store
@@ -143,6 +145,37 @@ def test_a_store_that_fails_loses_nothing_that_was_typed(
     again = operator.post(action, fields)
     assert ("Nothing was done a second time." in again) is sent
     assert store.queue("jobs").depth() == (0 if sent else 1)
+
+
+def test_tables_that_can_not_be_written_lose_nothing_that_was_typed(operator: Desk, store: Store) -> None:
+    def full(execute: Any, sql: str, *rest: Any) -> Any:
+        if "sentform" in sql:
+            raise OperationalError("database or disk is full")
+        return execute(sql, *rest)
+
+    action, fields = operator.open("/queues/jobs/").form("push/")
+    fields |= {"value": "precious", "priority": "1"}
+    with connection.execute_wrapper(full):
+        refused = operator.post(action, fields)
+    assert refused.status == 503
+    assert refused.response["Retry-After"]
+    assert "Nothing was changed." in refused
+    assert refused.form("push/")[1]["value"] == "precious"
+    assert store.queue("jobs").depth() == 0
+    assert "Pushed" in operator.post(action, fields)
+
+
+def test_an_act_that_was_done_is_not_called_undone(operator: Desk, store: Store) -> None:
+    def full(execute: Any, sql: str, *rest: Any) -> Any:
+        if "sentform" in sql and not sql.startswith("INSERT"):
+            raise OperationalError("database or disk is full")
+        return execute(sql, *rest)
+
+    action, fields = operator.open("/queues/jobs/").form("push/")
+    with connection.execute_wrapper(full):
+        done = operator.post(action, fields, value="x", priority="1")
+    assert "Pushed" in done
+    assert store.queue("jobs").depth() == 1
 
 
 def test_a_fragment_of_a_missing_queue_leads_to_its_page(operator: Desk) -> None:

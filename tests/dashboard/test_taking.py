@@ -69,7 +69,10 @@ def test_nothing_ready_is_said_before_and_after(operator: Desk, store: Store) ->
     store.queue("jobs").pop_many(3)
     refused = operator.send(confirm, "pop/")
     assert refused.status == 409
+    assert "Nothing is ready any more" in refused
     assert "nothing was taken" in refused
+    assert "Another item" not in refused
+    assert "below" not in refused
     assert "Nothing is ready" in operator.open("/queues/jobs/pop/")
 
 

@@ -7,7 +7,7 @@ import re
 import pytest
 from django.conf import settings as django_settings
 from django.contrib.auth.models import User
-from django.db import DatabaseError
+from django.db import DatabaseError, IntegrityError, OperationalError, connection
 from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
 from django.urls import path
@@ -16,7 +16,7 @@ from pqadmin import urls
 from pqadmin.accounts.roles import Role, grant
 from pqadmin.server import errors, health
 from pqadmin.server.security import security_headers
-from queues.errors import OutcomeUnknown, QueueNotFound, StoreFull, StoreReadOnly, StoreUnavailable
+from queues.errors import KeyTooLarge, OutcomeUnknown, QueueNotFound, StoreFull, StoreReadOnly, StoreUnavailable
 
 TRACEBACK = re.compile(r'Traceback|File ".*", line \d+')
 
@@ -28,6 +28,9 @@ def broken(request: HttpRequest, error: str) -> HttpResponse:
         "read-only": StoreReadOnly("The store can not be written."),
         "full": StoreFull("No room is left."),
         "unknown": OutcomeUnknown("It may have been applied."),
+        "too-large": KeyTooLarge("The key has 600 bytes."),
+        "database": OperationalError("database or disk is full"),
+        "mistake": IntegrityError("secret detail"),
         "bug": ZeroDivisionError("secret detail"),
         "not-found": QueueNotFound("jobs"),
     }[error]
@@ -139,6 +142,67 @@ def test_an_act_that_met_a_store_error_is_not_sent_again_by_itself(client) -> No
     unknown = client.post("/broken/unknown/").content.decode()
     assert "Nothing was changed" not in unknown
     assert "Look whether it happened" in unknown
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_a_database_that_is_away_is_503_without_detail(client, method: str, caplog) -> None:
+    answer = client.generic(method, "/broken/database/")
+    page = answer.content.decode()
+    assert answer.status_code == 503
+    assert answer.headers["Retry-After"] == "5"
+    assert "tables can not be reached" in page
+    assert ("Nothing was changed" in page) is (method == "POST")
+    assert "disk is full" not in page
+    assert not TRACEBACK.search(page)
+    assert not [record for record in caplog.records if record.exc_info]
+
+
+def test_tables_that_are_away_before_any_view_are_503_too(client) -> None:
+    def away(execute, sql, params, many, context) -> None:
+        raise OperationalError("disk I/O error")
+
+    with connection.execute_wrapper(away):
+        for answer in (client.get("/"), client.post("/queues/jobs/push/"), client.post("/accounts/login/")):
+            assert answer.status_code == 503
+            assert answer.headers["Retry-After"] == "5"
+            assert not TRACEBACK.search(answer.content.decode())
+
+
+def test_tables_that_can_not_be_written_refuse_a_login(client) -> None:
+    def full(execute, sql, params, many, context):
+        if not sql.lstrip("( ").startswith("SELECT"):
+            raise OperationalError("database or disk is full")
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(full):
+        answer = Client(raise_request_exception=False).post("/accounts/login/", {"username": "ann", "password": "x"})
+    assert answer.status_code == 503
+    assert "Nothing was changed" in answer.content.decode()
+
+
+def test_what_is_too_large_is_no_outage(client) -> None:
+    assert client.get("/broken/too-large/").status_code == 400
+
+
+def test_a_mistake_with_the_database_is_no_outage(client) -> None:
+    answer = client.get("/broken/mistake/")
+    assert answer.status_code == 500
+    assert "secret detail" not in answer.content.decode()
+
+
+@pytest.mark.parametrize("address", ["/queues/jobs/resume/", "/queues/jobs/put-back/", "/theme/", "/accounts/logout/"])
+def test_a_link_to_what_only_a_form_does_gets_a_page(client, address: str) -> None:
+    answer = client.get(address)
+    assert answer.status_code == 405
+    assert "POST" in answer.headers["Allow"]
+    assert "takes only what a form sends" in answer.content.decode()
+    assert "<header" in answer.content.decode()
+
+
+def test_a_form_sent_to_what_is_only_read_gets_a_page(client) -> None:
+    answer = client.post("/audit/")
+    assert answer.status_code == 405
+    assert "can only be read" in answer.content.decode()
 
 
 def test_a_mistake_of_the_site_shows_no_detail(client, caplog) -> None:

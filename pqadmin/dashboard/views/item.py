@@ -22,7 +22,8 @@ def _look(name: str, item_id: str) -> tuple[QueueStatus, Item | None]:
         queue = get_store().queue(name, tr=tr)
         return queue.status(tr=tr, preview=64), queue.find(item_id, tr=tr)
 
-    return get_store().read(look)
+    with get_store().suggesting():
+        return get_store().read(look)
 
 
 @require_safe
