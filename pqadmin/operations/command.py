@@ -6,11 +6,12 @@ No command shows a traceback for what a person can cause: a refused act, a missi
 from __future__ import annotations
 
 import contextlib
-import getpass
 import io
 import os
+import pwd
 import sys
 from argparse import ArgumentTypeError
+from pathlib import Path
 from typing import Any, TextIO
 
 from django.conf import settings
@@ -20,7 +21,7 @@ from pqadmin.operations.formats import BadFormat
 from pqadmin.operations.plain_text import json_text
 from pqadmin.operations.shapes import Shape, error_shape
 from queues import Acts, Store, open_store
-from queues.errors import QueueError, StoreError
+from queues.errors import QueueError, StoreError, StoreUnavailable
 
 #: The ends of a queue; FIFO queues call them head and tail.
 ENDS = ("min", "max", "head", "tail")
@@ -50,8 +51,15 @@ class StoreCommand(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Open the store and run the command in it."""
-        with open_store(self.store_url(options)) as store:
+        url = self.store_url(options)
+        if not self.may_make_store(options):
+            _refuse_missing(url)
+        with open_store(url) as store:
             self.run(store, options)
+
+    def may_make_store(self, options: dict[str, Any]) -> bool:
+        """Say whether a store that is not there is made; to most commands a missing one is a mistyped one."""
+        return False
 
     def run(self, store: Store, options: dict[str, Any]) -> None:
         """Do the command's work."""
@@ -109,11 +117,20 @@ class StoreCommand(BaseCommand):
 
 
 def os_user() -> str:
-    """Return the name of the user who runs this process, or its number when it has no name."""
+    """Return the name of the user who runs this process, or its number when it has no name.
+
+    The environment is not asked: whoever runs a command sets that as they like.
+    """
     try:
-        return getpass.getuser()
-    except (KeyError, OSError):
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
         return f"uid {os.getuid()}"
+
+
+def _refuse_missing(url: str) -> None:
+    engine, _, path = url.partition(":")
+    if engine == "lmdb" and path and not Path(path).is_file() and not (Path(path) / "data.mdb").exists():
+        raise StoreUnavailable(f"There is no store in {path}; create_queue makes one.")
 
 
 def whole_number(text: str) -> int:

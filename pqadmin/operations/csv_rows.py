@@ -1,7 +1,8 @@
-"""CSV (RFC 4180, comma, header line) with the columns `value`, `value_base64`, `value_json`, `priority`.
+"""CSV (RFC 4180, comma, header line) with the columns `value`, `value_base64`, `value_json`, `priority`,
+`priority_base64`.
 
 A record may span lines inside double quotes; its number is that of its last line. Text that a spreadsheet would run
-as a formula is written as base64.
+as a formula is written as base64, be it a value or a priority; numbers are none.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pqadmin.operations.lines import MAX_LINE_BYTES, LongLine, numbered
 from pqadmin.operations.plain_text import plain_text
 from queues.priority import PriorityType
 
-_FORMULA = ("=", "+", "-", "@", "\t")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 class Unreadable(ValueError):
@@ -110,9 +111,17 @@ def _outcome(
         return BadEntry(line=number, first=first, reason=str(error))
 
 
-def write(stream: IO[bytes], entries: Iterator[Entry], *, fifo: bool) -> int:
-    """Write a header and the entries and return their number; a FIFO queue has no priority column."""
-    columns = ["value", "value_base64"] if fifo else ["priority", "value", "value_base64"]
+_PRIORITY_COLUMNS: dict[PriorityType | None, list[str]] = {
+    None: [],
+    "int": ["priority"],
+    "float": ["priority"],
+    "str": ["priority", "priority_base64"],
+}
+
+
+def write(stream: IO[bytes], entries: Iterator[Entry], *, priority_type: PriorityType | None) -> int:
+    """Write a header and the entries and return their number; `priority_type` is None for a FIFO queue."""
+    columns = [*_PRIORITY_COLUMNS[priority_type], "value", "value_base64"]
     text = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=True)
     # CR LF also makes the writer quote a lone CR in a cell, which LF alone would not.
     writer = csv.writer(text, lineterminator="\r\n")
@@ -121,19 +130,20 @@ def write(stream: IO[bytes], entries: Iterator[Entry], *, fifo: bool) -> int:
         writer.writerow(columns)
         for entry in entries:
             count += 1
-            cells = _value_cells(entry.value)
-            writer.writerow(cells if fifo else [_priority_cell(entry), *cells])
+            writer.writerow([*_priority_cells(entry), *_text_cells(entry.value)])
     finally:
         text.detach()
     return count
 
 
-def _value_cells(value: bytes) -> list[str]:
-    text = plain_text(value)
+def _text_cells(data: bytes) -> list[str]:
+    text = plain_text(data)
     if text is None or text.startswith(_FORMULA):
-        return ["", base64.b64encode(value).decode()]
+        return ["", base64.b64encode(data).decode()]
     return [text, ""]
 
 
-def _priority_cell(entry: Entry) -> str:
-    return entry.priority if isinstance(entry.priority, str) else repr(entry.priority)
+def _priority_cells(entry: Entry) -> list[str]:
+    if entry.priority is None:
+        return []
+    return _text_cells(entry.priority.encode()) if isinstance(entry.priority, str) else [repr(entry.priority)]

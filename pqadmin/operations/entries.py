@@ -1,26 +1,25 @@
 """One entry of an import or export file: a value and its priority, whatever the format.
 
 Both formats have the same names: `value` (text), `value_base64` (any bytes), `value_json` (a JSON value, stored as the
-text that stands in the file) and `priority`. Exactly one of the three values stands in an entry.
+text that stands in the file) and `priority`, or `priority_base64` for a text priority. Exactly one of the three
+values stands in an entry, and at most one of the two priorities.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-import re
 from dataclasses import dataclass
 
 from pqadmin.dashboard.format import shorten, visible
 from pqadmin.operations.strict_json import BadJSON, LongInteger, Member, parse
 from queues.errors import BadPriority
 from queues.priority import Priority, PriorityType, normalise, parse_priority
+from queues.queue import MAX_VALUE_SIZE
 
-#: Bytes; the largest value that our own queues take.
-MAX_VALUE_BYTES = 90_000
-_WHOLE = re.compile(r"\s*[+-]?[0-9]+\s*")
 VALUE_NAMES = ("value", "value_base64", "value_json")
-NAMES = (*VALUE_NAMES, "priority")
+PRIORITY_NAMES = ("priority", "priority_base64")
+NAMES = (*VALUE_NAMES, *PRIORITY_NAMES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,13 +68,17 @@ def entry_of_members(members: dict[str, Member], *, line: int, priority_type: Pr
     elif not isinstance(member.value, str):
         raise Unfit(f"{given[0]} is text in double quotes; for other JSON use value_json")
     else:
-        value = member.value.encode() if given[0] == "value" else _from_base64(member.value)
-    priority = members.get("priority")
-    return Entry(
-        line=line,
-        value=_sized(value),
-        priority=_priority_of_json(None if priority is None else priority.value, priority_type),
-    )
+        value = member.value.encode() if given[0] == "value" else _from_base64(given[0], member.value)
+    priorities = {name: members[name].value for name in PRIORITY_NAMES if name in members}
+    encoded = priorities.get("priority_base64")
+    priority: Priority | None
+    if encoded is None:
+        priority = _priority_of_json(priorities.get("priority"), priority_type)
+    elif not isinstance(encoded, str):
+        raise Unfit("priority_base64 is text in double quotes")
+    else:
+        priority = _priority_of_base64(encoded, priorities.get("priority"), priority_type)
+    return Entry(line=line, value=_sized(value), priority=priority)
 
 
 def entry_of_cells(cells: dict[str, str], *, line: int, priority_type: PriorityType | None) -> Entry:
@@ -87,7 +90,7 @@ def entry_of_cells(cells: dict[str, str], *, line: int, priority_type: PriorityT
     if len(filled) > 1:
         raise Unfit(_one_value(filled))
     if filled == ["value_base64"]:
-        value = _from_base64(cells["value_base64"])
+        value = _from_base64("value_base64", cells["value_base64"])
     elif filled == ["value_json"]:
         try:
             parse(cells["value_json"])
@@ -98,7 +101,13 @@ def entry_of_cells(cells: dict[str, str], *, line: int, priority_type: PriorityT
         raise Unfit("value_json is empty")
     else:
         value = cells.get("value", "").encode()
-    return Entry(line=line, value=_sized(value), priority=_priority_of_text(cells.get("priority"), priority_type))
+    given, encoded = cells.get("priority"), cells.get("priority_base64")
+    priority: Priority | None
+    if encoded:
+        priority = _priority_of_base64(encoded, given or None, priority_type)
+    else:
+        priority = _priority_of_text(encoded if given is None else given, priority_type)
+    return Entry(line=line, value=_sized(value), priority=priority)
 
 
 def _one_value(given: list[str]) -> str:
@@ -107,16 +116,16 @@ def _one_value(given: list[str]) -> str:
     return f"{' and '.join(given)} stand together; one value is needed"
 
 
-def _from_base64(text: str) -> bytes:
+def _from_base64(name: str, text: str) -> bytes:
     try:
         return base64.b64decode(text.encode("ascii"), validate=True)
     except (UnicodeEncodeError, binascii.Error):
-        raise Unfit("value_base64 is not base64") from None
+        raise Unfit(f"{name} is not base64") from None
 
 
 def _sized(value: bytes) -> bytes:
-    if len(value) > MAX_VALUE_BYTES:
-        raise Unfit(f"the value has {len(value):,} bytes; at most {MAX_VALUE_BYTES:,} are allowed")
+    if len(value) > MAX_VALUE_SIZE:
+        raise Unfit(f"the value has {len(value):,} bytes; at most {MAX_VALUE_SIZE:,} are allowed")
     return value
 
 
@@ -135,6 +144,21 @@ def _priority_of_json(given: object, priority_type: PriorityType | None) -> Prio
         raise Unfit(str(error).rstrip(".")) from None
 
 
+def _priority_of_base64(encoded: str, other: object, priority_type: PriorityType | None) -> Priority:
+    if priority_type is None:
+        raise Unfit("a FIFO queue takes no priority")
+    if other is not None:
+        raise Unfit("priority and priority_base64 stand together; one priority is needed")
+    if priority_type != "str":
+        raise Unfit("priority_base64 is only for text priorities")
+    try:
+        return normalise(_from_base64("priority_base64", encoded).decode(), priority_type)
+    except UnicodeDecodeError:
+        raise Unfit("priority_base64 is not UTF-8") from None
+    except BadPriority as error:
+        raise Unfit(str(error).rstrip(".")) from None
+
+
 def _priority_of_text(given: str | None, priority_type: PriorityType | None) -> Priority | None:
     if priority_type is None:
         if given:
@@ -143,9 +167,6 @@ def _priority_of_text(given: str | None, priority_type: PriorityType | None) -> 
     if given is None or (given == "" and priority_type != "str"):
         raise Unfit("priority is missing")
     try:
-        if priority_type == "float" and _WHOLE.fullmatch(given):
-            # As in JSON: a whole number that no float holds exactly is refused, not rounded.
-            return normalise(parse_priority(given, "int"), "float")
         return parse_priority(given, priority_type)
     except BadPriority as error:
         raise Unfit(str(error).rstrip(".")) from None

@@ -47,8 +47,10 @@ def read(
         raise BadFormat(str(error)) from None
 
 
-def write(stream: IO[bytes], file_format: Format, entries: Iterator[Entry], *, fifo: bool) -> int:
-    """Write the entries and return their number."""
+def write(
+    stream: IO[bytes], file_format: Format, entries: Iterator[Entry], *, priority_type: PriorityType | None
+) -> int:
+    """Write the entries and return their number; `priority_type` is None for a FIFO queue."""
     if file_format == "csv":
-        return csv_rows.write(stream, entries, fifo=fifo)
+        return csv_rows.write(stream, entries, priority_type=priority_type)
     return ndjson.write(stream, entries)

@@ -14,8 +14,10 @@ from pqadmin.operations.entries import BadEntry
 from pqadmin.operations.importing import ImportReport
 from pqadmin.operations.tables import console
 
-#: Bad lines that are shown; the others are only counted.
+#: Bad lines that are shown with their reason; of the others the numbers are told.
 SHOWN_BAD = 20
+#: Ranges of numbers that are told in one line, and held until then.
+_RANGES = 100
 
 
 class ImportProgress:
@@ -26,6 +28,8 @@ class ImportProgress:
         self._quiet = quiet
         self._total = total
         self._bad = 0
+        #: First and last line of the bad ones that are still to be told.
+        self._ranges: list[tuple[int, int]] = []
         self._bar: Progress | None = None
         self._task = TaskID(0)
         if not quiet and stream.isatty():
@@ -42,6 +46,7 @@ class ImportProgress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._tell_ranges()
         if self._bar is not None:
             self._bar.stop()
 
@@ -59,12 +64,23 @@ class ImportProgress:
             self._bar.update(self._task, completed=self._total)
 
     def bad(self, entry: BadEntry) -> None:
-        """Tell of a bad line, the first few of them; `--quiet` keeps these."""
+        """Tell of a bad line, the first few at once and with the reason; `--quiet` keeps these."""
         self._bad += 1
         if self._bad <= SHOWN_BAD:
             self._line(f"{place(entry)}: {visible(entry.reason)}")
-        elif self._bad == SHOWN_BAD + 1:
-            self._line("More bad lines are counted, not shown.")
+        elif self._ranges and self._ranges[-1][1] + 1 == entry.first:
+            self._ranges[-1] = (self._ranges[-1][0], entry.line)
+        else:
+            if len(self._ranges) == _RANGES:
+                self._tell_ranges()
+            self._ranges.append((entry.first, entry.line))
+
+    def _tell_ranges(self) -> None:
+        told = [str(first) if first == last else f"{first}-{last}" for first, last in self._ranges]
+        if told:
+            one = len(told) == 1 and "-" not in told[0]
+            self._line(f"Also bad: {'line' if one else 'lines'} {', '.join(told)}.")
+        self._ranges = []
 
     def _line(self, text: str) -> None:
         if self._bar is not None:

@@ -11,6 +11,7 @@ from datetime import datetime
 
 from pqadmin.operations.plain_text import plain_text
 from queues import Item, Pause, Queue, QueueStatus, Totals
+from queues.ids import to_ms
 
 Shape = dict[str, object]
 
@@ -46,7 +47,7 @@ def queue_shape(queue: Queue) -> Shape:
     return {"queue": queue.name, "kind": queue.kind, "priority_type": _type(queue.kind, queue.priority_type)}
 
 
-def status_shape(status: QueueStatus) -> Shape:
+def status_shape(status: QueueStatus, now: datetime) -> Shape:
     """Describe a queue and its ends; the ends' values are left out: peek shows them."""
     return {
         "queue": status.name,
@@ -61,13 +62,13 @@ def status_shape(status: QueueStatus) -> Shape:
         "oldest": time_shape(status.oldest),
         "min_priority": None if status.min is None else status.min.priority,
         "max_priority": None if status.max is None else status.max.priority,
-        "pause": pause_shape(status.pause),
+        "pause": pause_shape(status.pause, now),
     }
 
 
-def pause_shape(pause: Pause | None) -> Shape | None:
-    """Describe a pause; null when taking goes on."""
-    if pause is None:
+def pause_shape(pause: Pause | None, now: datetime) -> Shape | None:
+    """Describe a pause; null when taking goes on, also because the pause is over."""
+    if pause is None or not pause.holds(to_ms(now)):
         return None
     return {
         "reason": pause.reason,

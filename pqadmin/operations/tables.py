@@ -16,6 +16,7 @@ from rich.text import Text
 
 from pqadmin.dashboard.format import age_since, number, preview, priority_short, visible
 from queues import Item, QueueStatus
+from queues.ids import to_ms
 
 #: Columns of characters when the output is a file or a pipe: wide enough that nothing is folded.
 _PIPE_WIDTH = 200
@@ -40,10 +41,9 @@ def console(stream: IO[str] | TextIOBase) -> Console:
     )
 
 
-def print_queues(output: Console, statuses: Sequence[QueueStatus]) -> None:
+def print_queues(output: Console, statuses: Sequence[QueueStatus], now: datetime) -> None:
     """Print one line for each queue: its kind, depth, ends, oldest age and pause."""
     table = _table(("Queue", "Kind", ">Ready", "Min", "Max", ">Oldest", "State"))
-    now = datetime.now(UTC)
     for status in statuses:
         table.add_row(
             _text(status.name, "bold"),
@@ -74,9 +74,7 @@ def print_items(output: Console, items: Iterable[Item]) -> None:
 
 def _state(status: QueueStatus, now: datetime) -> str:
     pause = status.pause
-    if pause is None or (pause.until is not None and pause.until <= now):
-        return ""
-    return f"paused: {pause.reason}"
+    return f"paused: {pause.reason}" if pause is not None and pause.holds(to_ms(now)) else ""
 
 
 def _table(columns: Iterable[str]) -> Table:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
+import os
+import pwd
 import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from django.core.management import CommandError, call_command
 
+from pqadmin.operations.shapes import pause_shape, status_shape
 from queues import Queue
 from tests.operations.conftest import Run, Shop
 
@@ -43,6 +48,16 @@ def test_push_is_audited_under_the_name_of_the_system_user(run: Run, shop: Shop,
     run("push", "jobs", "x", "--priority", "1")
     entry = shop.store.audit.entries().entries[0]
     assert (entry.verb, entry.via, entry.actor, entry.queue) == ("push", "cli", os_user(), "jobs")
+
+
+def test_the_environment_does_not_choose_the_audited_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    from pqadmin.operations.command import os_user
+
+    for variable in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.setenv(variable, "somebody-else")
+    assert os_user() == pwd.getpwuid(os.getuid()).pw_name
+    monkeypatch.setattr(os, "getuid", lambda: 2**31 - 7)  # an id without a name
+    assert os_user() == f"uid {2**31 - 7}"
 
 
 def test_push_prints_the_item_as_json(run: Run, shop: Shop) -> None:
@@ -119,6 +134,15 @@ def test_pop_takes_more_than_one_transaction_holds(run: Run, shop: Shop) -> None
     assert queue.depth() == 100
 
 
+def test_pop_takes_fewer_in_one_transaction_when_they_are_large(run: Run, shop: Shop) -> None:
+    mail = shop.store.create_queue("mail", kind="fifo")
+    for _ in range(2):
+        mail.enqueue_many([b"x" * 90_000] * 50)
+    mail.enqueue(b"last")
+    assert [item["size"] for item in run("pop", "mail", "-n", "200", "--json").json["items"]] == [90_000] * 100 + [4]
+    assert mail.depth() == 0
+
+
 def test_peek_changes_nothing(run: Run, shop: Shop, jobs: Queue) -> None:
     shape = run("peek", "jobs", "-n", "2", "--json").json
     assert [(item["priority"], item.get("value")) for item in shape["items"]] == [(1, "low"), (5, None)]
@@ -175,6 +199,19 @@ def test_queues_as_json(run: Run, shop: Shop, jobs: Queue) -> None:
     assert run("queues", "--prefix", "nothing", "--json").json == {"queues": []}
 
 
+def test_a_pause_that_is_over_is_none(run: Run, shop: Shop, jobs: Queue) -> None:
+    assert pause_shape(jobs.pause_state, datetime.now(UTC)) is None
+    until = datetime.now(UTC) + timedelta(hours=1)
+    jobs.pause(reason="deploy", by="ada", until=until)
+    paused = jobs.pause_state
+    assert paused is not None
+    assert pause_shape(paused, until - timedelta(milliseconds=2)) is not None
+    assert pause_shape(paused, until) is None
+    status = next(iter(shop.store.snapshot([jobs.id]).queues.values()))
+    assert status_shape(status, until - timedelta(milliseconds=2))["pause"] is not None
+    assert status_shape(status, until)["pause"] is None
+
+
 def test_more_queues_than_one_snapshot_holds(run: Run, shop: Shop) -> None:
     shop.store.transact(lambda tr: [shop.store.create_queue(f"q{n:04}", tr=tr) for n in range(520)])
     names = [queue["queue"] for queue in run("queues", "--json").json["queues"]]
@@ -210,13 +247,41 @@ def test_create_pause_and_resume(run: Run, shop: Shop) -> None:
 
 
 def test_a_store_that_can_not_be_opened_is_told_in_a_line(run: Run, tmp_path: Path) -> None:
-    from django.core.management import CommandError, call_command
-
     (tmp_path / "file").write_text("")
     for url in ("nonsense", "redis:x", f"lmdb:{tmp_path / 'file'}"):
         with pytest.raises(CommandError) as caught:
             call_command("queues", "--store", url)
         assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("queues",),
+        ("depth", "jobs"),
+        ("peek", "jobs"),
+        ("pop", "jobs"),
+        ("push", "jobs", "x"),
+        ("pause", "jobs", "--reason", "x"),
+        ("resume", "jobs"),
+        ("export_items", "jobs"),
+        ("import_items", "jobs", "/dev/null"),
+    ],
+)
+def test_a_mistyped_path_makes_no_store(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    for path in (tmp_path / "nowhere", tmp_path / "folder"):
+        with pytest.raises(CommandError, match=re.escape(f"There is no store in {path}")):
+            call_command(*arguments, "--store", f"lmdb:{path}")
+    assert [path.name for path in tmp_path.rglob("*")] == ["folder"]
+
+
+def test_what_puts_something_into_a_store_makes_it(tmp_path: Path) -> None:
+    call_command("create_queue", "jobs", "--store", f"lmdb:{tmp_path / 'a'}", stdout=io.StringIO())
+    call_command(
+        "import_items", "jobs", "/dev/null", "--create", "--store", f"lmdb:{tmp_path / 'b'}", stdout=io.StringIO()
+    )
+    assert [(tmp_path / name / "data.mdb").is_file() for name in "ab"] == [True, True]
 
 
 def test_errors_as_json_on_standard_error(shop: Shop, jobs: Queue, capsys: pytest.CaptureFixture[str]) -> None:

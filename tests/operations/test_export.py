@@ -23,9 +23,11 @@ VALUES = st.binary(max_size=60) | st.text(max_size=30).map(str.encode) | st.samp
 PRIORITIES: dict[str, st.SearchStrategy[Any]] = {
     "int": st.integers(-3, 3) | st.integers(-(2**2039), 2**2039),
     "float": st.floats(allow_nan=False, allow_infinity=False),
-    "str": st.text(st.characters(exclude_categories=["Cs"]), max_size=30).map(
-        lambda text: unicodedata.normalize("NFC", text)
-    ),
+    "str": st.builds(
+        "{}{}".format,
+        st.sampled_from(["", "=", "+", "-", "@", "\t", "\r"]),
+        st.text(st.characters(exclude_categories=["Cs"]), max_size=30),
+    ).map(lambda text: unicodedata.normalize("NFC", text)),
     "fifo": st.none(),
 }
 

@@ -61,7 +61,7 @@ def test_what_was_written_is_read_back(
         pairs = [(value, unicodedata.normalize("NFC", str(priority))) for value, priority in pairs]
     entries = [Entry(line=0, value=value, priority=priority) for value, priority in pairs]
     file = io.BytesIO()
-    assert formats.write(file, file_format, iter(entries), fifo=priority_type is None) == len(pairs)
+    assert formats.write(file, file_format, iter(entries), priority_type=priority_type) == len(pairs)
     back = read(file.getvalue(), file_format, priority_type=priority_type)
     assert [(entry.value, entry.priority) for entry in back if isinstance(entry, Entry)] == pairs
     assert len(back) == len(pairs)
@@ -258,16 +258,62 @@ def test_csv_skipping_counts_lines_and_refuses_the_middle_of_a_record() -> None:
 def test_no_exported_csv_cell_is_a_formula() -> None:
     hostile = [b"=cmd|' /C calc'!A0", b"+1", b"-1", b"@SUM(A1)", b"\tx"]
     file = io.BytesIO()
-    formats.write(file, "csv", (Entry(line=0, value=value, priority=1) for value in hostile), fifo=False)
+    formats.write(file, "csv", (Entry(line=0, value=value, priority=1) for value in hostile), priority_type="int")
     text = file.getvalue().decode()
     assert [base64.b64decode(row.split(",")[2]) for row in text.splitlines()[1:]] == hostile
+
+
+@pytest.mark.parametrize("priority", ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\rx", "\x1b[31m", "\ufeff=1"])
+def test_no_exported_text_priority_is_a_formula(priority: str) -> None:
+    file = io.BytesIO()
+    entries = [Entry(line=0, value=b"x", priority=priority), Entry(line=0, value=b"y", priority="plain")]
+    assert formats.write(file, "csv", iter(entries), priority_type="str") == 2
+    header, hostile, plain = (row.split(",") for row in file.getvalue().decode().splitlines())
+    assert header == ["priority", "priority_base64", "value", "value_base64"]
+    assert hostile == ["", base64.b64encode(priority.encode()).decode(), "x", ""]
+    assert plain == ["plain", "", "y", ""]
+    back = read(file.getvalue(), "csv", priority_type="str")
+    assert [(entry.value, entry.priority) for entry in back if isinstance(entry, Entry)] == [
+        (b"x", priority),
+        (b"y", "plain"),
+    ]
+
+
+def test_a_number_is_no_formula() -> None:
+    file = io.BytesIO()
+    formats.write(file, "csv", iter([Entry(line=0, value=b"x", priority=-5)]), priority_type="int")
+    assert file.getvalue() == b"priority,value,value_base64\r\n-5,x,\r\n"
+
+
+@pytest.mark.parametrize(
+    ("priority_type", "cells", "words"),
+    [
+        ("int", ",NQ==", "only for text priorities"),
+        (None, ",NQ==", "FIFO"),
+        ("str", "a,YQ==", "stand together"),
+        ("str", ",YQ", "not base64"),
+        ("str", ",/w==", "not UTF-8"),
+    ],
+)
+def test_a_bad_priority_in_base64_says_why(priority_type: PriorityType | None, cells: str, words: str) -> None:
+    (bad,) = read(f"value,priority,priority_base64\nx,{cells}\n".encode(), "csv", priority_type=priority_type)
+    assert isinstance(bad, BadEntry)
+    assert words in bad.reason
+
+
+def test_a_priority_in_base64_in_either_format() -> None:
+    expected = [Entry(line=1, value=b"x", priority="=1")]
+    assert read(b'{"value": "x", "priority_base64": "PTE="}', priority_type="str") == expected
+    assert "text" in reason('{"value": "x", "priority_base64": 5}', priority_type="str")
+    assert "together" in reason('{"value": "x", "priority": "a", "priority_base64": "YQ=="}', priority_type="str")
+    assert read(b"value,priority_base64\nx,\n", "csv", priority_type="str") == [Entry(line=2, value=b"x", priority="")]
 
 
 def test_exported_ndjson_never_carries_a_raw_control_character() -> None:
     value = "a\x1b[31m\u009b\u202eb".encode()
     file = io.BytesIO()
     entries = [Entry(line=0, value=value, priority="\x1b\u202e\u0085")]
-    formats.write(file, "ndjson", iter(entries), fifo=False)
+    formats.write(file, "ndjson", iter(entries), priority_type="str")
     line = file.getvalue().decode().rstrip("\n")
     assert line.isprintable()
     assert json.loads(line)["priority"] == "\x1b\u202e\u0085"

@@ -91,13 +91,29 @@ def test_bad_lines_are_numbered_left_out_and_counted(run: Run, jobs: Queue, file
     assert values(jobs) == [b"1", b"2", b"5", b"6"]
 
 
-def test_of_many_bad_lines_the_first_are_shown(run: Run, jobs: Queue, file: Path) -> None:
-    file.write_bytes(b"x\n" * 1_000 + lines(1, 1))
+def test_of_many_bad_lines_the_first_tell_why_and_all_their_numbers(run: Run, jobs: Queue, file: Path) -> None:
+    file.write_bytes(b"x\n" * 1_000 + lines(1, 1) + b"x\n" + lines(2, 2) + b"x\nx\n")
     answer = run("import_items", "jobs", str(file), "--quiet")
     assert answer.code == 3
-    assert len(answer.err.splitlines()) == 21
-    assert answer.err.splitlines()[-1] == "More bad lines are counted, not shown."
-    assert answer.error == "1000 bad lines were left out."
+    told = answer.err.splitlines()
+    assert [line.split(":")[0] for line in told[:20]] == [f"Line {n}" for n in range(1, 21)]
+    assert told[20:] == ["Also bad: lines 21-1000, 1002, 1004-1005."]
+    assert answer.error == "1003 bad lines were left out."
+
+
+def test_bad_lines_far_apart_are_told_in_lines_of_a_hundred_ranges(run: Run, jobs: Queue, file: Path) -> None:
+    file.write_bytes((b"x\n" + lines(1, 1)) * 300)
+    told = run("import_items", "jobs", str(file), "--quiet").err.splitlines()[20:]
+    numbers = [line.removeprefix("Also bad: lines ").removesuffix(".").split(", ") for line in told]
+    assert [len(part) for part in numbers] == [100, 100, 80]
+    assert [int(number) for part in numbers for number in part] == list(range(41, 601, 2))
+
+
+def test_bad_records_of_several_lines_and_a_single_one(run: Run, jobs: Queue) -> None:
+    data = b"value,priority\n" + b"x,y\n" * 20
+    answer = run("import_items", "jobs", "-", stdin=data + b'"two\nlines",x\n"two\nlines",x\n1,1\n')
+    assert answer.err.splitlines()[-1] == "Also bad: lines 22-25."
+    assert run("import_items", "jobs", "-", stdin=data + b"x,y\n").err.splitlines()[-1] == "Also bad: line 22."
 
 
 def test_a_file_of_bad_lines_alone_fails(run: Run, jobs: Queue, file: Path) -> None:

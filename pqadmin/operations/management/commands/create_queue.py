@@ -23,6 +23,10 @@ class Command(StoreCommand):
         parser.add_argument("--kind", choices=("priority", "fifo"), default="priority")
         parser.add_argument("--priority-type", choices=TYPES, default="int")
 
+    def may_make_store(self, options: dict[str, Any]) -> bool:
+        """Say whether a store that is not there is made."""
+        return True
+
     def run(self, store: Store, options: dict[str, Any]) -> None:
         """Create the queue."""
         queue = self.acts(store).create_queue(

@@ -41,13 +41,13 @@ class Command(StoreCommand):
         name = options["file"]
         file_format = options["format"] or formats.format_of_name(name) or "ndjson"
         found = entries(queue, end=options["end"])
-        fifo = queue.kind == "fifo"
+        priority_type = None if queue.kind == "fifo" else queue.priority_type
         if name == _STDOUT:
-            count = formats.write(sys.stdout.buffer, file_format, found, fifo=fifo)
+            count = formats.write(sys.stdout.buffer, file_format, found, priority_type=priority_type)
             sys.stdout.buffer.flush()
         else:
             with Interruption(), replacing(Path(name)) as stream:
-                count = formats.write(stream, file_format, found, fifo=fifo)
+                count = formats.write(stream, file_format, found, priority_type=priority_type)
         if not options["quiet"]:
             items = "1 item" if count == 1 else f"{count} items"
             self.stderr.write(f"Exported {items} of {queue.name}.", lambda text: text)

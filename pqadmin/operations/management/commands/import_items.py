@@ -66,6 +66,10 @@ class Command(StoreCommand):
         )
         parser.add_argument("--quiet", action="store_true", help="no progress; bad lines and the result are shown")
 
+    def may_make_store(self, options: dict[str, Any]) -> bool:
+        """Say whether a store that is not there is made."""
+        return bool(options["create"])
+
     def run(self, store: Store, options: dict[str, Any]) -> None:
         """Push the file's items."""
         if options["chunk"] > 1_000:

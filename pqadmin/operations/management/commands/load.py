@@ -52,6 +52,10 @@ class Command(StoreCommand):
         )
         parser.add_argument("--seed", type=int, default=0, metavar="N", help="other numbers, other traffic")
 
+    def may_make_store(self, options: dict[str, Any]) -> bool:
+        """Say whether a store that is not there is made."""
+        return True
+
     def run(self, store: Store, options: dict[str, Any]) -> None:
         """Run the load and tell what it did."""
         url = self.store_url(options)

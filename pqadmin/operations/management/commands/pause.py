@@ -31,7 +31,7 @@ class Command(StoreCommand):
         self.acts(store).pause(options["queue"], reason=options["reason"], until=until)
         queue = store.queue(options["queue"])
         if options["json"]:
-            self.print_json({"queue": queue.name, "pause": pause_shape(queue.pause_state)})
+            self.print_json({"queue": queue.name, "pause": pause_shape(queue.pause_state, datetime.now(UTC))})
         else:
             self.stdout.write(f"Paused {queue.name}.")
 

@@ -10,9 +10,9 @@ from pqadmin.operations.command import ENDS, StoreCommand, whole_number
 from pqadmin.operations.shapes import item_shape
 from pqadmin.operations.tables import console, print_items
 from queues import Popped, Store
-from queues.errors import QueueError, StoreError
+from queues.errors import QueueError, StoreError, TooLarge
 
-#: Items of one transaction; it takes fewer when they are large.
+#: Items of one transaction at first; halved while they are too large for one.
 _STEP = 500
 
 
@@ -45,8 +45,16 @@ class Command(StoreCommand):
 
     def _take(self, store: Store, name: str, end: str, taken: list[Popped], options: dict[str, Any]) -> None:
         acts = self.acts(store)
+        step = _STEP
         while (wanted := options["n"] - len(taken)) > 0:
-            popped = acts.pop_many(name, min(wanted, _STEP), end=end, reason=options["reason"])
+            step = min(step, wanted)
+            try:
+                popped = acts.pop_many(name, step, end=end, reason=options["reason"])
+            except TooLarge:  # nothing is taken
+                if step == 1:
+                    raise
+                step //= 2
+                continue
             if not popped:
                 return
             taken.extend(popped)

@@ -9,11 +9,11 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from pqadmin.operations.command import StoreCommand, stdin_bytes
-from pqadmin.operations.entries import MAX_VALUE_BYTES
 from pqadmin.operations.shapes import item_shape
 from pqadmin.operations.tables import console, print_items
 from queues import Store
 from queues.priority import parse_priority
+from queues.queue import MAX_VALUE_SIZE
 
 
 class Command(StoreCommand):
@@ -57,7 +57,7 @@ def _value(options: dict[str, Any]) -> bytes:
         raise CommandError("Give the value as an argument, with --file, or as - for standard input; one of them.")
     if path is not None:
         with Path(path).open("rb") as stream:
-            return stream.read(MAX_VALUE_BYTES + 1)
+            return stream.read(MAX_VALUE_SIZE + 1)
     if text == "-":
-        return stdin_bytes().read(MAX_VALUE_BYTES + 1)
+        return stdin_bytes().read(MAX_VALUE_SIZE + 1)
     return os.fsencode(text)

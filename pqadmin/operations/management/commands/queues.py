@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 from django.core.management.base import CommandParser
@@ -27,11 +28,12 @@ class Command(StoreCommand):
 
     def run(self, store: Store, options: dict[str, Any]) -> None:
         """List the queues by name."""
+        now = datetime.now(UTC)
         statuses = list(_statuses(store, options["prefix"]))
         if options["json"]:
-            self.print_json({"queues": [status_shape(status) for status in statuses]})
+            self.print_json({"queues": [status_shape(status, now) for status in statuses]})
         elif statuses:
-            print_queues(console(self.stdout), statuses)
+            print_queues(console(self.stdout), statuses, now)
         else:
             self.stdout.write("No queues." if not options["prefix"] else "No queue begins with that.")
 
