@@ -27,8 +27,8 @@ format: $(TEST_READY) ## Rewrite the sources in the project's style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(TEST_READY) ## Measure
-	$(BIN)/python -m benchmarks
+bench: $(TEST_READY) ## Measure; NAMES="pairs fairness" measures these alone
+	$(BIN)/python -m benchmarks $(NAMES)
 
 lock: $(SERVE_READY) ## Choose newer versions of the dependencies within pyproject.toml's limits
 	$(BIN)/python tests/site/lock.py
