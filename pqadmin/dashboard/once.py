@@ -65,10 +65,9 @@ def once(
     request: HttpRequest, purpose: str, *, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 ) -> Iterator[Sending]:
     """Do what is inside for the first sending only; raise `FormRefused` or `AlreadySent`."""
-    try:
-        mine = _signer(request, purpose).unsign(request.POST.get(FIELD, "")[:300], max_age=KEPT)
-    except signing.BadSignature:
-        raise FormRefused from None
+    mine = _read(request, purpose)
+    if mine is None:
+        raise FormRefused
     _note(mine, clock())
     sending = Sending()
     try:
@@ -80,6 +79,21 @@ def once(
         raise
     with _at_best("keep where a form led"):
         SentForm.objects.filter(number=mine).update(answer=sending.answer[:1000])
+
+
+def refuse_replay(request: HttpRequest, purpose: str) -> None:
+    """Raise `AlreadySent` if the form was sent before; `once` decides between sendings at the same time."""
+    mine = _read(request, purpose)
+    sent = None if mine is None else SentForm.objects.filter(number=mine).first()
+    if sent is not None:
+        raise AlreadySent(sent.at, sent.answer)
+
+
+def _read(request: HttpRequest, purpose: str) -> str | None:
+    try:
+        return _signer(request, purpose).unsign(request.POST.get(FIELD, "")[:300], max_age=KEPT)
+    except signing.BadSignature:
+        return None
 
 
 def _note(mine: str, now: datetime) -> None:

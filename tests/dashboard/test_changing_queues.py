@@ -146,3 +146,68 @@ def test_a_name_taken_meanwhile_stops_the_restoring(operator: Desk, store: Store
     refused = operator.send(operator.open("/trash/"), "/restore/")
     assert "The name is taken" in refused
     assert refused.path == "/trash/"
+
+
+@pytest.mark.parametrize(
+    ("act", "verb", "typed"),
+    [
+        ("pause", "pause", {"reason": "ledger closing"}),
+        ("rename", "rename", {"name": "tasks"}),
+        ("delete", "delete_queue", {"confirm": "jobs"}),
+    ],
+)
+def test_a_form_of_a_queue_works_once(operator: Desk, store: Store, act: str, verb: str, typed: dict[str, str]) -> None:
+    store.create_queue("jobs")
+    action, fields = operator.open(f"/queues/jobs/{act}/").form(f"{act}/")
+    operator.post(action, fields, **typed)
+    again = operator.post(action, fields, **typed)
+    assert again.status == 200
+    assert "Nothing was done a second time." in again
+    assert [entry.verb for entry in store.audit.entries().entries] == [verb]
+
+
+def test_a_resume_form_works_once(operator: Desk, store: Store) -> None:
+    store.create_queue("jobs").pause(reason="r", by="eve")
+    action, fields = operator.open("/queues/jobs/").form("resume/")
+    operator.post(action, fields)
+    store.queue("jobs").pause(reason="again", by="eve")
+    again = operator.post(action, fields)
+    assert "Nothing was done a second time." in again
+    assert store.queue("jobs").pause_state is not None
+    assert [entry.verb for entry in store.audit.entries().entries] == ["resume"]
+
+
+def test_who_sends_a_deletion_twice_finds_the_way_back(operator: Desk, store: Store) -> None:
+    store.create_queue("jobs").push(b"x", priority=1)
+    action, fields = operator.open("/queues/jobs/delete/").form("delete/")
+    operator.post(action, fields, confirm="jobs")
+    again = operator.post(action, fields, confirm="jobs")
+    assert again.path == "/trash/"
+    assert operator.send(again, "/restore/").path == "/queues/jobs/"
+    assert store.queue("jobs").depth() == 1
+
+
+@pytest.mark.parametrize(
+    ("act", "typed"),
+    [("pause", {"reason": "r"}), ("rename", {"name": "tasks"}), ("delete", {"confirm": "jobs"}), ("resume", {})],
+)
+def test_a_form_acts_only_on_the_queue_that_it_was_made_for(
+    operator: Desk, store: Store, act: str, typed: dict[str, str]
+) -> None:
+    store.create_queue("jobs").pause(reason="r", by="eve")
+    page = operator.open("/queues/jobs/" if act == "resume" else f"/queues/jobs/{act}/")
+    action, fields = page.form(f"{act}/")
+    store.delete_queue("jobs")
+    store.create_queue("jobs").pause(reason="other", by="eve")
+    refused = operator.post(action, fields, **typed)
+    assert "Another queue has this name now" in refused
+    for forged in ({}, {"queue_id": "1"}, {"queue_id": "9" * 30}, {"queue_id": "x"}):
+        refused = operator.post(action, {"depth": "0", **forged}, **typed)
+        assert "This form has expired" in refused or "Another queue has this name now" in refused
+    assert list(store.directory()) == ["jobs"]
+    pause = store.queue("jobs").pause_state
+    assert pause is not None
+    assert pause.reason == "other"
+    assert not store.audit.entries().entries
+    if act != "resume":  # the form that was shown instead is for the queue that is there now
+        assert "Another queue" not in operator.send(refused, f"{act}/", **typed)

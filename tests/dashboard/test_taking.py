@@ -79,12 +79,47 @@ def test_nothing_ready_is_said_before_and_after(operator: Desk, store: Store) ->
 def test_an_item_is_put_back_once(operator: Desk, store: Store) -> None:
     answer = operator.send(operator.open("/queues/jobs/pop/?end=min"), "pop/")
     action, fields = answer.form("put-back/")
+    other_tab = operator.open(f"/queues/jobs/?taken={fields['trash_id']}")
     operator.post(action, fields)
     twice = operator.post(action, fields)
-    assert "This was restored already." in twice
+    assert "Nothing was done a second time." in twice
+    assert "This was restored already." in operator.send(other_tab, "put-back/")
     assert store.queue("jobs").depth() == 3
-    assert "No longer in the trash" in operator.post(action, fields, trash_id="00" * 20)
-    assert "No longer in the trash" in operator.post(action, fields, trash_id="<script>")
+    for forged in ("00" * 20, "<script>"):
+        assert "This form has expired" in operator.post(action, fields, trash_id=forged)
+    assert [entry.verb for entry in store.audit.entries(queue="jobs").entries] == ["put_back", "pop_min"]
+
+
+def test_an_item_goes_back_only_from_the_page_of_its_queue(operator: Desk, store: Store) -> None:
+    store.create_queue("other")
+    answer = operator.send(operator.open("/queues/jobs/pop/?end=min"), "pop/")
+    _, fields = answer.form("put-back/")
+    assert "Taken from the queue" not in operator.open(f"/queues/other/?taken={fields['trash_id']}")
+    refused = operator.post("/queues/other/put-back/", fields)
+    assert "No longer in the trash" in refused
+    assert store.queue("jobs").depth() == 2
+    assert "Put back in its old place." in operator.send(answer, "put-back/")
+
+
+def test_the_trash_leads_to_the_queue_that_got_the_item(operator: Desk, store: Store) -> None:
+    operator.send(operator.open("/queues/jobs/pop/?end=min"), "pop/")
+    store.rename_queue("jobs", "tasks")
+    store.create_queue("jobs")
+    back = operator.send(operator.open("/trash/"), "/restore/")
+    assert "Put back in its old place." in back
+    assert back.path == "/"
+    assert not [link for link in back.links if "/items/" in link]
+    assert store.queue("tasks").depth() == 3
+
+
+def test_a_restoring_form_works_once(operator: Desk, store: Store) -> None:
+    operator.send(operator.open("/queues/jobs/pop/?end=min"), "pop/")
+    action, fields = operator.open("/trash/").form("/restore/")
+    operator.post(action, fields)
+    again = operator.post(action, fields)
+    assert "Nothing was done a second time." in again
+    assert "This form has expired" in operator.post(action, {})
+    assert [entry.verb for entry in store.audit.entries(queue="jobs").entries] == ["put_back", "pop_min"]
 
 
 def test_a_fifo_queue_dequeues_its_head(operator: Desk, store: Store) -> None:

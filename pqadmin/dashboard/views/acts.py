@@ -21,7 +21,7 @@ from pqadmin.dashboard.values import NotJSON, parse_json, show
 from pqadmin.dashboard.views import frame
 from pqadmin.server.store import get_store
 from queues import Item, QueueStatus
-from queues.errors import AlreadyRestored, HeadChanged, QueueError, QueueNotFound, StoreError
+from queues.errors import HeadChanged, QueueError, QueueNotFound, StoreError
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -141,14 +141,13 @@ def put_back(request: HttpRequest, name: str) -> HttpResponse:
     """Put a taken item back under its same key."""
     trash_id = request.POST.get("trash_id", "")[:100]
     try:
-        item = get_store().acts(request.user.get_username()).put_back(trash_id)
-    except AlreadyRestored as error:
-        toasts.failed(request, f"{error} {explain(error).advice}")
-        return frame.leave(queue_url(name))
-    except QueueError as error:
-        refusal = explain(error)
-        toasts.failed(request, f"{refusal.title}: {refusal.text} {refusal.advice}")
-        return frame.leave(queue_url(name))
+        with once.once(request, f"put-back:{trash_id}") as sending:
+            item = get_store().acts(request.user.get_username()).put_back(trash_id, queue_name=name)
+            sending.answer = queue_url(name)
+    except once.FormRefused:
+        return frame.refuse(request, frame.stale_form(), queue_url(name))
+    except (QueueError, StoreError) as error:
+        return frame.refuse(request, explain(error), queue_url(name))
     toasts.done(
         request,
         _("Put back in its old place."),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec
@@ -13,22 +14,22 @@ from django.shortcuts import render
 from django.utils.translation import gettext as _
 
 from pqadmin.dashboard import format as write
-from pqadmin.dashboard import toasts
+from pqadmin.dashboard import once, toasts
 from pqadmin.dashboard.addresses import queue_url
 from pqadmin.dashboard.once import AlreadySent, FormRefused
-from pqadmin.dashboard.refusals import Refusal
-from queues.errors import QueueNotFound
+from pqadmin.dashboard.refusals import Refusal, explain
+from queues import QueueStatus
+from queues.errors import QueueError, QueueNotFound, StoreError
 from queues.names import display_name
 
 P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, P], HttpResponse]
 
-#: Bytes that an undecodable address can hold are no name of ours.
 _RETRY_SECONDS = "5"
 
 
 def seeing_queue(view: View[P]) -> View[P]:
-    """Answer with the page about a missing queue where a view finds none."""
+    """Answer for a view that finds no queue, and for a form that was sent before."""
 
     @wraps(view)
     def checked(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
@@ -36,6 +37,8 @@ def seeing_queue(view: View[P]) -> View[P]:
             return view(request, *args, **kwargs)
         except QueueNotFound as missing:
             return queue_missing(request, missing)
+        except AlreadySent as sent:
+            return replayed(request, sent, queue_url(str(kwargs["name"])))
 
     return checked
 
@@ -57,6 +60,12 @@ def leave(url: str) -> HttpResponse:
     response = HttpResponseRedirect(url)
     response.status_code = 303
     return response
+
+
+def refuse(request: HttpRequest, refusal: Refusal, url: str) -> HttpResponse:
+    """Say why an act without a page of its own was refused, on the page that it was sent from."""
+    toasts.failed(request, f"{refusal.title}: {refusal.text} {refusal.advice}")
+    return leave(url)
 
 
 def answer(request: HttpRequest, template: str, context: Mapping[str, Any], *, refusal: Refusal) -> HttpResponse:
@@ -96,6 +105,47 @@ def replayed(request: HttpRequest, sent: AlreadySent, fallback: str) -> HttpResp
     return leave(sent.answer or fallback)
 
 
+def made_for(request: HttpRequest, act: str) -> int:
+    """Return the id of the queue that a sent form was made for, 0 for none; raise `AlreadySent`.
+
+    Asked before the queue is looked up: the first sending may have renamed or deleted it.
+    """
+    text = request.POST.get("queue_id", "")
+    queue_id = int(text) if re.fullmatch("[0-9]{1,19}", text) else 0
+    once.refuse_replay(request, f"{act}:{queue_id}")
+    return queue_id
+
+
+def form_fields(request: HttpRequest, act: str, status: QueueStatus) -> dict[str, str]:
+    """Return the hidden fields of a form for an act on a queue."""
+    return {once.FIELD: once.number(request, f"{act}:{status.id}"), "queue_id": str(status.id)}
+
+
+def act_once(
+    request: HttpRequest, act: str, status: QueueStatus, queue_id: int, do: Callable[[], str]
+) -> Refusal | None:
+    """Do an act on the queue that its form was made for; return why it was refused, None if it was done.
+
+    `do` returns where a second sending leads. A missing queue and `AlreadySent` are left to the caller.
+    """
+    if queue_id and queue_id != status.id:
+        return Refusal(
+            title=_("Another queue has this name now"),
+            text=_("The queue that this form was made for was renamed or deleted. Nothing was changed."),
+            advice=_("Look at this one before you send it again."),
+        )
+    try:
+        with once.once(request, f"{act}:{queue_id}") as sending:
+            sending.answer = do()
+    except FormRefused:
+        return stale_form()
+    except QueueNotFound:
+        raise
+    except (QueueError, StoreError) as error:
+        return explain(error)
+    return None
+
+
 def stale_form() -> Refusal:
     """Return the notice for a form that was not made here, or is older than a day."""
     return Refusal(
@@ -104,17 +154,3 @@ def stale_form() -> Refusal:
         advice=_("Look at it again and send it from here."),
         status=409,
     )
-
-
-__all__ = [
-    "AlreadySent",
-    "FormRefused",
-    "answer",
-    "blame",
-    "invalid",
-    "leave",
-    "queue_missing",
-    "replayed",
-    "seeing_queue",
-    "stale_form",
-]

@@ -15,7 +15,7 @@ from pqadmin.dashboard import format as write
 from pqadmin.dashboard import once
 from pqadmin.dashboard.looking import Place, Seen, about, see, status_of
 from pqadmin.dashboard.values import show
-from pqadmin.dashboard.views.frame import queue_missing
+from pqadmin.dashboard.views import frame
 from pqadmin.dashboard.words import outlook_words, state_words
 from pqadmin.server.store import get_store
 from queues import QueueStatus, TrashEntry
@@ -34,7 +34,7 @@ def queue(request: HttpRequest, name: str) -> HttpResponse:
     except QueueNotFound as missing:
         if name == "new":
             return redirect("dashboard:new-queue")
-        return queue_missing(request, missing)
+        return frame.queue_missing(request, missing)
 
 
 def _queue(request: HttpRequest, name: str) -> HttpResponse:
@@ -62,6 +62,7 @@ def _queue(request: HttpRequest, name: str) -> HttpResponse:
         taken=_taken(request, status),
         form_number=once.number(request, f"push:{status.id}"),
         push_form=None,
+        resume_fields=frame.form_fields(request, "resume", status),
     )
     fragment = request.headers.get("HX-Target") == "section#items"
     return render(request, "dashboard/_items.html" if fragment else "dashboard/queue.html", context)
@@ -106,6 +107,7 @@ def _taken(request: HttpRequest, status: QueueStatus) -> dict[str, Any] | None:
         entry: TrashEntry = get_store().trash.get(trash_id)
     except QueueError:
         return None
-    if entry.item is None or entry.restored:
+    if entry.item is None or entry.restored or entry.queue != status.name:
         return None
-    return {"entry": entry, "item": entry.item, "shown": show(entry.item.value)}
+    number = once.number(request, f"put-back:{trash_id}")
+    return {"entry": entry, "item": entry.item, "shown": show(entry.item.value), "form_number": number}

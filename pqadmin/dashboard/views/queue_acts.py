@@ -21,7 +21,7 @@ from pqadmin.dashboard.refusals import Refusal, explain
 from pqadmin.dashboard.views import frame
 from pqadmin.server.store import get_store
 from queues import Acts, QueueStatus
-from queues.errors import DepthChanged, QueueError, QueueNotFound, StoreError
+from queues.errors import QueueError, StoreError
 from queues.names import display_name
 
 #: A busy queue may change by this share of its depth between the look and the confirmation, and by this many items.
@@ -75,15 +75,21 @@ def create(request: HttpRequest) -> HttpResponse:
 @frame.seeing_queue
 def pause(request: HttpRequest, name: str) -> HttpResponse:
     """Stop taking from a queue, with a reason and, if wanted, until a moment."""
+    queue_id = frame.made_for(request, "pause")
     status = status_of(name)
     now = datetime.now(UTC)
     form = PauseForm(request.POST, now=now) if request.method == "POST" else None
-    context = about(request, status, form=form, now=now)
+    context = _about(request, "pause", status, form=form, now=now)
     if form is None:
         return _show(request, "pause", context)
     if not form.is_valid():
         return frame.answer(request, "dashboard/pause.html", context, refusal=frame.invalid(form))
-    refused = _try(lambda: _acts(request).pause(name, reason=form.cleaned_data["reason"], until=form.until))
+
+    def act() -> str:
+        _acts(request).pause(name, reason=form.cleaned_data["reason"], until=form.until, expect_id=queue_id)
+        return queue_url(name)
+
+    refused = frame.act_once(request, "pause", status, queue_id, act)
     if refused is not None:
         return frame.answer(request, "dashboard/pause.html", context, refusal=refused)
     until = "" if form.until is None else " " + _("It resumes %(at)s.") % {"at": write.moment(form.until)}
@@ -92,6 +98,7 @@ def pause(request: HttpRequest, name: str) -> HttpResponse:
         _("Paused: nothing is taken, pushes go on.") + until,
         label=_("Resume"),
         action=f"{queue_url(name)}resume/",
+        fields=frame.form_fields(request, "resume", status),
     )
     return frame.leave(queue_url(name))
 
@@ -101,11 +108,16 @@ def pause(request: HttpRequest, name: str) -> HttpResponse:
 @frame.seeing_queue
 def resume(request: HttpRequest, name: str) -> HttpResponse:
     """Let items be taken again."""
-    refused = _try(lambda: _acts(request).resume(name))
+    queue_id = frame.made_for(request, "resume")
+
+    def act() -> str:
+        _acts(request).resume(name, expect_id=queue_id)
+        return queue_url(name)
+
+    refused = frame.act_once(request, "resume", status_of(name), queue_id, act)
     if refused is not None:
-        toasts.failed(request, f"{refused.title}: {refused.text}")
-    else:
-        toasts.done(request, _("Resumed: items can be taken again."))
+        return frame.refuse(request, refused, queue_url(name))
+    toasts.done(request, _("Resumed: items can be taken again."))
     return frame.leave(queue_url(name))
 
 
@@ -114,15 +126,20 @@ def resume(request: HttpRequest, name: str) -> HttpResponse:
 @frame.seeing_queue
 def rename(request: HttpRequest, name: str) -> HttpResponse:
     """Give a queue another name; its items, its audit and its workers' handles stay."""
+    queue_id = frame.made_for(request, "rename")
     status = status_of(name)
     form = RenameForm(request.POST) if request.method == "POST" else None
-    context = about(request, status, form=form)
+    context = _about(request, "rename", status, form=form)
     if form is None:
         return _show(request, "rename", context)
     if not form.is_valid():
         return frame.answer(request, "dashboard/rename.html", context, refusal=frame.invalid(form))
     new = form.cleaned_data["name"]
-    refused = _try(lambda: _acts(request).rename_queue(name, new))
+
+    def act() -> str:
+        return queue_url(_acts(request).rename_queue(name, new, expect_id=queue_id).name)
+
+    refused = frame.act_once(request, "rename", status, queue_id, act)
     if refused is not None:
         frame.blame(form, refused)
         return frame.answer(request, "dashboard/rename.html", context, refusal=refused)
@@ -131,7 +148,7 @@ def rename(request: HttpRequest, name: str) -> HttpResponse:
         _("Renamed from %(old)s.") % {"old": display_name(name)},
         label=_("Name it back"),
         action=f"{queue_url(new)}rename/",
-        fields={"name": name},
+        fields={"name": status.name, **frame.form_fields(request, "rename", status)},
     )
     return frame.leave(queue_url(new))
 
@@ -141,36 +158,41 @@ def rename(request: HttpRequest, name: str) -> HttpResponse:
 @frame.seeing_queue
 def delete(request: HttpRequest, name: str) -> HttpResponse:
     """Put a queue into the trash after its name was typed."""
+    queue_id = frame.made_for(request, "delete")
     status = status_of(name)
     form = DeleteForm(request.POST) if request.method == "POST" else None
-    context = about(request, status, form=form, tolerance=_tolerance(status))
+    context = _about(request, "delete", status, form=form, tolerance=_tolerance(status))
     if form is None:
         return _show(request, "delete", context)
     if not form.is_valid():
         return frame.answer(request, "dashboard/delete.html", context, refusal=frame.invalid(form))
     data = form.cleaned_data
-    confirmed = data["depth"]
-    try:
+    trash_id = ""
+
+    def act() -> str:
+        nonlocal trash_id
         trash_id = _acts(request).delete_queue(
             name,
             confirm=data["confirm"],
-            expect_depth=confirmed,
-            tolerance=max(_TOLERATED, confirmed // _TOLERATED_SHARE),
+            expect_depth=data["depth"],
+            tolerance=max(_TOLERATED, data["depth"] // _TOLERATED_SHARE),
+            expect_id=queue_id,
             reason=data["reason"],
         )
-    except (QueueError, StoreError) as error:
-        if isinstance(error, QueueNotFound):
-            raise
-        refusal = explain(error)
-        frame.blame(form, refusal)
-        if isinstance(error, DepthChanged):
-            context = about(request, status_of(name), form=form, tolerance=_tolerance(status))
-        return frame.answer(request, "dashboard/delete.html", context, refusal=refusal)
+        return reverse("dashboard:trash")  # whoever sends it twice finds the way back there
+
+    refused = frame.act_once(request, "delete", status, queue_id, act)
+    if refused is not None:
+        frame.blame(form, refused)
+        status = status_of(name)
+        context |= {"status": status, "tolerance": _tolerance(status)}
+        return frame.answer(request, "dashboard/delete.html", context, refusal=refused)
     toasts.done(
         request,
         _("Deleted %(queue)s. It is in the trash with all its items.") % {"queue": display_name(name)},
         label=_("Undo"),
         action=reverse("dashboard:restore", args=[trash_id]),
+        fields={once.FIELD: once.number(request, f"restore:{trash_id}")},
     )
     return frame.leave(reverse("dashboard:overview"))
 
@@ -179,20 +201,13 @@ def _tolerance(status: QueueStatus) -> int:
     return max(_TOLERATED, status.totals.ready // _TOLERATED_SHARE)
 
 
+def _about(request: HttpRequest, act: str, status: QueueStatus, **more: Any) -> dict[str, Any]:
+    return about(request, status, hidden=frame.form_fields(request, act, status), **more)
+
+
 def _show(request: HttpRequest, act: str, context: dict[str, Any]) -> HttpResponse:
     fragment = request.headers.get("HX-Target") == "div#act"
     return render(request, f"dashboard/_{act}.html" if fragment else f"dashboard/{act}.html", context)
-
-
-def _try(act: Any) -> Refusal | None:
-    """Do an act; return why it was refused, None if it was done. A missing queue is left to the caller."""
-    try:
-        act()
-    except QueueNotFound:
-        raise
-    except (QueueError, StoreError) as error:
-        return explain(error)
-    return None
 
 
 def _at(refusal: Refusal, field: str) -> Refusal:
