@@ -152,7 +152,7 @@ def _cells(
 
 
 def _raw(rate: float | None) -> str:
-    return "" if rate is None else f"{rate:.3g}"
+    return "" if rate is None else f"{rate:.9g}"
 
 
 def _also(field: str, n: int, label: str) -> str:

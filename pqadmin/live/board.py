@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 from pqadmin.live.outlook import Known, Outlook, is_growing, judge
 from pqadmin.live.rates import Meter
-from pqadmin.live.rows import Overview, Row, Summary, total_of
+from pqadmin.live.rows import Overview, Row, Summary, three_digits, total_of
 from queues.status import QueueStatus, Snapshot
 
 #: Seconds after which rows and the sum are worked out again though no queue changed: rates fall, ages grow.
@@ -93,14 +93,14 @@ class Board:
             )
 
     def apply(self, snapshot: Snapshot, now: float) -> None:
-        """Take over what was read at `now` (seconds of the monitor's clock); older readings change nothing."""
+        """Take over what was read at `now` (seconds of the monitor's clock), one reading after the other.
+
+        A smaller version is no older reading but another store, a backup perhaps: readings come in order.
+        """
         with self._lock:
-            if snapshot.version >= self._version:
-                self._version, self._at = snapshot.version, snapshot.at
+            self._version, self._at = snapshot.version, snapshot.at
             for queue_id, change in snapshot.changes.items():
                 known = self._changes.get(queue_id)
-                if known is not None and change < known:
-                    continue
                 status = snapshot.queues.get(queue_id)
                 if status is None:
                     self._forget(queue_id)
@@ -214,13 +214,13 @@ class Board:
         stalled = verdict.outlook is Outlook.STALLED
         return Row(
             status=status,
-            rate_in=rate_in,
-            rate_out=rate_out,
+            rate_in=three_digits(rate_in),
+            rate_out=three_digits(rate_out),
             state=verdict.state,
             outlook=verdict.outlook,
             problem=verdict.problem,
-            clears_in=verdict.clears_in,
-            grows_by=verdict.grows_by,
+            clears_in=three_digits(verdict.clears_in),
+            grows_by=three_digits(verdict.grows_by),
             quiet_since=calendar - timedelta(seconds=quiet) if stalled else None,
             as_of=as_of,
         )

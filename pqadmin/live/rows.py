@@ -12,7 +12,7 @@ from queues.status import QueueStatus
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One queue, as last read, with what follows from watching it. Rates in items per second."""
+    """One queue, as last read, with what follows from watching it. Rates in items per second, to three digits."""
 
     status: QueueStatus
     rate_in: float | None
@@ -82,14 +82,19 @@ def total_of(rows: Sequence[Row], *, queues: int, now: datetime) -> Summary:
         delayed=sum(row.status.totals.delayed for row in rows),
         leased=sum(row.status.totals.leased for row in rows),
         dead=sum(row.status.totals.dead for row in rows),
-        rate_in=sum(row.rate_in or 0.0 for row in known) if known else None,
-        rate_out=sum(row.rate_out or 0.0 for row in known) if known else None,
+        rate_in=three_digits(sum(row.rate_in or 0.0 for row in known)) if known else None,
+        rate_out=three_digits(sum(row.rate_out or 0.0 for row in known)) if known else None,
         oldest=oldest.status.oldest if oldest else None,
         oldest_queue=oldest.status.name if oldest else None,
         problems=problems,
         as_of=min((row.as_of for row in rows), default=now),
         unread=max(0, queues - len(rows)),
     )
+
+
+def three_digits(value: float | None) -> float | None:
+    """Keep three digits: enough to read, few enough that a steady rate stays the same, on pages and in frames."""
+    return None if value is None else float(f"{value:.3g}")
 
 
 def _oldest(row: Row) -> datetime:

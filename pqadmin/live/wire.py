@@ -120,10 +120,10 @@ def row(row: Row) -> str:
             "delayed": whole(totals.delayed),
             "leased": whole(totals.leased),
             "dead": whole(totals.dead),
-            "in": _rate(row.rate_in),
-            "out": _rate(row.rate_out),
-            "clears_in": _rate(row.clears_in),
-            "grows_by": _rate(row.grows_by),
+            "in": row.rate_in,
+            "out": row.rate_out,
+            "clears_in": row.clears_in,
+            "grows_by": row.grows_by,
             "quiet_since": None if row.quiet_since is None else _moment(row.quiet_since) // 1000 * 1000,
             "oldest": _maybe(status.oldest),
             "min": item(status.min, width=_ROW_WIDTH),
@@ -177,8 +177,8 @@ def total(summary: Summary) -> str:
             "delayed": whole(summary.delayed),
             "leased": whole(summary.leased),
             "dead": whole(summary.dead),
-            "in": _rate(summary.rate_in),
-            "out": _rate(summary.rate_out),
+            "in": summary.rate_in,
+            "out": summary.rate_out,
             "oldest": _maybe(summary.oldest),
             "oldest_queue": None if summary.oldest_queue is None else display_name(summary.oldest_queue),
             "problems": _problems(summary.problems),
@@ -200,11 +200,6 @@ def whole_text(n: int) -> str:
 
 def _problems(problems: Mapping[str, int]) -> Json:
     return {reason: problems.get(reason, 0) for reason in ("stalled", "growing", "drift")}
-
-
-def _rate(value: float | None) -> float | None:
-    """Keep three digits: enough to read, few enough that a steady rate stays the same text."""
-    return None if value is None else float(f"{value:.3g}")
 
 
 def _moment(at: datetime) -> int:

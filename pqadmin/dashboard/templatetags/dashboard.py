@@ -34,8 +34,8 @@ register.filter("shown", display_name)
 
 @register.filter
 def raw_rate(per_second: float | None) -> str:
-    """Write a rate for a `data-value`: three digits, empty while unknown."""
-    return "" if per_second is None else f"{per_second:.3g}"
+    """Write a rate for a `data-value`, as the live view does; empty while unknown."""
+    return "" if per_second is None else f"{per_second:.9g}"
 
 
 @register.simple_tag
