@@ -89,9 +89,13 @@ def moment(at: datetime | None) -> str:
     return UNKNOWN if at is None else at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
-def clock(at: datetime | None) -> str:
-    """Write a moment of today: 14:02:11 UTC."""
-    return UNKNOWN if at is None else at.astimezone(UTC).strftime("%H:%M:%S UTC")
+def clock(at: datetime | None, now: datetime | None = None) -> str:
+    """Write a moment with its date where that is not today's: 14:02:11 UTC, or 2026-11-21 14:02:11 UTC."""
+    if at is None:
+        return UNKNOWN
+    today = (now or datetime.now(UTC)).astimezone(UTC).date()
+    at = at.astimezone(UTC)
+    return at.strftime("%H:%M:%S UTC") if at.date() == today else moment(at)
 
 
 def iso(at: datetime | None) -> str:

@@ -81,7 +81,7 @@ def pause_words(pause: Pause, now: datetime) -> str:
         else _("paused by %(by)s, %(age)s ago") % values
     )
     if pause.until is not None:
-        words += " · " + _("resumes %(at)s") % {"at": write.clock(pause.until)}
+        words += " · " + _("resumes %(at)s") % {"at": write.clock(pause.until, now)}
     return words
 
 
@@ -115,5 +115,4 @@ _VERBS = {
     "rename": gettext_lazy("renamed"),
     "delete_queue": gettext_lazy("deleted the queue"),
     "restore_queue": gettext_lazy("restored the queue"),
-    "import": gettext_lazy("imported"),
 }

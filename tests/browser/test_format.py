@@ -1,37 +1,48 @@
-"""The browser writes numbers, rates, ages, sizes and the priority mix exactly as Python does."""
+"""The browser writes numbers, rates, ages, sizes and moments exactly as Python does."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Page
 
+from pqadmin.dashboard import format as write
+
 VECTORS = json.loads((Path(__file__).parents[1] / "format_vectors.json").read_text("utf-8"))
+
+#: Finds format.js by the imports of the page's own script, whatever its address, and calls one of its functions.
+CALL = r"""async ([name, calls]) => {
+    const imported = async (from, module) => {
+        const source = await (await fetch(from)).text();
+        const found = source.match(new RegExp(`from\\s*["'](\\./${module}[^"']*)["']`));
+        return new URL(found[1], from);
+    };
+    const main = document.querySelector('script[type=module]').src;
+    const format = await import(await imported(await imported(main, 'row'), 'format'));
+    return calls.map(call => format[name](...call));
+}"""
+
+
+def written(page: Page, name: str, calls: Sequence[Sequence[Any]]) -> Any:
+    """Call a function of format.js with each list of arguments."""
+    page.goto("/")
+    return page.evaluate(CALL, [name, calls])
 
 
 @pytest.mark.parametrize("kind", ["number", "rate", "age", "size"])
 def test_vectors(kind: str, page: Page) -> None:
-    page.goto("/")
-    written = page.evaluate(
-        """async ([kind, inputs]) => {
-            const main = document.querySelector('script[type=module]').src;
-            const source = await (await fetch(main)).text();
-            const name = [...source.matchAll(/from\\s*["']\\.\\/(row[^"']*)["']/g)][0][1];
-            const row = await (await fetch(new URL(name, main))).text();
-            const path = [...row.matchAll(/from\\s*["']\\.\\/(format[^"']*)["']/g)][0][1];
-            const format = await import(new URL(path, main));
-            return inputs.map(input => format[kind](input));
-        }""",
-        [kind, [vector[0] for vector in VECTORS[kind]]],
-    )
-    assert written == [vector[1] for vector in VECTORS[kind]]
+    calls = [[vector[0]] for vector in VECTORS[kind]]
+    assert written(page, kind, calls) == [vector[1] for vector in VECTORS[kind]]
+
+
+def test_moments_show_their_date_unless_it_is_today(page: Page) -> None:
+    assert written(page, "clock", [vector[0] for vector in VECTORS["clock"]]) == [v[1] for v in VECTORS["clock"]]
 
 
 def test_numbers_beyond_javascript(page: Page) -> None:
-    page.goto("/")
-    digits = "9" * 30
-    assert f"{int(digits):,}".replace(",", "\u202f") == page.evaluate(
-        r"digits => digits.replace(/\B(?=(\d{3})+(?!\d))/g, '\u202f')", digits
-    )
+    digits = ["9" * 30, "-" + "1" * 22, "1000000000000000000000"]
+    assert written(page, "number", [[text] for text in digits]) == [write.number(int(text)) for text in digits]

@@ -41,6 +41,14 @@ def test_formats_write_what_the_vectors_say(kind: str, format_one: Callable[[Any
     assert [[given, format_one(given)] for given, _ in VECTORS[kind]] == VECTORS[kind]
 
 
+def test_moments_show_their_date_unless_it_is_today() -> None:
+    def at(ms: int | None) -> datetime | None:
+        return None if ms is None else datetime.fromtimestamp(ms / 1000, UTC)
+
+    for (moment, now), shown in VECTORS["clock"]:
+        assert write.clock(at(moment), at(now)) == shown
+
+
 def test_previews_write_what_the_vectors_say() -> None:
     for value, more, shown in VECTORS["preview"]:
         assert write.preview(base64.b64decode(value), more=more) == shown

@@ -49,9 +49,12 @@ export function size(n) {
   return `${number(Math.floor(tenths / 10))}.${tenths % 10} ${unit}`;
 }
 
-/** A moment of today in UTC: 14:02:11 UTC. */
-export function clock(ms) {
-  return ms === null || ms === undefined ? UNKNOWN : `${new Date(ms).toISOString().slice(11, 19)} UTC`;
+/** A moment in UTC, with its date where that is not today's: 14:02:11 UTC, or 2026-11-21 14:02:11 UTC. */
+export function clock(ms, now) {
+  if (ms === null || ms === undefined) return UNKNOWN;
+  const iso = new Date(ms).toISOString();
+  const today = new Date(now).toISOString().slice(0, 10) === iso.slice(0, 10);
+  return `${today ? "" : `${iso.slice(0, 10)} `}${iso.slice(11, 19)} UTC`;
 }
 
 /** Cut a text to a width in characters. */

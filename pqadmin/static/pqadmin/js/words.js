@@ -52,7 +52,7 @@ function pauseWords(pause, now) {
     reason: shorten(pause.reason, REASON_WIDTH),
   };
   const text = word(pause.reason ? "paused-why" : "paused", values);
-  return pause.until === null ? text : `${text} · ${word("resumes", { at: clock(pause.until) })}`;
+  return pause.until === null ? text : `${text} · ${word("resumes", { at: clock(pause.until, now) })}`;
 }
 
 /** How many queues need a look, by reason. */
