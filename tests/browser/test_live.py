@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from typing import Any
 
 from playwright.sync_api import Page, expect
@@ -100,6 +101,128 @@ def test_a_pause_shows_with_its_reason(page: Page, store: Store) -> None:
     expect(row.locator("[data-field=state]")).to_contain_text("paused by ops-2")
     expect(row.locator("[data-field=state]")).to_contain_text("ledger closing")
     expect(row.locator("[data-field=outlook]")).to_have_text("paused")
+
+
+def test_ages_in_words_go_on_while_nothing_changes(page: Page, store: Store) -> None:
+    store.create_queue("paused").pause(reason="", by="ops-2")
+    store.create_queue("stuck").push(b"x", priority=1)
+    quiet_since = int(time.time() * 1000) - 61_000
+
+    def through(route: Any) -> None:
+        server = route.connect_to_server()
+        route.on_message(server.send)
+
+        def down(message: str) -> None:
+            seen = json.loads(message)
+            for row in seen.get("rows", ()):
+                if row["name"] == "stuck":  # as it will be in a minute
+                    row |= {"state": "stalled", "outlook": "stalled", "problem": "stalled", "quiet_since": quiet_since}
+            route.send(json.dumps(seen))
+
+        server.on_message(down)
+
+    page.route_web_socket(re.compile("/live/"), through)
+    for address in ("/", "/queues/paused/"):
+        page.goto(address)
+        wait_live(page)
+        paused = page.locator("[data-queue=paused] [data-field=state]")
+        expect(paused).to_contain_text(re.compile(r"paused by ops-2, \d+(\.\d)? s ago"))
+        before = paused.inner_text()
+        expect(paused).not_to_have_text(before)
+        after = paused.inner_text()
+        expect(paused).not_to_have_text(after)
+    page.goto("/")
+    stalled = page.locator("[data-queue=stuck] [data-field=state]")
+    expect(stalled).to_contain_text(re.compile(r"nothing left for \d+ s"))
+    before = stalled.inner_text()
+    expect(stalled).not_to_have_text(before)
+    page.wait_for_timeout(12_000)  # no rates any more: nothing is sent for this row
+    before = stalled.inner_text()
+    expect(stalled).not_to_have_text(before)
+
+
+def test_the_row_of_a_deleted_queue_leaves_after_a_while(page: Page, store: Store) -> None:
+    store.create_queue("stays")
+    store.create_queue("goes")
+    page.goto("/")
+    wait_live(page)
+    store.delete_queue("goes")
+    row = page.locator('tr[data-queue="goes"]')
+    expect(row).to_have_attribute("data-state", "gone")
+    page.locator('tr[data-queue="stays"]').hover()
+    row.evaluate("row => { row.dataset.gone -= 31000 }")
+    page.wait_for_timeout(2_500)
+    expect(row).to_have_count(1)
+    page.mouse.move(1, 1)
+    expect(row).to_have_count(0)
+    expect(page.locator('tr[data-queue="stays"]')).to_have_count(1)
+
+
+def test_what_depends_on_a_pause_follows_it(page: Page, store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    page.goto("/queues/jobs/")
+    wait_live(page)
+    resume, pause = page.get_by_role("button", name="Resume"), page.get_by_role("link", name="Pause…")
+    note = page.get_by_text("the queue is paused; pushes go on")
+    expect(pause).to_be_visible()
+    expect(resume).to_be_hidden()
+    expect(note).to_be_hidden()
+    jobs.pause(reason="", by="ops-2")
+    expect(resume).to_be_visible()
+    expect(pause).to_be_hidden()
+    expect(note).to_be_visible()
+    resume.click()
+    expect(pause).to_be_visible()
+
+
+def test_the_sums_of_groups_are_live(page: Page, store: Store) -> None:
+    orders = store.create_queue("orders:jobs")
+    orders.push(b"x", priority=1)
+    store.create_queue("mail:out")
+    page.goto("/?group=group")
+    wait_live(page)
+    sums = page.locator("[data-group-ready]")
+    expect(sums).to_have_text(["0", "1"])
+    orders.push_many([(b"y", 2)] * 4)
+    expect(sums).to_have_text(["0", "5"])
+
+
+def test_an_empty_mix_and_a_full_one(page: Page, store: Store) -> None:
+    page.goto("/")
+    wait_live(page)
+    store.create_queue("first").push(b"x", priority=1)
+    wait_value(page, ready_of("first"), 1)
+    expect(page.locator('tr[data-queue="first"] .mix')).not_to_have_class(re.compile("flow"))
+    store.create_queue("line", kind="fifo").enqueue(b"x")
+    wait_value(page, ready_of("line"), 1)
+    expect(page.locator('tr[data-queue="line"] .mix')).to_have_class(re.compile("flow"))
+
+
+def test_changing_the_password_in_another_tab_keeps_this_one_live(new_page: NewPage, store: Store, site: Site) -> None:
+    jobs = store.create_queue("jobs")
+    old, new = "correct horse battery", "staple correct horse"
+    site.manage("create_user", "paula", "--role", "viewer", "--password-stdin", stdin=f"{old}\n")
+    page = new_page(storage_state=None)
+    sign_in(page, "paula", old)
+    page.goto("/")
+    wait_live(page)
+    page.evaluate("window.mark = 'the same document'")
+    closed: list[Any] = []
+    page.on("websocket", lambda socket: closed.append(socket))
+    other = page.context.new_page()
+    other.goto("/accounts/password/")
+    other.fill("input[name=old_password]", old)
+    other.fill("input[name=new_password1]", new)
+    other.fill("input[name=new_password2]", new)
+    other.locator("input[name=new_password2]").press("Enter")
+    expect(other.get_by_text("Your password is changed")).to_be_visible()
+
+    while not closed:
+        page.wait_for_timeout(50)
+    wait_live(page)
+    jobs.push(b"x", priority=1)
+    wait_value(page, ready_of("jobs"), 1)
+    assert page.evaluate("window.mark") == "the same document"
 
 
 def test_rates_rise_and_fall_back_to_zero(page: Page, store: Store) -> None:

@@ -5,6 +5,11 @@ import { number } from "./format.js";
 import { applyRow, markGone, rename, setAge, setItem, setNumber, setRate, setText } from "./row.js";
 import { problemWords } from "./words.js";
 
+/** Milliseconds that the row of a deleted queue stays, marked as gone. */
+const GONE_FOR = 30_000;
+/** Queues that the server takes for one screen. */
+const MOST = 500;
+
 export class Screen {
   #topic;
   #offset = 0;
@@ -31,9 +36,26 @@ export class Screen {
     this.#offset = now - Date.now();
   }
 
-  /** The ids of the queues on the screen, in the order of the page. */
+  /** The ids of the queues on the screen, in the order of the page; gone ones last where not all have room. */
   ids() {
-    return [...document.querySelectorAll("tr[data-queue-id]")].map((row) => row.dataset.queueId).filter(Boolean);
+    const rows = [...document.querySelectorAll("tr[data-queue-id]")].filter((row) => row.dataset.queueId);
+    if (rows.length > MOST) rows.sort((one, other) => ("gone" in one.dataset) - ("gone" in other.dataset));
+    return rows.slice(0, MOST).map((row) => row.dataset.queueId);
+  }
+
+  /** Take off the rows of queues that are gone for a while, but not while the pointer or the focus is in the table. */
+  tidy() {
+    const now = this.now;
+    const old = [...document.querySelectorAll("tr[data-queue-id][data-gone]")].filter(
+      (row) => now - Number(row.dataset.gone) > GONE_FOR,
+    );
+    if (old.length === 0 || document.querySelector("#queues table:hover, #queues :focus") !== null) return;
+    const bodies = new Set(old.map((row) => row.parentElement));
+    for (const row of old) row.remove();
+    // A heading that counts its queues, or a table without any: the page says what there is instead.
+    for (const body of bodies) {
+      if (body.querySelector("[data-group-ready]") || !body.querySelector("tr[data-queue-id]")) this.#grow();
+    }
   }
 
   /** Take in a frame; the newest state of each queue wins. */
@@ -86,14 +108,16 @@ export class Screen {
   #overview(pending, now) {
     const rows = new Map();
     for (const element of document.querySelectorAll("tr[data-queue-id]")) rows.set(element.dataset.queueId, element);
+    const heads = groupHeads();
     const strangers = [];
     for (const row of pending.rows.values()) {
       const element = rows.get(row.id);
       if (element) applyRow(element, row, now);
       else strangers.push(row);
     }
-    for (const id of pending.gone) if (rows.has(id)) markGone(rows.get(id));
+    for (const id of pending.gone) if (rows.has(id)) markGone(rows.get(id), now);
     if (strangers.length > 0) this.#append(strangers, now);
+    for (const head of heads) setGroupSum(head);
     this.#totals(pending.total, now);
   }
 
@@ -148,13 +172,34 @@ export class Screen {
         if (element.dataset.queue === row.name || element.dataset.queueId === row.id) applyRow(element, row, now);
       }
     }
-    if (pending.gone.size > 0) for (const element of document.querySelectorAll("[data-queue]")) markGone(element);
+    if (pending.gone.size > 0) for (const element of document.querySelectorAll("[data-queue]")) markGone(element, now);
     if (pending.ends !== null) {
       for (const list of document.querySelectorAll("[data-live-list]")) {
         applyList(list, pending.ends[list.dataset.liveList] ?? [], now);
       }
     }
   }
+}
+
+/** The headings of groups; each learns at first sight how much of its group is on no row here. */
+function groupHeads() {
+  const heads = document.querySelectorAll("#queues [data-group-ready]");
+  for (const head of heads) {
+    head.dataset.rest ??= String(BigInt(head.dataset.value) - readyOfRows(head));
+  }
+  return heads;
+}
+
+function setGroupSum(head) {
+  setNumber(head, String(BigInt(head.dataset.rest) + readyOfRows(head)));
+}
+
+function readyOfRows(head) {
+  let sum = 0n;
+  for (const ready of head.closest("tbody").querySelectorAll("tr:not([data-gone]) [data-field=ready]")) {
+    sum += BigInt(ready.dataset.value || 0);
+  }
+  return sum;
 }
 
 /** Show items in a list: those that stay keep their element, so that focus and pointer keep their place. */

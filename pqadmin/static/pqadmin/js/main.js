@@ -63,11 +63,16 @@ function start(topic) {
   function watchMessage() {
     if (!overview) return { t: "watch", topic };
     const complete = isComplete();
-    return { t: "watch", topic, queues: screen.ids().slice(0, 500), grow: complete, complete };
+    return { t: "watch", topic, queues: screen.ids(), grow: complete, complete };
   }
 
   /** Tell the server what is on the screen, if that is something else than before. */
   function watch() {
+    const table = document.getElementById("queues");
+    if (table !== null && !("watched" in table.dataset)) {
+      table.dataset.watched = ""; // another table came in its place: its rows want a whole frame
+      watched = "";
+    }
     const message = watchMessage();
     const text = JSON.stringify(message);
     if (text === watched) return;
@@ -85,7 +90,9 @@ function start(topic) {
     if (document.hidden) return;
     show();
     if (fresh.seconds !== null) tickAges(screen.now);
-    if (overview) watch();
+    if (!overview) return;
+    screen.tidy();
+    watch();
   }
 
   document.addEventListener("visibilitychange", () => {

@@ -54,11 +54,18 @@ export function setAge(element, ms, now) {
   setText(time, age((now - ms) / 1000));
 }
 
-/** Bring all ages up to date; `now` in ms of the server's clock. */
+/** The newest row of each element whose words age; an element that leaves the page takes its row along. */
+const aging = new WeakMap();
+
+/** Bring all ages up to date, those in words too; `now` in ms of the server's clock. */
 export function tickAges(now, root = document) {
   for (const time of root.querySelectorAll("time[data-age]")) {
     const at = Date.parse(time.dateTime);
     if (!Number.isNaN(at)) setText(time, age((now - at) / 1000));
+  }
+  for (const element of root.querySelectorAll("[data-field=state]:is([data-value=paused], [data-value=stalled])")) {
+    const row = aging.get(element.closest("[data-queue]"));
+    if (row) WRITERS.state(element, row, now);
   }
 }
 
@@ -73,6 +80,7 @@ export function setItem(element, item, now) {
 }
 
 function setMix(element, mix) {
+  if (!element.classList.contains("tall")) element.classList.toggle("flow", mix.length === 0);
   while (element.children.length > mix.length) element.lastElementChild.remove();
   while (element.children.length < mix.length) element.append(document.createElement("i"));
   mix.forEach((band, index) => {
@@ -115,16 +123,30 @@ const WRITERS = {
   },
 };
 
+/** What is shown only while something holds for the row: data-when. */
+const WHEN = {
+  paused: (row) => row.state === "paused",
+  running: (row) => row.state !== "paused",
+  drift: (row) => row.drift,
+};
+
 /** Write a row into `root`: a table row, or any element with data-queue. */
 export function applyRow(root, row, now) {
   setData(root, "state", row.state);
   setData(root, "problem", row.problem);
+  delete root.dataset.gone;
+  if (row.state === "paused" || row.state === "stalled") aging.set(root, row);
+  else aging.delete(root);
   if (root.dataset.queue !== row.name) rename(root, row);
   for (const element of root.querySelectorAll("[data-field]")) {
     WRITERS[element.dataset.field]?.(element, row, now);
   }
   for (const element of root.querySelectorAll("[data-state]")) {
     if (!element.hasAttribute("data-fresh")) setData(element, "state", row.state);
+  }
+  for (const element of root.querySelectorAll("[data-when]")) {
+    const hidden = !WHEN[element.dataset.when]?.(row);
+    if (element.hidden !== hidden) element.hidden = hidden;
   }
   const rails = root.querySelectorAll(".rail");
   for (const rail of rails) setData(rail, "ready", String(row.ready));
@@ -151,8 +173,10 @@ export function rename(root, row) {
   }
 }
 
-/** Say that a queue is no longer there; its last numbers stay, marked as what they are. */
-export function markGone(root) {
+/** Say that a queue is no longer there since now (ms); its last numbers stay a while, marked as what they are. */
+export function markGone(root, now) {
+  root.dataset.gone ??= String(now);
+  aging.delete(root);
   setData(root, "state", "gone");
   setData(root, "problem", "");
   for (const element of root.querySelectorAll("[data-field=state], [data-field=outlook]")) {

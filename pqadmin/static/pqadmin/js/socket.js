@@ -9,7 +9,7 @@ const LAST_TRY_HIDDEN = 60_000;
 /** Milliseconds of silence after which a connection is given up for dead. */
 const DEAD_AFTER = 12_000;
 const DEAD_AFTER_HIDDEN = 40_000;
-/** Close codes after which trying again is of no use until the person signs in. */
+/** Close codes after which the page's own address says whether the person is still signed in and may read. */
 const SIGNED_OUT = new Set([4401, 4403]);
 
 export class Connection {
@@ -98,8 +98,8 @@ export class Connection {
     const missed = message.seq !== this.#seq + 1;
     this.#seq = message.seq;
     this.#tries = 0;
+    if (missed && !message.full) this.#send({ t: "resync" });
     if (message.t === "frame") {
-      if (missed && !message.full) this.#send({ t: "resync" });
       this.#handlers.frame(message);
     } else if (message.t === "beat") {
       this.ack(message.seq);
@@ -123,11 +123,12 @@ export class Connection {
   #closed(code) {
     const opened = this.#opened;
     this.#drop();
-    if (SIGNED_OUT.has(code)) this.#end("signed-out");
+    // Another tab that changed the password has renewed the session: this page may still be signed in.
+    if (SIGNED_OUT.has(code)) this.#again(opened, true);
     else this.#again(opened);
   }
 
-  #again(opened = true) {
+  #again(opened = true, doubtful = false) {
     this.#handlers.state("reconnecting");
     const most = this.#visible ? LAST_TRY : LAST_TRY_HIDDEN;
     const wait = Math.min(most, FIRST_TRY * 2 ** Math.min(this.#tries, 10)) * (0.5 + Math.random() / 2);
@@ -135,7 +136,7 @@ export class Connection {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.open(), wait);
     // A refused handshake looks like a dead server from here: ask once in a while which of the two it is.
-    if (!opened && this.#tries % 6 === 3) this.#probe();
+    if (doubtful || (!opened && this.#tries % 6 === 3)) this.#probe();
   }
 
   async #probe() {
