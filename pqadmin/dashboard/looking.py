@@ -11,6 +11,7 @@ from typing import Any
 from django.http import HttpRequest
 
 from pqadmin.accounts.roles import Right, can
+from pqadmin.dashboard import format as write
 from pqadmin.dashboard.addresses import queue_url
 from pqadmin.dashboard.templatetags.dashboard import split
 from pqadmin.live.monitor import get_monitor
@@ -18,8 +19,9 @@ from pqadmin.live.outlook import Known, judge
 from pqadmin.live.rows import Row
 from pqadmin.live.wire import END_ITEMS
 from pqadmin.server.store import get_store
-from queues import Item, Page, QueueStatus, ReadTransaction
+from queues import Band, Item, Page, QueueStatus, ReadTransaction
 from queues.errors import BadCursor
+from queues.ids import to_ms
 from queues.priority import Priority
 
 #: Items on one page of a queue.
@@ -96,14 +98,7 @@ def row_of(status: QueueStatus, now: datetime) -> Row:
     row = get_monitor().board.row(status.id, time.monotonic(), status)
     if row is not None:
         return row
-    pause = status.pause
-    verdict = judge(
-        Known(
-            ready=status.totals.ready,
-            paused=pause is not None and (pause.until is None or pause.until > now),
-            drift=status.drift,
-        )
-    )
+    verdict = judge(Known(ready=status.totals.ready, paused=paused(status, now), drift=status.drift))
     return Row(
         status=status,
         rate_in=None,
@@ -118,12 +113,32 @@ def row_of(status: QueueStatus, now: datetime) -> Row:
     )
 
 
+def paused(status: QueueStatus, now: datetime) -> bool:
+    """Say whether a queue is paused: a pause that has run out is none, though its record stays until the next act."""
+    return status.pause is not None and status.pause.holds(to_ms(now))
+
+
+def mix(bands: Sequence[Band]) -> list[dict[str, Any]]:
+    """Return the bands of a queue for its mix."""
+    levels = write.mix_levels([band.depth for band in bands])
+    return [
+        {
+            "label": write.shorten(write.visible(band.label), 80),
+            "short": write.band(band.low, band.high),
+            "depth": band.depth,
+            "level": level,
+        }
+        for band, level in zip(bands, levels, strict=True)
+    ]
+
+
 def about(request: HttpRequest, status: QueueStatus, **more: Any) -> dict[str, Any]:
     """Return what every page of one queue shows of it."""
     group, rest = split(status.name)
     return {
         "section": "queues",
         "status": status,
+        "paused": paused(status, datetime.now(UTC)),
         "url": queue_url(status.name),
         "name_group": group,
         "name_rest": rest,

@@ -105,19 +105,6 @@ def _refuse(constant: str) -> Any:
 _decoder = json.JSONDecoder(object_pairs_hook=_Object, parse_int=_Number, parse_float=_Number, parse_constant=_refuse)
 
 
-def count_json(tree: Any) -> int:
-    """Count the nodes of a tree that `parse_json` returned."""
-    nodes, pending = 0, [tree]
-    while pending:
-        node = pending.pop()
-        nodes += 1
-        if isinstance(node, _Object):
-            pending.extend(child for _, child in node)
-        elif isinstance(node, list):
-            pending.extend(node)
-    return nodes
-
-
 class _Tree:
     """Draws one JSON tree as nested lists that open and close without script."""
 

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
+from pqadmin.dashboard.looking import paused, row_of
+from pqadmin.live.outlook import State
 from queues import Store
 from queues.errors import QueueNotFound
 from tests.dashboard.conftest import Desk
@@ -87,6 +92,21 @@ def test_pause_until_a_moment(operator: Desk, store: Store) -> None:
         assert "Give a date and a time in UTC." in operator.send(form, "pause/", reason="r", lasting="at", at=at)
     done = operator.send(form, "pause/", reason="r", lasting="at", at="2999-01-01T00:00")
     assert "It resumes 2999-01-01 00:00:00 UTC." in done
+
+
+def test_a_pause_that_has_run_out_is_none(operator: Desk, store: Store) -> None:
+    now = datetime.now(UTC)
+    jobs = store.create_queue("jobs")
+    jobs.pause(reason="r", by="eve", until=now + timedelta(hours=1))
+    status = jobs.status()
+    assert paused(status, now)
+    assert not paused(status, now + timedelta(hours=2))
+    assert row_of(status, now).state is State.PAUSED
+    assert row_of(status, now + timedelta(hours=2)).state is State.EMPTY
+    hidden = re.compile(r"<span[^>]* hidden>the queue is paused")
+    assert not hidden.search(operator.open("/queues/jobs/push/").html)
+    jobs.resume()
+    assert hidden.search(operator.open("/queues/jobs/push/").html)
 
 
 def test_a_moment_with_an_offset_is_that_moment(operator: Desk, store: Store) -> None:

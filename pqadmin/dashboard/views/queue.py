@@ -11,9 +11,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from pqadmin.accounts.roles import Right, require
-from pqadmin.dashboard import format as write
 from pqadmin.dashboard import once
-from pqadmin.dashboard.looking import Place, Seen, about, see, status_of
+from pqadmin.dashboard.looking import Place, Seen, about, mix, see, status_of
 from pqadmin.dashboard.values import show
 from pqadmin.dashboard.views import frame
 from pqadmin.dashboard.words import outlook_words, state_words
@@ -58,7 +57,7 @@ def _queue(request: HttpRequest, name: str) -> HttpResponse:
         next_url=_more(seen, end),
         words=state_words(seen.row, seen.now),
         outlook=outlook_words(seen.row),
-        mix=[] if fifo else _mix(status),
+        mix=[] if fifo else mix(status.bands),
         taken=_taken(request, status),
         form_number=once.number(request, f"push:{status.id}"),
         push_form=None,
@@ -83,19 +82,6 @@ def _more(seen: Seen, end: str) -> str:
     if seen.page.cursor is None:
         return ""
     return "?" + urlencode({"end": end, "after": seen.page.cursor}) + "#items"
-
-
-def _mix(status: QueueStatus) -> list[dict[str, Any]]:
-    depths = [band.depth for band in status.bands]
-    return [
-        {
-            "label": write.shorten(write.visible(band.label), 80),
-            "short": write.band(band.low, band.high),
-            "depth": band.depth,
-            "level": level,
-        }
-        for band, level in zip(status.bands, write.mix_levels(depths), strict=True)
-    ]
 
 
 def _taken(request: HttpRequest, status: QueueStatus) -> dict[str, Any] | None:

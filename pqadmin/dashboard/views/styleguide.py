@@ -14,6 +14,7 @@ from django.views.decorators.http import require_safe
 from pqadmin.accounts.roles import Right, require
 from pqadmin.dashboard import format as write
 from pqadmin.dashboard.forms import CreateForm, PushForm
+from pqadmin.dashboard.looking import mix
 from pqadmin.dashboard.refusals import explain
 from pqadmin.dashboard.rows import COLUMNS, render_rows
 from pqadmin.dashboard.toasts import Toast
@@ -57,7 +58,7 @@ def styleguide(request: HttpRequest) -> HttpResponse:
         "items": [row.status.min for row in rows if row.status.min is not None],
         "item": rows[0].status.min,
         "values": [(show(value), _item(now, value)) for value in (*_VALUES, b"", b"x" * 30_000)],
-        "mix": _mix(status.bands),
+        "mix": mix(status.bands),
         "refusals": [explain(error) for error in _ERRORS],
         "toasts": _toasts(),
         "push_form": bad_push,
@@ -111,14 +112,6 @@ def _item(now: datetime, value: bytes, priority: Priority | None = 5, age: float
         size=len(value),
         attempts=12,
     )
-
-
-def _mix(bands: Sequence[Band]) -> list[dict[str, Any]]:
-    levels = write.mix_levels([band.depth for band in bands])
-    return [
-        {"label": band.label, "short": write.band(band.low, band.high), "depth": band.depth, "level": level}
-        for band, level in zip(bands, levels, strict=True)
-    ]
 
 
 def _rows(now: datetime) -> list[Row]:
