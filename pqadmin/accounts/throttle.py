@@ -31,7 +31,7 @@ class Attempt:
 
 def begin(*, account: str, address: str, now: datetime) -> Attempt:
     """Count one attempt, or say how long to wait when there were too many in the last 15 minutes."""
-    LoginAttempt.objects.filter(at__lte=now - WINDOW).delete()
+    sweep(now)
     keys = _keys(account, address)
     rows = LoginAttempt.objects.bulk_create([LoginAttempt(key=key, at=now) for key, _ in keys])
     waits = [wait for key, limit in keys if (wait := _wait(key, limit, now))]
@@ -47,6 +47,11 @@ def succeed(attempt: Attempt, *, account: str, address: str) -> None:
     (pair, _), _address = _keys(account, address)
     LoginAttempt.objects.filter(pk__in=attempt.rows).delete()
     LoginAttempt.objects.filter(key=pair).delete()
+
+
+def sweep(now: datetime) -> None:
+    """Forget attempts that no longer count."""
+    LoginAttempt.objects.filter(at__lte=now - WINDOW).delete()
 
 
 def _wait(key: str, limit: int, now: datetime) -> timedelta | None:

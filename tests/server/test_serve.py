@@ -4,7 +4,9 @@ import os
 import re
 import signal
 import socket
+import sqlite3
 import stat
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -150,6 +152,23 @@ def test_runs_in_a_folder_that_can_not_be_written(serve, tmp_path: Path) -> None
     site = serve()
     assert site.exit_code() == 1
     assert "Permission denied" in site.complained[-1]
+
+
+def test_a_start_forgets_expired_sessions(serve, tmp_path: Path) -> None:
+    first = serve()
+    assert first.get("/readyz")[0] == 200
+    first.signal(signal.SIGTERM)
+    assert first.exit_code() == 0
+    with closing(sqlite3.connect(tmp_path / "site.sqlite3")) as tables:
+        tables.execute("INSERT INTO django_session VALUES ('new', '', '2999-01-01 00:00:00')")
+        tables.execute("INSERT INTO django_session VALUES ('old', '', '2001-01-01 00:00:00')")
+        tables.commit()
+        second = serve()
+        assert second.get("/readyz")[0] == 200
+        deadline = time.monotonic() + 30
+        while len(kept := tables.execute("SELECT session_key FROM django_session").fetchall()) > 1:
+            assert time.monotonic() < deadline
+        assert kept == [("new",)]
 
 
 def _wait_until_refused(host: str, port: int) -> None:

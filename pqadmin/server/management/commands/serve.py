@@ -15,7 +15,7 @@ from django.db import connections
 from django.urls import get_resolver
 
 from pqadmin import __version__
-from pqadmin.server import banner, environment, first_start, listening, store
+from pqadmin.server import banner, environment, first_start, housekeeping, listening, store
 from queues.errors import QueueError, StoreError
 
 THREADS_END_WITHIN = 3.0  # seconds
@@ -76,7 +76,9 @@ class Command(BaseCommand):
             ],
         )
         out.flush()
+        keeping = housekeeping.start()
         server.run()
+        keeping.end()
         pages.close()
         store.close_store()
         connections.close_all()

@@ -1,0 +1,69 @@
+"""At start and once a day the tables forget what has expired: sessions, numbers of sent forms, failed logins."""
+
+import logging
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime
+from importlib import import_module
+
+from django.conf import settings
+from django.db import DatabaseError, connections, transaction
+
+log = logging.getLogger(__name__)
+
+EVERY = 24 * 3600.0  # seconds
+
+
+class Housekeeping:
+    """A thread that sweeps now and every so often, until it is told to end."""
+
+    def __init__(self, sweep: Callable[[], None], *, every: float = EVERY) -> None:
+        self._sweep = sweep
+        self._every = every
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="pqadmin-housekeeping", daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        """Sweep no more; one that is under way goes on."""
+        self._ended.set()
+
+    def _run(self) -> None:
+        while not self._ended.is_set():
+            try:
+                self._sweep()
+            except Exception:  # tomorrow is another day
+                log.exception("the tables were not swept")
+            self._ended.wait(self._every)
+
+
+def sweep() -> None:
+    """Forget what has expired; what can not be forgotten now is left for the next time."""
+    from pqadmin.accounts import throttle
+    from pqadmin.dashboard import once
+
+    now = datetime.now(UTC)
+    sessions = import_module(settings.SESSION_ENGINE).SessionStore
+    swept: dict[str, Callable[[], object]] = {
+        "sessions": sessions.clear_expired,
+        "sent forms": lambda: once.sweep(now),
+        "failed logins": lambda: throttle.sweep(now),
+    }
+    for what, forget in swept.items():
+        try:
+            with transaction.atomic():
+                forget()
+        except DatabaseError as error:
+            log.warning("%s were not swept: %s: %s", what, type(error).__name__, error)
+
+
+def start() -> Housekeeping:
+    """Start sweeping beside the server."""
+
+    def alone() -> None:
+        try:
+            sweep()
+        finally:
+            connections.close_all()  # this thread's own; the next sweep is a day away
+
+    return Housekeeping(alone)

@@ -1,0 +1,66 @@
+"""What has expired goes from the tables: at the start, and again and again."""
+
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.contrib.sessions.models import Session
+from django.db import OperationalError, connection
+
+from pqadmin.accounts.models import LoginAttempt
+from pqadmin.dashboard.models import SentForm
+from pqadmin.server.housekeeping import Housekeeping, sweep
+
+DAY = timedelta(days=1)
+LONG = 30.0  # seconds; reached only when something hangs
+
+
+@pytest.fixture
+def rows(db: None) -> Callable[[], dict[str, list[str]]]:
+    """One expired and one current row of each kind; returns which are there."""
+    now = datetime.now(UTC)
+    for name, shift in (("old", -3 * DAY), ("new", DAY / 1440)):
+        Session.objects.create(session_key=name, session_data="", expire_date=now + shift)
+        SentForm.objects.create(number=name, at=now + shift)
+        LoginAttempt.objects.create(key=name, at=now + shift)
+
+    def look() -> dict[str, list[str]]:
+        return {
+            "sessions": sorted(Session.objects.values_list("session_key", flat=True)),
+            "forms": sorted(SentForm.objects.values_list("number", flat=True)),
+            "logins": sorted(LoginAttempt.objects.values_list("key", flat=True)),
+        }
+
+    return look
+
+
+def test_what_has_expired_is_forgotten(rows: Callable[[], dict[str, list[str]]]) -> None:
+    sweep()
+    assert rows() == {"sessions": ["new"], "forms": ["new"], "logins": ["new"]}
+
+
+def test_what_can_not_be_forgotten_does_not_stop_the_rest(rows: Callable[[], dict[str, list[str]]]) -> None:
+    def full(execute: Any, sql: str, *rest: Any) -> Any:
+        if sql.startswith("DELETE") and "sentform" in sql:
+            raise OperationalError("database or disk is full")
+        return execute(sql, *rest)
+
+    with connection.execute_wrapper(full):
+        sweep()
+    assert rows() == {"sessions": ["new"], "forms": ["new", "old"], "logins": ["new"]}
+
+
+def test_it_sweeps_at_once_and_again_and_a_failure_does_not_end_it() -> None:
+    swept = threading.Semaphore(0)
+
+    def fail() -> None:
+        swept.release()
+        raise ValueError("a bug")
+
+    keeping = Housekeeping(fail, every=0.001)
+    assert all(swept.acquire(timeout=LONG) for _ in range(3))
+    keeping.end()
+    keeping._thread.join(LONG)
+    assert not keeping._thread.is_alive()
