@@ -178,6 +178,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
             checked=self._monitor.checked,
             version=tick.cuts[0].version,
             ready=self._title_depth(tick.ready),
+            as_of=tick.as_of,
         )
 
     def _title_depth(self, total: int) -> int | None:

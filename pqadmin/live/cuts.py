@@ -48,6 +48,8 @@ class Tick:
     total: str
     #: All queues' ready items.
     ready: int
+    #: The oldest reading in the sum, milliseconds since the epoch.
+    as_of: int
 
     def covering(self, ids: frozenset[int], *, ends: bool) -> Cut | None:
         """Return the cut that holds all of these queues (with their ends); None until the monitor has read them."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Collection
+from dataclasses import replace
 from typing import Protocol
 
 from pqadmin.live.cuts import Tick
@@ -187,6 +188,11 @@ class Hub:
         """Hand a tick to every loop."""
         self.tick, self.trouble = tick, None
         self._post(changed, new)
+
+    def hold(self, as_of: int) -> None:
+        """Note how old the sum of the newest tick is by now; the next frame or beat tells it."""
+        if self.tick is not None and self.tick.as_of != as_of:
+            self.tick = replace(self.tick, as_of=as_of)
 
     def fail(self, since: float, message: str) -> None:
         """Tell every socket that the store can not be read since `since` (seconds since the epoch)."""

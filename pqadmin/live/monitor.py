@@ -182,6 +182,8 @@ class Monitor:
             self._checked = self._wall()
             if update is not None:
                 self.hub.publish(update.tick, update.changed, update.new)
+            else:
+                self.hub.hold(self._screens.as_of)
             self._sweep.step(store, self._screens.ids)
             self._watch(store)
         self._rest(self._pause - (self._clock() - began))

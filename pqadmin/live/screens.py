@@ -38,6 +38,8 @@ class Screens:
         self._readings: Sequence[Reading] = ()
         self._tick: Tick | None = None
         self._summary: tuple[Summary, str] | None = None
+        #: The oldest reading in the sum as of now, milliseconds since the epoch; it grows though the sum stays.
+        self.as_of = 0
         #: The newest text of each row, and what it was made from.
         self._texts: dict[int, tuple[QueueStatus, str]] = {}
         self._ends_texts: dict[int, tuple[Ends, str]] = {}
@@ -143,7 +145,7 @@ class Screens:
         total, ready, fresh_total = self._total(now, derive=derive)
         if not changed and not fresh_total and not self._new and self._tick is not None and self._same(made):
             return None
-        self._tick = Tick(cuts=tuple(made), total=total, ready=ready)
+        self._tick = Tick(cuts=tuple(made), total=total, ready=ready, as_of=self.as_of)
         new, self._new = frozenset(self._new), set()
         return Update(tick=self._tick, changed=frozenset(changed), new=new)
 
@@ -177,6 +179,7 @@ class Screens:
         if known is not None and not derive and len(self._board.ids) > QUICK_TOTAL:
             return known[1], known[0].ready, False
         summary = self._board.summary(now, datetime.now(UTC))
+        self.as_of = int(summary.as_of.timestamp() * 1000)
         if known is not None and replace(summary, as_of=known[0].as_of) == known[0]:
             return known[1], known[0].ready, False
         text = wire.total(summary)

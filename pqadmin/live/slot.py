@@ -122,13 +122,15 @@ class Slot:
             return None
         return self._frame(cut, tick, now, wall)
 
-    def beat(self, *, now: float, wall: float, checked: float, version: int, ready: int | None) -> str | None:
+    def beat(
+        self, *, now: float, wall: float, checked: float, version: int, ready: int | None, as_of: int
+    ) -> str | None:
         """Return the message that nothing changed until `checked`, if one is due."""
         if self.topic is None or self._trouble is not None or now - self._last < self._interval:
             return None
         if len(self._flying) >= IN_FLIGHT:
             return None
-        return wire.beat(self._send(now), now=wall, checked=checked, version=version, ready=ready)
+        return wire.beat(self._send(now), now=wall, checked=checked, version=version, ready=ready, as_of=as_of)
 
     @property
     def _interval(self) -> float:
@@ -156,6 +158,7 @@ class Slot:
             rows=cut.pick(wanted),
             gone=gone,
             total=tick.total,
+            as_of=tick.as_of,
             ends=next((cut.ends[i] for i in self.ids if i in cut.ends), None) if self.single else None,
         )
 

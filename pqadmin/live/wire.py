@@ -55,8 +55,11 @@ def error(code: str, message: str, *, fatal: bool = False) -> str:
     return _text({"t": "error", "code": code, "message": message, "fatal": fatal})
 
 
-def beat(seq: int, *, now: float, checked: float, version: int, ready: int | None) -> str:
-    """Nothing changed until `checked`; `ready` is the topic's depth for the title of a hidden tab."""
+def beat(seq: int, *, now: float, checked: float, version: int, ready: int | None, as_of: int) -> str:
+    """Nothing changed until `checked`; `ready` is the topic's depth for the title of a hidden tab.
+
+    `as_of` (ms) is the oldest reading in the sum over all queues.
+    """
     return _text(
         {
             "t": "beat",
@@ -65,6 +68,7 @@ def beat(seq: int, *, now: float, checked: float, version: int, ready: int | Non
             "checked": _ms(checked),
             "version": whole(version),
             "ready": None if ready is None else whole(ready),
+            "as_of": as_of,
         }
     )
 
@@ -87,13 +91,14 @@ def frame(
     rows: str,
     gone: Iterable[int],
     total: str,
+    as_of: int,
     ends: str | None,
 ) -> str:
-    """Join finished texts into one frame, all of one read version. `rows` joined by commas, `at` in ms."""
+    """Join finished texts into one frame, all of one read version. `rows` joined by commas; `at`, `as_of` in ms."""
     head = f'{{"t":"frame","seq":{seq},"full":{"true" if full else "false"},"topic":{json.dumps(topic)}'
     parts = [head, f',"version":{whole_text(version)},"at":{at},"now":{_ms(now)},"rows":[', rows, '],"gone":[']
     parts.append(",".join(f'"{queue_id}"' for queue_id in gone))
-    parts.append(f'],"total":{total}')
+    parts.append(f'],"total":{total},"as_of":{as_of}')
     if ends is not None:
         parts.append(f',"ends":{ends}')
     parts.append("}")
@@ -182,7 +187,6 @@ def total(summary: Summary) -> str:
             "oldest": _maybe(summary.oldest),
             "oldest_queue": None if summary.oldest_queue is None else display_name(summary.oldest_queue),
             "problems": _problems(summary.problems),
-            "as_of": _moment(summary.as_of),
             "unread": summary.unread,
         }
     )

@@ -187,6 +187,58 @@ def test_the_sums_of_groups_are_live(page: Page, store: Store) -> None:
     expect(sums).to_have_text(["0", "5"])
 
 
+def test_old_sums_say_so(page: Page, store: Store) -> None:
+    store.create_queue("jobs")
+    late = [0]
+
+    def through(route: Any) -> None:
+        server = route.connect_to_server()
+        route.on_message(server.send)
+
+        def down(message: str) -> None:
+            seen = json.loads(message)
+            if "as_of" in seen:
+                seen["as_of"] -= late[0]
+            route.send(json.dumps(seen))
+
+        server.on_message(down)
+
+    page.route_web_socket(re.compile("/live/"), through)
+    page.goto("/")
+    wait_live(page)
+    note = page.locator("[data-sums-age]")
+    expect(note).to_be_hidden()
+    late.append(late.pop() + 40_000)
+    expect(note).to_contain_text(re.compile(r"as of 4\d s ago"))
+    late[0] = 0
+    expect(note).to_be_hidden()
+
+
+def test_a_gap_before_a_beat_is_healed_too(page: Page, store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    swallow: list[bool] = []
+
+    def through(route: Any) -> None:
+        server = route.connect_to_server()
+        route.on_message(server.send)
+
+        def down(message: str) -> None:
+            seen = json.loads(message)
+            if swallow and seen["t"] == "frame" and not seen["full"]:
+                server.send(json.dumps({"t": "ack", "seq": seen["seq"]}))
+                return
+            route.send(message)
+
+        server.on_message(down)
+
+    page.route_web_socket(re.compile("/live/"), through)
+    page.goto("/")
+    wait_live(page)
+    swallow.append(True)
+    jobs.push(b"every frame that is not whole is lost", priority=1)
+    wait_value(page, ready_of("jobs"), 1)
+
+
 def test_an_empty_mix_and_a_full_one(page: Page, store: Store) -> None:
     page.goto("/")
     wait_live(page)

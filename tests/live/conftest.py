@@ -173,10 +173,3 @@ async def join(sign_in: SignIn, monitor: Monitor) -> AsyncIterator[Join]:
     for viewer in viewers:
         if not viewer.socket.future.done():
             await viewer.leave()
-
-
-async def eventually(condition: Callable[[], bool], timeout: float = PATIENCE) -> None:
-    """Wait until a condition holds."""
-    async with asyncio.timeout(timeout):
-        while not condition():
-            await asyncio.sleep(0.005)

@@ -9,7 +9,7 @@ import pytest
 
 from pqadmin.live.monitor import Monitor
 from queues import Store
-from tests.live.conftest import Join, eventually
+from tests.live.conftest import PATIENCE, Join
 
 
 async def test_the_first_frame_holds_every_queue_of_the_screen(store: Store, join: Join) -> None:
@@ -82,6 +82,15 @@ async def test_new_queues_join_a_screen_that_grows(store: Store, join: Join) -> 
     assert [(row["id"], row["name"]) for row in frame["rows"]] == [(str(made.id), "new")]
     await asyncio.to_thread(made.push, b"x", priority=1)
     await viewer.frame(lambda frame: any(row["ready"] == 1 for row in frame["rows"]))
+
+
+async def test_the_age_of_the_sum_is_told_though_nothing_changes(store: Store, join: Join) -> None:
+    seen, _ = store.create_queue("seen"), store.create_queue("unseen")
+    viewer = await join()
+    first = await viewer.watch(seen.id)
+    beats = [await viewer.until(lambda message: message["t"] == "beat") for _ in range(3)]
+    assert first["as_of"] < beats[0]["as_of"] < beats[2]["as_of"], "a queue that holds still is known to do so"
+    assert beats[2]["as_of"] <= beats[2]["now"]
 
 
 async def test_a_complete_screen_learns_of_queues_made_before_it_watched(store: Store, join: Join) -> None:
@@ -195,8 +204,11 @@ async def test_the_monitor_runs_only_while_somebody_looks(store: Store, join: Jo
     assert monitor.running
     await one.leave()
     assert monitor.running
+    thread = monitor._thread
+    assert thread is not None
     await two.leave()
-    await eventually(lambda: not monitor.running)
+    await asyncio.to_thread(thread.join, PATIENCE)
+    assert not monitor.running
 
     await asyncio.to_thread(jobs.push, b"nobody looks", priority=1)
     again = await join()

@@ -9,7 +9,7 @@ import pytest
 from pqadmin.live import rates, slot
 from pqadmin.live.monitor import Monitor
 from queues import Store
-from tests.live.conftest import Join, Viewer, eventually
+from tests.live.conftest import Join, Viewer
 
 
 @pytest.fixture(autouse=True)
@@ -61,8 +61,10 @@ async def test_an_idle_monitor_reads_nothing(store: Store, join: Join, monitor: 
     ids = [store.create_queue(f"q{n}").id for n in range(20)]
     on_screen, unseen = ids[:10], ids[10:]
     viewer = await join()
-    await viewer.watch(*on_screen)
-    await eventually(lambda: all(monitor.board.ready(i) == 0 for i in unseen))
+    frame = await viewer.watch(*on_screen)
+    while frame["total"]["unread"]:
+        frame = await viewer.frame()
+    assert all(monitor.board.ready(i) == 0 for i in unseen)
     await settle(store, [viewer])
 
     before = reads(store)

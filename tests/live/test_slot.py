@@ -15,7 +15,7 @@ IDS = frozenset({1, 2, 3})
 def tick(version: int, *, gone: frozenset[int] = frozenset(), ids: frozenset[int] = IDS) -> Tick:
     rows = {i: json.dumps({"id": str(i), "ready": version}) for i in ids - gone}
     cut = Cut(version=version, at=version, covers=ids, rows=rows, ends={})
-    return Tick(cuts=(cut,), total="{}", ready=version)
+    return Tick(cuts=(cut,), total="{}", ready=version, as_of=version)
 
 
 def overview(slot: Slot, ids: frozenset[int] = IDS, *, grow: bool = False) -> None:
@@ -88,8 +88,8 @@ def test_a_hidden_tab_gets_no_frames_but_rare_beats() -> None:
     assert slot.screen == frozenset()
     slot.mark({1})
     assert take(slot, tick(1)) is None
-    assert slot.beat(now=BEAT, wall=1.0, checked=1.0, version=1, ready=1) is None
-    assert slot.beat(now=BEAT_HIDDEN, wall=1.0, checked=1.0, version=1, ready=1) is not None
+    assert slot.beat(now=BEAT, wall=1.0, checked=1.0, version=1, ready=1, as_of=1) is None
+    assert slot.beat(now=BEAT_HIDDEN, wall=1.0, checked=1.0, version=1, ready=1, as_of=1) is not None
     slot.show(True)
     frame = take(slot, tick(2))
     assert frame is not None
@@ -101,8 +101,8 @@ def test_a_beat_comes_when_nothing_else_does() -> None:
     overview(slot)
     assert take(slot, tick(1), now=1.0) is not None
     slot.ack(1)
-    assert slot.beat(now=1.0 + BEAT / 2, wall=1.0, checked=1.0, version=1, ready=1) is None
-    assert slot.beat(now=1.0 + BEAT, wall=1.0, checked=1.0, version=1, ready=1) is not None
+    assert slot.beat(now=1.0 + BEAT / 2, wall=1.0, checked=1.0, version=1, ready=1, as_of=1) is None
+    assert slot.beat(now=1.0 + BEAT, wall=1.0, checked=1.0, version=1, ready=1, as_of=1) is not None
 
 
 def test_who_never_acknowledges_is_too_slow() -> None:

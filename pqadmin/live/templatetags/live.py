@@ -42,6 +42,7 @@ def words() -> dict[str, str]:
         "problem-growing": _("%(n)s growing"),
         "problem-drift": _("%(n)s drifted"),
         "problem-none": _("nothing stalled or growing"),
+        "sums-age": _("as of %(age)s ago"),
         "gone": _("gone"),
         "gone-title": _("This queue was deleted; these are its last numbers."),
         "fresh-live": _("live"),

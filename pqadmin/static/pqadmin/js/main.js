@@ -3,10 +3,12 @@
 import { Announcer } from "./announce.js";
 import { Screen } from "./apply.js";
 import { showCopyButtons } from "./copy.js";
+import { age } from "./format.js";
 import { Freshness } from "./fresh.js";
 import { refetchTable } from "./refetch.js";
-import { tickAges } from "./row.js";
+import { setText, tickAges } from "./row.js";
 import { Connection } from "./socket.js";
+import { word } from "./words.js";
 
 const topic = document.body.dataset.liveTopic;
 if (topic) start(topic);
@@ -21,6 +23,7 @@ function start(topic) {
     grow: () => refetchTable().then(watch),
   });
   let depth = null;
+  let patience = 5;
   let watched = "";
 
   const address = new URL(document.body.dataset.liveUrl || "/live/", location.href);
@@ -28,7 +31,7 @@ function start(topic) {
   const connection = new Connection(address.href, {
     hello(message) {
       screen.setClock(message.now);
-      fresh.staleAfter = message.stale_after;
+      fresh.staleAfter = patience = message.stale_after;
     },
     frame(message) {
       screen.setClock(message.now);
@@ -37,6 +40,7 @@ function start(topic) {
       if (overview) {
         depth = message.total.ready;
         announcer.problems(message.total.problems);
+        showSumsAge(message.now - message.as_of, patience);
       } else if (message.rows.length > 0) depth = message.rows[0].ready;
       show();
     },
@@ -44,6 +48,7 @@ function start(topic) {
       screen.setClock(message.now);
       fresh.heard(message.now - message.checked);
       depth = message.ready ?? depth;
+      showSumsAge(message.now - message.as_of, patience);
       show();
     },
     trouble(message) {
@@ -107,6 +112,14 @@ function start(topic) {
   if (document.hidden) connection.show(false);
   watch();
   connection.open();
+}
+
+/** Say how old the oldest reading in the sums is (ms), when that is more than a reader expects of live numbers. */
+function showSumsAge(ms, patience) {
+  for (const element of document.querySelectorAll("[data-sums-age]")) {
+    element.hidden = ms / 1000 <= patience;
+    if (!element.hidden) setText(element, ` · ${word("sums-age", { age: age(ms / 1000) })}`);
+  }
 }
 
 /** The table means to show every queue there is, new ones too: neither a filter nor a page cuts it. */
