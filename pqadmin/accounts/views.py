@@ -9,6 +9,7 @@ from django.contrib import messages
 from django.contrib.auth import views as auth_views
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse_lazy
 from django.utils import timezone
@@ -65,6 +66,7 @@ class PasswordView(auth_views.PasswordChangeView):
 
     def form_valid(self, form: PasswordChangeForm) -> HttpResponse:
         """Keep the new password and say so."""
-        answer = super().form_valid(form)
+        with transaction.atomic():  # not the password without the session that goes with it
+            answer = super().form_valid(form)
         messages.success(self.request, _("Your password is changed. Your other sessions have ended."))
         return answer

@@ -147,3 +147,13 @@ def test_an_item_of_a_renamed_queue_finds_its_way_back(operator: Desk, store: St
     after = operator.send(operator.open("/trash/"), "/restore/")
     assert after.status == 200
     assert store.queue("tasks").depth() == 3
+
+
+def test_an_older_page_of_the_trash_does_not_call_it_empty(operator: Desk, store: Store) -> None:
+    assert "The trash is empty" in operator.open("/trash/")
+    operator.send(operator.open("/queues/jobs/pop/?end=min"), "pop/")
+    oldest = store.trash.entries().entries[-1].id
+    older = operator.open(f"/trash/?after={oldest}")
+    assert "Nothing on this page can be restored any more." in older
+    assert "The trash is empty" not in older
+    assert "Back to the newest" in older

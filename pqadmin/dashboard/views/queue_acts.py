@@ -184,8 +184,8 @@ def delete(request: HttpRequest, name: str) -> HttpResponse:
     refused = frame.act_once(request, "delete", status, queue_id, act)
     if refused is not None:
         frame.blame(form, refused)
-        status = status_of(name)
-        context |= {"status": status, "tolerance": _tolerance(status)}
+        status = status_of(name)  # the number to confirm is the one now
+        context = _about(request, "delete", status, form=form, tolerance=_tolerance(status))
         return frame.answer(request, "dashboard/delete.html", context, refusal=refused)
     toasts.done(
         request,

@@ -86,7 +86,7 @@ _FRESH = (
 )
 _TOKENS = ("bg", "panel", "line", "ink", "soft", "faint", "accent", "mix", "chip", "bad", "warn", "good")
 _ERRORS = (
-    errors.HeadChanged("Another item stands at this end now than the one you confirmed: nothing was taken.", None),
+    errors.HeadChanged("Nothing is ready here any more: nothing was taken.", None),
     errors.QueuePaused("orders:eu:new is paused by ops-2 since 14:02: ledger closing."),
     errors.BadPriority("“1e400” is not a whole number."),
     errors.StoreFull("No room is left in the store."),
