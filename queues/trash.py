@@ -31,6 +31,8 @@ class TrashEntry:
 
     id: str
     what: Literal["queue", "item"]
+    #: The queue's number, the same through renames.
+    queue_id: int
     #: The queue's name when it was removed.
     queue: str
     #: The item; None for a queue.
@@ -197,6 +199,7 @@ def _entry(trash_id: bytes, header: dict[str, Any], value: bytes) -> TrashEntry:
     return TrashEntry(
         id=trash_id.hex(),
         what=header["what"],
+        queue_id=header["queue_id"],
         queue=header["queue"],
         item=_item(header, value) if header["what"] == "item" else None,
         count=header["items"],

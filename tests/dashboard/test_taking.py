@@ -98,6 +98,8 @@ def test_an_item_goes_back_only_from_the_page_of_its_queue(operator: Desk, store
     refused = operator.post("/queues/other/put-back/", fields)
     assert "No longer in the trash" in refused
     assert store.queue("jobs").depth() == 2
+    store.rename_queue("jobs", "tasks")
+    assert "Taken from the queue" in operator.open(f"/queues/tasks/?taken={fields['trash_id']}")
     assert "Put back in its old place." in operator.send(answer, "put-back/")
 
 

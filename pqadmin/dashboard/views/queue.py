@@ -93,7 +93,7 @@ def _taken(request: HttpRequest, status: QueueStatus) -> dict[str, Any] | None:
         entry: TrashEntry = get_store().trash.get(trash_id)
     except QueueError:
         return None
-    if entry.item is None or entry.restored or entry.queue != status.name:
+    if entry.item is None or entry.restored or entry.queue_id != status.id:
         return None
     number = once.number(request, f"put-back:{trash_id}")
     return {"entry": entry, "item": entry.item, "shown": show(entry.item.value), "form_number": number}
