@@ -99,8 +99,9 @@ def test_an_item_goes_back_only_from_the_page_of_its_queue(operator: Desk, store
     assert "No longer in the trash" in refused
     assert store.queue("jobs").depth() == 2
     store.rename_queue("jobs", "tasks")
-    assert "Taken from the queue" in operator.open(f"/queues/tasks/?taken={fields['trash_id']}")
-    assert "Put back in its old place." in operator.send(answer, "put-back/")
+    renamed = operator.open(f"/queues/tasks/?taken={fields['trash_id']}")
+    assert "Taken from the queue" in renamed
+    assert "Put back in its old place." in operator.send(renamed, "put-back/")
 
 
 def test_the_trash_leads_to_the_queue_that_got_the_item(operator: Desk, store: Store) -> None:
