@@ -24,9 +24,10 @@ Elements are packed by FoundationDB's tuple layer on every engine, under one roo
     ("audit", "r", audit_id)              = record       who did what, when and why
     ("audit", "q", id, audit_id)          = ""           audit by queue
     ("audit", "a", actor, audit_id)       = ""           audit by actor
+    ("slot", client, n)                   = mark         what became of a commit, on a cluster: see queues/kv/slots.py
 
 Reserved for verbs to come: ("q", id, "r", …) staged pop requests, ("history", …) ("job", …) ("elected", role)
-("idem", key) ("slot", client, n). `side` is "in" or "out"; totals are 8 bytes little-endian and only grow.
+("idem", key). `side` is "in" or "out"; totals are 8 bytes little-endian and only grow.
 """
 
 from __future__ import annotations
@@ -87,6 +88,7 @@ class Keyspace:
         self._audit = self.root + _pack("audit", "r")
         self._audit_queues = self.root + _pack("audit", "q")
         self._audit_actors = self.root + _pack("audit", "a")
+        self.slots = self.root + _pack("slot")
 
     def name(self, name: str) -> bytes:
         """Return the key that holds the id of the queue of this name."""

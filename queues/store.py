@@ -50,9 +50,10 @@ def open_store(
     which all keys lie. `max_bytes` limits what pushes may fill. Raises `BadStoreURL`, `StoreUnavailable` and its
     kinds, `NewerFormat`, `NotAStore`.
     """
-    kv = open_kv(url) if max_bytes is None else open_kv(url, max_bytes=max_bytes)
+    keyspace = Keyspace(root)
+    kv = open_kv(url, max_bytes=max_bytes, slots=keyspace.slots)
     try:
-        return Store(kv, url=url, root=root, clock=clock)
+        return Store(kv, url=url, keyspace=keyspace, clock=clock)
     except BaseException:
         kv.close()
         raise
@@ -61,11 +62,11 @@ def open_store(
 class Store:
     """An open store. Thread-safe; close it, or use it in a `with` statement."""
 
-    def __init__(self, kv: KeyValueStore, *, url: str, root: tuple[Any, ...], clock: Callable[[], float]) -> None:
+    def __init__(self, kv: KeyValueStore, *, url: str, keyspace: Keyspace, clock: Callable[[], float]) -> None:
         self.url = url
         self._kv = kv
-        self._keyspace = Keyspace(root)
-        self._backing = Backing(kv=kv, keyspace=self._keyspace, minter=Minter(clock), clock=clock)
+        self._keyspace = keyspace
+        self._backing = Backing(kv=kv, keyspace=keyspace, minter=Minter(clock), clock=clock)
         self.audit = Audit(self._backing)
         self.trash = Trash(self._backing)
         self.id = self._check_format()

@@ -106,13 +106,17 @@ class Transaction(ReadTransaction, Protocol):
 class KeyValueStore(Protocol):
     """One open store. Thread-safe; not usable in a forked child (`ForkedStore`)."""
 
-    def read(self, fn: Callable[[ReadTransaction], T]) -> T:
-        """Run `fn` on one consistent version and return its result. Never waits for writers."""
+    def read(self, fn: Callable[[ReadTransaction], T], *, background: bool = False) -> T:
+        """Run `fn` on one consistent version and return its result. Never waits for writers.
 
-    def transact(self, fn: Callable[[Transaction], T]) -> T:
+        `background` lets a cluster serve everybody else first: for sweeps, counts and copies.
+        """
+
+    def transact(self, fn: Callable[[Transaction], T], *, background: bool = False) -> T:
         """Run `fn`, commit, and return its result once it is durable: the only retry loop there is.
 
-        An exception from `fn` undoes all that it wrote and is raised to the caller.
+        A return means that it was applied exactly once. An exception from `fn` undoes all that it wrote and is
+        raised to the caller; `OutcomeUnknown` alone leaves it open whether it was applied.
         """
 
     def watch(self, known: Mapping[bytes, bytes | None], *, timeout: float) -> bool:

@@ -98,13 +98,13 @@ class EmbeddedStore:
         self._lifecycle = Lifecycle(url)
         self._run = engine.writer.run
 
-    def read(self, fn: Callable[[ReadTransaction], T]) -> T:
+    def read(self, fn: Callable[[ReadTransaction], T], *, background: bool = False) -> T:
         """Run `fn` on one consistent version and return its result."""
         guard.refuse_nesting()
         self._lifecycle.check()
         return self._engine.read(fn)
 
-    def transact(self, fn: Callable[[Transaction], T]) -> T:
+    def transact(self, fn: Callable[[Transaction], T], *, background: bool = False) -> T:
         """Run `fn` in the next commit and return its result once it is durable."""
         guard.refuse_nesting()
         self._lifecycle.check()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -10,19 +9,16 @@ from typing import TypeVar
 
 from queues.kv import guard
 from queues.kv.errors import Conflict
+from queues.kv.exactly_once import ExactlyOnce, NotCommitted
 from queues.kv.lifecycle import Lifecycle, on_fork
 from queues.kv.port import MAX_TRANSACTION_SECONDS, ReadTransaction, Transaction
 from queues.kv.simulated.faults import Fault, Faults
 from queues.kv.simulated.history import History
 from queues.kv.simulated.transaction import SimulatedTransaction
+from queues.kv.slots import DEFAULT_PREFIX, SlotPool
 from queues.kv.watching import Wake, WatchBoard, Watcher
 
 T = TypeVar("T")
-
-#: Tries of one `transact` before it gives up with `Conflict`.
-MAX_TRIES = 200
-#: Seconds; the longest pause between two tries.
-_MAX_BACKOFF = 0.05
 
 
 class Memory:
@@ -45,6 +41,7 @@ class SimulatedStore:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
         faults: Faults | None = None,
+        slots: bytes = DEFAULT_PREFIX,
     ) -> None:
         self._url = url
         self._memory = memory if memory is not None else Memory()
@@ -52,7 +49,8 @@ class SimulatedStore:
         self._sleep = sleep
         self._faults = faults
         self._lifecycle = Lifecycle(url)
-        self._random = random.Random()  # noqa: S311 - spreads retries, guards nothing
+        self._slots = SlotPool(slots)
+        self._exactly_once = ExactlyOnce(self._slots, clock=clock, sleep=sleep)
         self._count_lock = threading.Lock()
         self._reads = 0
         self._memory.openers += 1
@@ -62,7 +60,7 @@ class SimulatedStore:
         self._lifecycle.check()
         return SimulatedTransaction(self._memory.history, self._clock, self._memory.board.notify)
 
-    def read(self, fn: Callable[[ReadTransaction], T]) -> T:
+    def read(self, fn: Callable[[ReadTransaction], T], *, background: bool = False) -> T:
         """Run `fn` on one consistent version and return its result."""
         guard.refuse_nesting()
         self._lifecycle.enter()
@@ -76,25 +74,12 @@ class SimulatedStore:
         finally:
             self._lifecycle.leave()
 
-    def transact(self, fn: Callable[[Transaction], T]) -> T:
-        """Run `fn`, commit, and return its result; conflicts are retried."""
+    def transact(self, fn: Callable[[Transaction], T], *, background: bool = False) -> T:
+        """Run `fn`, commit, and return its result; conflicts are retried, unknown commits are settled."""
         guard.refuse_nesting()
         self._lifecycle.enter()
         try:
-            for attempt in range(MAX_TRIES):
-                tr = self.begin_accepted()
-                try:
-                    with guard.running():
-                        result = fn(tr)
-                    self._commit(tr)
-                    return result
-                except _Retry:
-                    self._sleep(self._random.uniform(0, min(_MAX_BACKOFF, 0.000_1 * 2 ** min(attempt, 16))))
-                finally:
-                    self._finish(tr)
-            raise Conflict(
-                f"The transaction lost to others {MAX_TRIES} times; nothing was written. Try again, or do less in it."
-            )
+            return self._exactly_once.run(self._begin_attempt, fn)
         finally:
             self._lifecycle.leave()
 
@@ -141,36 +126,74 @@ class SimulatedStore:
         """Begin a transaction of an operation that was accepted before the store was closed."""
         return SimulatedTransaction(self._memory.history, self._clock, self._memory.board.notify)
 
-    def _commit(self, tr: SimulatedTransaction) -> None:
-        fault = self._faults.at_commit() if self._faults is not None else None
-        if fault is Fault.CONFLICT or fault is Fault.TOO_OLD:
-            raise _Retry
-        try:
-            tr.commit()
-        except Conflict as conflict:
-            raise _Retry from conflict
+    def _begin_attempt(self) -> FaultyAttempt:
+        history, board = self._memory.history, self._memory.board
+        return FaultyAttempt(history, self._clock, board.notify, faults=self._faults, ended=self._count)
+
+    def _count(self, reads: int) -> None:
+        with self._count_lock:
+            self._reads += reads
 
     def _finish(self, tr: SimulatedTransaction) -> None:
         tr.cancel()
-        with self._count_lock:
-            self._reads += tr.reads
+        self._count(tr.reads)
 
 
-class _Retry(Exception):
-    """The transaction may be tried again: nothing was written."""
+class FaultyAttempt(SimulatedTransaction):
+    """A transaction whose commit has the faults of its store."""
+
+    def __init__(
+        self,
+        history: History,
+        clock: Callable[[], float],
+        on_commit: Callable[[set[bytes]], None],
+        *,
+        faults: Faults | None,
+        ended: Callable[[int], None],
+    ) -> None:
+        super().__init__(history, clock, on_commit)
+        self._faults = faults
+        self._on_end = ended
+        self._counted = False
+
+    def commit(self) -> int:
+        """Apply the writes, unless a fault says otherwise."""
+        fault = self._faults.at_commit() if self._faults is not None else None
+        if fault is Fault.CONFLICT or fault is Fault.TOO_OLD:
+            raise NotCommitted(_conflict())
+        try:
+            return super().commit()
+        except Conflict as conflict:
+            raise NotCommitted(_conflict()) from conflict
+
+    def cancel(self) -> None:
+        """End the transaction and count its reads."""
+        super().cancel()
+        if not self._counted:
+            self._counted = True
+            self._on_end(self.reads)
+
+
+def _conflict() -> Conflict:
+    return Conflict(
+        "The transaction kept losing to others until its tries were used up; nothing was written. "
+        "Try again, or do less in it."
+    )
 
 
 _named: dict[str, Memory] = {}
 _named_lock = threading.RLock()
 
 
-def open_simulated(url: str, *, clock: Callable[[], float] = time.monotonic) -> SimulatedStore:
+def open_simulated(
+    url: str, *, clock: Callable[[], float] = time.monotonic, slots: bytes = DEFAULT_PREFIX
+) -> SimulatedStore:
     """Open `memory:` (fresh) or `memory:NAME` (shared by whoever opens that name in this process)."""
     name = url.partition(":")[2]
     if not name:
-        return SimulatedStore(url, clock=clock)
+        return SimulatedStore(url, clock=clock, slots=slots)
     with _named_lock:
-        return SimulatedStore(url, memory=_named.setdefault(name, Memory()), clock=clock)
+        return SimulatedStore(url, memory=_named.setdefault(name, Memory()), clock=clock, slots=slots)
 
 
 def _release(memory: Memory) -> None:

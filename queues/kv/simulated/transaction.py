@@ -164,13 +164,18 @@ class SimulatedTransaction:
 
     # The end
 
+    @property
+    def wrote(self) -> bool:
+        """Whether anything was written."""
+        return bool(self._writes or self._cleared)
+
     def commit(self) -> int:
         """Apply the writes and return the version; `Conflict` when what was read has changed since."""
         try:
             self._check_time()
             if self._failure is not None:
                 raise self._failure
-            if not self._writes and not self._cleared:
+            if not self.wrote:
                 return self._version
             with self._history.lock():
                 writes = {key: _outcome(w, self._before(key)) for key, w in self._writes.items()}
