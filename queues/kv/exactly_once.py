@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
 from queues.kv import guard
-from queues.kv.errors import OutcomeUnknown, StoreError
+from queues.kv.errors import Conflict, OutcomeUnknown, StoreError
 from queues.kv.port import Transaction
 from queues.kv.slots import Mark, Slot, SlotPool
 
@@ -23,8 +23,8 @@ T = TypeVar("T")
 
 #: Seconds that a function is tried again; then its last failure is raised.
 PATIENCE = 10.0
-#: Seconds after its first attempt that a function in doubt is settled; then its outcome is unknown.
-SETTLING = 30.0
+#: Seconds more that a function in doubt is settled; then its outcome is unknown.
+SETTLING = 20.0
 #: Tries of one function before it gives up, however quick they are.
 MAX_TRIES = 200
 #: Seconds; the shortest and the longest pause between two tries.
@@ -43,6 +43,14 @@ class NotCommitted(Exception):
 
 class MaybeCommitted(NotCommitted):
     """An attempt may have been applied, or may be applied later."""
+
+
+def lost_to_others() -> Conflict:
+    """Build the error of a transaction that conflicts until its tries are used up."""
+    return Conflict(
+        "The transaction kept losing to others until its tries were used up; nothing was written. "
+        "Try again, or do less in it."
+    )
 
 
 class Attempt(Transaction, Protocol):
@@ -85,11 +93,16 @@ class ExactlyOnce:
         #: Whether some function ended unknown, so that an attempt of this process may still land.
         self.in_doubt = False
 
-    def run(self, begin: Callable[[], Attempt], fn: Callable[[Transaction], T]) -> T:
-        """Run `fn` in transactions from `begin` until one was applied, and return its result."""
+    def run(
+        self, begin: Callable[[], Attempt], fn: Callable[[Transaction], T], *, patience: float = PATIENCE
+    ) -> T:
+        """Run `fn` in transactions from `begin` until one was applied, and return its result.
+
+        After `patience` seconds its last failure is raised.
+        """
         slot = self._slots.take()
         try:
-            return _Sequence(self, slot, begin, fn).run()
+            return _Sequence(self, slot, begin, fn, patience).run()
         finally:
             self._slots.give_back(slot)
 
@@ -110,12 +123,18 @@ class _Sequence(Generic[T]):
     """One function's way to its one application."""
 
     def __init__(
-        self, loop: ExactlyOnce, slot: Slot, begin: Callable[[], Attempt], fn: Callable[[Transaction], T]
+        self,
+        loop: ExactlyOnce,
+        slot: Slot,
+        begin: Callable[[], Attempt],
+        fn: Callable[[Transaction], T],
+        patience: float,
     ) -> None:
         self._loop = loop
         self._slot = slot
         self._begin = begin
         self._fn = fn
+        self._patience = patience
         self._number = slot.begin()
         self._results: dict[int, T] = {}
         self._doubtful = False
@@ -133,11 +152,11 @@ class _Sequence(Generic[T]):
                     self._doubtful = True
                 attempt += 1
                 waited = self._loop.now() - self._began
-                if not self._doubtful and (attempt >= MAX_TRIES or waited > PATIENCE):
+                if not self._doubtful and (attempt >= MAX_TRIES or waited > self._patience):
                     raise error.error from error
-                if self._doubtful and (attempt >= 2 * MAX_TRIES or waited > SETTLING):
+                if self._doubtful and (attempt >= 2 * MAX_TRIES or waited > self._patience + SETTLING):
                     raise self._unknown() from error
-                if self._failure is None and (attempt >= MAX_TRIES or waited > PATIENCE):
+                if self._failure is None and (attempt >= MAX_TRIES or waited > self._patience):
                     self._failure = error.error
                 self._loop.pause(attempt)
                 continue

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from queues.kv import guard
 from queues.kv.errors import Conflict
-from queues.kv.exactly_once import ExactlyOnce, NotCommitted
+from queues.kv.exactly_once import ExactlyOnce, NotCommitted, lost_to_others
 from queues.kv.lifecycle import Lifecycle, on_fork
 from queues.kv.port import MAX_TRANSACTION_SECONDS, ReadTransaction, Transaction
 from queues.kv.simulated.faults import Fault, Faults
@@ -160,11 +160,11 @@ class FaultyAttempt(SimulatedTransaction):
         """Apply the writes, unless a fault says otherwise."""
         fault = self._faults.at_commit() if self._faults is not None else None
         if fault is Fault.CONFLICT or fault is Fault.TOO_OLD:
-            raise NotCommitted(_conflict())
+            raise NotCommitted(lost_to_others())
         try:
             return super().commit()
         except Conflict as conflict:
-            raise NotCommitted(_conflict()) from conflict
+            raise NotCommitted(lost_to_others()) from conflict
 
     def cancel(self) -> None:
         """End the transaction and count its reads."""
@@ -172,13 +172,6 @@ class FaultyAttempt(SimulatedTransaction):
         if not self._counted:
             self._counted = True
             self._on_end(self.reads)
-
-
-def _conflict() -> Conflict:
-    return Conflict(
-        "The transaction kept losing to others until its tries were used up; nothing was written. "
-        "Try again, or do less in it."
-    )
 
 
 _named: dict[str, Memory] = {}
