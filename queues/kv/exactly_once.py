@@ -93,9 +93,7 @@ class ExactlyOnce:
         #: Whether some function ended unknown, so that an attempt of this process may still land.
         self.in_doubt = False
 
-    def run(
-        self, begin: Callable[[], Attempt], fn: Callable[[Transaction], T], *, patience: float = PATIENCE
-    ) -> T:
+    def run(self, begin: Callable[[], Attempt], fn: Callable[[Transaction], T], *, patience: float = PATIENCE) -> T:
         """Run `fn` in transactions from `begin` until one was applied, and return its result.
 
         After `patience` seconds its last failure is raised.

@@ -68,6 +68,11 @@ class SlotPool:
         self._made = 0
 
     @property
+    def used(self) -> bool:
+        """Whether any slot was ever checked out."""
+        return self._made > 0
+
+    @property
     def range(self) -> tuple[bytes, bytes]:
         """The range that holds this pool's slots."""
         return self._prefix, self._prefix + b"\xff"

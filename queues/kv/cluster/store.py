@@ -1,0 +1,216 @@
+"""The cluster store: transactions with their retries, watches bridged to threads, and how long to be patient."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from queues.kv import guard
+from queues.kv.cluster.client import open_database
+from queues.kv.cluster.transaction import ClusterTransaction
+from queues.kv.cluster.watches import Watches
+from queues.kv.errors import StoreError, StoreUnavailable
+from queues.kv.exactly_once import PATIENCE, ExactlyOnce, NotCommitted
+from queues.kv.lifecycle import Lifecycle
+from queues.kv.port import MAX_TRANSACTION_SECONDS, ReadTransaction, Transaction
+from queues.kv.slots import DEFAULT_PREFIX, SlotPool
+from queues.kv.watching import Wake, WatchBoard, Watcher
+
+T = TypeVar("T")
+
+#: Seconds that one try may take, to its commit's answer.
+TRY_TIMEOUT = 5.0
+#: Seconds that a read, or a transaction, is tried while the cluster answered last time.
+READ_PATIENCE = 5.0
+#: Seconds to try while the cluster did not answer last time: callers should hear of it soon.
+PATIENCE_WHEN_SILENT = 1.0
+#: Seconds that background work is tried: a cluster serves everybody else first.
+BACKGROUND_PATIENCE = 60.0
+#: Seconds between two looks at whether the cluster still answers, while somebody waits in `watch`.
+PROBE_EVERY = 3.0
+#: Seconds after which a watch that did not fire is checked by reading.
+RECHECK_EVERY = 30.0
+
+
+class ClusterStore:
+    """A `KeyValueStore` on a FoundationDB cluster."""
+
+    def __init__(
+        self, database: Any, url: str, *, clock: Callable[[], float] = time.monotonic, slots: bytes = DEFAULT_PREFIX
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._lifecycle = Lifecycle(url)
+        self._slots = SlotPool(slots)
+        self._exactly_once = ExactlyOnce(self._slots)
+        self._board = WatchBoard()
+        self._watches = Watches(self._board)
+        self._random = random.Random()  # noqa: S311 - spreads retries, guards nothing
+        self._count_lock = threading.Lock()
+        self._reads = 0
+        self._answered_at = time.monotonic()
+        self._silent = False
+
+    def begin(self, *, background: bool = False, timeout: float = TRY_TIMEOUT) -> ClusterTransaction:
+        """Begin a transaction to be driven step by step; its `commit` raises what `transact` would retry."""
+        self._lifecycle.check()
+        return self._begin(background=background, timeout=timeout)
+
+    def read(self, fn: Callable[[ReadTransaction], T], *, background: bool = False) -> T:
+        """Run `fn` on one consistent version and return its result."""
+        guard.refuse_nesting()
+        self._lifecycle.enter()
+        try:
+            return self._look(lambda tr: fn(tr.snapshot), background=background)
+        finally:
+            self._lifecycle.leave()
+
+    def transact(self, fn: Callable[[Transaction], T], *, background: bool = False) -> T:
+        """Run `fn`, commit, and return its result; conflicts are retried, unknown commits are settled."""
+        guard.refuse_nesting()
+        self._lifecycle.enter()
+        try:
+            patience = self._patience(BACKGROUND_PATIENCE if background else PATIENCE)
+            timeout = min(TRY_TIMEOUT, patience)
+            result = self._exactly_once.run(
+                lambda: self._begin(background=background, timeout=timeout), fn, patience=patience
+            )
+            self._heard()
+            return result
+        except StoreUnavailable:
+            self._silent = True
+            raise
+        finally:
+            self._lifecycle.leave()
+
+    def watch(self, known: Mapping[bytes, bytes | None], *, timeout: float) -> bool:
+        """Block until a key's value differs from what is known, or the time is up.
+
+        Raises `StoreUnavailable` when the cluster stops answering meanwhile: silence is not the same as no change.
+        """
+        guard.refuse_nesting()
+        self._lifecycle.check()
+        deadline = time.monotonic() + timeout
+        recheck_at = time.monotonic() + RECHECK_EVERY
+        while True:
+            watcher = Watcher(known, self)
+            self._board.add(watcher)
+            try:
+                self._lifecycle.check()
+                missing = self._watches.unset(known)
+                if missing and not self._set_watches(missing):
+                    return True
+                self._probe()
+                if time.monotonic() >= recheck_at:
+                    recheck_at += RECHECK_EVERY
+                    if self._differs(known):
+                        return True
+                left = deadline - time.monotonic()
+                if self._board.wait(watcher, min(left, PROBE_EVERY)):
+                    return True
+                if left <= PROBE_EVERY:
+                    return False
+            finally:
+                self._board.discard(watcher)
+
+    def interrupt(self) -> None:
+        """Wake every thread that is in `watch`."""
+        if not self._lifecycle.forked:
+            self._board.rouse_all(Wake.INTERRUPTED, self)
+
+    def reads(self) -> int:
+        """Return how many reads have been issued through this store."""
+        return self._reads
+
+    def size(self) -> tuple[int, int]:
+        """Return (about how many bytes the cluster's keys and values take, 0): it sets no limit."""
+        self._lifecycle.check()
+        return self._look(lambda tr: tr.estimate_size()), 0
+
+    def close(self) -> None:
+        """Wait for what is under way, refuse the rest, drop the watches and the slots. Idempotent."""
+        guard.refuse_nesting()
+        if not self._lifecycle.close():
+            return
+        self._board.rouse_all(Wake.CLOSED, self)
+        drained = self._lifecycle.drain(2 * MAX_TRANSACTION_SECONDS)
+        self._watches.cancel()
+        if drained and self._slots.used and not self._silent and not self._exactly_once.in_doubt:
+            self._clear_slots()
+
+    # Inside
+
+    def _begin(self, *, background: bool = False, timeout: float = TRY_TIMEOUT) -> ClusterTransaction:
+        return ClusterTransaction(
+            self._database, clock=self._clock, timeout=timeout, background=background, ended=self._count
+        )
+
+    def _look(self, fn: Callable[[ClusterTransaction], T], *, background: bool = False) -> T:
+        """Run `fn` in transactions that commit nothing, until one reads to its end."""
+        patience = self._patience(BACKGROUND_PATIENCE if background else READ_PATIENCE)
+        began = time.monotonic()
+        attempt = 0
+        while True:
+            left = max(0.1, patience - (time.monotonic() - began))
+            tr = self._begin(background=background, timeout=min(TRY_TIMEOUT, left))
+            try:
+                with guard.running():
+                    result = fn(tr)
+                self._heard()
+                return result
+            except NotCommitted as failure:
+                attempt += 1
+                if time.monotonic() - began >= patience:
+                    self._silent = isinstance(failure.error, StoreUnavailable)
+                    raise failure.error from failure
+                time.sleep(self._random.uniform(0, min(0.05, 0.001 * 2 ** min(attempt, 8))))
+            finally:
+                tr.cancel()
+
+    def _set_watches(self, known: Mapping[bytes, bytes | None]) -> bool:
+        return self._look(lambda tr: self._watches.begin(tr, known))
+
+    def _differs(self, known: Mapping[bytes, bytes | None]) -> bool:
+        def look(tr: ClusterTransaction) -> bool:
+            reads = {key: tr.snapshot.get(key) for key in known}
+            return any(read.wait() != known[key] for key, read in reads.items())
+
+        return self._look(look)
+
+    def _probe(self) -> None:
+        """Make sure that the cluster answers, unless it just did."""
+        if time.monotonic() - self._answered_at > PROBE_EVERY:
+            self._look(lambda tr: tr.get_read_version())
+
+    def _patience(self, usual: float) -> float:
+        return min(usual, PATIENCE_WHEN_SILENT) if self._silent else usual
+
+    def _heard(self) -> None:
+        self._answered_at = time.monotonic()
+        self._silent = False
+
+    def _count(self, reads: int) -> None:
+        if reads:
+            with self._count_lock:
+                self._reads += reads
+
+    def _clear_slots(self) -> None:
+        """Leave nothing behind; what stays in spite of this is swept after a day."""
+        tr = self._begin(timeout=1.0)
+        try:
+            tr.clear_range(*self._slots.range)
+            tr.commit()
+        except (NotCommitted, StoreError):
+            pass  # swept after a day
+        finally:
+            tr.cancel()
+
+
+def open_cluster(
+    cluster_file: str, *, clock: Callable[[], float] = time.monotonic, slots: bytes = DEFAULT_PREFIX
+) -> ClusterStore:
+    """Open the cluster of a cluster file; "" is the default file of this machine."""
+    return ClusterStore(open_database(cluster_file), f"fdb:{cluster_file}", clock=clock, slots=slots)

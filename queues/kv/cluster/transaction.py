@@ -1,0 +1,287 @@
+"""One transaction of a cluster: the port's reads and writes on the binding's."""
+
+from __future__ import annotations
+
+import struct
+import time
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+import fdb
+import fdb.impl
+
+from queues.kv.cluster.failures import TRANSACTION_TOO_OLD, of_commit, of_reading
+from queues.kv.errors import StoreError, TransactionEnded
+from queues.kv.limits import KEYS_END, check_key, check_limit, check_value, raised, too_large, too_old
+from queues.kv.port import MAX_TRANSACTION_SECONDS, MAX_TRANSACTION_SIZE, KeyValue, Result
+from queues.kv.results import Ready
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+#: Stamps per read version: FoundationDB's versions grow by a million a second.
+STAMPS_PER_VERSION = 4_096
+#: The tag by which operators find and throttle background work (`fdbcli> throttle`).
+BACKGROUND_TAG = "pqadmin-bg"
+
+_DELTA = struct.Struct("<Q")
+
+
+class Pending(Generic[T_co]):
+    """A read that is under way; holds its transaction, which must outlive it."""
+
+    __slots__ = ("_answer", "_transaction")
+
+    def __init__(self, transaction: ClusterTransaction, answer: Callable[[], T_co]) -> None:
+        self._transaction = transaction
+        self._answer = answer
+
+    def wait(self) -> T_co:
+        """Return the answer, blocking until it is there."""
+        try:
+            return self._answer()
+        except fdb.FDBError as error:
+            raise self._transaction.failed(error) from error
+
+
+class ClusterReads:
+    """A transaction's reads, of one kind: with read conflicts, or (snapshot) without."""
+
+    __slots__ = ("_source", "_transaction")
+
+    def __init__(self, transaction: ClusterTransaction, source: Any) -> None:
+        self._transaction = transaction
+        self._source = source
+
+    def get(self, key: bytes) -> Result[bytes | None]:
+        """Read one key's value."""
+        check_key(key)
+        self._transaction.count_read()
+        value = self._source.get(key)
+        return Pending(self._transaction, lambda: value.value)
+
+    def get_key(self, begin: bytes, end: bytes, *, reverse: bool = False) -> Result[bytes | None]:
+        """Find the first or last key in [begin, end)."""
+        rows = self._rows(begin, end, 1, reverse=reverse)
+        if rows is None:
+            return Ready(None)
+        return Pending(self._transaction, lambda: next((row.key for row in rows.to_list()), None))
+
+    def get_range(self, begin: bytes, end: bytes, *, limit: int, reverse: bool = False) -> Result[list[KeyValue]]:
+        """Read at most `limit` pairs of [begin, end)."""
+        check_limit(limit)
+        rows = self._rows(begin, end, limit, reverse=reverse)
+        if rows is None:
+            return Ready([])
+        return Pending(self._transaction, lambda: [(row.key, row.value) for row in rows.to_list()])
+
+    def get_read_version(self) -> int:
+        """Return the version that the transaction reads."""
+        return self._transaction.get_read_version()
+
+    @property
+    def reads(self) -> int:
+        """How many reads the transaction has issued."""
+        return self._transaction.reads
+
+    def _rows(self, begin: bytes, end: bytes, limit: int, *, reverse: bool) -> Any:
+        self._transaction.count_read()
+        end = min(end, KEYS_END)
+        if begin >= end:
+            return None
+        # In another mode the binding reads a small first portion only, and asks again for the rest.
+        return self._source.get_range(begin, end, limit, reverse, fdb.StreamingMode.exact)
+
+
+class ClusterTransaction:
+    """A read-write transaction. `commit` never retries: that is the loop's."""
+
+    def __init__(
+        self,
+        database: Any,
+        *,
+        clock: Callable[[], float],
+        timeout: float,
+        background: bool = False,
+        ended: Callable[[int], None] = lambda reads: None,
+    ) -> None:
+        self._native = database.create_transaction()
+        options = self._native.options
+        options.set_timeout(max(1, int(timeout * 1000)))
+        if background:
+            options.set_priority_batch()
+            options.set_auto_throttle_tag(BACKGROUND_TAG)
+        self._clock = clock
+        self._deadline = clock() + MAX_TRANSACTION_SECONDS
+        self._born = time.monotonic()
+        self._serializable = ClusterReads(self, self._native)
+        self._snapshot = ClusterReads(self, self._native.snapshot)
+        self._on_end = ended
+        self._ended = False
+        self._failure: StoreError | None = None
+        self._version: int | None = None
+        self._size = 0
+        self._stamps = 0
+        self.reads = 0
+        #: Whether anything was written.
+        self.wrote = False
+
+    # Reads
+
+    @property
+    def snapshot(self) -> ClusterReads:
+        """Reads that see this transaction's view but add no read conflicts."""
+        return self._snapshot
+
+    def get(self, key: bytes) -> Result[bytes | None]:
+        """Read one key's value."""
+        return self._serializable.get(key)
+
+    def get_key(self, begin: bytes, end: bytes, *, reverse: bool = False) -> Result[bytes | None]:
+        """Find the first or last key in [begin, end)."""
+        return self._serializable.get_key(begin, end, reverse=reverse)
+
+    def get_range(self, begin: bytes, end: bytes, *, limit: int, reverse: bool = False) -> Result[list[KeyValue]]:
+        """Read at most `limit` pairs of [begin, end)."""
+        return self._serializable.get_range(begin, end, limit=limit, reverse=reverse)
+
+    def get_read_version(self) -> int:
+        """Return the version that this transaction reads."""
+        self._check()
+        if self._version is None:
+            self._version = self._wait(self._native.get_read_version())
+        return self._version
+
+    # Writes
+
+    def set(self, key: bytes, value: bytes) -> None:
+        """Write one pair."""
+        check_key(key)
+        check_value(value)
+        self._grow(len(key) + len(value))
+        self._native.set(key, value)
+
+    def clear(self, key: bytes) -> None:
+        """Remove one key."""
+        check_key(key)
+        self._grow(len(key))
+        self._native.clear(key)
+
+    def clear_range(self, begin: bytes, end: bytes) -> None:
+        """Remove every key in [begin, end)."""
+        self._grow(len(begin) + len(end))
+        end = min(end, KEYS_END)
+        if begin < end:
+            self._native.clear_range(begin, end)
+
+    def add(self, key: bytes, delta: int) -> None:
+        """Add to a 64-bit little-endian counter without reading it."""
+        check_key(key)
+        self._grow(len(key) + 8)
+        self._native.add(key, _DELTA.pack(delta % (1 << 64)))
+
+    def max(self, key: bytes, value: int) -> None:
+        """Raise an unsigned 64-bit little-endian number to at least `value`."""
+        check_key(key)
+        parameter = raised(None, value)
+        self._grow(len(key) + 8)
+        self._native.max(key, parameter)
+
+    def add_read_conflict_key(self, key: bytes) -> None:
+        """Fail this commit if another transaction writes `key` first; ignored once `key` was written here."""
+        check_key(key)
+        self._check()
+        self._native.add_read_conflict_key(key)
+
+    def add_read_conflict_range(self, begin: bytes, end: bytes) -> None:
+        """Fail this commit if another transaction writes in [begin, end) first."""
+        self._check()
+        end = min(end, KEYS_END)
+        if begin < end:
+            self._native.add_read_conflict_range(begin, end)
+
+    def use_reserve(self) -> None:
+        """Do nothing: a cluster keeps no reserve for us."""
+        self._check()
+
+    def stamp(self) -> int:
+        """Return the next push-order number: this read version · 4,096 + the stamp's place in the transaction."""
+        version = self.get_read_version()
+        self._stamps += 1
+        return version * STAMPS_PER_VERSION + self._stamps
+
+    # The end
+
+    def watch(self, key: bytes) -> Any:
+        """Return the binding's future that is ready when the key's value differs from what this transaction reads."""
+        self._check()
+        return self._native.watch(key)
+
+    def estimate_size(self) -> int:
+        """Return about how many bytes all keys and values take, from the servers' samples."""
+        self._check()
+        return int(self._wait(self._native.get_estimated_range_size_bytes(b"", KEYS_END)))
+
+    def arm(self) -> None:
+        """Commit a transaction that only reads, so that its watches begin."""
+        self._wait(self._native.commit())
+
+    def commit(self) -> None:
+        """Apply the writes: `NotCommitted`, `MaybeCommitted`, or a `StoreError` that no retry mends."""
+        self._check_time()
+        if self._failure is not None:
+            raise self._failure
+        if not self.wrote:
+            return
+        try:
+            self._native.commit().wait()
+        except fdb.FDBError as error:
+            raise self._aged(error) or of_commit(error) from error
+
+    def cancel(self) -> None:
+        """End the transaction; it can not be used afterwards. Idempotent."""
+        if not self._ended:
+            self._ended = True
+            self._on_end(self.reads)
+
+    # Inside
+
+    def count_read(self) -> None:
+        """Count one read; refuse it after the end of the transaction or of its time."""
+        self._check_time()
+        self.reads += 1
+
+    def failed(self, error: fdb.FDBError) -> Exception:
+        """Return what an error of a read means."""
+        return self._aged(error) or of_reading(error)
+
+    def _aged(self, error: fdb.FDBError) -> StoreError | None:
+        """Return the error of a transaction that ran too long by itself: trying it again would not help."""
+        if error.code == TRANSACTION_TOO_OLD and time.monotonic() - self._born > 0.9 * MAX_TRANSACTION_SECONDS:
+            self._failure = too_old()
+            return self._failure
+        return None
+
+    def _wait(self, future: Any) -> Any:
+        try:
+            return future.wait()
+        except fdb.FDBError as error:
+            raise self.failed(error) from error
+
+    def _grow(self, size: int) -> None:
+        self._check()
+        self.wrote = True
+        self._size += size
+        if self._size > MAX_TRANSACTION_SIZE:
+            self._failure = too_large()
+            raise self._failure
+
+    def _check(self) -> None:
+        if self._ended:
+            raise TransactionEnded("The transaction was used after its function had returned.")
+
+    def _check_time(self) -> None:
+        self._check()
+        if self._clock() > self._deadline:
+            self._failure = too_old()
+            raise self._failure
