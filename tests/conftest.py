@@ -8,8 +8,22 @@ from pathlib import Path
 import pytest
 
 from queues import Store, open_store
+from tests import cluster
 
-ENGINES = ("embedded", "simulated")
+ENGINES = ("embedded", "simulated", "cluster") if cluster.find().url else ("embedded", "simulated")
+
+
+def pytest_report_header() -> str:
+    """Say on which engines this run tests."""
+    found = cluster.find()
+    return f"engines: {', '.join(ENGINES)}" + (f" (no FoundationDB: {found.why_not})" if found.why_not else "")
+
+
+def pytest_configure() -> None:
+    """Refuse to run without a cluster when one is required."""
+    found = cluster.find()
+    if cluster.required() and found.why_not:
+        raise pytest.UsageError(f"PQ_REQUIRE_FDB is set, but there is no FoundationDB to test on: {found.why_not}")
 
 
 class Clock:
@@ -33,7 +47,9 @@ def clock() -> Clock:
 
 
 def store_url(engine: str, folder: Path) -> str:
-    """Return the URL of a fresh store on an engine."""
+    """Return the URL of a fresh store on an engine; there is only one fresh cluster at a time."""
+    if engine == "cluster":
+        return cluster.fresh()
     return f"lmdb:{folder / 'store'}" if engine == "embedded" else "memory:"
 
 

@@ -9,12 +9,12 @@ import pytest
 
 from queues.kv import open_kv
 from queues.kv.port import KeyValueStore
-from tests.conftest import Clock
+from tests.conftest import Clock, store_url
 
 
 @pytest.fixture
 def kv(engine: str, tmp_path: Path, clock: Clock) -> Iterator[KeyValueStore]:
     """A fresh store on each engine."""
-    opened = open_kv(f"lmdb:{tmp_path / 'kv'}" if engine == "embedded" else "memory:", clock=clock)
+    opened = open_kv(store_url(engine, tmp_path), clock=clock)
     yield opened
     opened.close()

@@ -32,8 +32,7 @@ def get(kv: KeyValueStore, key: bytes) -> bytes | None:
         ("lmdb:", "path of a folder"),
         ("lmdb:a\0b", "lmdb:PATH"),
         ("redis:x", "no engine 'redis'"),
-        ("fdb:", "this release has no FoundationDB engine yet"),
-        ("fdb:/etc/fdb.cluster", "this release has no FoundationDB engine yet"),
+        ("fdb:a\0b", "fdb:CLUSTER_FILE"),
     ],
 )
 def test_a_bad_url_says_what_to_write(url: str, says: str) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 import fdb
-import fdb.impl
 
 from queues.kv.cluster.failures import TRANSACTION_TOO_OLD, of_commit, of_reading
 from queues.kv.errors import StoreError, TransactionEnded
@@ -118,6 +117,8 @@ class ClusterTransaction:
         self._snapshot = ClusterReads(self, self._native.snapshot)
         self._on_end = ended
         self._ended = False
+        #: Committed: the client has nothing more to do for it, and its watches go on.
+        self._settled = False
         self._failure: StoreError | None = None
         self._version: int | None = None
         self._size = 0
@@ -225,6 +226,7 @@ class ClusterTransaction:
     def arm(self) -> None:
         """Commit a transaction that only reads, so that its watches begin."""
         self._wait(self._native.commit())
+        self._settled = True
 
     def commit(self) -> None:
         """Apply the writes: `NotCommitted`, `MaybeCommitted`, or a `StoreError` that no retry mends."""
@@ -233,15 +235,21 @@ class ClusterTransaction:
             raise self._failure
         if not self.wrote:
             return
+        # Fixed before the commit is sent: a commit that times out here and is sent later with a newer read version
+        # would not conflict with what was written to its slot meanwhile, and be applied a second time.
+        self.get_read_version()
         try:
             self._native.commit().wait()
         except fdb.FDBError as error:
             raise self._aged(error) or of_commit(error) from error
+        self._settled = True
 
     def cancel(self) -> None:
         """End the transaction; it can not be used afterwards. Idempotent."""
         if not self._ended:
             self._ended = True
+            if not self._settled:
+                self._native.cancel()
             self._on_end(self.reads)
 
     # Inside
