@@ -1,22 +1,36 @@
 """The process's one queue store, opened when it is first asked for."""
 
 import threading
+import time
 
 from django.conf import settings
 
 from queues import Store, open_store
+from queues.errors import StoreUnavailable
+
+#: Seconds for which a store that could not be reached is not tried again: whoever waits meanwhile hears so at once,
+#: instead of each waiting in turn for a cluster that does not answer.
+TRY_AGAIN_AFTER = 2.0
 
 _lock = threading.Lock()
 _store: Store | None = None
+_refused: tuple[float, StoreUnavailable] | None = None
 
 
 def get_store() -> Store:
     """Return the store that PQADMIN_STORE names; raises StoreUnavailable, BadStoreURL or NewerFormat."""
-    global _store  # the one per process
+    global _store, _refused  # the one per process
     if _store is None:
         with _lock:
             if _store is None:
-                _store = open_store(settings.PQADMIN_STORE)
+                if _refused is not None and time.monotonic() - _refused[0] < TRY_AGAIN_AFTER:
+                    raise StoreUnavailable(str(_refused[1]))
+                try:
+                    _store = open_store(settings.PQADMIN_STORE)
+                    _refused = None
+                except StoreUnavailable as error:
+                    _refused = (time.monotonic(), error)
+                    raise
     return _store
 
 
@@ -27,8 +41,9 @@ def opened_store() -> Store | None:
 
 def close_store() -> None:
     """Close the store if it is open; the next `get_store` opens it again."""
-    global _store  # the one per process
+    global _store, _refused  # the one per process
     with _lock:
         store, _store = _store, None
+        _refused = None
     if store is not None:
         store.close()

@@ -29,8 +29,9 @@ READ_PATIENCE = 5.0
 PATIENCE_WHEN_SILENT = 1.0
 #: Seconds that background work is tried: a cluster serves everybody else first.
 BACKGROUND_PATIENCE = 60.0
-#: Seconds between two looks at whether the cluster still answers, while somebody waits in `watch`.
-PROBE_EVERY = 3.0
+#: Seconds between two looks at whether the cluster still answers, while somebody waits in `watch`; and how long one
+#: of them may take.
+PROBE_EVERY, PROBE_PATIENCE = 2.0, 2.0
 #: Seconds after which a watch that did not fire is checked by reading.
 RECHECK_EVERY = 30.0
 
@@ -148,9 +149,11 @@ class ClusterStore:
             self._database, clock=self._clock, timeout=timeout, background=background, ended=self._count
         )
 
-    def _look(self, fn: Callable[[ClusterTransaction], T], *, background: bool = False) -> T:
+    def _look(
+        self, fn: Callable[[ClusterTransaction], T], *, background: bool = False, patience: float = READ_PATIENCE
+    ) -> T:
         """Run `fn` in transactions that commit nothing, until one reads to its end."""
-        patience = self._patience(BACKGROUND_PATIENCE if background else READ_PATIENCE)
+        patience = self._patience(BACKGROUND_PATIENCE if background else patience)
         began = time.monotonic()
         attempt = 0
         while True:
@@ -183,7 +186,7 @@ class ClusterStore:
     def _probe(self) -> None:
         """Make sure that the cluster answers, unless it just did."""
         if time.monotonic() - self._answered_at > PROBE_EVERY:
-            self._look(lambda tr: tr.get_read_version())
+            self._look(lambda tr: tr.get_read_version(), patience=PROBE_PATIENCE)
 
     def _patience(self, usual: float) -> float:
         return min(usual, PATIENCE_WHEN_SILENT) if self._silent else usual
