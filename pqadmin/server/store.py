@@ -6,15 +6,15 @@ import time
 from django.conf import settings
 
 from queues import Store, open_store
-from queues.errors import StoreUnavailable
+from queues.errors import StoreUnreachable
 
-#: Seconds for which a store that could not be reached is not tried again: whoever waits meanwhile hears so at once,
+#: Seconds for which a store that can not be reached is not tried again: whoever waits meanwhile hears so at once,
 #: instead of each waiting in turn for a cluster that does not answer.
 TRY_AGAIN_AFTER = 2.0
 
 _lock = threading.Lock()
 _store: Store | None = None
-_refused: tuple[float, StoreUnavailable] | None = None
+_refused: tuple[float, StoreUnreachable] | None = None
 
 
 def get_store() -> Store:
@@ -24,11 +24,11 @@ def get_store() -> Store:
         with _lock:
             if _store is None:
                 if _refused is not None and time.monotonic() - _refused[0] < TRY_AGAIN_AFTER:
-                    raise StoreUnavailable(str(_refused[1]))
+                    raise StoreUnreachable(str(_refused[1]))
                 try:
                     _store = open_store(settings.PQADMIN_STORE)
                     _refused = None
-                except StoreUnavailable as error:
+                except StoreUnreachable as error:
                     _refused = (time.monotonic(), error)
                     raise
     return _store

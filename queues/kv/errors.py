@@ -17,6 +17,10 @@ class StoreUnavailable(StoreError):
     """The store can not be reached or opened now; nothing was written. Try again later."""
 
 
+class StoreUnreachable(StoreUnavailable):
+    """The cluster, or what is needed to reach it, is away; it may come back while this process goes on."""
+
+
 class StoreReadOnly(StoreUnavailable):
     """The store's folder or file can not be written."""
 

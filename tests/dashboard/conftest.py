@@ -7,6 +7,7 @@ table captioned, nothing hostile unescaped.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from pqadmin.accounts.roles import Role, grant
 from pqadmin.live import monitor as monitors
 from pqadmin.server.store import close_store, get_store
 from queues import Store
+from tests.conftest import ENGINES, store_url
 from tests.dashboard.screen import Screen
 
 
@@ -26,10 +28,13 @@ def cheap_passwords(settings: Any) -> None:
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
-@pytest.fixture
-def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
-    """The site's store, fresh and in memory, with a monitor that has seen nothing yet."""
+@pytest.fixture(params=[name for name in ENGINES if name != "embedded"])
+def store(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path
+) -> Iterator[Store]:
+    """The site's store, fresh, in memory and on a cluster if there is one; its monitor has seen nothing yet."""
     close_store()
+    settings.PQADMIN_STORE = store_url(request.param, tmp_path)
     monkeypatch.setattr(monitors, "_monitor", None)
     yield get_store()
     close_store()

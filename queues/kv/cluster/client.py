@@ -10,7 +10,7 @@ from typing import Any
 import fdb
 
 from queues.kv.cluster.failures import of_opening
-from queues.kv.errors import ForkedStore, StoreUnavailable
+from queues.kv.errors import ForkedStore, StoreUnreachable
 
 API_VERSION = 730
 
@@ -22,7 +22,7 @@ _owner: int | None = None
 def open_database(cluster_file: str) -> Any:
     """Return the database of a cluster file, the default one for ""; connects in the background.
 
-    Raises `StoreUnavailable` where the library or the file is missing or wrong, `ForkedStore` in a child of a
+    Raises `StoreUnreachable` where the library or the file is missing or wrong, `ForkedStore` in a child of a
     process that had opened a cluster: the client does not survive a fork, and can not be started twice.
     """
     global _owner
@@ -34,7 +34,7 @@ def open_database(cluster_file: str) -> Any:
             )
         _load()
         if cluster_file and not Path(cluster_file).is_file():
-            raise StoreUnavailable(f"The cluster file {cluster_file} is not there.")
+            raise StoreUnreachable(f"The cluster file {cluster_file} is not there.")
         _owner = os.getpid()
         try:
             return fdb.open(cluster_file or None)
@@ -47,13 +47,13 @@ def _load() -> None:
     try:
         fdb.api_version(API_VERSION)
     except (OSError, AttributeError) as error:
-        raise StoreUnavailable(f"FoundationDB's client library could not be used: {error}") from error
+        raise StoreUnreachable(f"FoundationDB's client library could not be used: {error}") from error
     except RuntimeError as error:
-        raise StoreUnavailable(
+        raise StoreUnreachable(
             f"FoundationDB's client library does not fit: {error} pqadmin needs version 7.3 of it."
         ) from error
     except Exception as error:  # the binding raises a bare Exception when it finds no library
-        raise StoreUnavailable(
+        raise StoreUnreachable(
             "FoundationDB's client library (libfdb_c) is not installed on this machine: install version 7.3 of the "
             "FoundationDB clients package, or set LD_LIBRARY_PATH to where it is."
         ) from error

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import fdb
 
-from queues.kv.errors import KeyTooLarge, StoreError, StoreUnavailable, ValueTooLarge
+from queues.kv.errors import KeyTooLarge, StoreError, StoreUnreachable, ValueTooLarge
 from queues.kv.exactly_once import MaybeCommitted, NotCommitted, lost_to_others
 from queues.kv.limits import too_large, too_old
 
@@ -48,18 +48,18 @@ _UNAVAILABLE = {
 }
 
 
-def silent() -> StoreUnavailable:
+def silent() -> StoreUnreachable:
     """Build the error of a cluster that does not answer."""
-    return StoreUnavailable(
+    return StoreUnreachable(
         "The FoundationDB cluster does not answer: nothing was written. Is it running, reachable from here, and of "
         "version 7.3?"
     )
 
 
-def of_opening(error: fdb.FDBError, cluster_file: str) -> StoreUnavailable:
+def of_opening(error: fdb.FDBError, cluster_file: str) -> StoreUnreachable:
     """Return what an error means that came while a database was opened."""
     text = _UNAVAILABLE.get(error.code) or _describe(error)
-    return StoreUnavailable(f"{cluster_file}: {text}" if cluster_file else text)
+    return StoreUnreachable(f"{cluster_file}: {text}" if cluster_file else text)
 
 
 def of_reading(error: fdb.FDBError) -> NotCommitted | StoreError:
@@ -72,12 +72,12 @@ def of_reading(error: fdb.FDBError) -> NotCommitted | StoreError:
     if code in _MAYBE:
         return NotCommitted(silent())
     if code in _AGAIN:
-        return NotCommitted(StoreUnavailable(f"The cluster is busy or recovering ({_describe(error)})."))
+        return NotCommitted(StoreUnreachable(f"The cluster is busy or recovering ({_describe(error)})."))
     final = _final(error)
     if final is not None:
         return final
     if fdb.predicates.is_retryable(code):
-        return NotCommitted(StoreUnavailable(_describe(error)))
+        return NotCommitted(StoreUnreachable(_describe(error)))
     return StoreError(_describe(error))
 
 
@@ -86,14 +86,14 @@ def of_commit(error: fdb.FDBError) -> NotCommitted | StoreError:
     code = error.code
     known = code in _AGAIN or code in (TRANSACTION_TOO_OLD, NOT_COMMITTED) or _final(error) is not None
     if code in _MAYBE or (not known and not fdb.predicates.is_retryable_not_committed(code)):
-        return MaybeCommitted(silent() if code == TRANSACTION_TIMED_OUT else StoreUnavailable(_describe(error)))
+        return MaybeCommitted(silent() if code == TRANSACTION_TIMED_OUT else StoreUnreachable(_describe(error)))
     return of_reading(error)
 
 
 def _final(error: fdb.FDBError) -> StoreError | None:
     """Return the error of what no retry mends, and of which it is certain that nothing was written."""
     if error.code in _UNAVAILABLE:
-        return StoreUnavailable(_UNAVAILABLE[error.code])
+        return StoreUnreachable(_UNAVAILABLE[error.code])
     if error.code == TRANSACTION_TOO_LARGE:
         return too_large()
     if error.code == KEY_TOO_LARGE:

@@ -16,7 +16,7 @@ from django.urls import get_resolver
 
 from pqadmin import __version__
 from pqadmin.server import banner, environment, first_start, housekeeping, listening, store
-from queues.errors import QueueError, StoreError
+from queues.errors import QueueError, StoreError, StoreUnreachable
 
 THREADS_END_WITHIN = 3.0  # seconds
 
@@ -53,6 +53,9 @@ class Command(BaseCommand):
             banner.show_admin(out, admin)
         try:
             store.get_store()
+        except StoreUnreachable as error:
+            # It may come back by itself: pages and machines are told so until then.
+            self.stderr.write(f"The store {settings.PQADMIN_STORE} can not be reached yet: {error}")
         except (StoreError, QueueError) as error:
             raise CommandError(f"The store {settings.PQADMIN_STORE} can not be used: {error}") from None
         if host not in settings.ALLOWED_HOSTS and host not in {"0.0.0.0", "::"}:  # noqa: S104
