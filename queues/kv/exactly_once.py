@@ -167,31 +167,34 @@ class _Sequence(Generic[T]):
         """Make one attempt; return the attempt that was applied, or None when it is certain that none ever is."""
         tr = self._begin()
         try:
-            if self._doubtful:
-                applied = self._applied(tr)
-                if applied is not None:
-                    return applied
-                if self._loop.now() - self._began > _TRUSTED:
-                    raise self._unknown()
+            return self._try_in(tr, attempt)
+        except (NotCommitted, OutcomeUnknown):
+            raise
+        except BaseException as error:
+            if not self._doubtful:
+                raise
+            # An earlier attempt may still land: only a fence makes "nothing was written" true.
             if self._failure is None:
-                try:
-                    with guard.running():
-                        self._results[attempt] = self._fn(tr)
-                except NotCommitted:
-                    raise
-                except BaseException as error:
-                    if not self._doubtful:
-                        raise
-                    # An earlier attempt may still land: only a fence makes "nothing was written" true.
-                    self._failure = error
-                    raise NotCommitted(StoreError("to be fenced")) from error
-            if tr.wrote or self._doubtful:
-                tr.add_read_conflict_key(self._slot.key)
-                tr.set(self._slot.key, Mark(sequence=self._number, attempt=attempt, ms=self._loop.now_ms()).encode())
-            tr.commit()
-            return None if self._failure is not None else attempt
+                self._failure = error
+            raise NotCommitted(StoreError("to be fenced")) from error
         finally:
             tr.cancel()
+
+    def _try_in(self, tr: Attempt, attempt: int) -> int | None:
+        if self._doubtful:
+            applied = self._applied(tr)
+            if applied is not None:
+                return applied
+            if self._loop.now() - self._began > _TRUSTED:
+                raise self._unknown()
+        if self._failure is None:
+            with guard.running():
+                self._results[attempt] = self._fn(tr)
+        if tr.wrote or self._doubtful:
+            tr.add_read_conflict_key(self._slot.key)
+            tr.set(self._slot.key, Mark(sequence=self._number, attempt=attempt, ms=self._loop.now_ms()).encode())
+        tr.commit()
+        return None if self._failure is not None else attempt
 
     def _applied(self, tr: Transaction) -> int | None:
         value = tr.get(self._slot.key).wait()

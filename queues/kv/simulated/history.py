@@ -49,6 +49,11 @@ class History:
             self._readers[self.version] += 1
             return self.version
 
+    def hold(self, version: int) -> None:
+        """Keep a version that is readable now readable until another `end`."""
+        with self._lock:
+            self._readers[version] += 1
+
     def end(self, version: int) -> None:
         """Let go of a version that `begin` returned."""
         with self._lock:

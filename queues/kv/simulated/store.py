@@ -8,12 +8,14 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from queues.kv import guard
-from queues.kv.errors import Conflict
-from queues.kv.exactly_once import ExactlyOnce, NotCommitted, lost_to_others
+from queues.kv.exactly_once import ExactlyOnce
 from queues.kv.lifecycle import Lifecycle, on_fork
 from queues.kv.port import MAX_TRANSACTION_SECONDS, ReadTransaction, Transaction
-from queues.kv.simulated.faults import Fault, Faults
+from queues.kv.simulated.attempt import Attempt
+from queues.kv.simulated.faults import Fault, Faults, JumpingClock
 from queues.kv.simulated.history import History
+from queues.kv.simulated.late import LateCommits
+from queues.kv.simulated.schedule import Point, Schedule, unscheduled
 from queues.kv.simulated.transaction import SimulatedTransaction
 from queues.kv.slots import DEFAULT_PREFIX, SlotPool
 from queues.kv.watching import Wake, WatchBoard, Watcher
@@ -27,11 +29,16 @@ class Memory:
     def __init__(self) -> None:
         self.history = History()
         self.board = WatchBoard()
+        self.late = LateCommits()
         self.openers = 0
 
 
 class SimulatedStore:
-    """A `KeyValueStore` in memory with FoundationDB's conflicts."""
+    """A `KeyValueStore` in memory with FoundationDB's conflicts.
+
+    `clock` is the store's time, by which late commits land; with faults, this client's own clock jumps away from it.
+    `schedule` is called wherever another client may act; `watch` then never sleeps.
+    """
 
     def __init__(
         self,
@@ -42,15 +49,17 @@ class SimulatedStore:
         sleep: Callable[[float], None] = time.sleep,
         faults: Faults | None = None,
         slots: bytes = DEFAULT_PREFIX,
+        schedule: Schedule = unscheduled,
     ) -> None:
         self._url = url
         self._memory = memory if memory is not None else Memory()
-        self._clock = clock
-        self._sleep = sleep
+        self._store_clock = clock
+        self._clock = clock if faults is None else JumpingClock(clock, faults)
         self._faults = faults
+        self._schedule = schedule
         self._lifecycle = Lifecycle(url)
         self._slots = SlotPool(slots)
-        self._exactly_once = ExactlyOnce(self._slots, clock=clock, sleep=sleep)
+        self._exactly_once = ExactlyOnce(self._slots, clock=self._clock, sleep=sleep)
         self._count_lock = threading.Lock()
         self._reads = 0
         self._memory.openers += 1
@@ -58,6 +67,7 @@ class SimulatedStore:
     def begin(self) -> SimulatedTransaction:
         """Begin a transaction to be driven step by step; its `commit` raises `Conflict` and never retries."""
         self._lifecycle.check()
+        self._land()
         return SimulatedTransaction(self._memory.history, self._clock, self._memory.board.notify)
 
     def read(self, fn: Callable[[ReadTransaction], T], *, background: bool = False) -> T:
@@ -87,6 +97,9 @@ class SimulatedStore:
         """Block until a key's value differs from what is known, or the time is up."""
         guard.refuse_nesting()
         self._lifecycle.check()
+        fault = self._faults.at_watch() if self._faults is not None else None
+        if fault is Fault.WATCH_ERROR:
+            return True
         watcher = Watcher(known, self)
         board = self._memory.board
         board.add(watcher)
@@ -95,6 +108,12 @@ class SimulatedStore:
             if self.read(lambda tr: any(tr.get(key).wait() != value for key, value in known.items())):
                 board.discard(watcher)
                 return True
+            if fault is Fault.SPURIOUS_WAKE:
+                board.rouse([watcher])
+            if self._schedule is not unscheduled:
+                deadline = self._store_clock() + timeout
+                while watcher.wake is None and (timeout := deadline - self._store_clock()) > 0:
+                    self._schedule(Point.WATCH)
         except BaseException:
             board.discard(watcher)
             raise
@@ -124,11 +143,30 @@ class SimulatedStore:
 
     def begin_accepted(self) -> SimulatedTransaction:
         """Begin a transaction of an operation that was accepted before the store was closed."""
-        return SimulatedTransaction(self._memory.history, self._clock, self._memory.board.notify)
+        self._schedule(Point.BEGIN)
+        self._land()
+        memory = self._memory
+        return SimulatedTransaction(memory.history, self._clock, memory.board.notify, self._schedule)
 
-    def _begin_attempt(self) -> FaultyAttempt:
-        history, board = self._memory.history, self._memory.board
-        return FaultyAttempt(history, self._clock, board.notify, faults=self._faults, ended=self._count)
+    def _begin_attempt(self) -> Attempt:
+        self._schedule(Point.BEGIN)
+        self._land()
+        memory = self._memory
+        return Attempt(
+            memory.history,
+            self._clock,
+            memory.board.notify,
+            self._schedule,
+            faults=self._faults,
+            land=self._land,
+            send=lambda apply, lateness: memory.late.send(apply, self._store_clock(), lateness),
+            ended=self._count,
+        )
+
+    def _land(self) -> None:
+        """Let commits land that are on their way for long enough."""
+        if self._memory.late:
+            self._memory.late.land(self._store_clock())
 
     def _count(self, reads: int) -> None:
         with self._count_lock:
@@ -137,41 +175,6 @@ class SimulatedStore:
     def _finish(self, tr: SimulatedTransaction) -> None:
         tr.cancel()
         self._count(tr.reads)
-
-
-class FaultyAttempt(SimulatedTransaction):
-    """A transaction whose commit has the faults of its store."""
-
-    def __init__(
-        self,
-        history: History,
-        clock: Callable[[], float],
-        on_commit: Callable[[set[bytes]], None],
-        *,
-        faults: Faults | None,
-        ended: Callable[[int], None],
-    ) -> None:
-        super().__init__(history, clock, on_commit)
-        self._faults = faults
-        self._on_end = ended
-        self._counted = False
-
-    def commit(self) -> int:
-        """Apply the writes, unless a fault says otherwise."""
-        fault = self._faults.at_commit() if self._faults is not None else None
-        if fault is Fault.CONFLICT or fault is Fault.TOO_OLD:
-            raise NotCommitted(lost_to_others())
-        try:
-            return super().commit()
-        except Conflict as conflict:
-            raise NotCommitted(lost_to_others()) from conflict
-
-    def cancel(self) -> None:
-        """End the transaction and count its reads."""
-        super().cancel()
-        if not self._counted:
-            self._counted = True
-            self._on_end(self.reads)
 
 
 _named: dict[str, Memory] = {}

@@ -23,6 +23,7 @@ from queues.kv.limits import (
 from queues.kv.port import MAX_TRANSACTION_SECONDS, MAX_TRANSACTION_SIZE, KeyValue
 from queues.kv.results import Ready
 from queues.kv.simulated.history import History, KeyRange
+from queues.kv.simulated.schedule import Point, Schedule, unscheduled
 
 #: Stamps per read version: FoundationDB's versions grow by a million a second.
 STAMPS_PER_VERSION = 4_096
@@ -42,10 +43,17 @@ class Write:
 class SimulatedTransaction:
     """A transaction that tests may also drive step by step: `store.begin()`, then `commit()` or `cancel()`."""
 
-    def __init__(self, history: History, clock: Callable[[], float], on_commit: Callable[[set[bytes]], None]) -> None:
+    def __init__(
+        self,
+        history: History,
+        clock: Callable[[], float],
+        on_commit: Callable[[set[bytes]], None],
+        schedule: Schedule = unscheduled,
+    ) -> None:
         self._history = history
         self._clock = clock
         self._on_commit = on_commit
+        self._schedule = schedule
         self._version = history.begin()
         self._deadline = clock() + MAX_TRANSACTION_SECONDS
         self._writes: SortedDict[bytes, Write] = SortedDict()
@@ -84,6 +92,7 @@ class SimulatedTransaction:
     def find(self, key: bytes, *, conflicting: bool) -> Ready[bytes | None]:
         """Read one key's value, with or without a read conflict."""
         check_key(key)
+        self._schedule(Point.READ)
         self._check_time()
         self.reads += 1
         if conflicting:
@@ -95,6 +104,7 @@ class SimulatedTransaction:
     ) -> Ready[list[KeyValue]]:
         """Read pairs of [begin, end), with or without a read conflict on what was looked at."""
         check_limit(limit)
+        self._schedule(Point.READ)
         self._check_time()
         self.reads += 1
         end = min(end, KEYS_END)
@@ -172,21 +182,15 @@ class SimulatedTransaction:
     def commit(self) -> int:
         """Apply the writes and return the version; `Conflict` when what was read has changed since."""
         try:
-            self._check_time()
-            if self._failure is not None:
-                raise self._failure
+            self._check_commit()
             if not self.wrote:
                 return self._version
-            with self._history.lock():
-                writes = {key: _outcome(w, self._before(key)) for key, w in self._writes.items()}
-                committed = self._history.commit(self._read, self._version, writes, self._cleared)
-            if committed is None:
+            version = self._apply()
+            if version is None:
                 raise Conflict("Another transaction changed what this one has read; nothing was written.")
+            return version
         finally:
             self.cancel()
-        version, touched = committed
-        self._on_commit(touched)
-        return version
 
     def cancel(self) -> None:
         """End the transaction without writing; it can not be used afterwards."""
@@ -195,6 +199,23 @@ class SimulatedTransaction:
             self._history.end(self._version)
 
     # Inside
+
+    def _check_commit(self) -> None:
+        """Raise what keeps this transaction from being committed at all."""
+        self._check_time()
+        if self._failure is not None:
+            raise self._failure
+
+    def _apply(self) -> int | None:
+        """Write everything and return the version; None when what was read has changed since."""
+        with self._history.lock():
+            writes = {key: _outcome(w, self._before(key)) for key, w in self._writes.items()}
+            committed = self._history.commit(self._read, self._version, writes, self._cleared)
+        if committed is None:
+            return None
+        version, touched = committed
+        self._on_commit(touched)
+        return version
 
     def _before(self, key: bytes) -> bytes | None:
         """Return the newest committed value that this commit's changes apply to."""

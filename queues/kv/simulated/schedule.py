@@ -1,0 +1,23 @@
+"""Where a simulated store lets others go first: what a deterministic scheduler of clients hooks into."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+
+
+class Point(Enum):
+    """A moment at which another client may act, or at which a client may die."""
+
+    BEGIN = "before the read version is taken"
+    READ = "before a read"
+    COMMIT = "before the commit"
+    ANSWER = "after the commit, before its answer"
+    WATCH = "while watching"
+
+
+Schedule = Callable[[Point], None]
+
+
+def unscheduled(point: Point) -> None:
+    """Let nobody go first: threads interleave as they like."""
