@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 from queues.kv.errors import (
     BadStoreURL,
     Conflict,
+    EmbeddedOnly,
     ForkedStore,
     KeyTooLarge,
     NestedTransaction,
     OutcomeUnknown,
+    PathTaken,
     StoreClosed,
     StoreError,
     StoreFull,
@@ -39,25 +41,31 @@ __all__ = [
     "BadValue",
     "ConfirmationMismatch",
     "Conflict",
+    "CopyUnfinished",
     "DepthChanged",
+    "EmbeddedOnly",
     "ForkedStore",
     "HeadChanged",
     "KeyTooLarge",
     "NestedTransaction",
     "NewerFormat",
     "NotAStore",
+    "OlderFormat",
     "OutcomeUnknown",
+    "PathTaken",
     "QueueClosed",
     "QueueError",
     "QueueExists",
     "QueueNotFound",
     "QueuePaused",
+    "SourceChanged",
     "StoreClosed",
     "StoreError",
     "StoreFull",
     "StoreReadOnly",
     "StoreUnavailable",
     "StoreUnreachable",
+    "TargetNotEmpty",
     "TooLarge",
     "TransactionTooLarge",
     "TransactionTooOld",
@@ -155,8 +163,24 @@ class NewerFormat(StoreError):
     """The store was written by a newer pqadmin than this one."""
 
 
+class OlderFormat(StoreError):
+    """The store was written by an older pqadmin; `manage.py upgrade_store` brings it up to date."""
+
+
 class NotAStore(StoreError):
     """The root holds something that is no pqadmin store."""
+
+
+class CopyUnfinished(StoreError):
+    """The store is the target of a copy that has not reached its end; the same `copy_store` goes on with it."""
+
+
+class TargetNotEmpty(StoreError):
+    """A copy needs an empty target, or one that holds the same copy unfinished; nothing was changed."""
+
+
+class SourceChanged(StoreError):
+    """The store that is copied changed meanwhile, so that the copy is not complete yet."""
 
 
 def _shown(text: str) -> str:

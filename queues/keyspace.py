@@ -24,6 +24,7 @@ Elements are packed by FoundationDB's tuple layer on every engine, under one roo
     ("audit", "r", audit_id)              = record       who did what, when and why
     ("audit", "q", id, audit_id)          = ""           audit by queue
     ("audit", "a", actor, audit_id)       = ""           audit by actor
+    ("job", "copy")                       = record       in the target of a copy that is not finished: how far it is
     ("slot", client, n)                   = mark         what became of a commit, on a cluster: see queues/kv/slots.py
 
 Reserved for verbs to come: ("q", id, "r", …) staged pop requests, ("history", …) ("job", …) ("elected", role)
@@ -88,7 +89,10 @@ class Keyspace:
         self._audit = self.root + _pack("audit", "r")
         self._audit_queues = self.root + _pack("audit", "q")
         self._audit_actors = self.root + _pack("audit", "a")
+        self.copy_mark = self.root + _pack("job", "copy")
         self.slots = self.root + _pack("slot")
+        self.all_slots = _children(self.slots)
+        self.all_configs = _children(self._configs)
 
     def name(self, name: str) -> bytes:
         """Return the key that holds the id of the queue of this name."""
@@ -113,6 +117,21 @@ class Keyspace:
     def config(self, queue_id: int) -> bytes:
         """Return the key of a queue's config."""
         return self._configs + _pack(queue_id)
+
+    def id_of_config(self, key: bytes) -> int:
+        """Return the id of the queue whose config this key holds."""
+        queue_id: int = _unpack(key, len(self._configs))[0]
+        return queue_id
+
+    def queues_behind(self, queue_id: int | None) -> Range:
+        """Return the range of the keys of all queues with a larger id."""
+        begin, end = _children(self._queues)
+        return begin if queue_id is None else _children(self._queues + _pack(queue_id))[1], end
+
+    def id_of_queue(self, key: bytes) -> int:
+        """Return the id of the queue that a key of `queues_behind` belongs to."""
+        queue_id: int = _unpack(key, len(self._queues))[0]
+        return queue_id
 
     def queue(self, queue_id: int) -> QueueKeys:
         """Return the keys of one queue."""
@@ -213,6 +232,23 @@ class QueueKeys:
     def wait(self, bucket: int) -> bytes:
         """Return the key of a bucket of the wait histogram."""
         return self._waits + _pack(bucket)
+
+    @property
+    def everything(self) -> Range:
+        """The range of all keys of the queue."""
+        return _children(self._prefix)
+
+    def elements(self, key: bytes) -> tuple[Any, ...]:
+        """Return what a key of the queue says behind its id."""
+        return _unpack(key, len(self._prefix))
+
+    def leases(self) -> Range:
+        """Return the range of leases."""
+        return _children(self._prefix + _pack("l"))
+
+    def dead(self) -> Range:
+        """Return the range of dead items, the first to die first."""
+        return _children(self._prefix + _pack("z"))
 
     def expiries(self) -> Range:
         """Return the range of leases by expiry, the next one first."""

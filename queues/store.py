@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from queues import directory, records
+from queues import directory, store_record
 from queues.acts import Acts
 from queues.audit import Audit
 from queues.backing import Backing
 from queues.bands import check_edges, default_edges
 from queues.config import Config, check_kind
-from queues.errors import NewerFormat, NotAStore, QueueExists, QueueNotFound, TooLarge
+from queues.errors import QueueExists, QueueNotFound, TooLarge
 from queues.ids import Minter
 from queues.item import Item
 from queues.keyspace import Keyspace, total_bytes
@@ -29,8 +29,6 @@ from queues.trash import Trash
 
 T = TypeVar("T")
 
-#: Of the keys and records under the root. A newer one is refused, an older one upgraded by a command.
-FORMAT = 1
 #: A snapshot is one transaction: 500 queues take some 25 ms.
 MAX_SNAPSHOT = 500
 #: Ids keep to 48 bits so that keys stay short; a clash is seen and tried again.
@@ -48,7 +46,7 @@ def open_store(
 
     `lmdb:PATH` is a folder on this machine; `memory:` lives and ends with this object. `root` is the tuple under
     which all keys lie. `max_bytes` limits what pushes may fill. Raises `BadStoreURL`, `StoreUnavailable` and its
-    kinds, `NewerFormat`, `NotAStore`.
+    kinds, `OlderFormat`, `NewerFormat`, `NotAStore`, `CopyUnfinished`.
     """
     keyspace = Keyspace(root)
     kv = open_kv(url, max_bytes=max_bytes, slots=keyspace.slots)
@@ -69,7 +67,7 @@ class Store:
         self._backing = Backing(kv=kv, keyspace=keyspace, minter=Minter(clock), clock=clock)
         self.audit = Audit(self._backing)
         self.trash = Trash(self._backing)
-        self.id = self._check_format()
+        self.id = store_record.settle(kv, self._keyspace, url)
 
     def __enter__(self) -> Self:
         return self
@@ -273,29 +271,3 @@ class Store:
     def size(self) -> tuple[int, int]:
         """Return (bytes used, bytes allowed); allowed is 0 where the engine sets no limit."""
         return self._kv.size()
-
-    # Inside
-
-    def _check_format(self) -> str:
-        """Return the store's id, writing it on first use; refuse what this release can not read."""
-        found = self._kv.read(lambda tr: tr.get(self._keyspace.store).wait())
-        if found is None:
-            fresh = records.encode({"format": FORMAT, "id": secrets.token_hex(16)})
-
-            def begin(tr: Transaction) -> bytes:
-                there = tr.get(self._keyspace.store).wait()
-                if there is None:
-                    if tr.get_key(*self._keyspace.range).wait() is not None:
-                        raise NotAStore(f"{self.url} holds something else under this root; choose another.")
-                    tr.set(self._keyspace.store, fresh)
-                return there or fresh
-
-            found = self._kv.transact(begin)
-        header, _ = records.decode(found)
-        if header["format"] > FORMAT:
-            raise NewerFormat(
-                f"{self.url} was written by a newer pqadmin (store format {header['format']}, this release reads "
-                f"{FORMAT}): install that release. Nothing was changed."
-            )
-        store_id: str = header["id"]
-        return store_id

@@ -50,10 +50,14 @@ class StoreCommand(BaseCommand):
         """Declare the command's own arguments."""
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Open the store and run the command in it."""
+        """Run the command on the store at its URL."""
         url = self.store_url(options)
         if not self.may_make_store(options):
-            _refuse_missing(url)
+            refuse_missing(url)
+        self.run_at(url, options)
+
+    def run_at(self, url: str, options: dict[str, Any]) -> None:
+        """Open the store and do the command's work in it; commands that need it closed do theirs here."""
         with open_store(url) as store:
             self.run(store, options)
 
@@ -101,6 +105,10 @@ class StoreCommand(BaseCommand):
         """Return where progress goes: the terminal itself, as Django's wrapper breaks lines; else the wrapper."""
         return sys.stderr if self.stderr.isatty() else self.stderr
 
+    def print_line(self, text: str) -> None:
+        """Print a line as it is."""
+        self.stdout.write(text, lambda same: same)
+
     def print_json(self, shape: Shape) -> None:
         """Print one JSON document."""
         self.stdout.write(json_text(shape, indent=2 if self.stdout.isatty() else None))
@@ -127,7 +135,8 @@ def os_user() -> str:
         return f"uid {os.getuid()}"
 
 
-def _refuse_missing(url: str) -> None:
+def refuse_missing(url: str) -> None:
+    """Raise `StoreUnavailable` when there is no embedded store at the URL."""
     engine, _, path = url.partition(":")
     if engine == "lmdb" and path and not Path(path).is_file() and not (Path(path) / "data.mdb").exists():
         raise StoreUnavailable(f"There is no store in {path}; create_queue makes one.")

@@ -18,7 +18,7 @@ _refused: tuple[float, StoreUnreachable] | None = None
 
 
 def get_store() -> Store:
-    """Return the store that PQADMIN_STORE names; raises StoreUnavailable, BadStoreURL or NewerFormat."""
+    """Return the store that PQADMIN_STORE names; raises a StoreError: away, of another format …"""
     global _store, _refused  # the one per process
     if _store is None:
         with _lock:

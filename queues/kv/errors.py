@@ -67,3 +67,11 @@ class Conflict(StoreError):
 
 class OutcomeUnknown(StoreError):
     """The store failed during commit and can not tell whether the transaction was applied."""
+
+
+class EmbeddedOnly(StoreError):
+    """This is done with embedded stores only; a cluster has tools of its own for it."""
+
+
+class PathTaken(StoreError):
+    """Something is in the place where a file or folder was to be made; nothing was changed."""

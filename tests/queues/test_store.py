@@ -8,6 +8,7 @@ import pytest
 
 from queues import open_store, records
 from queues.errors import BadStoreURL, NestedTransaction, NewerFormat, NotAStore, QueueNotFound, StoreClosed
+from queues.store_record import FORMAT
 
 
 def test_a_store_keeps_its_id_and_its_queues(tmp_path: Path) -> None:
@@ -44,7 +45,7 @@ def test_a_newer_format_is_refused_and_untouched(tmp_path: Path) -> None:
     url = f"lmdb:{tmp_path / 'store'}"
     with open_store(url) as store:
         key = store._keyspace.store
-        newer = records.encode({"format": 2, "id": "0" * 32})
+        newer = records.encode({"format": FORMAT + 1, "id": "0" * 32})
         store.transact(lambda tr: tr.set(key, newer))
     with pytest.raises(NewerFormat, match="newer pqadmin"):
         open_store(url)

@@ -1,0 +1,116 @@
+"""The store record: which format a store has, and which store it is.
+
+A root without it holds no store: one that is begun, or the target of a copy that is not finished.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from typing import Any
+
+from queues import records
+from queues.errors import CopyUnfinished, NewerFormat, NotAStore, OlderFormat
+from queues.keyspace import Keyspace
+from queues.kv.port import KeyValueStore, ReadTransaction, Transaction
+
+#: Of the keys and records under the root. A newer one is refused, an older one upgraded by a command.
+#: 1: the first. 2: attached queues, whose items lie outside the root.
+FORMAT = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreRecord:
+    """One store's record."""
+
+    format: int
+    #: 32 hexadecimal digits, kept through upgrades, backups and copies: they all hold the same store.
+    id: str
+
+    def encode(self) -> bytes:
+        """Return the record as the store keeps it."""
+        return records.encode({"format": self.format, "id": self.id})
+
+    @classmethod
+    def decode(cls, record: bytes) -> StoreRecord:
+        """Read a record from the store."""
+        header, _ = records.decode(record)
+        return cls(format=header["format"], id=header["id"])
+
+
+def settle(kv: KeyValueStore, keyspace: Keyspace, url: str) -> str:
+    """Return the store's id, writing its record on first use; refuse what this release can not use."""
+    record = kv.read(lambda tr: find(tr, keyspace))
+    if record is None:
+        fresh = StoreRecord(format=FORMAT, id=secrets.token_hex(16))
+
+        def begin(tr: Transaction) -> StoreRecord:
+            there = find(tr, keyspace)
+            if there is None:
+                refuse_copy(tr, keyspace, url)
+                if not is_empty(tr, keyspace):
+                    raise NotAStore(f"{url} holds something else under this root; choose another.")
+                tr.set(keyspace.store, fresh.encode())
+            return there or fresh
+
+        record = kv.transact(begin)
+    check(record, url)
+    return record.id
+
+
+def require(kv: KeyValueStore, keyspace: Keyspace, url: str) -> StoreRecord:
+    """Return the record of a store of any format; raise `NotAStore` or `CopyUnfinished` when there is none."""
+
+    def look(tr: ReadTransaction) -> StoreRecord | None:
+        record = find(tr, keyspace)
+        if record is None:
+            refuse_copy(tr, keyspace, url)
+        return record
+
+    record = kv.read(look)
+    if record is None:
+        raise NotAStore(f"{url} holds no pqadmin store.")
+    return record
+
+
+def find(tr: ReadTransaction, keyspace: Keyspace) -> StoreRecord | None:
+    """Return the record; None when no store was begun here."""
+    found = tr.get(keyspace.store).wait()
+    return None if found is None else StoreRecord.decode(found)
+
+
+def check(record: StoreRecord, url: str) -> None:
+    """Refuse a store that another release wrote."""
+    if record.format > FORMAT:
+        raise NewerFormat(
+            f"{url} was written by a newer pqadmin (store format {record.format}, this release reads {FORMAT}): "
+            "install that release. Nothing was changed."
+        )
+    if record.format < FORMAT:
+        raise OlderFormat(
+            f"{url} was written by an older pqadmin (store format {record.format}, this release reads {FORMAT}): "
+            "bring it up to date with “manage.py upgrade_store”. Nothing was changed."
+        )
+
+
+def is_empty(tr: ReadTransaction, keyspace: Keyspace) -> bool:
+    """Say whether nothing lies under the root; slots that clients left behind do not count."""
+    begin, end = keyspace.range
+    first, rest = tr.get_key(begin, keyspace.all_slots[0]), tr.get_key(keyspace.all_slots[1], end)
+    return first.wait() is None and rest.wait() is None
+
+
+def copy_header(tr: ReadTransaction, keyspace: Keyspace) -> dict[str, Any] | None:
+    """Return how far the unfinished copy into this root is; None when there is none."""
+    mark = tr.get(keyspace.copy_mark).wait()
+    return None if mark is None else records.decode(mark)[0]
+
+
+def refuse_copy(tr: ReadTransaction, keyspace: Keyspace, url: str) -> None:
+    """Raise `CopyUnfinished` when the root is the target of an unfinished copy."""
+    header = copy_header(tr, keyspace)
+    if header is not None:
+        raise CopyUnfinished(
+            f"{url} is a copy of {header['from']} that is not finished. Finish it with “manage.py copy_store "
+            f"{header['from']} {url}”, or clear it and begin anew. Nothing was changed."
+        )

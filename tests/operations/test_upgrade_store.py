@@ -1,0 +1,136 @@
+"""Stores of other formats: refused by name, upgraded by a command, never touched otherwise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from pqadmin.server.store import close_store
+from queues import Store, open_store, records, upgrading
+from queues.errors import CopyUnfinished, NewerFormat, NotAStore, OlderFormat
+from queues.keyspace import Keyspace
+from queues.kv import open_kv
+from queues.store_record import FORMAT
+from queues.upgrading import STEPS, Step, upgrade
+from tests.operations.conftest import Run, Shop
+
+
+def write_format(store: Store, number: int) -> bytes:
+    """Make the store one that another release has written."""
+    record = records.encode({"format": number, "id": store.id})
+    store.transact(lambda tr: tr.set(store._keyspace.store, record))
+    return record
+
+
+def record_of(store: Store) -> bytes | None:
+    return store.read(lambda tr: tr.get(store._keyspace.store).wait())
+
+
+def test_an_older_store_is_refused_with_the_command_that_helps(run: Run, shop: Shop) -> None:
+    record = write_format(shop.store, 1)
+    with pytest.raises(OlderFormat, match=r"format 1, .*manage\.py upgrade_store"):
+        open_store(shop.url)
+    answer = run("queues")
+    assert (answer.code, answer.out) == (1, "")
+    assert "upgrade_store" in answer.error
+    assert record_of(shop.store) == record
+
+
+def test_a_dry_run_tells_the_steps_and_changes_nothing(run: Run, shop: Shop) -> None:
+    record = write_format(shop.store, 1)
+    answer = run("upgrade_store", "--dry-run")
+    assert answer.out.startswith(f"Would upgrade {shop.url} from store format 1 to {FORMAT}:\n  2: ")
+    assert run("upgrade_store", "--dry-run", "--json").json == {
+        "store": shop.url,
+        "before": 1,
+        "after": FORMAT,
+        "dry_run": True,
+        "steps": [{"format": step.format, "does": step.does} for step in STEPS],
+    }
+    assert record_of(shop.store) == record
+
+
+def test_an_upgrade_keeps_the_store_and_is_done_once(run: Run, shop: Shop) -> None:
+    shop.store.create_queue("jobs").push(b"x", priority=1)
+    write_format(shop.store, 1)
+    assert run("upgrade_store").out.startswith("Upgraded ")
+    with open_store(shop.url) as store:
+        assert store.id == shop.store.id
+        assert store.queue("jobs").depth() == 1
+    record = record_of(shop.store)
+    again = run("upgrade_store", "--json")
+    assert (again.code, again.json["steps"]) == (0, [])
+    assert "nothing to do" in run("upgrade_store").out
+    assert record_of(shop.store) == record
+
+
+def test_a_newer_store_is_refused_and_untouched(run: Run, shop: Shop) -> None:
+    record = write_format(shop.store, FORMAT + 1)
+    answer = run("upgrade_store")
+    assert answer.code == 1
+    assert "no way back" in answer.error
+    assert record_of(shop.store) == record
+    with pytest.raises(NewerFormat):
+        upgrade(shop.url, dry_run=True)
+
+
+def test_an_interrupted_upgrade_goes_on_after_the_last_step_that_was_reached(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[int] = []
+
+    def rewrite(number: int) -> None:
+        ran.append(number)
+        if ran == [1, 2]:
+            raise KeyboardInterrupt
+
+    steps = tuple(
+        Step(format=number, does="something", rewrite=lambda kv, keyspace, number=number: rewrite(number))
+        for number in (1, FORMAT)
+    )
+    monkeypatch.setattr(upgrading, "STEPS", steps)
+    write_format(shop.store, 0)
+    with pytest.raises(KeyboardInterrupt):
+        upgrade(shop.url)
+    assert [step.format for step in upgrade(shop.url).steps] == [FORMAT]
+    assert ran == [1, FORMAT, FORMAT], "the step that was done is not done again, the interrupted one is"
+
+
+def test_what_is_no_store_is_not_made_one(run: Run, tmp_path: Path) -> None:
+    with open_store(f"lmdb:{tmp_path / 'other'}", root=("other",)):
+        pass
+    with pytest.raises(NotAStore, match="holds no pqadmin store"):
+        upgrade(f"lmdb:{tmp_path / 'other'}")
+
+
+def test_the_target_of_an_unfinished_copy_is_no_store_yet(tmp_path: Path) -> None:
+    url = f"lmdb:{tmp_path / 'copy'}"
+    kv = open_kv(url)
+    mark = records.encode({"from": "lmdb:var/store"})
+    kv.transact(lambda tr: tr.set(Keyspace(("pq",)).copy_mark, mark))
+    kv.close()
+    for use in (open_store, upgrade):
+        with pytest.raises(CopyUnfinished, match="copy_store lmdb:var/store lmdb:"):
+            use(url)
+
+
+@pytest.mark.django_db
+def test_the_site_says_so_on_every_page(client: Client, settings: Any, tmp_path: Path) -> None:
+    close_store()
+    settings.PQADMIN_STORE = f"lmdb:{tmp_path / 'store'}"
+    with open_store(settings.PQADMIN_STORE) as store:
+        write_format(store, 1)
+    client.force_login(User.objects.create_superuser("ann"))
+    try:
+        page = client.get("/")
+        assert (page.status_code, page.headers["Retry-After"]) == (503, "5")
+        assert "manage.py upgrade_store" in page.content.decode()
+        assert client.get("/readyz").status_code == 503
+        upgrade(settings.PQADMIN_STORE)
+        assert client.get("/").status_code == 200
+    finally:
+        close_store()
