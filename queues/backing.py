@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
+from queues.attached.counts import AttachedCounts
 from queues.ids import Minter, at
 from queues.keyspace import Keyspace
 from queues.kv.port import KeyValueStore, ReadTransaction, Transaction
@@ -23,6 +24,7 @@ class Backing:
     minter: Minter
     #: Seconds since the epoch.
     clock: Callable[[], float]
+    counts: AttachedCounts
 
     def now_ms(self) -> int:
         """Return the milliseconds since the epoch by this process's clock."""

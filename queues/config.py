@@ -48,7 +48,7 @@ class Config:
     name: str
     kind: Kind
     priority_type: PriorityType
-    #: Live generations, the newest last: pushes go to it, pops take the best head of all.
+    #: Live generations, the newest last: pushes go to it, pops take the best head of all. None in an attached queue.
     generations: tuple[int, ...]
     #: Added to every push stamp; raised when data moves between stores.
     base: int
@@ -58,6 +58,13 @@ class Config:
     #: Pushing is refused.
     closed: bool
     created_ms: int
+    #: Where the items of an attached queue lie; None: the queue is this store's own.
+    prefix: bytes | None = None
+
+    @property
+    def attached(self) -> bool:
+        """Say whether the items lie in a subspace that others write."""
+        return self.prefix is not None
 
     @property
     def fifo(self) -> bool:
@@ -78,7 +85,7 @@ class Config:
                 "since": to_ms(self.pause.since),
                 "until": None if self.pause.until is None else to_ms(self.pause.until),
             }
-        return {
+        header: dict[str, Any] = {
             "id": self.id,
             "name": self.name,
             "kind": self.kind,
@@ -90,6 +97,9 @@ class Config:
             "closed": self.closed,
             "created": self.created_ms,
         }
+        if self.prefix is not None:
+            header["prefix"] = self.prefix.hex()
+        return header
 
     @classmethod
     def decode(cls, record: bytes) -> Config:
@@ -118,4 +128,5 @@ class Config:
             ),
             closed=header["closed"],
             created_ms=header["created"],
+            prefix=bytes.fromhex(header["prefix"]) if "prefix" in header else None,
         )

@@ -14,7 +14,8 @@ from queues.errors import BadCursor
 
 End = Literal["min", "max"]
 _VERSION = 1
-_MAX_LENGTH = 1000
+#: Characters; keys that others wrote have up to 10,000 bytes.
+_MAX_LENGTH = 14_000
 
 
 def encode(queue_id: int, end: End, suffix: bytes) -> str:

@@ -35,6 +35,7 @@ __all__ = [
     "AlreadyRestored",
     "BadCursor",
     "BadName",
+    "BadPrefix",
     "BadPriority",
     "BadQueueKind",
     "BadStoreURL",
@@ -46,13 +47,19 @@ __all__ = [
     "EmbeddedOnly",
     "ForkedStore",
     "HeadChanged",
+    "ItemNotFound",
     "KeyTooLarge",
     "NestedTransaction",
     "NewerFormat",
     "NotAStore",
+    "NotAttached",
+    "NotForAttached",
+    "NotTheRecipe",
     "OlderFormat",
     "OutcomeUnknown",
     "PathTaken",
+    "PlaceTaken",
+    "PrefixTaken",
     "QueueClosed",
     "QueueError",
     "QueueExists",
@@ -107,6 +114,29 @@ class BadName(QueueError, ValueError):
     """The text can not be the name of a queue."""
 
 
+class BadPrefix(QueueError, ValueError):
+    """The prefix can not be that of a subspace that is attached."""
+
+
+class PrefixTaken(QueueError):
+    """The prefix overlaps this store's own keys or those of another attached queue."""
+
+
+class NotForAttached(QueueError, TypeError):
+    """An attached queue belongs to others: this verb would need them to take part."""
+
+    def __init__(self, name: str, what: str) -> None:
+        super().__init__(f"{_shown(name)} is an attached queue, which others write as well: {what}")
+
+
+class NotAttached(QueueError, TypeError):
+    """The verb is for attached queues only."""
+
+
+class NotTheRecipe(QueueError):
+    """Others wrote keys here that are not the recipe's, so that there is no push order to go on from."""
+
+
 class BadPriority(QueueError, ValueError):
     """The priority does not fit the queue's declared type."""
 
@@ -137,6 +167,14 @@ class HeadChanged(QueueError):
     def __init__(self, message: str, item: Item | None) -> None:
         self.item = item
         super().__init__(message)
+
+
+class ItemNotFound(QueueError, LookupError):
+    """The item is not in the queue: it was taken, or never was there."""
+
+
+class PlaceTaken(QueueError):
+    """Another item stands at the very key that the item would go back to."""
 
 
 class DepthChanged(QueueError):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from queues import ready
+from queues import ids, ready
 from queues.backing import Backing
 from queues.config import Config, Kind, Pause
 from queues.cursor import End
@@ -57,6 +57,11 @@ class Handle:
         return self._guess[1].priority_type
 
     @property
+    def attached(self) -> bool:
+        """Say whether the items lie in a subspace that others write."""
+        return self._guess[1].attached
+
+    @property
     def config(self) -> Config:
         """The config, as last read."""
         return self._guess[1]
@@ -88,11 +93,9 @@ class Handle:
             self._guess = guess
 
     def _insert(self, values: Sequence[tuple[bytes, Priority | None]], tr: Transaction | None) -> list[Item]:
-        if len(values) > ready.MAX_ITEMS or sum(len(value) for value, _ in values) > ready.MAX_BYTES:
-            raise TooLarge("One transaction pushes at most 1,000 items and 5 MB; push them in parts.")
-        if not values:
+        rands = self._rands(values)
+        if not rands:
             return []
-        rands = self._backing.minter.mint_many(len(values))
 
         def write(tr: Transaction) -> list[Item]:
             config = self._current(tr)
@@ -101,6 +104,12 @@ class Handle:
             return ready.insert(tr, self._keys, config, values, rands)
 
         return self._backing.transact(write, tr)
+
+    def _rands(self, values: Sequence[tuple[bytes, Priority | None]]) -> list[bytes]:
+        """Return a new id for each value; raise `TooLarge` for more than one transaction takes."""
+        if len(values) > ready.MAX_ITEMS or sum(len(value) for value, _ in values) > ready.MAX_BYTES:
+            raise TooLarge("One transaction pushes at most 1,000 items and 5 MB; push them in parts.")
+        return self._backing.minter.mint_many(len(values)) if values else []
 
     def _take(self, n: int, end: End, tr: Transaction | None) -> list[Item]:
         if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= ready.MAX_ITEMS:
@@ -125,6 +134,16 @@ class Handle:
             ready.note_drift(tr, self._keys, config)
             return []
         return ready.take(tr, self._keys, config, entries, now_ms)
+
+    def _remove(self, tr: Transaction, item_id: str, verb: str) -> Item | None:
+        """Take the one item of this id and count it under `verb`; None when it is not here."""
+        rand = ids.parse(item_id)
+        config = self._current(tr)
+        place = None if rand is None else tr.get(self._keys.index("ready", rand)).wait()
+        entry = None if place is None else ready.entry_at(tr, self._keys, place)
+        if entry is None:
+            return None
+        return ready.take(tr, self._keys, config, [entry], self._backing.now_ms(), verb=verb)[0]
 
     def _peek(self, end: End, tr: ReadTransaction | None) -> Item | None:
         def look(tr: ReadTransaction) -> Item | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from queues.foreign import ForeignKey
 from queues.priority import Priority
 
 
@@ -12,12 +13,12 @@ from queues.priority import Priority
 class Item:
     """One item of a queue, as it was when read or taken."""
 
-    #: 40 hexadecimal digits, unique for ever.
+    #: 40 hexadecimal digits, unique for ever; in an attached queue “key-” and the key in hexadecimal digits.
     id: str
-    #: As normalised by the queue's type; None in a FIFO queue.
+    #: As normalised by the queue's type; None in a FIFO queue, and for what others wrote that is no number or text.
     priority: Priority | None
-    #: Push order: larger was pushed later (exact among pushes that did not overlap).
-    count: int
+    #: Push order: larger was pushed later (exact among pushes that did not overlap); None: others wrote none.
+    count: int | None
     #: Raw bytes; cut when the read asked for a preview.
     value: bytes
     #: When it was pushed, UTC, by the pusher's clock; None where others wrote the item.
@@ -28,6 +29,8 @@ class Item:
     state: str = "ready"
     #: How often it was leased and not acknowledged.
     attempts: int = 0
+    #: The key of an item in an attached queue.
+    foreign: ForeignKey | None = None
 
     @property
     def truncated(self) -> bool:

@@ -24,11 +24,14 @@ Elements are packed by FoundationDB's tuple layer on every engine, under one roo
     ("audit", "r", audit_id)              = record       who did what, when and why
     ("audit", "q", id, audit_id)          = ""           audit by queue
     ("audit", "a", actor, audit_id)       = ""           audit by actor
+    ("attached",) + prefix                = id           attached queues by their raw prefix: none overlaps another
+    ("trash", "p", trash_id, n, part)     = bytes        what is too large for its trash record, or too many
     ("job", "copy")                       = record       in the target of a copy that is not finished: how far it is
     ("slot", client, n)                   = mark         what became of a commit, on a cluster: see queues/kv/slots.py
 
 Reserved for verbs to come: ("q", id, "r", …) staged pop requests, ("history", …) ("job", …) ("elected", role)
-("idem", key). `side` is "in" or "out"; totals are 8 bytes little-endian and only grow.
+("idem", key). Items of attached queues lie outside of the root, under the prefix that was attached: see `AttachedKeys`.
+`side` is "in" or "out"; totals are 8 bytes little-endian and only grow.
 """
 
 from __future__ import annotations
@@ -73,6 +76,12 @@ def _children(prefix: bytes) -> Range:
     return prefix + _FIRST, prefix + _LAST
 
 
+def _behind(prefix: bytes) -> bytes:
+    """Return the first key behind all that begin with `prefix`, whatever bytes follow."""
+    stripped = prefix.rstrip(_LAST)
+    return stripped[:-1] + bytes([stripped[-1] + 1])
+
+
 class Keyspace:
     """The keys of one root. Ranges are (begin, end) with the end excluded."""
 
@@ -86,6 +95,8 @@ class Keyspace:
         self._queues = self.root + _pack("q")
         self._trash = self.root + _pack("trash", "r")
         self._trash_deadlines = self.root + _pack("trash", "e")
+        self._trash_parts = self.root + _pack("trash", "p")
+        self._attached = self.root + _pack("attached")
         self._audit = self.root + _pack("audit", "r")
         self._audit_queues = self.root + _pack("audit", "q")
         self._audit_actors = self.root + _pack("audit", "a")
@@ -144,6 +155,30 @@ class Keyspace:
     def trash_deadline(self, deadline_ms: int, trash_id: bytes) -> bytes:
         """Return the key by which a sweep finds a trash record."""
         return self._trash_deadlines + _pack(deadline_ms, trash_id)
+
+    def trash_part(self, trash_id: bytes, n: int, part: str) -> bytes:
+        """Return the key of a piece of what a trash record stands for."""
+        return self._trash_parts + _pack(trash_id, n, part)
+
+    def trash_parts(self, trash_id: bytes) -> Range:
+        """Return the range of all pieces of what a trash record stands for."""
+        return _children(self._trash_parts + _pack(trash_id))
+
+    def attached(self, prefix: bytes) -> bytes:
+        """Return the key that says which queue has attached this prefix."""
+        return self._attached + prefix
+
+    def attached_before(self, prefix: bytes) -> Range:
+        """Return the range of attached prefixes up to this one; the last that overlaps it from above is there."""
+        return self._attached + _FIRST, self.attached(prefix) + _FIRST
+
+    def attached_within(self, prefix: bytes) -> Range:
+        """Return the range of attached prefixes that begin with this one."""
+        return self.attached(prefix), _behind(self.attached(prefix))
+
+    def prefix_of(self, key: bytes) -> bytes:
+        """Return the prefix that a key of `attached` stands for."""
+        return key[len(self._attached) :]
 
     def all_trash(self, before: bytes | None = None) -> Range:
         """Return the range of trash records older than `before`."""
@@ -328,7 +363,56 @@ class GenerationKeys:
         return _children(self._ready + _pack(priority))
 
 
-def ready_suffix(priority: Priority | None, count: int, rand: bytes) -> bytes:
+class AttachedKeys:
+    """The keys of an attached queue's items: the recipe's, under a prefix that others chose."""
+
+    __slots__ = ("_prefix", "range")
+
+    def __init__(self, prefix: bytes) -> None:
+        self._prefix = prefix
+        #: As the recipe reads it: every packed tuple lies in it, and other keys may.
+        self.range = _children(prefix)
+
+    def key(self, suffix: bytes) -> bytes:
+        """Return the key of an item, or of the place that a cursor names."""
+        return self._prefix + suffix
+
+    def suffix_of(self, key: bytes) -> bytes:
+        """Return an item's key without the prefix."""
+        return key[len(self._prefix) :]
+
+    def holds(self, suffix: bytes) -> bool:
+        """Say whether a key with this suffix is among the queue's items."""
+        return _FIRST <= suffix < _LAST
+
+    def only(self, suffix: bytes) -> Range:
+        """Return the range of exactly one key: ranges, unlike keys, have no length limit of ours."""
+        key = self.key(suffix)
+        return key, key + _FIRST
+
+    def from_priority(self, priority: Priority) -> Range:
+        """Return the range of the items of exactly this priority."""
+        return _children(self._prefix + _pack(priority))
+
+    def counts(self, priority: Priority | None) -> Range:
+        """Return the range of keys whose count (FIFO: index) is a whole number, all of one priority."""
+        begin = self._prefix if priority is None else self._prefix + _pack(priority)
+        return begin + _INT_FIRST, begin + _INT_END
+
+
+#: The codes of whole numbers in the tuple encoding, from the largest negative ones on; the first code after them.
+_INT_FIRST, _INT_END = b"\x0b", b"\x1e"
+
+
+def packed_prefix(elements: tuple[Any, ...]) -> bytes:
+    """Pack a prefix that is given as a tuple; raise `ValueError` for what can not be packed."""
+    try:
+        return _pack(*elements)
+    except Exception as error:  # the tuple layer raises whatever it stumbles over
+        raise ValueError(str(error)) from error
+
+
+def ready_suffix(priority: Priority | None, count: int | None, rand: bytes) -> bytes:
     """Return the ordering part of a ready key; a FIFO queue's items have no priority."""
     return _pack(count, rand) if priority is None else _pack(priority, count, rand)
 

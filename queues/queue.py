@@ -159,28 +159,9 @@ class Queue(Handle):
             self._require("priority", "a priority", "head or tail")
             priority = normalise(priority, self.priority_type)
 
-        def look(tr: ReadTransaction) -> Page:
-            config = self._current(tr)
-            reads = []
-            for generation in config.generations:
-                keys = self._keys.generation(generation)
-                begin, stop = _window(keys, side, suffix, priority)
-                read = tr.get_range(begin, stop, limit=limit + 1, reverse=side == "max")
-                reads.append((generation, keys, read))
-            entries = [
-                ready.Entry(generation, keys.suffix_of(key), key, value)
-                for generation, keys, read in reads
-                for key, value in read.wait()
-            ]
-            entries.sort(key=lambda entry: entry.suffix, reverse=side == "max")
-            shown = entries[:limit]
-            more = len(entries) > limit
-            return Page(
-                items=tuple(ready.as_item(entry, config, preview=preview) for entry in shown),
-                cursor=cursors.encode(self.id, side, shown[-1].suffix) if more else None,
-            )
-
-        return self._backing.read(look, tr)
+        return self._backing.read(
+            lambda tr: self._page(tr, side=side, limit=limit, suffix=suffix, priority=priority, preview=preview), tr
+        )
 
     def status(self, *, preview: int = 256, tr: ReadTransaction | None = None) -> QueueStatus:
         """Return everything that a screen shows of this queue, at one read version; values cut to `preview`."""
@@ -191,6 +172,15 @@ class Queue(Handle):
             return begin_status(tr, self._keys, config, total(change.wait()), preview)()
 
         return self._backing.read(look, tr)
+
+    # Both kinds: one particular item
+
+    def remove(self, item_id: str, *, verb: str = "delete", tr: Transaction | None = None) -> Item | None:
+        """Take the one item of this id, wherever it stands; None when it is not here. `verb` counts it in the traffic.
+
+        Conflicts with whoever takes the same item. Together with a push in one transaction it moves an item.
+        """
+        return self._backing.transact(lambda tr: self._remove(tr, item_id, verb), tr)
 
     # Both kinds: operating
 
@@ -207,6 +197,36 @@ class Queue(Handle):
     def resume(self, *, tr: Transaction | None = None) -> None:
         """Let items be taken again; resuming what is not paused changes nothing."""
         self._reconfigure(lambda config: replace(config, pause=None), tr)
+
+    def _page(
+        self,
+        tr: ReadTransaction,
+        *,
+        side: End,
+        limit: int,
+        suffix: bytes | None,
+        priority: Priority | None,
+        preview: int | None,
+    ) -> Page:
+        config = self._current(tr)
+        reads = []
+        for generation in config.generations:
+            keys = self._keys.generation(generation)
+            begin, stop = _window(keys, side, suffix, priority)
+            read = tr.get_range(begin, stop, limit=limit + 1, reverse=side == "max")
+            reads.append((generation, keys, read))
+        entries = [
+            ready.Entry(generation, keys.suffix_of(key), key, value)
+            for generation, keys, read in reads
+            for key, value in read.wait()
+        ]
+        entries.sort(key=lambda entry: entry.suffix, reverse=side == "max")
+        shown = entries[:limit]
+        more = len(entries) > limit
+        return Page(
+            items=tuple(ready.as_item(entry, config, preview=preview) for entry in shown),
+            cursor=cursors.encode(self.id, side, shown[-1].suffix) if more else None,
+        )
 
 
 def _value(value: bytes) -> bytes:

@@ -125,7 +125,9 @@ class Heads:
         return [entry for entry, _ in zip(merged, range(self._limit), strict=False)]
 
 
-def take(tr: Transaction, keys: QueueKeys, config: Config, entries: Sequence[Entry], now_ms: int) -> list[Item]:
+def take(
+    tr: Transaction, keys: QueueKeys, config: Config, entries: Sequence[Entry], now_ms: int, *, verb: str = "pop"
+) -> list[Item]:
     """Remove these entries, conflicting on exactly their keys, and return them as items."""
     if sum(len(entry.value) for entry in entries) > MAX_BYTES:
         raise TooLarge("These items hold more than 5 MB together: take fewer at once.")
@@ -140,10 +142,10 @@ def take(tr: Transaction, keys: QueueKeys, config: Config, entries: Sequence[Ent
         tally.state(entry.generation, "ready", "out")
         if item.priority is not None:
             tally.band(entry.generation, band_of(item.priority, config.edges), "out")
-        if item.pushed_at is not None:
+        if item.pushed_at is not None and verb == "pop":
             tally.wait(now_ms - minted_ms(rand))
         items.append(item)
-    tally.traffic("pop", len(items))
+    tally.traffic(verb, len(items))
     tally.apply(tr)
     return items
 
@@ -195,9 +197,13 @@ class OldestRead:
 
 def at_place(tr: ReadTransaction, keys: QueueKeys, config: Config, where: bytes) -> Item | None:
     """Return the ready item that an index entry points to."""
-    generation, suffix, attempts = read_place(where)
+    entry = entry_at(tr, keys, where)
+    return None if entry is None else as_item(entry, config, attempts=read_place(where)[2])
+
+
+def entry_at(tr: ReadTransaction, keys: QueueKeys, where: bytes) -> Entry | None:
+    """Return the ready item that an index entry points to as it lies in the store."""
+    generation, suffix, _ = read_place(where)
     key = keys.generation(generation).ready(suffix)
     value = tr.get(key).wait()
-    if value is None:
-        return None
-    return as_item(Entry(generation, suffix, key, value), config, attempts=attempts)
+    return None if value is None else Entry(generation, suffix, key, value)

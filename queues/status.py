@@ -6,7 +6,7 @@ read version, so sums over it add up even while items move between queues.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -14,7 +14,7 @@ from queues.bands import Band, bands
 from queues.config import Config, Kind, Pause
 from queues.ids import at, minted_at
 from queues.item import Item
-from queues.keyspace import STATES, Keyspace, QueueKeys, Side, total
+from queues.keyspace import STATES, QueueKeys, Side, total
 from queues.kv.port import KeyValue, ReadTransaction, Result
 from queues.priority import PriorityType
 from queues.ready import Heads, OldestRead, as_item
@@ -65,6 +65,13 @@ class QueueStatus:
     next_expiry: datetime | None
     #: Counters and items were seen to disagree.
     drift: bool
+    #: Others write the items: no counters, ages, rates, bands, pause. `change` differs when what is shown does, and
+    #: totals are of what we did.
+    attached: bool = False
+    #: Where the items of an attached queue lie.
+    prefix: bytes | None = None
+    #: When the items of an attached queue were counted; None: not yet, and there are at least as many as said.
+    counted_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,53 +92,14 @@ class Snapshot:
 
 def read_totals(tr: ReadTransaction, keys: QueueKeys, config: Config) -> Totals:
     """Read the exact depths and the traffic of one queue."""
-    return _totals(config, _Counters(tr, keys, config).wait(), _Traffic(tr, keys).wait())
-
-
-def read_statuses(
-    tr: ReadTransaction,
-    keyspace: Keyspace,
-    queue_ids: Sequence[int],
-    *,
-    at_time: datetime,
-    previous: Snapshot | None,
-    preview: int,
-) -> Snapshot:
-    """Read many queues in three rounds of parallel reads; only changed ones past the first round."""
-    keys = {queue_id: keyspace.queue(queue_id) for queue_id in queue_ids}
-    directory = tr.get(keyspace.directory_change)
-    pending = {queue_id: tr.get(keys[queue_id].change) for queue_id in keys}
-    changes = {queue_id: total(read.wait()) for queue_id, read in pending.items()}
-    found: dict[int, QueueStatus] = {}
-    configs: dict[int, Result[bytes | None]] = {}
-    for queue_id, change in changes.items():
-        if previous is not None and previous.changes.get(queue_id) == change:
-            if queue_id in previous.queues:
-                found[queue_id] = previous.queues[queue_id]
-        else:
-            configs[queue_id] = tr.get(keyspace.config(queue_id))
-    reads: dict[int, Callable[[], QueueStatus]] = {}
-    for queue_id, read in configs.items():
-        record = read.wait()
-        if record is not None:
-            config = Config.decode(record)
-            reads[queue_id] = begin_status(tr, keys[queue_id], config, changes[queue_id], preview)
-    for queue_id, finish in reads.items():
-        found[queue_id] = finish()
-    return Snapshot(
-        version=tr.get_read_version(),
-        at=at_time,
-        directory_change=total(directory.wait()),
-        queues={queue_id: found[queue_id] for queue_id in keys if queue_id in found},
-        changes=changes,
-    )
+    return _totals(config, _Counters(tr, keys, config).wait(), TrafficRead(tr, keys).wait())
 
 
 def begin_status(
     tr: ReadTransaction, keys: QueueKeys, config: Config, change: int, preview: int
 ) -> Callable[[], QueueStatus]:
     """Issue every read of one queue's status; the returned function waits for them."""
-    counters, traffic = _Counters(tr, keys, config), _Traffic(tr, keys)
+    counters, traffic = _Counters(tr, keys, config), TrafficRead(tr, keys)
     mix = _Mix(tr, keys, config)
     oldest = OldestRead(tr, keys)
     low = Heads(tr, keys, config.generations, end="min", limit=1)
@@ -191,7 +159,7 @@ class _Counters:
         return totals
 
 
-class _Traffic:
+class TrafficRead:
     """The traffic totals, issued and not yet waited for."""
 
     def __init__(self, tr: ReadTransaction, keys: QueueKeys) -> None:
@@ -199,6 +167,7 @@ class _Traffic:
         self._read = tr.get_range(*keys.all_traffic(), limit=_ALL)
 
     def wait(self) -> dict[str, int]:
+        """Return the totals by verb."""
         return {self._keys.verb_of(key): total(value) for key, value in self._read.wait()}
 
 

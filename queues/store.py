@@ -11,11 +11,14 @@ from typing import Any, Self, TypeVar
 
 from queues import directory, store_record
 from queues.acts import Acts
+from queues.attached import prefix as prefixes
+from queues.attached.counts import AttachedCounts
+from queues.attached.queue import open_queue
 from queues.audit import Audit
 from queues.backing import Backing
 from queues.bands import check_edges, default_edges
 from queues.config import Config, check_kind
-from queues.errors import QueueExists, QueueNotFound, TooLarge
+from queues.errors import NotAttached, NotForAttached, QueueExists, QueueNotFound, TooLarge
 from queues.ids import Minter
 from queues.item import Item
 from queues.keyspace import Keyspace, total_bytes
@@ -24,7 +27,8 @@ from queues.kv.port import KeyValueStore, ReadTransaction, Transaction
 from queues.names import check_name, display_name
 from queues.priority import Priority, check_type
 from queues.queue import Queue
-from queues.status import Snapshot, read_statuses
+from queues.snapshots import read_statuses
+from queues.status import Snapshot
 from queues.trash import Trash
 
 T = TypeVar("T")
@@ -33,6 +37,10 @@ T = TypeVar("T")
 MAX_SNAPSHOT = 500
 #: Ids keep to 48 bits so that keys stay short; a clash is seen and tried again.
 _ID_BITS = 48
+
+
+def _new_id() -> int:
+    return secrets.randbits(_ID_BITS) | 1 << (_ID_BITS - 1)
 
 
 def open_store(
@@ -64,7 +72,9 @@ class Store:
         self.url = url
         self._kv = kv
         self._keyspace = keyspace
-        self._backing = Backing(kv=kv, keyspace=keyspace, minter=Minter(clock), clock=clock)
+        #: Depths of attached queues, counted behind the back of whoever looks.
+        self.counts = AttachedCounts(kv, keyspace, clock)
+        self._backing = Backing(kv=kv, keyspace=keyspace, minter=Minter(clock), clock=clock, counts=self.counts)
         self.audit = Audit(self._backing)
         self.trash = Trash(self._backing)
         self.id = store_record.settle(kv, self._keyspace, url)
@@ -82,6 +92,7 @@ class Store:
 
     def close(self) -> None:
         """Finish what was accepted and release the store. Idempotent."""
+        self.counts.close()
         self._kv.close()
 
     # Queues
@@ -107,7 +118,7 @@ class Store:
         else:
             edges = default_edges(priority_type) if bands is None else check_edges(bands, priority_type)
         config = Config(
-            id=secrets.randbits(_ID_BITS) | 1 << (_ID_BITS - 1),
+            id=_new_id(),
             name=name,
             kind=kind,
             priority_type=priority_type,
@@ -126,7 +137,11 @@ class Store:
                 if not exist_ok:
                     raise
                 there = directory.find(tr, self._keyspace, name)
-                same = there.kind == kind and (kind == "fifo" or there.priority_type == priority_type)
+                same = (
+                    there.kind == kind
+                    and not there.attached
+                    and (kind == "fifo" or there.priority_type == priority_type)
+                )
                 if not same or (bands is not None and there.edges != edges):
                     raise QueueExists(
                         f"A queue named “{display_name(name)}” exists already, of another kind: "
@@ -135,12 +150,62 @@ class Store:
                 return there
             return config
 
-        return Queue(self._backing, self._backing.transact(write, tr))
+        return open_queue(self._backing, self._backing.transact(write, tr))
+
+    def attach(
+        self,
+        name: str,
+        *,
+        prefix: bytes | tuple[Any, ...],
+        kind: str = "priority",
+        priority_type: str = "int",
+        tr: Transaction | None = None,
+    ) -> Queue:
+        """Show and use the items that others keep under a prefix by FoundationDB's recipes, as a queue of this name.
+
+        `kind` says by which recipe; `priority_type` what our own pushes take: reading shows any priority. Raises
+        `BadPrefix`, `PrefixTaken` (it overlaps our own keys or another attached queue's) and `QueueExists`.
+        """
+        root = self._keyspace.root
+        config = Config(
+            id=_new_id(),
+            name=check_name(name),
+            kind=check_kind(kind),
+            priority_type=check_type(priority_type),
+            generations=(),
+            base=0,
+            edges=(),
+            pause=None,
+            closed=False,
+            created_ms=self._backing.now_ms(),
+            prefix=prefixes.check_prefix(prefix, root),
+        )
+
+        def write(tr: Transaction) -> Config:
+            directory.add(tr, self._keyspace, config)
+            prefixes.claim(tr, self._keyspace, config)
+            return config
+
+        return open_queue(self._backing, self._backing.transact(write, tr))
+
+    def detach(self, name: str, *, tr: Transaction | None = None) -> None:
+        """Forget an attached queue; its items stay where they are. Raises `QueueNotFound`, `NotAttached`."""
+
+        def write(tr: Transaction) -> None:
+            config = directory.find(tr, self._keyspace, name)
+            if not config.attached:
+                raise NotAttached(f"“{display_name(name)}” is this store's own queue, nothing attached: delete it.")
+            directory.remove(tr, self._keyspace, config)
+            prefixes.release(tr, self._keyspace, config)
+
+        with self.suggesting(tr):
+            self._backing.transact(write, tr)
 
     def queue(self, name: str, *, tr: ReadTransaction | None = None) -> Queue:
         """Return the queue of this name; raise `QueueNotFound`, outside a transaction with names that look alike."""
         with self.suggesting(tr):
-            return Queue(self._backing, self._backing.read(lambda tr: directory.find(tr, self._keyspace, name), tr))
+            config = self._backing.read(lambda tr: directory.find(tr, self._keyspace, name), tr)
+            return open_queue(self._backing, config)
 
     def queues(
         self,
@@ -161,7 +226,7 @@ class Store:
             found = directory.names(tr, self._keyspace, prefix=prefix, after=after, limit=limit)
             reads = [tr.get(self._keyspace.config(queue_id)) for queue_id in found.values()]
             configs = [Config.decode(record) for read in reads if (record := read.wait()) is not None]
-            return [Queue(self._backing, config) for config in configs]
+            return [open_queue(self._backing, config) for config in configs]
 
         return self._backing.read(look, tr)
 
@@ -176,18 +241,21 @@ class Store:
             return directory.rename(tr, self._keyspace, directory.find(tr, self._keyspace, old), new)
 
         with self.suggesting(tr):
-            return Queue(self._backing, self._backing.transact(write, tr))
+            return open_queue(self._backing, self._backing.transact(write, tr))
 
     def delete_queue(self, name: str, *, by: str = "", tr: Transaction | None = None) -> str:
         """Put a queue with all its items into the trash and return the trash id, for `restore`.
 
-        Costs the same at any depth. Handles of it raise `QueueNotFound` until it is restored.
+        Costs the same at any depth. Handles of it raise `QueueNotFound` until it is restored. An attached queue's
+        items are not ours to delete: `NotForAttached`.
         """
         trash_id = self._backing.minter.mint()
 
         def write(tr: Transaction) -> str:
             queue = self.queue(name, tr=tr)
             config = directory.find(tr, self._keyspace, name)
+            if config.attached:
+                raise NotForAttached(config.name, "detach it instead, its items stay where they are.")
             self.trash.put_queue(tr, trash_id, config, depth=queue.depth(tr=tr), by=by)
             directory.remove(tr, self._keyspace, config)
             return trash_id.hex()
@@ -214,7 +282,7 @@ class Store:
         queue is gone).
         """
         config, item = self._backing.transact(lambda tr: self.trash.restore(tr, trash_id), tr)
-        return item if item is not None else Queue(self._backing, config)
+        return item if item is not None else open_queue(self._backing, config)
 
     def acts(self, actor: str, *, via: str = "web") -> Acts:
         """Return the acts of a person: each is audited, and undoable where it removes something."""
@@ -246,15 +314,26 @@ class Store:
     ) -> Snapshot:
         """Read the status of at most 500 queues at one read version.
 
-        Queues that did not change since `previous` are not read again. Values are cut to `preview` bytes.
+        Queues that did not change since `previous` are not read again; attached ones always are, as others' changes
+        tell nobody. Values are cut to `preview` bytes.
         """
         if len(queue_ids) > MAX_SNAPSHOT:
             raise TooLarge(f"A snapshot covers at most {MAX_SNAPSHOT} queues.")
         now = self._backing.now()
-        return self._backing.read(
-            lambda tr: read_statuses(tr, self._keyspace, queue_ids, at_time=now, previous=previous, preview=preview),
+        snapshot = self._backing.read(
+            lambda tr: read_statuses(
+                tr,
+                self._keyspace,
+                queue_ids,
+                at_time=now,
+                previous=previous,
+                preview=preview,
+                counts=self.counts,
+            ),
             tr,
         )
+        self.counts.look(snapshot, previous)
+        return snapshot
 
     def wait_for_change(self, snapshot: Snapshot, *, timeout: float) -> bool:
         """Block until a queue of the snapshot, or the directory, may have changed; False after `timeout` seconds."""

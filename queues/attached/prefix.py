@@ -1,0 +1,74 @@
+"""Prefixes of attached queues: which may be attached, and which queue has one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from queues.config import Config
+from queues.errors import BadPrefix, PrefixTaken
+from queues.keyspace import Keyspace, packed_prefix
+from queues.kv.port import ReadTransaction, Transaction
+from queues.names import display_name
+
+#: Bytes; leaves room in a key for a priority, a count and a random element.
+MAX_SIZE = 256
+
+
+def check_prefix(prefix: bytes | tuple[Any, ...], root: bytes) -> bytes:
+    """Return the prefix as bytes, a tuple packed; raise `BadPrefix`, or `PrefixTaken` where our own keys lie."""
+    if isinstance(prefix, tuple):
+        try:
+            prefix = packed_prefix(prefix)
+        except ValueError as error:
+            raise BadPrefix(f"The prefix can not be packed as a tuple: {error}.") from error
+    if isinstance(prefix, bytearray | memoryview):
+        prefix = bytes(prefix)
+    if not isinstance(prefix, bytes):
+        raise BadPrefix(f"A prefix is bytes or a tuple, not {type(prefix).__name__}.")
+    if not prefix:
+        raise BadPrefix("An empty prefix is the whole store: name the subspace to attach.")
+    if prefix[0] == 0xFF:
+        raise BadPrefix("A prefix that begins with byte 0xff belongs to the store's own system.")
+    if len(prefix) > MAX_SIZE:
+        raise BadPrefix(f"A prefix has at most {MAX_SIZE} bytes; this one has {len(prefix):,}.")
+    if prefix.startswith(root) or root.startswith(prefix):
+        raise PrefixTaken("The prefix overlaps the keys of this store itself: only what others write can be attached.")
+    return prefix
+
+
+def claim(tr: Transaction, keyspace: Keyspace, config: Config) -> None:
+    """Note that a queue attaches its prefix; raise `PrefixTaken` when it overlaps one that is attached already.
+
+    No two attached prefixes overlap, so one that is the beginning of ours can only be the last one before it.
+    """
+    prefix = _prefix(config)
+    before = tr.get_key(*keyspace.attached_before(prefix), reverse=True)
+    within = tr.get_key(*keyspace.attached_within(prefix))
+    for key in (before.wait(), within.wait()):
+        other = None if key is None else keyspace.prefix_of(key)
+        if other is not None and (prefix.startswith(other) or other.startswith(prefix)):
+            raise PrefixTaken(f"The prefix overlaps that of {_owner(tr, keyspace, other)}, which is attached already.")
+    tr.set(keyspace.attached(prefix), config.id.to_bytes(8, "big"))
+
+
+def release(tr: Transaction, keyspace: Keyspace, config: Config) -> None:
+    """Let a queue's prefix be attached anew, and forget what we counted of it."""
+    tr.clear(keyspace.attached(_prefix(config)))
+    tr.clear_range(*keyspace.queue(config.id).all_traffic())
+
+
+def owner(tr: ReadTransaction, keyspace: Keyspace, prefix: bytes) -> Config | None:
+    """Return the config of the queue that has attached exactly this prefix."""
+    found = tr.get(keyspace.attached(prefix)).wait()
+    record = None if found is None else tr.get(keyspace.config(int.from_bytes(found, "big"))).wait()
+    return None if record is None else Config.decode(record)
+
+
+def _prefix(config: Config) -> bytes:
+    assert config.prefix is not None
+    return config.prefix
+
+
+def _owner(tr: ReadTransaction, keyspace: Keyspace, prefix: bytes) -> str:
+    config = owner(tr, keyspace, prefix)
+    return "another queue" if config is None else f"“{display_name(config.name)}”"

@@ -1,0 +1,169 @@
+"""The verbs of an attached queue: those of our own, as far as they need nobody else to take part."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from queues import cursor as cursors
+from queues.attached import items, status
+from queues.attached.counts import count_within
+from queues.backing import Backing
+from queues.config import Config
+from queues.cursor import End
+from queues.errors import NotForAttached
+from queues.foreign import parse_id
+from queues.item import Item, Page
+from queues.keyspace import AttachedKeys, total
+from queues.kv.port import KeyValue, ReadTransaction, Result, Transaction
+from queues.priority import Priority
+from queues.queue import Queue
+from queues.status import QueueStatus, Totals, TrafficRead
+
+
+class AttachedQueue(Queue):
+    """A queue whose items lie in a subspace that others write by FoundationDB's recipes. Thread-safe.
+
+    Ages are unknown, depths are counted, and nobody else would keep to a pause, a delay or a lease: there are none.
+    """
+
+    def __init__(self, backing: Backing, config: Config) -> None:
+        super().__init__(backing, config)
+        assert config.prefix is not None
+        self._foreign = AttachedKeys(config.prefix)
+
+    # Looking
+
+    def depth(self, state: str = "ready", *, tr: ReadTransaction | None = None) -> int:
+        """Count the ready items: exact when nothing changes meanwhile. The cost grows with the depth.
+
+        Alone it goes by many short reads; with `tr` it is one transaction's reading, five seconds at most.
+        """
+        if state != "ready":
+            raise NotForAttached(self.name, f"its items are ready or gone, not {state}.")
+        if tr is None:
+            return self._backing.counts.count(self._backing.kv.read(self._current)).depth
+        self._current(tr)
+        return count_within(tr, self._foreign)
+
+    def totals(self, *, tr: ReadTransaction | None = None) -> Totals:
+        """Return the counted depth, and the traffic that came through us."""
+        ready = self.depth(tr=tr)
+        traffic = self._backing.read(lambda tr: TrafficRead(tr, self._keys).wait(), tr)
+        return Totals(ready=ready, delayed=0, leased=0, dead=0, traffic=traffic)
+
+    def oldest(self, *, tr: ReadTransaction | None = None) -> Item | None:
+        """Return None: others' keys do not say when an item was pushed."""
+        self._backing.read(self._current, tr)
+        return None
+
+    def find(self, item_id: str, *, tr: ReadTransaction | None = None) -> Item | None:
+        """Return the item of this id, which is its key; None when it was taken or never was here."""
+        suffix = parse_id(item_id)
+        if suffix is None:
+            return None
+
+        def look(tr: ReadTransaction) -> Item | None:
+            return items.find(tr, self._foreign, suffix, fifo=self._current(tr).fifo)
+
+        return self._backing.read(look, tr)
+
+    def status(self, *, preview: int = 256, tr: ReadTransaction | None = None) -> QueueStatus:
+        """Return everything that a screen shows of this queue; its depth as it was counted last."""
+        counts, now = self._backing.counts, self._backing.now()
+
+        def look(tr: ReadTransaction) -> QueueStatus:
+            change = tr.get(self._keys.change)
+            config = self._current(tr)
+            return status.begin_status(tr, self._keys, config, total(change.wait()), preview, counts=counts, now=now)()
+
+        found = self._backing.read(look, tr)
+        counts.want([self.id])
+        return found
+
+    # Not for attached queues
+
+    def pause(self, *, reason: str, until: datetime | None = None, by: str = "", tr: Transaction | None = None) -> None:
+        """Raise `NotForAttached`: others would go on taking."""
+        raise NotForAttached(self.name, "it can not be paused, as others would go on taking.")
+
+    def resume(self, *, tr: Transaction | None = None) -> None:
+        """Raise `NotForAttached`."""
+        raise NotForAttached(self.name, "it is never paused.")
+
+    # What the verbs are made of
+
+    def _insert(self, values: Sequence[tuple[bytes, Priority | None]], tr: Transaction | None) -> list[Item]:
+        rands = self._rands(values)
+        if not rands:
+            return []
+
+        def write(tr: Transaction) -> list[Item]:
+            self._current(tr)
+            return items.insert(tr, self._keys, self._foreign, values, rands)
+
+        return self._backing.transact(write, tr)
+
+    def _take_in(self, tr: Transaction, *, n: int, end: End, serializable: bool, now_ms: int) -> list[Item]:
+        def issue(_: Config) -> Result[list[KeyValue]]:
+            return self._head(tr if serializable else tr.snapshot, n, end)
+
+        config, head = self._with_config(tr, issue)
+        pairs = head.wait()
+        return items.take(tr, self._keys, self._foreign, pairs, fifo=config.fifo, verb="pop") if pairs else []
+
+    def _remove(self, tr: Transaction, item_id: str, verb: str) -> Item | None:
+        suffix = parse_id(item_id)
+        fifo = self._current(tr).fifo
+        if suffix is None or not self._foreign.holds(suffix):
+            return None
+        pairs = tr.get_range(*self._foreign.only(suffix), limit=1).wait()
+        taken = items.take(tr, self._keys, self._foreign, pairs, fifo=fifo, verb=verb) if pairs else []
+        return taken[0] if taken else None
+
+    def _peek(self, end: End, tr: ReadTransaction | None) -> Item | None:
+        def look(tr: ReadTransaction) -> Item | None:
+            config, head = self._with_config(tr, lambda _: self._head(tr, 1, end))
+            found = [items.as_item(self._foreign.suffix_of(key), value, fifo=config.fifo) for key, value in head.wait()]
+            return found[0] if found else None
+
+        return self._backing.read(look, tr)
+
+    def _page(
+        self,
+        tr: ReadTransaction,
+        *,
+        side: End,
+        limit: int,
+        suffix: bytes | None,
+        priority: Priority | None,
+        preview: int | None,
+    ) -> Page:
+        config = self._current(tr)
+        begin, end = self._window(side, suffix, priority)
+        pairs = tr.get_range(begin, end, limit=limit + 1, reverse=side == "max").wait()
+        shown = [
+            items.as_item(self._foreign.suffix_of(key), value, fifo=config.fifo, preview=preview)
+            for key, value in pairs[:limit]
+        ]
+        more = len(pairs) > limit
+        last = self._foreign.suffix_of(pairs[limit - 1][0]) if more else b""
+        return Page(items=tuple(shown), cursor=cursors.encode(self.id, side, last) if more else None)
+
+    def _window(self, side: End, suffix: bytes | None, priority: Priority | None) -> tuple[bytes, bytes]:
+        begin, end = self._foreign.range
+        if suffix is not None:
+            first, behind = self._foreign.only(suffix)
+            return (behind, end) if side == "min" else (begin, first)
+        if priority is not None:
+            first, behind = self._foreign.from_priority(priority)
+            return (first, end) if side == "min" else (begin, behind)
+        return begin, end
+
+    def _head(self, tr: ReadTransaction, n: int, end: End) -> Result[list[KeyValue]]:
+        return tr.get_range(*self._foreign.range, limit=n, reverse=end == "max")
+
+
+def open_queue(backing: Backing, config: Config) -> Queue:
+    """Return the handle that fits a queue's config."""
+    return AttachedQueue(backing, config) if config.attached else Queue(backing, config)
