@@ -41,14 +41,17 @@ def slots(kv) -> int:
 
 def test_a_missing_library_is_said(tmp_path: Path) -> None:
     program = (
-        "import ctypes\n"
-        "def refuse(*_): raise OSError('no such library')\n"
-        "ctypes.CDLL = refuse\n"
+        "import ctypes, ctypes.util\n"
+        "class CDLL(ctypes.CDLL):\n"
+        "    def __init__(self, name, *rest, **more):\n"
+        "        if name and 'fdb_c' in str(name): raise OSError('hidden')\n"
+        "        super().__init__(name, *rest, **more)\n"
+        "ctypes.CDLL, ctypes.util.find_library = CDLL, lambda name: None\n"
         "from queues.kv import open_kv\n"
         "open_kv('fdb:')\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert "StoreUnavailable: FoundationDB's client library (libfdb_c) is not installed" in done.stderr
+    assert "StoreUnreachable: FoundationDB's client library (libfdb_c) is not installed" in done.stderr
 
 
 @needs_cluster
