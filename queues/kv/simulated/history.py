@@ -41,6 +41,8 @@ class History:
         self._commits: deque[Commit] = deque()
         self._readers: Counter[int] = Counter()
         self._bytes = 0
+        #: Commits that conflicted.
+        self.refused = 0
         self.version = VERSION_STEP
 
     def begin(self) -> int:
@@ -104,6 +106,7 @@ class History:
         """Apply writes unless what was read has changed (None); return the new version and the keys touched."""
         with self._lock:
             if self.conflicts(read, since):
+                self.refused += 1
                 return None
             version = self.version + VERSION_STEP
             cleared = tuple(ranges)
