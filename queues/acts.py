@@ -5,42 +5,32 @@ Tools that only push and pop use `Queue`; whatever has a person's name on it (pa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypeVar
 
-from queues.backing import Backing
-from queues.config import MAX_REASON
-from queues.errors import ConfirmationMismatch, DepthChanged, HeadChanged, QueueNotFound, TrashNotFound, WrongKind
+from queues.acting import Note, Popped, shown
+from queues.attached.acts import AttachedActs
+from queues.attached.queue import open_queue
+from queues.errors import (
+    ConfirmationMismatch,
+    DepthChanged,
+    HeadChanged,
+    ItemNotFound,
+    NotForAttached,
+    TrashNotFound,
+    WrongKind,
+)
 from queues.item import Item
 from queues.kv.port import Transaction
 from queues.names import canonical, display_name
 from queues.priority import Priority
 from queues.queue import Queue
 
-if TYPE_CHECKING:
-    from queues.store import Store
-
-T = TypeVar("T")
+__all__ = ["Acts", "Popped"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Popped:
-    """An item that a person took, and where it can be put back from."""
-
-    item: Item
-    trash_id: str
-
-
-class Acts:
+class Acts(AttachedActs):
     """The acts of one person, come in by one way (web, api, cli)."""
-
-    def __init__(self, store: Store, backing: Backing, *, actor: str, via: str) -> None:
-        self._store = store
-        self._backing = backing
-        self._actor = actor
-        self._via = via
 
     def create_queue(
         self,
@@ -52,7 +42,7 @@ class Acts:
     ) -> Queue:
         """Create a queue; raise `QueueExists`."""
 
-        def act(tr: Transaction, audit: _Note) -> Queue:
+        def act(tr: Transaction, audit: Note) -> Queue:
             queue = self._store.create_queue(name, kind=kind, priority_type=priority_type, bands=bands, tr=tr)
             audit(queue, "create", count=0, after={"kind": kind, "priority_type": priority_type})
             return queue
@@ -68,7 +58,7 @@ class Acts:
     ) -> list[Item]:
         """Push at most 1,000 items and 5 MB as one, with one audit record."""
 
-        def act(tr: Transaction, audit: _Note) -> list[Item]:
+        def act(tr: Transaction, audit: Note) -> list[Item]:
             queue = self._store.queue(queue_name, tr=tr)
             pushed = _push(queue, items, tr)
             one = pushed[0] if len(pushed) == 1 else None
@@ -78,7 +68,7 @@ class Acts:
                 count=len(pushed),
                 item=None if one is None else one.id,
                 reason=reason,
-                after=None if one is None else _shown(one),
+                after=None if one is None else shown(one),
             )
             return pushed
 
@@ -97,7 +87,7 @@ class Acts:
         """Take at most `n` items (1 to 1,000) from one end into the trash as one, with one audit record."""
         trash_ids = self._backing.minter.mint_many(max(n, 1))
 
-        def act(tr: Transaction, audit: _Note) -> list[Popped]:
+        def act(tr: Transaction, audit: Note) -> list[Popped]:
             queue = self._store.queue(queue_name, tr=tr)
             fifo = queue.kind == "fifo"
             if fifo and end in ("max", "tail"):
@@ -118,7 +108,7 @@ class Acts:
                     count=len(taken),
                     item=taken[0].id if len(taken) == 1 else None,
                     reason=reason,
-                    before=_shown(taken[0]) if len(taken) == 1 else None,
+                    before=shown(taken[0]) if len(taken) == 1 else None,
                 )
             return [
                 Popped(item=item, trash_id=trash_id.hex()) for trash_id, item in zip(trash_ids, taken, strict=False)
@@ -132,14 +122,30 @@ class Acts:
         With `queue_name` only an item of that queue, else `TrashNotFound`.
         """
 
-        def act(tr: Transaction, audit: _Note) -> Item:
-            config, item = self._store.trash.restore(tr, trash_id)
+        def act(tr: Transaction, audit: Note) -> Item:
+            restored = self._store.trash.restore(tr, trash_id)
+            config, item = restored.config, restored.item
             if item is None:
-                raise TrashNotFound("This is a queue, not an item: restore it from the trash.")
+                raise TrashNotFound("This is no single item: restore it from the trash.")
             if queue_name is not None and canonical(queue_name) != config.name:
                 raise TrashNotFound(f"This item was taken from {display_name(config.name)}: put it back there.")
-            audit(Queue(self._backing, config), "put_back", item=item.id, after=_shown(item))
+            audit(open_queue(self._backing, config), "put_back", item=item.id, after=shown(item))
             return item
+
+        return self._act(act)
+
+    def delete_item(self, queue_name: str, item_id: str, *, reason: str = "", expect_id: int | None = None) -> Popped:
+        """Take one particular item into the trash, wherever it stands; raise `ItemNotFound`."""
+        trash_id = self._backing.minter.mint()
+
+        def act(tr: Transaction, audit: Note) -> Popped:
+            queue = self._queue(tr, queue_name, expect_id)
+            item = queue.remove(item_id, tr=tr)
+            if item is None:
+                raise ItemNotFound("The item is not here any more: somebody took it. Nothing was deleted.")
+            self._store.trash.put_item(tr, trash_id, queue.config, item, by=self._actor)
+            audit(queue, "delete", item=item.id, reason=reason, before=shown(item))
+            return Popped(item=item, trash_id=trash_id.hex())
 
         return self._act(act)
 
@@ -148,7 +154,7 @@ class Acts:
     ) -> None:
         """Stop taking from a queue, saying why; `until` resumes by itself."""
 
-        def act(tr: Transaction, audit: _Note) -> None:
+        def act(tr: Transaction, audit: Note) -> None:
             queue = self._queue(tr, queue_name, expect_id)
             queue.pause(reason=reason, until=until, by=self._actor, tr=tr)
             after = None if until is None else {"until": until.isoformat()}
@@ -159,7 +165,7 @@ class Acts:
     def resume(self, queue_name: str, *, reason: str = "", expect_id: int | None = None) -> None:
         """Let items of a queue be taken again; resuming one that is not paused is no act."""
 
-        def act(tr: Transaction, audit: _Note) -> None:
+        def act(tr: Transaction, audit: Note) -> None:
             queue = self._queue(tr, queue_name, expect_id)
             pause = queue.config.pause
             if pause is None:
@@ -173,7 +179,7 @@ class Acts:
     def rename_queue(self, old: str, new: str, *, expect_id: int | None = None) -> Queue:
         """Give a queue another name; giving it its own is no act."""
 
-        def act(tr: Transaction, audit: _Note) -> Queue:
+        def act(tr: Transaction, audit: Note) -> Queue:
             before = self._queue(tr, old, expect_id)
             queue = self._store.rename_queue(old, new, tr=tr)
             if queue.name != before.name:
@@ -202,8 +208,10 @@ class Acts:
                 f"To delete this queue, type its name: {display_name(name)}. Nothing was deleted."
             )
 
-        def act(tr: Transaction, audit: _Note) -> str:
+        def act(tr: Transaction, audit: Note) -> str:
             queue = self._queue(tr, name, expect_id)
+            if queue.attached:
+                raise NotForAttached(queue.name, "detach it instead, its items stay where they are.")
             depth = queue.depth(tr=tr)
             if expect_depth is not None and abs(depth - expect_depth) > tolerance:
                 raise DepthChanged(
@@ -220,7 +228,7 @@ class Acts:
     def restore_queue(self, trash_id: str) -> Queue:
         """Bring back a deleted queue with all its items; raise `AlreadyRestored` the second time."""
 
-        def act(tr: Transaction, audit: _Note) -> Queue:
+        def act(tr: Transaction, audit: Note) -> Queue:
             restored = self._store.restore(trash_id, tr=tr)
             if isinstance(restored, Item):
                 raise TrashNotFound("This is an item, not a queue: put it back instead.")
@@ -229,46 +237,9 @@ class Acts:
 
         return self._act(act)
 
-    def _queue(self, tr: Transaction, name: str, expect_id: int | None) -> Queue:
-        """Return the queue of this name; `QueueNotFound` when the name stands for another than `expect_id` now."""
-        queue = self._store.queue(name, tr=tr)
-        if expect_id is not None and queue.id != expect_id:
-            raise QueueNotFound(name)
-        return queue
-
-    def _act(self, act: Callable[[Transaction, _Note], T]) -> T:
-        """Run an act and the note about it in one transaction."""
-        audit_id = self._backing.minter.mint()
-
-        def run(tr: Transaction) -> T:
-            def note(queue: Queue, verb: str, *, reason: str = "", **details: Any) -> None:
-                self._store.audit.write(
-                    tr,
-                    audit_id,
-                    actor=self._actor,
-                    via=self._via,
-                    verb=verb,
-                    queue_id=queue.id,
-                    queue=queue.name,
-                    reason=reason[:MAX_REASON],
-                    **details,
-                )
-
-            return act(tr, note)
-
-        with self._store.suggesting():
-            return self._backing.transact(run, None)
-
-
-_Note = Callable[..., None]
-
 
 def _push(queue: Queue, items: Sequence[tuple[bytes, Priority | None]], tr: Transaction) -> list[Item]:
     if queue.kind == "fifo":
         return queue.enqueue_many([value for value, _ in items], tr=tr)
     # A missing priority is refused by the queue's own rule, in its own words.
     return queue.push_many([(value, priority) for value, priority in items], tr=tr)  # type: ignore[misc]
-
-
-def _shown(item: Item) -> Mapping[str, Any]:
-    return {"priority": item.priority, "size": item.size}

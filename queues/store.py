@@ -276,13 +276,13 @@ class Store:
             raise QueueNotFound(name, near) from None
 
     def restore(self, trash_id: str, *, tr: Transaction | None = None) -> Queue | Item:
-        """Bring back a queue under its name, or an item under its same key, from the trash.
+        """Bring back a queue under its name, or items under their same keys, from the trash.
 
-        Raises `TrashNotFound`, `AlreadyRestored`, `QueueExists` (the name is taken), `QueueNotFound` (the item's
-        queue is gone).
+        Returns the item, or the queue that came back or that holds what came back. Raises `TrashNotFound`,
+        `AlreadyRestored`, `QueueExists` (the name is taken), `QueueNotFound` (the item's queue is gone), `PlaceTaken`.
         """
-        config, item = self._backing.transact(lambda tr: self.trash.restore(tr, trash_id), tr)
-        return item if item is not None else open_queue(self._backing, config)
+        restored = self._backing.transact(lambda tr: self.trash.restore(tr, trash_id), tr)
+        return restored.item if restored.item is not None else open_queue(self._backing, restored.config)
 
     def acts(self, actor: str, *, via: str = "web") -> Acts:
         """Return the acts of a person: each is audited, and undoable where it removes something."""

@@ -1,26 +1,35 @@
 """The trash: what operators' acts removed, kept with a deadline so that every one of them can be undone.
 
 A deleted queue stays where it is: only its name and config go, into its trash record, so that deleting and
-restoring cost the same at any depth. A popped item's record holds its whole key and value.
+restoring cost the same at any depth. A popped item's record holds its whole key and value. A chunk of a purge has one
+record, and each of its items lies beside it; so does a value that is too large for a record.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
 from queues import directory, ids, ready, records
+from queues.attached import items as attached_items
+from queues.attached import prefix as prefixes
 from queues.backing import Backing
 from queues.config import Config
-from queues.errors import AlreadyRestored, BadCursor, QueueNotFound, TrashNotFound
+from queues.errors import AlreadyRestored, BadCursor, KeyTooLarge, QueueNotFound, TrashNotFound
+from queues.foreign import parse_id
 from queues.item import Item
-from queues.kv.port import ReadTransaction, Transaction
+from queues.keyspace import AttachedKeys
+from queues.kv.port import MAX_KEY_SIZE, KeyValue, ReadTransaction, Result, Transaction
+from queues.kv.results import Ready
 from queues.tally import wake
 
 #: A week: an operator who comes back from a long weekend can still undo.
 KEPT_MS = 7 * 24 * 3600 * 1000
 MAX_PAGE = 1_000
+#: Bytes of a value that a record holds itself; others write larger ones than we do.
+_INLINE = 90_000
 #: Reads of one page before it is handed out as it is, when most of the trash was restored.
 _STEPS = 20
 
@@ -30,12 +39,13 @@ class TrashEntry:
     """Something that an act removed."""
 
     id: str
-    what: Literal["queue", "item"]
+    #: `items`: a chunk of a purge.
+    what: Literal["queue", "item", "items"]
     #: The queue's number, the same through renames.
     queue_id: int
     #: The queue's name when it was removed.
     queue: str
-    #: The item; None for a queue.
+    #: The item; None for a queue or a chunk.
     item: Item | None
     #: Items concerned.
     count: int
@@ -53,6 +63,18 @@ class TrashPage:
     entries: tuple[TrashEntry, ...]
     #: Pass it as `after=` for older entries; None when these are the oldest.
     cursor: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restored:
+    """What came back from the trash."""
+
+    #: Of the queue that came back, or that holds what came back.
+    config: Config
+    #: The item; None for a queue or a chunk.
+    item: Item | None
+    #: Items that came back.
+    count: int
 
 
 class Trash:
@@ -74,7 +96,18 @@ class Trash:
             "items": 1,
             "by": by,
         }
+        if config.prefix is not None:
+            header |= _foreign(config, [item])
         self._put(tr, trash_id, header, item.value)
+
+    def put_items(self, tr: Transaction, trash_id: bytes, config: Config, items: Sequence[Item], *, by: str) -> None:
+        """Record the items of an attached queue that `tr` takes at once."""
+        keyspace = self._backing.keyspace
+        header = {"what": "items", "queue_id": config.id, "queue": config.name, "items": len(items), "by": by}
+        for n, item in enumerate(items):
+            tr.set(keyspace.trash_part(trash_id, n, _KEY), _suffix(item.id))
+            tr.set(keyspace.trash_part(trash_id, n, _VALUE), item.value)
+        self._put(tr, trash_id, header | _foreign(config, items), b"")
 
     def put_queue(self, tr: Transaction, trash_id: bytes, config: Config, *, depth: int, by: str) -> None:
         """Record a queue whose name and config `tr` removes."""
@@ -93,6 +126,9 @@ class Trash:
         keyspace = self._backing.keyspace
         deadline_ms = ids.minted_ms(trash_id) + KEPT_MS
         header |= {"deadline": deadline_ms, "restored": False}
+        if len(value) > _INLINE:
+            tr.set(keyspace.trash_part(trash_id, 0, _VALUE), value)
+            header, value = header | {"apart": True}, b""
         tr.set(keyspace.trash(trash_id), records.encode(header, value))
         tr.set(keyspace.trash_deadline(deadline_ms, trash_id), b"")
 
@@ -110,7 +146,7 @@ class Trash:
         keyspace = self._backing.keyspace
 
         def look(tr: ReadTransaction) -> TrashPage:
-            entries: list[TrashEntry] = []
+            found: list[tuple[bytes, dict[str, Any], Result[bytes | None]]] = []
             seen = before
             for _ in range(_STEPS):
                 pairs = tr.get_range(*keyspace.all_trash(seen), limit=limit, reverse=True).wait()
@@ -118,48 +154,50 @@ class Trash:
                     seen = keyspace.last_id(key)
                     header, value = records.decode(record)
                     if not header["restored"]:
-                        entries.append(_entry(seen, header, value))
-                    if len(entries) == limit:
+                        found.append((seen, header, self._value(tr, seen, header, value)))
+                    if len(found) == limit:
                         break
                 else:
                     if len(pairs) == limit:
                         continue
                 break
+            entries = tuple(_entry(trash_id, header, read.wait() or b"") for trash_id, header, read in found)
             more = seen is not None and tr.get_key(*keyspace.all_trash(seen)).wait() is not None
-            return TrashPage(entries=tuple(entries), cursor=seen.hex() if seen is not None and more else None)
+            return TrashPage(entries=entries, cursor=seen.hex() if seen is not None and more else None)
 
         return self._backing.read(look, tr)
 
-    def restore(self, tr: Transaction, trash_id: str) -> tuple[Config, Item | None]:
-        """Bring back what an entry holds: an item under its same key, or a whole queue under its name.
+    def restore(self, tr: Transaction, trash_id: str) -> Restored:
+        """Bring back what an entry holds: items under their same keys, or a whole queue under its name.
 
-        Returns the queue's config and the item. Raises `TrashNotFound`, `AlreadyRestored`, `QueueNotFound` (the
-        item's queue is gone), `QueueExists` (another queue has taken the name).
+        Raises `TrashNotFound`, `AlreadyRestored`, `QueueNotFound` (the item's queue is gone), `QueueExists` (another
+        queue has taken the name), `PlaceTaken` (others wrote another item at the same key of an attached queue).
         """
         rand = _parse(trash_id)
         header, value = self._read(tr, rand)
         if header["restored"]:
             raise AlreadyRestored("This was restored already.")
-        config, item = (
+        restored = (
             self._restore_queue(tr, header)
             if header["what"] == "queue"
-            else self._restore_item(tr, rand, header, value)
+            else self._restore_items(tr, rand, header, value)
+            if "foreign" in header
+            else self._restore_item(tr, header, value)
         )
+        tr.clear_range(*self._backing.keyspace.trash_parts(rand))
         tr.use_reserve()  # the value moves, it does not come in
         # The record stays until its deadline, without the value, so that a second restore is told the truth.
         tr.set(self._backing.keyspace.trash(rand), records.encode(header | {"restored": True}))
-        return config, item
+        return restored
 
-    def _restore_queue(self, tr: Transaction, header: dict[str, Any]) -> tuple[Config, None]:
+    def _restore_queue(self, tr: Transaction, header: dict[str, Any]) -> Restored:
         keyspace = self._backing.keyspace
         config = Config.from_header(header["config"])
         directory.add(tr, keyspace, config)
         wake(tr, keyspace.queue(config.id))
-        return config, None
+        return Restored(config=config, item=None, count=header["items"])
 
-    def _restore_item(
-        self, tr: Transaction, trash_id: bytes, header: dict[str, Any], value: bytes
-    ) -> tuple[Config, Item]:
+    def _restore_item(self, tr: Transaction, header: dict[str, Any], value: bytes) -> Restored:
         keyspace = self._backing.keyspace
         record = tr.get(keyspace.config(header["queue_id"])).wait()
         if record is None:
@@ -167,13 +205,58 @@ class Trash:
         config = Config.decode(record)
         item = _item(header, value)
         ready.put_back(tr, keyspace.queue(config.id), config, item)
-        return config, item
+        return Restored(config=config, item=item, count=1)
+
+    def _restore_items(self, tr: Transaction, trash_id: bytes, header: dict[str, Any], value: bytes) -> Restored:
+        """Write items of an attached queue back; one that was detached may be attached under another name by now."""
+        keyspace, prefix = self._backing.keyspace, bytes.fromhex(header["foreign"]["prefix"])
+        config = prefixes.owner(tr, keyspace, prefix)
+        if config is None:
+            raise QueueNotFound(header["queue"])
+        one = header["what"] == "item"
+        pairs = [(_suffix(header["item"]), value)] if one else self._parts(tr, trash_id)
+        attached_items.put_back(tr, keyspace.queue(config.id), AttachedKeys(prefix), pairs)
+        return Restored(config=config, item=_item(header, value) if one else None, count=len(pairs))
+
+    def _parts(self, tr: ReadTransaction, trash_id: bytes) -> list[KeyValue]:
+        begin, end = self._backing.keyspace.trash_parts(trash_id)
+        pairs = tr.get_range(begin, end, limit=2 * ready.MAX_ITEMS).wait()
+        # By number, then by part: each key is followed by its value.
+        return [(suffix, value) for (_, suffix), (_, value) in zip(pairs[::2], pairs[1::2], strict=True)]
+
+    def _value(
+        self, tr: ReadTransaction, trash_id: bytes, header: dict[str, Any], value: bytes
+    ) -> Result[bytes | None]:
+        if header.get("apart"):
+            return tr.get(self._backing.keyspace.trash_part(trash_id, 0, _VALUE))
+        return Ready(value)
 
     def _read(self, tr: ReadTransaction, trash_id: bytes) -> tuple[dict[str, Any], bytes]:
         record = tr.get(self._backing.keyspace.trash(trash_id)).wait()
         if record is None:
             raise TrashNotFound("Nothing of this id is in the trash; its time may have run out.")
-        return records.decode(record)
+        header, value = records.decode(record)
+        return header, self._value(tr, trash_id, header, value).wait() or b""
+
+
+#: Parts of what lies beside a record; the names sort so.
+_KEY, _VALUE = "k", "v"
+
+
+def _foreign(config: Config, items: Sequence[Item]) -> dict[str, Any]:
+    """Return what a record says of an attached queue; raise `KeyTooLarge` for what could not be put back."""
+    assert config.prefix is not None
+    if any(len(config.prefix) + len(_suffix(item.id)) > MAX_KEY_SIZE for item in items):
+        raise KeyTooLarge(
+            f"This item's key has more than {MAX_KEY_SIZE} bytes: it could not be put back, so it is not taken by hand."
+        )
+    return {"foreign": {"prefix": config.prefix.hex(), "fifo": config.fifo}}
+
+
+def _suffix(item_id: str) -> bytes:
+    suffix = parse_id(item_id)
+    assert suffix is not None
+    return suffix
 
 
 def _parse(trash_id: str) -> bytes:
@@ -184,6 +267,8 @@ def _parse(trash_id: str) -> bytes:
 
 
 def _item(header: dict[str, Any], value: bytes) -> Item:
+    if "foreign" in header:
+        return attached_items.as_item(_suffix(header["item"]), value, fifo=header["foreign"]["fifo"])
     return Item(
         id=header["item"],
         priority=header["priority"],

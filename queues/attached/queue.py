@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from queues import cursor as cursors
@@ -15,10 +16,24 @@ from queues.errors import NotForAttached
 from queues.foreign import parse_id
 from queues.item import Item, Page
 from queues.keyspace import AttachedKeys, total
-from queues.kv.port import KeyValue, ReadTransaction, Result, Transaction
+from queues.kv.port import MAX_KEY_SIZE, KeyValue, ReadTransaction, Result, Transaction
 from queues.priority import Priority
 from queues.queue import Queue
 from queues.status import QueueStatus, Totals, TrafficRead
+
+#: Items and bytes of one chunk of a purge: each item is written into the trash.
+MAX_CHUNK, CHUNK_BYTES = 250, 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunk:
+    """What one step of a purge took."""
+
+    items: tuple[Item, ...]
+    #: Items left where they are, because their keys are too long to be put back.
+    skipped: int
+    #: Where the next step goes on; None: that was all.
+    place: bytes | None
 
 
 class AttachedQueue(Queue):
@@ -90,6 +105,41 @@ class AttachedQueue(Queue):
     def resume(self, *, tr: Transaction | None = None) -> None:
         """Raise `NotForAttached`."""
         raise NotForAttached(self.name, "it is never paused.")
+
+    # Bulk
+
+    def last_place(self) -> bytes | None:
+        """Return the place of the last item, for a purge that takes no more than is there when it begins."""
+
+        def look(tr: ReadTransaction) -> bytes | None:
+            self._current(tr)
+            key = tr.get_key(*self._foreign.range, reverse=True).wait()
+            return None if key is None else self._foreign.suffix_of(key)
+
+        return self._backing.read(look, None)
+
+    def take_chunk(self, tr: Transaction, *, after: bytes | None, last: bytes, limit: int) -> Chunk:
+        """Take at most `limit` items behind the place `after`, up to the place `last`: key by key, never as a range."""
+        config = self._current(tr)
+        begin = self._window("min", after, None)[0]
+        end = self._foreign.only(last)[1]
+        limit = min(limit, MAX_CHUNK)
+        pairs = tr.snapshot.get_range(begin, end, limit=limit).wait()
+        taken: list[KeyValue] = []
+        room = CHUNK_BYTES
+        for pair in pairs:
+            if taken and len(pair[1]) > room:
+                break
+            taken.append(pair)
+            room -= len(pair[1])
+        ours = [pair for pair in taken if len(pair[0]) <= MAX_KEY_SIZE]
+        removed = items.take(tr, self._keys, self._foreign, ours, fifo=config.fifo, verb="purge") if ours else []
+        more = len(taken) < len(pairs) or len(pairs) == limit
+        return Chunk(
+            items=tuple(removed),
+            skipped=len(taken) - len(ours),
+            place=self._foreign.suffix_of(taken[-1][0]) if more else None,
+        )
 
     # What the verbs are made of
 

@@ -1,0 +1,75 @@
+"""What every act is made of: one transaction for the verb and the note about it in the audit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from queues.backing import Backing
+from queues.config import MAX_REASON
+from queues.errors import QueueNotFound
+from queues.item import Item
+from queues.kv.port import ReadTransaction, Transaction
+from queues.queue import Queue
+
+if TYPE_CHECKING:
+    from queues.store import Store
+
+T = TypeVar("T")
+#: Called with a queue, a verb and the details of an audit record.
+Note = Callable[..., None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Popped:
+    """An item that a person took, and where it can be put back from."""
+
+    item: Item
+    trash_id: str
+
+
+class Acting:
+    """One person at work, come in by one way (web, api, cli)."""
+
+    def __init__(self, store: Store, backing: Backing, *, actor: str, via: str) -> None:
+        self._store = store
+        self._backing = backing
+        self._actor = actor
+        self._via = via
+
+    def _queue(self, tr: ReadTransaction, name: str, expect_id: int | None) -> Queue:
+        """Return the queue of this name; `QueueNotFound` when the name stands for another than `expect_id` now."""
+        queue = self._store.queue(name, tr=tr)
+        if expect_id is not None and queue.id != expect_id:
+            raise QueueNotFound(name)
+        return queue
+
+    def _act(self, act: Callable[[Transaction, Note], T]) -> T:
+        """Run an act and the note about it in one transaction."""
+        audit_id = self._backing.minter.mint()
+
+        def run(tr: Transaction) -> T:
+            def note(queue: Queue, verb: str, *, reason: str = "", **details: Any) -> None:
+                self._store.audit.write(
+                    tr,
+                    audit_id,
+                    actor=self._actor,
+                    via=self._via,
+                    verb=verb,
+                    queue_id=queue.id,
+                    queue=queue.name,
+                    reason=reason[:MAX_REASON],
+                    **details,
+                )
+
+            return act(tr, note)
+
+        with self._store.suggesting():
+            return self._backing.transact(run, None)
+
+
+def shown(item: Item) -> Mapping[str, Any]:
+    """Return what an audit record says of an item."""
+    priority = item.priority if item.foreign is None or item.priority is not None else item.foreign.priority_text
+    return {"priority": priority, "size": item.size}

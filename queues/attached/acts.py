@@ -1,0 +1,143 @@
+"""Acts on attached queues: attach, detach, and purge, which takes chunk by chunk what others may be pushing among."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from queues.acting import Acting, Note
+from queues.attached.counts import Step
+from queues.attached.queue import AttachedQueue, Chunk, open_queue
+from queues.errors import ConfirmationMismatch, Conflict, DepthChanged, NotAttached, TrashNotFound
+from queues.kv.port import ReadTransaction, Transaction
+from queues.names import canonical, display_name
+from queues.queue import Queue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Purged:
+    """What a purge took."""
+
+    count: int
+    #: Items left where they are, because their keys are too long to be put back.
+    skipped: int
+    #: One entry for each chunk, for `put_back_items`.
+    trash_ids: tuple[str, ...]
+
+
+class AttachedActs(Acting):
+    """The acts of one person on attached queues."""
+
+    def attach(
+        self,
+        name: str,
+        *,
+        prefix: bytes | tuple[Any, ...],
+        kind: str = "priority",
+        priority_type: str = "int",
+        reason: str = "",
+    ) -> Queue:
+        """Attach a subspace that others write, as a queue of this name."""
+
+        def act(tr: Transaction, audit: Note) -> Queue:
+            queue = self._store.attach(name, prefix=prefix, kind=kind, priority_type=priority_type, tr=tr)
+            after = {"prefix": _hex(queue), "kind": kind, "priority_type": priority_type}
+            audit(queue, "attach", count=0, reason=reason, after=after)
+            return queue
+
+        return self._act(act)
+
+    def detach(self, name: str, *, expect_id: int | None = None, reason: str = "") -> None:
+        """Forget an attached queue; its items stay where they are, and what was taken from it stays in the trash."""
+
+        def act(tr: Transaction, audit: Note) -> None:
+            queue = self._queue(tr, name, expect_id)
+            self._store.detach(name, tr=tr)
+            audit(queue, "detach", count=0, reason=reason, before={"prefix": _hex(queue)})
+
+        self._act(act)
+
+    def purge_attached(
+        self,
+        name: str,
+        *,
+        confirm: str,
+        expect_depth: int | None = None,
+        tolerance: int = 0,
+        expect_id: int | None = None,
+        reason: str = "",
+        progress: Callable[[int], bool] | None = None,
+    ) -> Purged:
+        """Take every item that is in an attached queue now into the trash, chunk by chunk, each one transaction.
+
+        `confirm` is the name as typed, else `ConfirmationMismatch`; a count further than `tolerance` from
+        `expect_depth` raises `DepthChanged`. `progress` hears the items taken so far and says whether to go on.
+        """
+        if canonical(confirm) != canonical(name):
+            raise ConfirmationMismatch(f"To purge this queue, type its name: {display_name(name)}. Nothing was taken.")
+        queue = self._attached(name, expect_id)
+        if expect_depth is not None and abs((depth := queue.depth()) - expect_depth) > tolerance:
+            raise DepthChanged(
+                f"{display_name(name)} holds {depth:,} items now, not the {expect_depth:,} you confirmed: "
+                "nothing was taken.",
+                depth,
+            )
+        step, after, last = Step(), None, queue.last_place()
+        count, skipped, trash_ids = 0, 0, []
+        while last is not None:
+            try:
+                trash_id, chunk = self._purge_chunk(queue, after, last, step.limit, reason)
+            except Conflict:
+                if not step.too_much():  # others take these items as fast as we do: smaller chunks meet fewer of them
+                    raise
+                continue
+            count, skipped = count + len(chunk.items), skipped + chunk.skipped
+            if chunk.items:
+                trash_ids.append(trash_id.hex())
+                step.took(len(chunk.items), sum(item.size for item in chunk.items))
+            after = chunk.place
+            if after is None or (progress is not None and not progress(count)):
+                break
+        return Purged(count=count, skipped=skipped, trash_ids=tuple(trash_ids))
+
+    def put_back_items(self, trash_id: str) -> int:
+        """Put the items that one chunk of a purge took back under their same keys, and return how many."""
+
+        def act(tr: Transaction, audit: Note) -> int:
+            if self._store.trash.get(trash_id, tr=tr).what != "items":
+                raise TrashNotFound("This is no chunk of a purge.")
+            restored = self._store.trash.restore(tr, trash_id)
+            audit(open_queue(self._backing, restored.config), "put_back", count=restored.count)
+            return restored.count
+
+        return self._act(act)
+
+    def _attached(self, name: str, expect_id: int | None) -> AttachedQueue:
+        def look(tr: ReadTransaction) -> Queue:
+            return self._queue(tr, name, expect_id)
+
+        with self._store.suggesting():
+            queue = self._backing.read(look, None)
+        if not isinstance(queue, AttachedQueue):
+            raise NotAttached(f"{display_name(name)} is this store's own queue, nothing attached.")
+        return queue
+
+    def _purge_chunk(
+        self, queue: AttachedQueue, after: bytes | None, last: bytes, limit: int, reason: str
+    ) -> tuple[bytes, Chunk]:
+        trash_id = self._backing.minter.mint()
+
+        def act(tr: Transaction, audit: Note) -> Chunk:
+            chunk = queue.take_chunk(tr, after=after, last=last, limit=limit)
+            if chunk.items:
+                self._store.trash.put_items(tr, trash_id, queue.config, chunk.items, by=self._actor)
+                audit(queue, "purge", count=len(chunk.items), reason=reason)
+            return chunk
+
+        return trash_id, self._act(act)
+
+
+def _hex(queue: Queue) -> str:
+    assert queue.config.prefix is not None
+    return queue.config.prefix.hex()
