@@ -166,10 +166,10 @@ class Schedule:
             queue = store.queue(name)
             items = queue.items(limit=1_000).items
             final[name] = self.history.saw(name, items)
-            assert check_full_count(store, queue) == len(items)
         assert len(self._memory.late) == 0
         self.history.check(final)
         for name in QUEUES:
+            assert check_full_count(store, store.queue(name)) == len(final[name])
             traffic = store.queue(name).totals().traffic
             popped, unseen = self.history.expected_pops(final, name)
             counted = traffic.get("pop", 0)

@@ -1,0 +1,198 @@
+"""The check of histories itself: what it accepts, and what it does not."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from queues import Item
+from tests.simulation.history import History, Operation, Put, Take, Violation
+
+
+class Told:
+    """A history told call by call: (begun, ended) of each operation, its answer, and what is there in the end."""
+
+    def __init__(self) -> None:
+        self.history = History()
+        self.count = 0
+
+    def push(self, begun: int, ended: float, value: str, *, done: bool | None = True, count: int | None = None) -> None:
+        self.count += 1
+        operation = self._add("push", begun, ended, done)
+        operation.puts.append(Put(queue="q", value=value.encode()))
+        if done:
+            self.see(value, self.count if count is None else count)
+
+    def pop(self, begun: int, ended: float, *values: str, n: int = 1, end: str = "min", done: bool = True) -> None:
+        operation = self._add("pop", begun, ended, done)
+        taken = tuple(value.encode() for value in values) if done else None
+        operation.takes.append(Take(queue="q", end=end, n=n, values=taken))
+
+    def see(self, value: str, count: int) -> None:
+        """Values begin with a digit: their priority."""
+        item = Item(
+            id=f"{count:040x}", priority=int(value[0]), count=count, value=value.encode(), pushed_at=None, size=2
+        )
+        self.history.saw("q", [item])
+
+    def ends_with(self, *values: str) -> None:
+        self.history.check({"q": [value.encode() for value in values]})
+
+    def _add(self, verb: str, begun: int, ended: float, done: bool | None) -> Operation:
+        operation = self.history.add(0, verb, begun)
+        operation.done = done
+        operation.ended = ended if done else math.inf
+        return operation
+
+
+@pytest.fixture
+def told() -> Told:
+    return Told()
+
+
+def test_one_after_the_other(told: Told) -> None:
+    told.push(1, 2, "2a")
+    told.push(3, 4, "1a")
+    told.pop(5, 6, "1a")
+    told.pop(7, 8, "2a", end="max")
+    told.pop(9, 10)
+    told.ends_with()
+
+
+def test_a_smaller_item_pushed_while_a_pop_is_under_way_may_come_after_it(told: Told) -> None:
+    told.push(1, 2, "2a")
+    told.push(4, 5, "1a")
+    told.pop(3, 6, "2a")
+    told.ends_with("1a")
+
+
+def test_a_smaller_item_pushed_before_a_pop_may_not(told: Told) -> None:
+    told.push(1, 2, "2a")
+    told.push(3, 4, "1a")
+    told.pop(5, 6, "2a")
+    with pytest.raises(Violation, match="not linearizable"):
+        told.ends_with("1a")
+
+
+def test_a_pop_can_not_find_nothing_where_something_was_all_the_time(told: Told) -> None:
+    told.push(1, 2, "1a")
+    told.pop(3, 4)
+    with pytest.raises(Violation, match="not linearizable"):
+        told.ends_with("1a")
+
+
+def test_what_two_pops_saw_must_agree(told: Told) -> None:
+    """Each alone has a moment; together they have none: the second item was pushed before the first was taken."""
+    told.push(1, 2, "2a")
+    told.push(3, 9, "1a")
+    told.pop(4, 5, "1a")
+    told.pop(6, 7)
+    with pytest.raises(Violation, match="not linearizable"):
+        told.ends_with("2a")
+
+
+def test_a_batch_takes_the_first_ones_and_stops_short_only_at_the_end(told: Told) -> None:
+    for at, value in enumerate(("1a", "2a", "3a")):
+        told.push(2 * at + 1, 2 * at + 2, value)
+    told.pop(7, 8, "1a", "2a", n=3)
+    with pytest.raises(Violation, match="not linearizable"):
+        told.ends_with("3a")
+
+
+def test_an_item_taken_twice(told: Told) -> None:
+    told.push(1, 2, "1a")
+    told.pop(3, 5, "1a")
+    told.pop(4, 6, "1a")
+    with pytest.raises(Violation, match="twice"):
+        told.ends_with()
+
+
+def test_an_item_taken_and_still_there(told: Told) -> None:
+    told.push(1, 2, "1a")
+    told.pop(3, 5, "1a")
+    with pytest.raises(Violation, match="twice"):
+        told.ends_with("1a")
+
+
+def test_an_item_lost(told: Told) -> None:
+    told.push(1, 2, "1a")
+    with pytest.raises(Violation, match="lost"):
+        told.ends_with()
+
+
+def test_an_item_from_nowhere(told: Told) -> None:
+    told.see("1a", 1)
+    told.pop(1, 2, "1a")
+    with pytest.raises(Violation, match="from nowhere"):
+        told.ends_with()
+
+
+def test_a_push_that_said_that_nothing_was_written(told: Told) -> None:
+    told.push(1, 2, "1a", done=None)
+    told.see("1a", 1)
+    with pytest.raises(Violation, match="in spite of the answer"):
+        told.ends_with("1a")
+
+
+def test_equals_keep_the_order_of_pushes_that_did_not_overlap(told: Told) -> None:
+    told.push(1, 2, "1a", count=7)
+    told.push(3, 4, "1b", count=3)
+    with pytest.raises(Violation, match="was pushed before"):
+        told.ends_with("1b", "1a")
+
+
+def test_equals_that_overlapped_stand_in_any_order(told: Told) -> None:
+    told.push(1, 4, "1a", count=7)
+    told.push(2, 3, "1b", count=3)
+    told.pop(5, 6, "1b")
+    told.pop(7, 8, "1a")
+    told.ends_with()
+
+
+def test_a_push_of_unknown_outcome_may_have_happened_much_later(told: Told) -> None:
+    told.push(1, 2, "1a", done=False)
+    told.pop(3, 4)
+    told.see("1a", 1)
+    told.pop(5, 6, "1a")
+    told.pop(7, 8)
+    told.ends_with()
+
+
+def test_a_push_of_unknown_outcome_may_never_have_happened(told: Told) -> None:
+    told.push(1, 2, "1a", done=False)
+    told.pop(3, 4)
+    told.ends_with()
+
+
+def test_a_push_of_unknown_outcome_happened_at_most_once(told: Told) -> None:
+    told.push(1, 2, "1a", done=False)
+    told.see("1a", 1)
+    told.pop(3, 4, "1a")
+    with pytest.raises(Violation, match="twice"):
+        told.ends_with("1a")
+
+
+def test_a_pop_of_unknown_outcome_may_have_taken_what_is_missing(told: Told) -> None:
+    told.push(1, 2, "1a")
+    told.push(3, 4, "2a")
+    told.pop(5, 6, done=False)
+    told.pop(7, 8, "2a")
+    told.ends_with()
+
+
+def test_a_pop_of_unknown_outcome_took_the_end_that_it_was_for(told: Told) -> None:
+    """What is missing stood behind an item that was there until later: no pop of this end can have taken it."""
+    told.push(1, 2, "1a")
+    told.push(3, 4, "2a")
+    told.pop(5, 6, done=False, end="min")
+    with pytest.raises(Violation, match="not linearizable"):
+        told.ends_with("1a")
+
+
+def test_a_pop_of_unknown_outcome_takes_no_more_than_it_asked_for(told: Told) -> None:
+    told.push(1, 2, "1a")
+    told.push(3, 4, "2a")
+    told.pop(5, 6, done=False)
+    with pytest.raises(Violation, match="lost"):
+        told.ends_with()

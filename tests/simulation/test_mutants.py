@@ -1,0 +1,117 @@
+"""Broken on purpose, each safeguard in turn: the schedules must notice.
+
+These are the mutants of the simulation. `tests/kv/test_exactly_once.py` names what else notices those of the slots,
+`tests/conformance/test_queues_conflicts.py` those of the conflicts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from queues.kv.errors import StoreUnavailable
+from queues.kv.exactly_once import _Sequence
+from queues.kv.simulated import SimulatedTransaction
+from queues.kv.simulated.history import VERSION_STEP, History
+from queues.kv.watching import WatchBoard
+from queues.ready import Heads
+from queues.tally import Tally as Totals
+from tests.simulation.schedules import Schedule, Tally
+
+SLOT = b"\x02slot\x00"
+#: Schedules within which every mutant must be noticed.
+WITHIN = 200
+
+
+def noticed(first: int = 0) -> str:
+    """Run schedules until one fails, from a seed that is known to be quick about it; return what it said."""
+    for seed in range(first, first + WITHIN):
+        try:
+            Schedule(seed).run(Tally())
+        except (AssertionError, ValueError) as error:
+            return f"seed {seed}: {error}"
+    return ""
+
+
+def without_conflict(dropped: Callable[[bytes], bool]) -> Callable[[SimulatedTransaction, bytes], None]:
+    """Return an `add_read_conflict_key` that forgets some keys."""
+    add = SimulatedTransaction.add_read_conflict_key
+
+    def forget(tr: SimulatedTransaction, key: bytes) -> None:
+        if not dropped(key):
+            add(tr, key)
+
+    return forget
+
+
+def test_the_slot_check_once_in_doubt(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_Sequence, "_applied", lambda self, tr: None)
+    assert " stands at " in noticed()
+
+
+def test_the_slots_read_conflict(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SimulatedTransaction, "add_read_conflict_key", without_conflict(lambda key: SLOT in key))
+    assert "the counters and the items differ" in noticed(5)  # a take that counted twice
+
+
+def test_the_taken_items_read_conflict(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SimulatedTransaction, "add_read_conflict_key", without_conflict(lambda key: SLOT not in key))
+    assert "twice" in noticed()
+
+
+def test_the_fence_before_an_error_in_doubt(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unfenced(self, attempt):
+        tr = self._begin()
+        try:
+            return self._try_in(tr, attempt)
+        finally:
+            tr.cancel()
+
+    monkeypatch.setattr(_Sequence, "_try", unfenced)
+    assert "in spite of the answer" in noticed(44)
+
+
+def test_an_unknown_outcome_told_as_nothing_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_Sequence, "_unknown", lambda self: StoreUnavailable("nothing was written"))
+    assert "in spite of the answer" in noticed(24)
+
+
+def test_a_read_version_that_is_not_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Serializable still, and every count exact: only a check of linearizability can tell."""
+
+    def stale(self: History) -> int:
+        with self._lock:
+            version = max(self.version - VERSION_STEP, min(self._readers, default=self.version))
+            self._readers[version] += 1
+            return version
+
+    monkeypatch.setattr(History, "begin", stale)
+    assert "not linearizable" in noticed()
+
+
+def test_the_order_of_a_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An item of the right end, but not the very first of several."""
+    wait = Heads.wait
+
+    def second(self):
+        self._limit = 2
+        return wait(self)[-1:]
+
+    monkeypatch.setattr(Heads, "wait", second)
+    assert "not linearizable" in noticed()
+
+
+def test_the_wake_of_a_watch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(WatchBoard, "notify", lambda self, keys: None)
+    assert "a wake-up was lost" in noticed(17)
+
+
+def test_a_counter_that_misses_items_of_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = Totals.state
+
+    def short(self, generation, name, side, n=1):
+        state(self, generation, name, side, min(n, 2))
+
+    monkeypatch.setattr(Totals, "state", short)
+    assert "the counters and the items differ" in noticed()
