@@ -1,0 +1,257 @@
+"""`PriorityQueue`: the standard library's, with both ends, peeks and items that become due."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable
+from datetime import datetime
+from queue import Empty, Full
+from typing import Generic, TypeVar
+
+from queues.local.delayed import Delayed
+from queues.local.ordered import Ordered
+from queues.local.sleepers import Sleepers
+
+if sys.version_info >= (3, 13):
+    from queue import ShutDown
+else:
+
+    class ShutDown(Exception):
+        """The queue was shut down: nothing more is put, and what was there has been taken."""
+
+
+T = TypeVar("T")
+
+
+class PriorityQueue(Generic[T]):
+    """A double-ended priority queue for the threads of one process; the smallest item comes first.
+
+    An item put with `due` is invisible to get and peek until then, but counts in qsize, maxsize and join.
+    """
+
+    # Who is woken. An item that becomes ready wakes one sleeping getter, and only one. While items are delayed, one of
+    # the sleeping getters is the timekeeper: it sleeps no longer than to the next due time, and is woken by a newcomer
+    # that is due earlier; all others sleep until they are woken. A timekeeper that leaves wakes another getter in its
+    # place. For each ready item that a sleeper could have, some woken thread is on its way; every woken thread looks
+    # again before it gives up, so that no wake-up is lost to a timeout.
+
+    def __init__(
+        self,
+        maxsize: int = 0,
+        *,
+        clock: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Make an empty queue; `clock` says what is due (seconds since the epoch), `monotonic` measures timeouts."""
+        self.maxsize = maxsize
+        self.unfinished_tasks = 0
+        self.is_shutdown = False
+        self.mutex = threading.Lock()
+        self._clock = clock
+        self._monotonic = monotonic
+        self._ready: Ordered[T] = Ordered()
+        self._delayed: Delayed[T] = Delayed()
+        self._getters = Sleepers(self.mutex)
+        self._timekeeper = Sleepers(self.mutex)
+        self._putters = Sleepers(self.mutex)
+        self._joiners = Sleepers(self.mutex)
+
+    def put(self, item: T, block: bool = True, timeout: float | None = None, due: datetime | None = None) -> None:
+        """Put an item, to be taken when `due`; wait for room, at most `timeout` seconds, or raise Full.
+
+        TypeError when the item does not compare with those that are ready: the queue stays as it was.
+        """
+        when = None if due is None else _seconds(due)
+        with self.mutex:
+            try:
+                if self.is_shutdown:
+                    raise ShutDown
+                if self.maxsize > 0:
+                    self._await_room(block, timeout)
+                if self._delayed.size:
+                    self._move_due()  # what became due before this item arrived stands before its equals
+                if when is None or when <= self._clock():
+                    self._ready.add(item)
+                    if self._getters.asleep or self._timekeeper.asleep:
+                        self._wake_getters(1)
+                else:
+                    self._delay(item, when)
+                self.unfinished_tasks += 1
+            except BaseException:
+                if self._size() < self.maxsize:
+                    self._putters.wake(1)  # the room that this thread was woken for is left to another
+                raise
+
+    def put_nowait(self, item: T, due: datetime | None = None) -> None:
+        """Put an item if there is room now, otherwise raise Full."""
+        self.put(item, block=False, due=due)
+
+    def get(self, block: bool = True, timeout: float | None = None) -> T:
+        """Take the smallest item that is due, the oldest among equals; wait for one, at most `timeout` seconds."""
+        return self._take(self._ready.pop_min, block, timeout)
+
+    def get_nowait(self) -> T:
+        """Take the smallest item that is due now, or raise Empty."""
+        return self._take(self._ready.pop_min, False, None)
+
+    def get_max(self, block: bool = True, timeout: float | None = None) -> T:
+        """Take the largest item that is due, the newest among equals; wait for one, at most `timeout` seconds."""
+        return self._take(self._ready.pop_max, block, timeout)
+
+    def peek_min(self) -> T:
+        """Return the item that `get` would take now, or raise Empty."""
+        return self._peek(self._ready.min)
+
+    def peek_max(self) -> T:
+        """Return the item that `get_max` would take now, or raise Empty."""
+        return self._peek(self._ready.max)
+
+    def qsize(self) -> int:
+        """Return the number of items, those that are not due yet included."""
+        with self.mutex:
+            return self._size()
+
+    def empty(self) -> bool:
+        """Tell whether there are no items; with delayed ones there are, even if nothing can be taken yet."""
+        return self.qsize() == 0
+
+    def full(self) -> bool:
+        """Tell whether there is no room for another item."""
+        return 0 < self.maxsize <= self.qsize()
+
+    def task_done(self) -> None:
+        """Say that the work on an item that was taken is done."""
+        with self.mutex:
+            if self.unfinished_tasks <= 0:
+                raise ValueError("task_done() called too many times")
+            self.unfinished_tasks -= 1
+            if not self.unfinished_tasks:
+                self._joiners.wake_all()
+
+    def join(self) -> None:
+        """Wait until every item ever put was taken and its work is done."""
+        with self.mutex:
+            while self.unfinished_tasks:
+                self._joiners.sleep(None)
+
+    def shutdown(self, immediate: bool = False) -> None:
+        """Let nothing more be put; the rest can be taken, delayed items when due, unless `immediate` drops it all.
+
+        Then put, and get once nothing is left, raise ShutDown, also where they wait already.
+        """
+        dropped: list[object] = []
+        with self.mutex:
+            self.is_shutdown = True
+            if immediate:
+                self.unfinished_tasks = max(0, self.unfinished_tasks - self._size())
+                dropped += (self._ready.clear(), self._delayed.clear())
+                if not self.unfinished_tasks:
+                    self._joiners.wake_all()
+            for sleepers in (self._getters, self._timekeeper, self._putters):
+                sleepers.wake_all()
+        dropped.clear()  # out of the mutex: what an item does when it goes away may use the queue
+
+    def _size(self) -> int:
+        return self._ready.size + self._delayed.size
+
+    def _take(self, pop: Callable[[], T], block: bool, timeout: float | None) -> T:
+        """Take an item with `pop`, waiting for one."""
+        if timeout is not None and block:
+            _check(timeout)
+        with self.mutex:
+            if self._delayed.size:
+                self._move_due(taking=1)
+            if not self._ready.size:
+                self._await_item(block, timeout)
+            item = pop()
+            if self._delayed.held:
+                self._wake_getters(self._delayed.move_held(self._ready))
+            if self._putters.asleep:
+                self._putters.wake(1)
+            if self.is_shutdown and not self._size():
+                self._getters.wake_all()  # they waited for what was delayed: this was the last of it
+            return item
+
+    def _peek(self, look: Callable[[], T]) -> T:
+        with self.mutex:
+            if self._delayed.size:
+                self._move_due()
+            if not self._ready.size:
+                raise Empty
+            return look()
+
+    def _await_item(self, block: bool, timeout: float | None) -> None:
+        """Return when an item is ready, or raise Empty or ShutDown."""
+        deadline = self._monotonic() + timeout if block and timeout is not None else None
+        try:
+            while not self._ready.size:
+                if self.is_shutdown and not self._delayed.size:
+                    raise ShutDown
+                remaining = None if deadline is None else deadline - self._monotonic()
+                if not block or (remaining is not None and remaining <= 0):
+                    raise Empty
+                next_due = self._delayed.next_due
+                if next_due is None or self._timekeeper.asleep:
+                    self._getters.sleep(remaining)
+                else:
+                    until_due = next_due - self._clock()
+                    self._timekeeper.sleep(until_due if remaining is None else min(until_due, remaining))
+                if self._delayed.size:
+                    self._move_due(taking=1)
+        except BaseException:
+            if self._ready.size:
+                self._wake_getters(1)  # interrupted: what this thread was woken for is left to another
+            raise
+        finally:
+            if self._delayed.next_due is not None and not self._timekeeper.asleep:
+                self._getters.wake(1)
+
+    def _await_room(self, block: bool, timeout: float | None) -> None:
+        """Return when there is room for an item, or raise Full or ShutDown."""
+        if not block:
+            if self._size() >= self.maxsize:
+                raise Full
+            return
+        if timeout is not None:
+            _check(timeout)
+        deadline = None if timeout is None else self._monotonic() + timeout
+        while self._size() >= self.maxsize:
+            remaining = None if deadline is None else deadline - self._monotonic()
+            if remaining is not None and remaining <= 0:
+                raise Full
+            self._putters.sleep(remaining)
+            if self.is_shutdown:
+                raise ShutDown
+
+    def _delay(self, item: T, when: float) -> None:
+        """Keep an item until it is due."""
+        self._ready.check(item)
+        if self._delayed.add(when, item) and not self._timekeeper.wake(1):
+            self._getters.wake(1)
+
+    def _move_due(self, taking: int = 0) -> None:
+        """Make ready what is due, and wake a getter for each but those that the caller itself is `taking`."""
+        moved = self._delayed.move_due(self._clock(), self._ready)
+        if moved > taking:
+            self._wake_getters(moved - taking)
+
+    def _wake_getters(self, most: int) -> None:
+        """Wake so many sleeping getters, the timekeeper last: then nobody has to take its place."""
+        if self._getters.wake(most) < most:
+            self._timekeeper.wake(1)
+
+
+def _seconds(due: object) -> float:
+    """Return an aware datetime as seconds since the epoch."""
+    if not isinstance(due, datetime):
+        raise TypeError(f"'due' must be an aware datetime, not {type(due).__name__}")
+    if due.utcoffset() is None:
+        raise ValueError("'due' must be an aware datetime: this one has no time zone")
+    return due.timestamp()
+
+
+def _check(timeout: float) -> None:
+    if timeout < 0:
+        raise ValueError("'timeout' must be a non-negative number")
