@@ -97,7 +97,8 @@ class AttachedActs(Acting):
                 trash_ids.append(trash_id.hex())
                 step.took(len(chunk.items), sum(item.size for item in chunk.items))
             after = chunk.place
-            if after is None or (progress is not None and not progress(count)):
+            told_to_stop = progress is not None and not progress(count)
+            if after is None or told_to_stop:
                 break
         return Purged(count=count, skipped=skipped, trash_ids=tuple(trash_ids))
 

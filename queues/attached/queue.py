@@ -22,7 +22,7 @@ from queues.queue import Queue
 from queues.status import QueueStatus, Totals, TrafficRead
 
 #: Items and bytes of one chunk of a purge: each item is written into the trash.
-MAX_CHUNK, CHUNK_BYTES = 250, 1_000_000
+MAX_CHUNK, CHUNK_BYTES = 200, 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

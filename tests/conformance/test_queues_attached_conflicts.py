@@ -1,0 +1,216 @@
+"""Who conflicts with whom in an attached queue, others' programs included: transactions driven step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from fdb import tuple as layer
+
+from queues import Queue, Store, open_store
+from queues.errors import Conflict
+from queues.kv.simulated.transaction import SimulatedTransaction
+from tests.interop.recipe_client import RecipeClient
+
+PREFIX = layer.pack(("legacy",))
+
+
+@pytest.fixture
+def store() -> Iterator[Store]:
+    with open_store("memory:") as opened:
+        yield opened
+
+
+@pytest.fixture
+def legacy(store: Store) -> Queue:
+    legacy = store.attach("legacy", prefix=PREFIX)
+    legacy.push_many([(b"%d" % n, n) for n in range(10)])
+    return legacy
+
+
+@pytest.fixture
+def stranger(store: Store) -> RecipeClient:
+    return RecipeClient(store._kv, PREFIX)
+
+
+def begin(store: Store) -> SimulatedTransaction:
+    return store._kv.begin()
+
+
+def strict_pop(legacy: Queue, tr: SimulatedTransaction, end: str = "min") -> bytes:
+    (item,) = legacy._take_in(tr, n=1, end=end, serializable=False, now_ms=0)
+    return item.value
+
+
+@pytest.mark.parametrize("priority", [5, 6])
+def test_two_pushes_never_conflict(store: Store, legacy: Queue, priority: int) -> None:
+    first, second = begin(store), begin(store)
+    one = legacy.push(b"first", priority=5, tr=first)
+    other = legacy.push(b"second", priority=priority, tr=second)
+    second.commit()
+    first.commit()
+    assert legacy.depth() == 12
+    assert one.count == other.count == 1  # the random part alone keeps equal ones apart
+    assert {legacy.find(one.id), legacy.find(other.id)} == {one, other}
+
+
+def test_two_fifo_pushes_never_conflict(store: Store) -> None:
+    mail = store.attach("mail", prefix=b"mail", kind="fifo")
+    first, second = begin(store), begin(store)
+    mail.enqueue(b"first", tr=first)
+    mail.enqueue(b"second", tr=second)
+    first.commit()
+    second.commit()
+    assert mail.depth() == 2
+
+
+def test_our_push_and_a_strangers_never_conflict(store: Store, legacy: Queue, stranger: RecipeClient) -> None:
+    ours, theirs = begin(store), begin(store)
+    legacy.push(b"ours", priority=5, tr=ours)
+    stranger.push_in(theirs, b"theirs", 5)
+    theirs.commit()
+    ours.commit()
+    assert legacy.depth() == 12
+
+
+@pytest.mark.parametrize("whose", ["ours", "theirs"])
+@pytest.mark.parametrize("priority", [-1, 0, 5, 99])
+@pytest.mark.parametrize("end", ["min", "max"])
+def test_a_push_never_aborts_our_pop(
+    store: Store, legacy: Queue, stranger: RecipeClient, end: str, priority: int, whose: str
+) -> None:
+    tr = begin(store)
+    taken = strict_pop(legacy, tr, end)
+    if whose == "ours":
+        legacy.push(b"meanwhile", priority=priority)
+    else:
+        stranger.push(b"meanwhile", priority)
+    tr.commit()
+    assert taken == (b"0" if end == "min" else b"9")
+    assert legacy.depth() == 10
+
+
+@pytest.mark.parametrize("priority", [0, 5])
+def test_a_pop_never_aborts_our_push(store: Store, legacy: Queue, stranger: RecipeClient, priority: int) -> None:
+    tr = begin(store)
+    legacy.push(b"slow", priority=priority, tr=tr)
+    legacy.pop_min()
+    stranger.pop()
+    stranger.pop(largest=True)
+    tr.commit()
+    assert legacy.depth() == 8
+
+
+def test_two_pops_of_the_same_item_conflict(store: Store, legacy: Queue) -> None:
+    first, second = begin(store), begin(store)
+    assert strict_pop(legacy, first) == strict_pop(legacy, second) == b"0"
+    first.commit()
+    with pytest.raises(Conflict):
+        second.commit()
+    assert legacy.depth() == 9
+    assert legacy.pop_min().value == b"1"
+
+
+@pytest.mark.parametrize("first", ["ours", "theirs"])
+def test_a_stranger_and_we_never_take_the_same_item(
+    store: Store, legacy: Queue, stranger: RecipeClient, first: str
+) -> None:
+    ours, theirs = begin(store), begin(store)
+    assert strict_pop(legacy, ours) == stranger.pop_in(theirs) == b"0"
+    early, late = (ours, theirs) if first == "ours" else (theirs, ours)
+    early.commit()
+    with pytest.raises(Conflict):
+        late.commit()
+    assert legacy.depth() == 9
+
+
+def test_pops_of_different_items_do_not_conflict(store: Store, legacy: Queue) -> None:
+    first, second = begin(store), begin(store)
+    assert strict_pop(legacy, first, "min") != strict_pop(legacy, second, "max")
+    first.commit()
+    second.commit()
+    assert legacy.depth() == 8
+
+
+def test_a_pop_that_a_caller_decides_by_conflicts_with_a_smaller_push(
+    store: Store, legacy: Queue, stranger: RecipeClient
+) -> None:
+    tr = begin(store)
+    legacy.pop_min(tr=tr)
+    stranger.push(b"smaller", -1)
+    with pytest.raises(Conflict):
+        tr.commit()
+    assert legacy.depth() == 11
+
+
+def test_removing_an_item_conflicts_with_whoever_takes_it(store: Store, legacy: Queue, stranger: RecipeClient) -> None:
+    head, last = legacy.peek_min(), legacy.peek_max()
+    aborted, undisturbed = begin(store), begin(store)
+    assert legacy.remove(head.id, tr=aborted) == head
+    assert legacy.remove(last.id, tr=undisturbed) == last
+    stranger.pop()
+    stranger.push(b"new", 5)
+    with pytest.raises(Conflict):
+        aborted.commit()
+    undisturbed.commit()
+    assert legacy.depth() == 9
+
+
+def test_a_chunk_of_a_purge_loses_nothing_that_is_pushed_meanwhile(
+    store: Store, legacy: Queue, stranger: RecipeClient
+) -> None:
+    tr = begin(store)
+    chunk = legacy.take_chunk(tr, after=None, last=legacy.last_place(), limit=100)
+    stranger.push(b"between", 5)
+    stranger.push(b"before", -1)
+    tr.commit()
+    assert [item.value for item in chunk.items] == [b"%d" % n for n in range(10)]
+    assert [item.value for item in legacy.items().items] == [b"before", b"between"]
+
+
+def test_a_chunk_of_a_purge_takes_nothing_that_somebody_else_took(
+    store: Store, legacy: Queue, stranger: RecipeClient
+) -> None:
+    tr = begin(store)
+    legacy.take_chunk(tr, after=None, last=legacy.last_place(), limit=100)
+    assert stranger.pop(largest=True) == b"9"
+    with pytest.raises(Conflict):
+        tr.commit()
+    assert legacy.depth() == 9
+
+
+def test_a_key_that_others_put_there_meanwhile_aborts_what_is_put_back(
+    store: Store, legacy: Queue, stranger: RecipeClient
+) -> None:
+    popped = store.acts("ann").pop("legacy")
+    tr = begin(store)
+    store.restore(popped.trash_id, tr=tr)
+    key = PREFIX + popped.item.foreign.suffix
+    store.transact(lambda tr: tr.set(key, b"another"))
+    with pytest.raises(Conflict):
+        tr.commit()
+    assert legacy.peek_min().value == b"another"
+
+
+@pytest.mark.parametrize("verb", ["push", "pop"])
+def test_detaching_aborts_what_began_before_it(store: Store, legacy: Queue, verb: str) -> None:
+    tr = begin(store)
+    if verb == "push":
+        legacy.push(b"x", priority=1, tr=tr)
+    else:
+        strict_pop(legacy, tr)
+    store.detach("legacy")
+    with pytest.raises(Conflict):
+        tr.commit()
+    assert store.attach("again", prefix=PREFIX).depth() == 10
+
+
+@pytest.mark.parametrize("other", [PREFIX, PREFIX + b"\x15\x01", PREFIX[:3]])
+def test_of_two_overlapping_prefixes_attached_at_once_one_wins(store: Store, other: bytes) -> None:
+    first, second = begin(store), begin(store)
+    store.attach("one", prefix=PREFIX, tr=first)
+    store.attach("two", prefix=other, tr=second)
+    first.commit()
+    with pytest.raises(Conflict):
+        second.commit()
+    assert list(store.directory()) == ["one"]
