@@ -41,8 +41,10 @@ PATIENCE = 30.0
 class Site:
     """One data folder and the server on it, started as the README starts it."""
 
-    def __init__(self, data: Path) -> None:
+    def __init__(self, data: Path, store_url: str = "") -> None:
         self.data = data
+        #: The store's URL, for other processes too.
+        self.store_url = store_url or f"lmdb:{data / 'store'}"
         self.port = _free_port()
         self.password = ""
         self.said: list[str] = []
@@ -54,16 +56,15 @@ class Site:
         return f"http://127.0.0.1:{self.port}"
 
     @property
-    def store_url(self) -> str:
-        """The store's URL, for other processes."""
-        return f"lmdb:{self.data / 'store'}"
+    def _variables(self) -> dict[str, str]:
+        return {"PQADMIN_DATA": str(self.data), "PQADMIN_STORE": self.store_url}
 
     def start(self) -> None:
         """Start the server and wait until it serves."""
         clean = {name: value for name, value in os.environ.items() if not name.startswith("PQADMIN_")}
         self.process = subprocess.Popen(
             [sys.executable, str(ROOT / "manage.py"), "serve", "--port", str(self.port)],
-            env=clean | {"PQADMIN_DATA": str(self.data), "PYTHONUNBUFFERED": "1"},
+            env=clean | self._variables | {"PYTHONUNBUFFERED": "1"},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -80,7 +81,7 @@ class Site:
                 self.said.append(line)
                 if found := re.search(r"Password\s+(\S+)", line):
                     self.password = found.group(1)
-                if re.search(r"Store\s+lmdb:", line):
+                if re.search(r"Store\s+(lmdb|fdb):", line):
                     ready.set()
         ready.set()
 
@@ -97,7 +98,7 @@ class Site:
         clean = {name: value for name, value in os.environ.items() if not name.startswith("PQADMIN_")}
         done = subprocess.run(
             [sys.executable, str(ROOT / "manage.py"), *arguments],
-            env=clean | {"PQADMIN_DATA": str(self.data)},
+            env=clean | self._variables,
             input=stdin,
             capture_output=True,
             text=True,
