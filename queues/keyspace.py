@@ -105,6 +105,17 @@ class Keyspace:
         self.all_slots = _children(self.slots)
         self.all_configs = _children(self._configs)
 
+    @property
+    def content(self) -> tuple[Range, ...]:
+        """The ranges of what a copy carries: all keys but slots, the store record and the mark of the copy itself."""
+        begin, end = self.range
+        return (
+            (begin, self.copy_mark),
+            (self.copy_mark + _FIRST, self.all_slots[0]),
+            (self.all_slots[1], self.store),
+            (self.store + _FIRST, end),
+        )
+
     def name(self, name: str) -> bytes:
         """Return the key that holds the id of the queue of this name."""
         return self._names + _pack(name)

@@ -34,15 +34,18 @@ class StoreCommand(BaseCommand):
     """A command on a store: `--store`, `--json`, and errors as one clear line (or one JSON object)."""
 
     requires_system_checks: list[str] = []
+    #: Whether the command works on one store, the site's unless another is named.
+    has_store = True
     #: Whether the command prints JSON on demand.
     has_json = True
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the arguments that all of these commands share, after their own."""
         self.add_own_arguments(parser)
-        parser.add_argument(
-            "--store", metavar="URL", help="the store, lmdb:PATH (default: the site's, from PQADMIN_STORE)"
-        )
+        if self.has_store:
+            parser.add_argument(
+                "--store", metavar="URL", help="the store, lmdb:PATH (default: the site's, from PQADMIN_STORE)"
+            )
         if self.has_json:
             parser.add_argument("--json", action="store_true", help="print JSON; errors as JSON on stderr")
 

@@ -1,0 +1,103 @@
+"""`pqadmin copy_store`: copy a whole store to another place or engine."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from pqadmin.dashboard.format import number, size
+from pqadmin.operations.command import EXIT_INTERRUPTED, StoreCommand, refuse_missing
+from pqadmin.operations.interruption import Interrupted, Interruption
+from pqadmin.operations.plain_text import json_text
+from queues.copying import Progress, copy_store
+from queues.errors import NotAStore, SourceChanged, StoreError, TargetNotEmpty
+
+#: Seconds between two lines of progress.
+_EVERY = 1.0
+
+
+class Command(StoreCommand):
+    """Copy a whole store into an empty place, and verify the copy."""
+
+    help = (
+        "Copy everything that the store FROM holds into the empty place TO, on the same or another engine, and compare "
+        "both. Pause whoever writes to FROM; nothing may use TO before this has ended well. A copy that was stopped, "
+        "killed, or that found FROM changed goes on when the same command is run again."
+    )
+    has_store = False
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        """Declare the arguments."""
+        parser.add_argument("from_url", metavar="FROM", help="the store to copy: lmdb:PATH or fdb:CLUSTER_FILE")
+        parser.add_argument("to_url", metavar="TO", help="where to: an empty place, or the same copy unfinished")
+        parser.add_argument("--quiet", action="store_true", help="no progress; the result is shown")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Copy the store."""
+        from_url, to_url = options["from_url"], options["to_url"]
+        refuse_missing(from_url)
+        progress = _Lines(self, quiet=options["quiet"], as_json=options["json"])
+        began = time.monotonic()
+        with Interruption() as interruption:
+            try:
+                copied = copy_store(from_url, to_url, on_progress=progress.tell, hold=interruption.held)
+            except (SourceChanged, TargetNotEmpty, NotAStore):
+                raise
+            except StoreError as error:
+                if not progress.told:
+                    raise
+                raise CommandError(f"{error} Run the same command again to go on with the copy.") from error
+            except Interrupted as stop:
+                raise CommandError(
+                    "Interrupted. Run the same command again to go on with the copy.", returncode=EXIT_INTERRUPTED
+                ) from stop
+        seconds = time.monotonic() - began
+        digest = copied.digest
+        if options["json"]:
+            self.print_json(
+                {
+                    "from": from_url,
+                    "to": to_url,
+                    "store_id": copied.store_id,
+                    "keys": digest.keys,
+                    "bytes": digest.size,
+                    "checksum": digest.checksum,
+                    "rounds": copied.rounds,
+                    "resumed": copied.resumed,
+                    "seconds": round(seconds, 3),
+                }
+            )
+            return
+        self.print_line(
+            f"Copied {from_url} to {to_url} in {seconds:.1f} s: {number(digest.keys)} keys, {size(digest.size)}. "
+            f"Both sides were read whole and are equal: SHA-256 {digest.checksum}."
+        )
+
+
+class _Lines:
+    """Tells how far a copy is, a line a second at most, and each phase at least once."""
+
+    def __init__(self, command: Command, *, quiet: bool, as_json: bool) -> None:
+        self._command = command
+        self._quiet = quiet
+        self._json = as_json
+        self._phase = ""
+        self._next = 0.0
+        #: Whether anything was done.
+        self.told = False
+
+    def tell(self, progress: Progress) -> None:
+        """Show the progress if it is time to."""
+        self.told = True
+        now = time.monotonic()
+        if self._quiet or (progress.phase == self._phase and now < self._next):
+            return
+        self._phase, self._next = progress.phase, now + _EVERY
+        if self._json:
+            line = json_text({"phase": progress.phase, "keys": progress.keys, "bytes": progress.size})
+        else:
+            line = f"{progress.phase.capitalize()}: {number(progress.keys)} keys, {size(progress.size)}"
+        self._command.stderr.write(line, lambda same: same)
+        self._command.stderr.flush()
