@@ -23,8 +23,10 @@ from queues.status import Snapshot
 
 #: Items of one read: at most, and to begin with; bytes that one read should bring.
 MAX_STEP, FIRST_STEP, STEP_BYTES = 1_000, 100, 1_000_000
-#: Seconds between two counts: at least, and at most because nothing changes; a large queue's takes this share of time.
-SHORTEST, LONGEST, SHARE = 0.5, 5.0, 0.05
+#: Seconds between two counts: at least, and at most because nothing changes.
+SHORTEST, LONGEST = 0.5, 5.0
+#: All counts together take no more of the time than this.
+SHARE = 0.05
 #: Seconds after the last viewer until the thread ends.
 LINGER = 10.0
 
@@ -38,12 +40,33 @@ class Count:
 
 
 @dataclass(slots=True)
+class Pace:
+    """When a queue is counted again: soon where it is small and changes, seldom where it is large or rests."""
+
+    due: float
+    #: Seconds between counts: now, and at least.
+    pause: float = SHORTEST
+    least: float = SHORTEST
+
+    def counted(self, now: float, *, took: float, same: bool, sharers: int) -> None:
+        """Note a count that took so many seconds and found the same as before, with so many queues to count."""
+        self.least = max(SHORTEST, took * sharers / SHARE)
+        self.pause = max(self.least, min(self.pause * 2, LONGEST)) if same else self.least
+        self.due = now + self.pause
+
+    def hurry(self) -> bool:
+        """Note that the queue changed; say whether it is counted earlier for that."""
+        early = self.pause - self.least
+        self.due, self.pause = self.due - early, self.least
+        return early > 0
+
+
+@dataclass(slots=True)
 class _Wanted:
     """A queue that somebody looks at."""
 
-    due: float
     wanted: float
-    pause: float = SHORTEST
+    pace: Pace
     count: Count | None = None
 
 
@@ -109,7 +132,7 @@ class AttachedCounts:
         now = self._monotonic()
         with self._condition:
             for queue_id in queue_ids:
-                wanted = self._wanted.setdefault(queue_id, _Wanted(due=now, wanted=now))
+                wanted = self._wanted.setdefault(queue_id, _Wanted(wanted=now, pace=Pace(due=now)))
                 wanted.wanted = now
             if self._wanted and not self._closed and (self._thread is None or not self._thread.is_alive()):
                 self._thread = threading.Thread(target=self._run, name="pqadmin-count", daemon=True)
@@ -131,9 +154,7 @@ class AttachedCounts:
         """Count a queue soon: it was seen to change."""
         with self._condition:
             wanted = self._wanted.get(queue_id)
-            if wanted is not None and wanted.pause > SHORTEST:
-                wanted.due -= wanted.pause - SHORTEST
-                wanted.pause = SHORTEST
+            if wanted is not None and wanted.pace.hurry():
                 self._condition.notify_all()
 
     def count(self, config: Config) -> Count:
@@ -179,11 +200,10 @@ class AttachedCounts:
     def _note(self, queue_id: int, count: Count, took: float) -> None:
         now = self._monotonic()
         with self._condition:
-            wanted = self._wanted.setdefault(queue_id, _Wanted(due=now, wanted=now))
-            shortest = max(SHORTEST, took / SHARE)
+            wanted = self._wanted.setdefault(queue_id, _Wanted(wanted=now, pace=Pace(due=now)))
             same = wanted.count is not None and wanted.count.depth == count.depth
-            wanted.pause = max(shortest, min(wanted.pause * 2, LONGEST)) if same else shortest
-            wanted.count, wanted.due = count, now + wanted.pause
+            wanted.count = count
+            wanted.pace.counted(now, took=took, same=same, sharers=len(self._looked_at(now)))
 
     # The thread
 
@@ -209,16 +229,19 @@ class AttachedCounts:
         with self._condition:
             while not self._closed:
                 now = self._monotonic()
-                looked_at = {key: one for key, one in self._wanted.items() if now - one.wanted < LINGER}
+                looked_at = self._looked_at(now)
                 if not looked_at:
                     break
-                queue_id = min(looked_at, key=lambda key: looked_at[key].due)
-                wait = looked_at[queue_id].due - now
+                queue_id = min(looked_at, key=lambda key: looked_at[key].pace.due)
+                wait = looked_at[queue_id].pace.due - now
                 if wait <= 0:
                     return queue_id
                 self._condition.wait(min(wait, LINGER))
             self._thread = None
             return None
+
+    def _looked_at(self, now: float) -> dict[int, _Wanted]:
+        return {key: one for key, one in self._wanted.items() if now - one.wanted < LINGER}
 
     def _forget(self, queue_id: int) -> None:
         with self._condition:
@@ -226,4 +249,4 @@ class AttachedCounts:
 
     def _later(self, queue_id: int) -> None:
         with contextlib.suppress(KeyError), self._condition:
-            self._wanted[queue_id].due = self._monotonic() + LONGEST
+            self._wanted[queue_id].pace.due = self._monotonic() + LONGEST

@@ -1,0 +1,91 @@
+"""The counting of attached queues: how often, how much at once, and when it ends."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from queues import Store, open_store
+from queues.attached import counts
+from queues.attached.counts import FIRST_STEP, LONGEST, MAX_STEP, SHARE, SHORTEST, AttachedCounts, Pace, Step
+
+
+def test_a_small_queue_that_changes_is_counted_often_and_one_that_rests_less_and_less() -> None:
+    pace = Pace(due=0.0)
+    pace.counted(100.0, took=0.001, same=False, sharers=1)
+    assert pace.due == 100.0 + SHORTEST
+    pauses = []
+    for _ in range(6):
+        pace.counted(200.0, took=0.001, same=True, sharers=1)
+        pauses.append(pace.due - 200.0)
+    assert pauses == sorted(pauses)
+    assert pauses[-1] == LONGEST
+    assert pace.hurry()
+    assert pace.due == 200.0 + SHORTEST
+    assert not pace.hurry()
+
+
+@pytest.mark.parametrize("sharers", [1, 20])
+def test_large_queues_together_take_a_small_share_of_the_time_however_they_change(sharers: int) -> None:
+    pace = Pace(due=0.0)
+    pace.counted(100.0, took=10.0, same=False, sharers=sharers)
+    assert pace.due - 100.0 == pytest.approx(10.0 * sharers / SHARE)
+    assert not pace.hurry()
+
+
+def test_a_step_brings_about_a_megabyte_and_backs_off() -> None:
+    step = Step()
+    for _ in range(5):
+        step.took(step.limit, step.limit * 10)
+    assert step.limit == MAX_STEP
+    step.took(1_000, 50_000_000)
+    assert step.limit == 20
+    while step.too_much():
+        pass
+    assert step.limit == 1
+    step.took(1, 100_000)
+    assert step.limit == 4
+    assert FIRST_STEP <= MAX_STEP
+
+
+def test_counting_ends_when_nobody_looks_and_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counts, "LINGER", 0.05)
+    with open_store("memory:") as store:
+        queue = store.attach("legacy", prefix=("legacy",))
+        queue.push_many([(b"x", n) for n in range(5)])
+        for _ in range(2):
+            store.counts.want([queue.id])
+            thread = store.counts._thread
+            assert thread is not None
+            thread.join(30)
+            assert not thread.is_alive()
+            assert store.counts.known(queue.id).depth == 5
+
+
+def test_closing_the_store_ends_the_thread(store_of_one: Store) -> None:
+    store_of_one.counts.want([store_of_one.queue("legacy").id])
+    thread = store_of_one.counts._thread
+    store_of_one.close()
+    assert not thread.is_alive()
+    store_of_one.counts.want([1])
+    assert not any(thread.name == "pqadmin-count" and thread.is_alive() for thread in threading.enumerate())
+
+
+def test_a_detached_queue_is_forgotten(store_of_one: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counts, "LINGER", 0.05)
+    queue_id = store_of_one.queue("legacy").id
+    store_of_one.counts.count(store_of_one.queue("legacy").config)
+    store_of_one.detach("legacy")
+    fresh = AttachedCounts(store_of_one._kv, store_of_one._keyspace, lambda: 0.0)
+    fresh.want([queue_id])
+    fresh._thread.join(30)
+    assert fresh.known(queue_id) is None
+    assert not fresh._wanted
+
+
+@pytest.fixture
+def store_of_one():
+    with open_store("memory:") as store:
+        store.attach("legacy", prefix=("legacy",)).push(b"x", priority=1)
+        yield store
