@@ -29,6 +29,7 @@ from queues.priority import Priority, check_type
 from queues.queue import Queue
 from queues.snapshots import read_statuses
 from queues.status import Snapshot
+from queues.sweeping import sweep_slots
 from queues.trash import Trash
 
 T = TypeVar("T")
@@ -346,6 +347,10 @@ class Store:
     def interrupt(self) -> None:
         """Wake every thread in `wait_for_change`; used at shutdown."""
         self._kv.interrupt()
+
+    def sweep_slots(self) -> int:
+        """Clear what clients of a cluster left behind more than 24 hours ago; return how many keys that were."""
+        return sweep_slots(self._kv, self._keyspace, now_ms=self._backing.now_ms())
 
     def size(self) -> tuple[int, int]:
         """Return (bytes used, bytes allowed); allowed is 0 where the engine sets no limit."""

@@ -1,4 +1,4 @@
-"""At start and once a day the tables forget what has expired: sessions, numbers of sent forms, failed logins."""
+"""At start and once a day the site forgets what has expired: sessions, numbers of sent forms, failed logins, slots."""
 
 import logging
 import threading
@@ -8,6 +8,9 @@ from importlib import import_module
 
 from django.conf import settings
 from django.db import DatabaseError, connections, transaction
+
+from pqadmin.server.store import opened_store
+from queues.errors import QueueError, StoreError
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +36,7 @@ class Housekeeping:
             try:
                 self._sweep()
             except Exception:  # tomorrow is another day
-                log.exception("the tables were not swept")
+                log.exception("what has expired was not swept")
             self._ended.wait(self._every)
 
 
@@ -55,6 +58,18 @@ def sweep() -> None:
                 forget()
         except DatabaseError as error:
             log.warning("%s were not swept: %s: %s", what, type(error).__name__, error)
+    _sweep_store()
+
+
+def _sweep_store() -> None:
+    """Sweep the store if the site has it open: one that could not be reached yet is swept tomorrow."""
+    store = opened_store()
+    if store is None:
+        return
+    try:
+        store.sweep_slots()
+    except (StoreError, QueueError) as error:
+        log.warning("slots were not swept: %s: %s", type(error).__name__, error)
 
 
 def start() -> Housekeeping:

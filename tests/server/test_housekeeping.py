@@ -12,6 +12,8 @@ from django.db import OperationalError, connection
 from pqadmin.accounts.models import LoginAttempt
 from pqadmin.dashboard.models import SentForm
 from pqadmin.server.housekeeping import Housekeeping, sweep
+from pqadmin.server.store import close_store, get_store
+from queues.kv.slots import Mark, SlotPool
 
 DAY = timedelta(days=1)
 LONG = 30.0  # seconds; reached only when something hangs
@@ -50,6 +52,20 @@ def test_what_can_not_be_forgotten_does_not_stop_the_rest(rows: Callable[[], dic
     with connection.execute_wrapper(full):
         sweep()
     assert rows() == {"sessions": ["new"], "forms": ["new", "old"], "logins": ["new"]}
+
+
+def test_stale_slots_of_the_store_are_swept_too(db: None, settings: Any) -> None:
+    close_store()
+    sweep()  # no store is open: nothing to sweep, and none is opened for it
+    settings.PQADMIN_STORE = "memory:"
+    store = get_store()
+    key = SlotPool(store._keyspace.slots).take().key
+    store.transact(lambda tr: tr.set(key, Mark(sequence=1, attempt=0, ms=0).encode()))
+    sweep()
+    assert store.read(lambda tr: tr.get(key).wait()) is None
+    store.close()
+    sweep()  # a store that can not be swept is left for the next time
+    close_store()
 
 
 def test_it_sweeps_at_once_and_again_and_a_failure_does_not_end_it() -> None:
