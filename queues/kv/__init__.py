@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import TypeVar
 
-from queues.kv.errors import BadStoreURL
+from queues.kv.errors import BadStoreURL, EmbeddedOnly
 from queues.kv.port import KeyValueStore
 from queues.kv.slots import DEFAULT_PREFIX
 
-__all__ = ["open_kv"]
+__all__ = ["back_up_kv", "open_kv", "restore_kv"]
+
+T = TypeVar("T")
 
 
 def open_kv(
@@ -28,9 +31,7 @@ def open_kv(
     a cluster's clients learn what became of a commit whose answer was lost.
     Raises `BadStoreURL`, `StoreUnavailable`, `StoreReadOnly`.
     """
-    engine, colon, rest = url.partition(":")
-    if not colon or "\0" in rest:
-        raise BadStoreURL(f"{url!r} is no store URL; write lmdb:PATH, fdb:CLUSTER_FILE or memory:")
+    engine, rest = _parts(url)
     if engine == "lmdb":
         from queues.kv.embedded import open_embedded
 
@@ -43,4 +44,49 @@ def open_kv(
         from queues.kv.cluster import open_cluster
 
         return open_cluster(rest, clock=clock, slots=slots)
+    raise BadStoreURL(f"{url!r}: there is no engine {engine!r}; use lmdb:PATH, fdb:CLUSTER_FILE or memory:")
+
+
+def back_up_kv(url: str, to: str, check: Callable[[KeyValueStore], T]) -> T:
+    """Copy a store, while it is in use, to a new folder, and return what `check` says of the copy.
+
+    Raises `EmbeddedOnly`, `PathTaken`, and what `check` raises; there is no folder then.
+    """
+    path = _embedded_path(url)
+    from queues.kv.embedded.backup import back_up
+
+    return back_up(path, to, check)
+
+
+def restore_kv(backup: str, url: str, check: Callable[[KeyValueStore], T]) -> T:
+    """Put a backup where no store is, once `check` has passed on a copy of it, and return what that says.
+
+    Raises `EmbeddedOnly`, `PathTaken`, and what `check` raises; nothing is restored then.
+    """
+    path = _embedded_path(url)
+    from queues.kv.embedded.backup import restore
+
+    return restore(backup, path, check)
+
+
+def _parts(url: str) -> tuple[str, str]:
+    engine, colon, rest = url.partition(":")
+    if not colon or "\0" in rest:
+        raise BadStoreURL(f"{url!r} is no store URL; write lmdb:PATH, fdb:CLUSTER_FILE or memory:")
+    return engine, rest
+
+
+def _embedded_path(url: str) -> str:
+    engine, path = _parts(url)
+    if engine == "lmdb":
+        if not path:
+            raise BadStoreURL("lmdb: needs the path of a folder, as in lmdb:var/pq.")
+        return path
+    if engine == "fdb":
+        raise EmbeddedOnly(
+            f"{url} is on a cluster: back that up and restore it with FoundationDB's own fdbbackup and fdbrestore, or "
+            "copy the store with copy_store. Backups of this kind are of embedded stores (lmdb:PATH) only."
+        )
+    if engine == "memory":
+        raise EmbeddedOnly(f"{url} lives in memory: backups are of embedded stores (lmdb:PATH) only.")
     raise BadStoreURL(f"{url!r}: there is no engine {engine!r}; use lmdb:PATH, fdb:CLUSTER_FILE or memory:")

@@ -104,6 +104,19 @@ class Environment:
         pages = stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"]
         return pages * page, (info["last_pgno"] + 1) * page
 
+    def copy_into(self, folder: str) -> None:
+        """Write the file as it is at the newest commit into a folder, beside whatever goes on in it."""
+        self._check_file()
+        with self._gate:
+            env = self._opened()
+            self._readers += 1
+        try:
+            env.copy(folder)
+        except lmdb.Error as error:
+            raise translate(error, folder) from error
+        finally:
+            self._leave()
+
     # Writing
 
     def begin_write(self) -> lmdb.Transaction[bytes]:

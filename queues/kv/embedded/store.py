@@ -144,6 +144,12 @@ class EmbeddedStore:
         room = self._engine.room
         return room.used(), room.max_bytes
 
+    def copy_into(self, folder: str) -> None:
+        """Write the store as it is at one commit into a folder, as a file that can be opened as a store."""
+        guard.refuse_nesting()
+        self._lifecycle.check()
+        self._engine.environment.copy_into(folder)
+
     def close(self) -> None:
         """Finish what was accepted, refuse the rest, release the files with the last handle."""
         guard.refuse_nesting()

@@ -1,0 +1,104 @@
+"""Backups of an embedded store: a consistent copy of a file in use, and the way back into an empty folder.
+
+A backup is a folder with the one file `data.mdb`: the whole file as it was at one commit, free pages included. LMDB's
+compact form would be smaller, but it begins to number commits anew, and with them the order of pushes.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+import lmdb
+
+from queues.kv.embedded.failures import translate
+from queues.kv.embedded.store import open_embedded
+from queues.kv.errors import PathTaken, StoreUnavailable
+from queues.kv.port import KeyValueStore
+
+T = TypeVar("T")
+
+_DATA, _LOCK, _TURNS = "data.mdb", "lock.mdb", "turns"
+
+
+def back_up(path: str, to: str, check: Callable[[KeyValueStore], T]) -> T:
+    """Copy the store in a folder, while it is in use, to a new folder; return what `check` says of the copy."""
+    target = Path(os.path.abspath(to))  # noqa: PTH100 - a name that is there is refused, a dangling link too
+    if os.path.lexists(target):
+        raise PathTaken(f"{to} is there already: name a new folder for the backup. Nothing was changed.")
+    if not (Path(path) / _DATA).exists():
+        raise StoreUnavailable(f"There is no store in {path}.")
+    with closing(open_embedded(path, max_bytes=None, clock=time.monotonic)) as store, _beside(target) as part:
+        store.copy_into(str(part))
+        return _into_place(part, target, check)
+
+
+def restore(backup: str, path: str, check: Callable[[KeyValueStore], T]) -> T:
+    """Put a backup into an absent or empty folder, once `check` has passed on a copy of it; return what that says."""
+    if not (Path(backup) / _DATA).is_file():
+        raise StoreUnavailable(f"{backup} is no backup: there is no {_DATA} in it.")
+    target = Path(os.path.realpath(path))
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise PathTaken(
+            f"{path} is not empty: a backup is restored into an absent or empty folder only. Stop what uses the store "
+            "there and move it away first. Nothing was changed."
+        )
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with _beside(target) as part:
+        _copy(backup, part)
+        return _into_place(part, target, check)
+
+
+def _copy(backup: str, part: Path) -> None:
+    if (Path(backup) / _LOCK).exists():  # it was opened as a store, and may be one that is in use
+        with closing(open_embedded(backup, max_bytes=None, clock=time.monotonic)) as store:
+            store.copy_into(str(part))
+        return
+    try:
+        with lmdb.open(backup, readonly=True, create=False, lock=False) as env:
+            env.copy(str(part))
+    except lmdb.Error as error:
+        raise translate(error, backup) from error
+
+
+@contextmanager
+def _beside(target: Path) -> Iterator[Path]:
+    """Make a folder beside a place, to become it by one rename; remove it when it has not."""
+    part = target.with_name(f".{target.name[:100]}.{uuid.uuid4().hex}.part")
+    part.mkdir(mode=0o700)
+    try:
+        yield part
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def _into_place(part: Path, target: Path, check: Callable[[KeyValueStore], T]) -> T:
+    with closing(open_embedded(str(part), max_bytes=None, clock=time.monotonic)) as store:
+        checked = check(store)
+    for name in (_LOCK, _TURNS):
+        (part / name).unlink(missing_ok=True)
+    _flush(part / _DATA)
+    _flush(part)
+    try:
+        part.rename(target)
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+            raise
+        raise PathTaken(f"{target} came to be meanwhile. Nothing was changed.") from error
+    _flush(target.parent)
+    return checked
+
+
+def _flush(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
