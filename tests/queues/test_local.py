@@ -1,0 +1,358 @@
+"""The in-process twin, one thread at a time: the standard library's interface, both ends, due times, odd items."""
+
+from __future__ import annotations
+
+import gc
+import inspect
+import queue as stdlib
+import random
+import weakref
+from bisect import insort
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+
+from queues.local import Empty, Full, PriorityQueue, ShutDown
+from tests.conftest import Clock
+
+#: Enough for several chunks, so that items move between them.
+MANY = 5_000
+
+
+@dataclass(order=True, frozen=True)
+class Job:
+    """An item whose equals can be told apart."""
+
+    priority: int
+    name: str = field(compare=False, default="")
+
+
+class Only:
+    """An item that has nothing but `<`, and raises it against an item of another kind."""
+
+    def __init__(self, rank: int, kind: str = "plain") -> None:
+        self.rank = rank
+        self.kind = kind
+
+    def __lt__(self, other: Only) -> bool:
+        if self.kind != other.kind:
+            raise TypeError(f"{self.kind} against {other.kind}")
+        return self.rank < other.rank
+
+    def __repr__(self) -> str:
+        return f"{self.kind} {self.rank}"
+
+
+def drain(jobs: PriorityQueue[object], take: Callable[[], object] | None = None) -> list[object]:
+    """Take all that is due, from the lower end or with `take`."""
+    taken = []
+    while True:
+        try:
+            taken.append((take or jobs.get_nowait)())
+        except Empty:
+            return taken
+
+
+def later(clock: Clock, seconds: float) -> datetime:
+    return datetime.fromtimestamp(clock.now + seconds, UTC)
+
+
+@pytest.mark.parametrize("name", ["__init__", *(name for name in vars(stdlib.Queue) if not name.startswith("_"))])
+def test_the_standard_librarys_calls_are_understood(name: str) -> None:
+    theirs = list(inspect.signature(getattr(stdlib.Queue, name)).parameters.values())
+    ours = list(inspect.signature(getattr(PriorityQueue, name)).parameters.values())
+    assert [(p.name, p.default) for p in ours[: len(theirs)]] == [(p.name, p.default) for p in theirs]
+    assert all(p.default is not p.empty for p in ours[len(theirs) :])
+
+
+def test_the_errors_are_the_standard_librarys() -> None:
+    assert Empty is stdlib.Empty
+    assert Full is stdlib.Full
+    assert ShutDown is getattr(stdlib, "ShutDown", ShutDown)
+    jobs: PriorityQueue[int] = PriorityQueue(1)
+    for take in (jobs.get_nowait, jobs.peek_min, jobs.peek_max, lambda: jobs.get(False), lambda: jobs.get_max(False)):
+        with pytest.raises(stdlib.Empty):
+            take()
+    jobs.put(1)
+    with pytest.raises(stdlib.Full):
+        jobs.put_nowait(2)
+    with pytest.raises(stdlib.Full):
+        jobs.put(2, timeout=0)
+    assert jobs.get() == 1
+
+
+def test_size_empty_and_full() -> None:
+    jobs: PriorityQueue[int] = PriorityQueue(2)
+    assert (jobs.qsize(), jobs.empty(), jobs.full(), jobs.maxsize) == (0, True, False, 2)
+    jobs.put(1)
+    assert (jobs.qsize(), jobs.empty(), jobs.full()) == (1, False, False)
+    jobs.put(2)
+    assert (jobs.qsize(), jobs.empty(), jobs.full()) == (2, False, True)
+    assert not PriorityQueue().full()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_both_ends_of_many_while_others_arrive(seed: int) -> None:
+    chance = random.Random(seed)
+    jobs: PriorityQueue[int] = PriorityQueue()
+    left: list[int] = []
+
+    def put() -> None:
+        number = chance.randrange(MANY)
+        jobs.put(number)
+        insort(left, number)
+
+    for _ in range(MANY):
+        put()
+    while left:
+        assert (jobs.peek_min(), jobs.peek_max(), jobs.qsize()) == (left[0], left[-1], len(left))
+        if chance.random() < 0.3:
+            put()
+        if chance.random() < 0.5:
+            assert jobs.get() == left.pop(0)
+        else:
+            assert jobs.get_max() == left.pop()
+    assert jobs.empty()
+
+
+@pytest.mark.parametrize("order", ["ascending", "descending", "equal"])
+def test_many_in_any_order_of_arrival(order: str) -> None:
+    ranks = {"ascending": range(MANY), "descending": range(MANY)[::-1], "equal": [7] * MANY}[order]
+    items = [Job(rank, str(n)) for n, rank in enumerate(ranks)]
+    jobs: PriorityQueue[object] = PriorityQueue()
+    for item in items:
+        jobs.put(item)
+    assert drain(jobs) == sorted(items)
+    for item in items:
+        jobs.put(item)
+    assert [id(item) for item in drain(jobs, lambda: jobs.get_max(False))] == [id(item) for item in sorted(items)[::-1]]
+
+
+def test_equals_leave_in_order_of_arrival_and_at_the_upper_end_the_newest_first() -> None:
+    jobs: PriorityQueue[Job] = PriorityQueue()
+    for name in "abcd":
+        jobs.put(Job(1, name))
+    assert jobs.peek_min().name == "a"
+    assert jobs.peek_max().name == "d"
+    assert [jobs.get().name, jobs.get_max().name, jobs.get().name, jobs.get_max().name] == ["a", "d", "b", "c"]
+
+
+def test_items_need_nothing_but_less_than() -> None:
+    items = [Only(n % 3) for n in range(MANY)]
+    jobs: PriorityQueue[object] = PriorityQueue()
+    for item in items:
+        jobs.put(item)
+    assert drain(jobs) == sorted(items, key=lambda item: item.rank)
+
+
+def test_an_item_that_does_not_compare_is_refused_and_nothing_changes() -> None:
+    jobs: PriorityQueue[object] = PriorityQueue(maxsize=MANY + 1)
+    numbers = list(range(MANY))
+    random.Random(1).shuffle(numbers)
+    for number in numbers:
+        jobs.put((number, {}))
+    for odd in ("text", (4_000, {1: 2}), (0, None), (MANY - 1, {1: 2})):
+        with pytest.raises(TypeError):
+            jobs.put(odd)
+    assert (jobs.qsize(), jobs.unfinished_tasks) == (MANY, MANY)
+    jobs.put((MANY, {}))
+    assert drain(jobs) == [(number, {}) for number in range(MANY + 1)]
+
+
+def test_no_taker_meets_a_comparison() -> None:
+    jobs: PriorityQueue[object] = PriorityQueue()
+    items = [Only(n) for n in range(MANY)]
+    for item in items:
+        jobs.put(item)
+    for item in items:
+        item.kind = f"alone {item.rank}"
+    assert drain(jobs) == items
+
+
+def test_items_that_were_taken_are_not_kept() -> None:
+    jobs: PriorityQueue[Only] = PriorityQueue()
+    items = [Only(n) for n in range(MANY)]
+    alive = [weakref.ref(item) for item in items]
+    for item in items:
+        jobs.put(item)
+    items.clear()
+    del item
+    for _ in range(MANY // 2 - 1):
+        jobs.get()
+        jobs.get_max()
+    gc.collect()
+    assert sum(ref() is not None for ref in alive) == jobs.qsize() == 2
+
+
+def test_an_item_is_invisible_until_it_is_due(clock: Clock) -> None:
+    jobs: PriorityQueue[str] = PriorityQueue(maxsize=2, clock=clock)
+    jobs.put("a", due=later(clock, 10))
+    jobs.put("b")
+    assert (jobs.qsize(), jobs.full(), jobs.empty(), jobs.unfinished_tasks) == (2, True, False, 2)
+    assert (jobs.peek_min(), jobs.peek_max(), jobs.get()) == ("b", "b", "b")
+    for look in (jobs.get_nowait, jobs.peek_min, jobs.peek_max, lambda: jobs.get_max(timeout=0)):
+        with pytest.raises(Empty):
+            look()
+    clock.advance(9.999)
+    with pytest.raises(Empty):
+        jobs.peek_min()
+    clock.advance(0.001)
+    assert (jobs.peek_min(), jobs.peek_max(), jobs.get_nowait()) == ("a", "a", "a")
+
+
+def test_due_items_order_among_the_ready_ones(clock: Clock) -> None:
+    jobs: PriorityQueue[object] = PriorityQueue(clock=clock)
+    jobs.put(2, due=later(clock, 5))
+    jobs.put(9, due=later(clock, 1))
+    jobs.put(1, due=later(clock, 60))
+    jobs.put(5)
+    assert drain(jobs) == [5]
+    clock.advance(5)
+    jobs.put(4)
+    assert jobs.peek_max() == 9
+    assert drain(jobs) == [2, 4, 9]
+    clock.advance(55)
+    assert drain(jobs) == [1]
+
+
+def test_equals_order_by_when_they_became_ready(clock: Clock) -> None:
+    jobs: PriorityQueue[Job] = PriorityQueue(clock=clock)
+    jobs.put(Job(1, "third"), due=later(clock, 2))
+    jobs.put(Job(1, "second"), due=later(clock, 1))
+    jobs.put(Job(1, "first"))
+    jobs.put(Job(1, "fourth"), due=later(clock, 2))
+    clock.advance(3)
+    jobs.put(Job(1, "fifth"))
+    assert [jobs.get().name for _ in range(5)] == ["first", "second", "third", "fourth", "fifth"]
+
+
+def test_what_was_due_in_the_past_is_ready_at_once(clock: Clock) -> None:
+    jobs: PriorityQueue[int] = PriorityQueue(clock=clock)
+    jobs.put_nowait(1, due=later(clock, 0))
+    jobs.put(2, True, None, datetime(1950, 1, 1, tzinfo=timezone(timedelta(hours=5))))
+    assert (jobs.get(), jobs.get()) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("due", "error"),
+    [
+        (datetime(2030, 1, 1), ValueError),
+        (1_900_000_000.0, TypeError),
+        ("2030-01-01", TypeError),
+        (timedelta(1), TypeError),
+    ],
+)
+def test_a_due_time_is_an_aware_datetime(due: object, error: type[Exception], clock: Clock) -> None:
+    jobs: PriorityQueue[int] = PriorityQueue(clock=clock)
+    with pytest.raises(error, match="aware datetime"):
+        jobs.put(1, due=due)  # type: ignore[arg-type]
+    assert (jobs.qsize(), jobs.unfinished_tasks) == (0, 0)
+
+
+def test_the_last_datetime_is_waited_for(clock: Clock) -> None:
+    jobs: PriorityQueue[int] = PriorityQueue(clock=clock)
+    jobs.put(1, due=datetime.max.replace(tzinfo=UTC))
+    with pytest.raises(Empty):
+        jobs.get(timeout=0.01)
+
+
+def test_a_delayed_item_that_does_not_compare_with_the_ready_ones_is_refused(clock: Clock) -> None:
+    jobs: PriorityQueue[object] = PriorityQueue(clock=clock)
+    jobs.put((1, {}))
+    with pytest.raises(TypeError):
+        jobs.put((1, {2: 3}), due=later(clock, 1))
+    clock.advance(1)
+    assert (jobs.qsize(), jobs.unfinished_tasks) == (1, 1)
+    assert drain(jobs) == [(1, {})]
+
+
+def test_a_delayed_item_that_does_not_compare_when_due_follows_those_in_its_way(clock: Clock) -> None:
+    jobs: PriorityQueue[object] = PriorityQueue(clock=clock)
+    jobs.put(Only(1, "odd"), due=later(clock, 1))
+    jobs.put(Only(2, "odd"), due=later(clock, 1))
+    jobs.put(Only(5), due=later(clock, 2))
+    jobs.put(Only(3))
+    jobs.put(Only(4))
+    clock.advance(2)
+    assert jobs.qsize() == 5
+    assert [str(item) for item in drain(jobs)] == ["plain 3", "plain 4", "plain 5", "odd 1", "odd 2"]
+    assert jobs.qsize() == 0
+
+
+def test_a_negative_timeout_is_refused_where_the_standard_library_refuses_it() -> None:
+    for make in (PriorityQueue, stdlib.PriorityQueue):
+        jobs = make(2)
+        jobs.put(1)
+        for call in (lambda: jobs.get(timeout=-1), lambda: jobs.put(1, timeout=-1)):  # noqa: B023
+            with pytest.raises(ValueError, match="'timeout' must be a non-negative number"):
+                call()
+        jobs.put(2, block=False, timeout=-1)
+        assert jobs.get(block=False, timeout=-1) == 1
+        make().put(1, timeout=-1)
+
+
+def test_more_tasks_done_than_put_is_an_error(clock: Clock) -> None:
+    jobs: PriorityQueue[int] = PriorityQueue(clock=clock)
+    with pytest.raises(ValueError, match="too many times"):
+        jobs.task_done()
+    jobs.put(1)
+    jobs.get()
+    jobs.task_done()
+    jobs.join()
+    with pytest.raises(ValueError, match="too many times"):
+        jobs.task_done()
+    assert jobs.unfinished_tasks == 0
+
+
+def test_after_shutdown_the_rest_is_taken_and_nothing_put(clock: Clock) -> None:
+    jobs: PriorityQueue[int] = PriorityQueue(clock=clock)
+    jobs.put(2)
+    jobs.put(1, due=later(clock, 5))
+    jobs.shutdown()
+    with pytest.raises(ShutDown):
+        jobs.put(3)
+    with pytest.raises(ShutDown):
+        jobs.put_nowait(3)
+    assert jobs.get() == 2
+    with pytest.raises(Empty):
+        jobs.get_nowait()
+    clock.advance(5)
+    assert jobs.get() == 1
+    for take in (jobs.get, jobs.get_nowait, jobs.get_max, lambda: jobs.get(timeout=1)):
+        with pytest.raises(ShutDown):
+            take()
+    assert jobs.unfinished_tasks == 2
+
+
+def test_an_immediate_shutdown_drops_everything(clock: Clock) -> None:
+    jobs: PriorityQueue[int] = PriorityQueue(clock=clock)
+    for number in range(3):
+        jobs.put(number)
+    jobs.put(9, due=later(clock, 5))
+    jobs.get()
+    jobs.shutdown(immediate=True)
+    assert (jobs.qsize(), jobs.unfinished_tasks) == (0, 1)
+    with pytest.raises(ShutDown):
+        jobs.get()
+    jobs.task_done()
+    jobs.join()
+
+
+def test_what_a_dropped_item_does_when_it_goes_may_use_the_queue() -> None:
+    jobs: PriorityQueue[object] = PriorityQueue()
+    sizes: list[int] = []
+
+    class Leaving:
+        def __del__(self) -> None:
+            sizes.append(jobs.qsize())
+
+    jobs.put(Leaving())
+    jobs.shutdown(immediate=True)
+    gc.collect()
+    assert sizes == [0]
+
+
+def test_it_is_generic_at_run_time_too() -> None:
+    assert isinstance(PriorityQueue[int](3), PriorityQueue)
