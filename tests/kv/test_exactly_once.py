@@ -1,12 +1,13 @@
 """Applied exactly once, whatever becomes of a commit and of its answer.
 
-What breaks which test (each was broken by hand to see it):
+What breaks which test (each was broken by hand to see it; `tests/simulation/test_mutants.py` breaks them always):
 - without reading the slot once in doubt (`_Sequence._applied` always None): `test_a_lost_answer_...[committed]`,
-  `test_a_late_commit_...`, `test_the_result_is_the_applied_attempts`;
-- without the slot's own read conflict in every attempt: `test_a_late_commit_...[operations=2]` and later ones,
-  `test_a_late_commit_is_refused_by_the_next_use_of_its_slot`;
+  `test_a_late_commit_is_applied_once_...[others0-0]` (lands before the next try) and `[others0-1]` (during it),
+  `test_the_result_is_the_applied_attempts`;
+- without the slot's own read conflict in every attempt: `test_a_late_commit_is_applied_once_...[others0-2]` and later
+  ones (lands after the next try was committed), `test_a_late_commit_is_refused_by_the_next_use_of_its_slot`;
 - without a fence before an error is raised in doubt: `test_a_function_that_fails_in_doubt_...`,
-  `test_a_clock_that_jumps_in_doubt_...`.
+  `test_a_clock_that_jumps_in_doubt_...`, `test_what_is_too_large_in_doubt_...`.
 """
 
 from __future__ import annotations

@@ -126,8 +126,8 @@ class History:
                 for other, sibling in enumerate(operation.puts):
                     if sibling.value not in self.seen:
                         # Pushed together: counts and ids of one batch are consecutive.
-                        _, count, item_id = seen[1]
-                        priority = int(sibling.value.split(b":")[1])
+                        first, count, item_id = seen[1]
+                        priority = None if first is None else int(sibling.value.split(b":")[1])
                         shifted = (int(item_id, 16) + other - at).to_bytes(20, "big").hex()
                         self.seen[sibling.value] = (put.queue, (priority, count + other - at, shifted))
                 for take in operation.takes:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from queues import Queue, Store
+from queues import Item, Queue, Store
 from queues.errors import Conflict, OutcomeUnknown, StoreUnavailable, TransactionTooOld
 from queues.keyspace import Keyspace
 from queues.kv.port import Transaction
@@ -17,7 +17,8 @@ from tests.full_count import check_full_count
 from tests.simulation.history import History, Operation, Put, Take, Violation
 from tests.simulation.scheduler import Client, Killed, Scheduler, seeded_randomness
 
-QUEUES = ("a", "b")
+#: By name, of which kind.
+QUEUES = {"a": "priority", "b": "priority", "f": "fifo"}
 CLIENTS = 3
 OPERATIONS = 9
 #: Seconds after which whatever was late has landed.
@@ -97,8 +98,8 @@ class Schedule:
         """Run and check; a failure says the seed and the history."""
         with seeded_randomness(self.seed):
             setup = self._open(SimulatedStore(memory=self._memory, clock=self._clock, slots=self._keyspace.slots))
-            for name in QUEUES:
-                setup.create_queue(name, bands=[-1, 1])
+            for name, kind in QUEUES.items():
+                setup.create_queue(name, kind=kind)
             for _ in range(CLIENTS):
                 self._scheduler.spawn(self._work)
             try:
@@ -213,8 +214,8 @@ class _Call:
         self._store = process.store
         self._random = program
         self._verb = program.choices(list(VERBS), list(VERBS.values()))[0]
-        self._queue = program.choice(QUEUES)
-        self._end = program.choice(("min", "max"))
+        self._queue = program.choice(list(QUEUES))
+        self._end = program.choice(("min", "max")) if QUEUES[self._queue] == "priority" else "min"
 
     def run(self) -> None:
         """Do it, and note how it ended."""
@@ -236,46 +237,48 @@ class _Call:
             empty = operation.takes and not any(take.values for take in operation.takes)
             operation.outcome = "empty" if empty else "done"
 
-    def _value(self, operation: Operation, at: int, priority: int) -> bytes:
+    def _value(self, operation: Operation, at: int) -> tuple[bytes, int]:
+        """Return an item to push, its value unlike any other and telling its priority."""
+        priority = self._random.randint(-2, 2)
         value = b"%d.%d:%d" % (operation.number, at, priority)
         operation.puts.append(Put(queue=self._queue, value=value))
-        return value
+        return value, priority
 
     def _push(self, operation: Operation, queue: Queue) -> None:
-        priority = self._random.randint(-2, 2)
-        item = queue.push(self._value(operation, 0, priority), priority=priority)
-        self._history.saw(self._queue, [item])
+        value, priority = self._value(operation, 0)
+        pushed = queue.enqueue(value) if queue.kind == "fifo" else queue.push(value, priority=priority)
+        self._history.saw(self._queue, [pushed])
 
     def _push_many(self, operation: Operation, queue: Queue) -> None:
-        priorities = [self._random.randint(-2, 2) for _ in range(self._random.randint(2, 3))]
-        entries = [(self._value(operation, at, priority), priority) for at, priority in enumerate(priorities)]
-        self._history.saw(self._queue, queue.push_many(entries))
+        entries = [self._value(operation, at) for at in range(self._random.randint(2, 3))]
+        self._history.saw(self._queue, _put(queue, entries))
 
     def _pop(self, operation: Operation, queue: Queue) -> None:
         take = Take(queue=self._queue, end=self._end)
         operation.takes.append(take)
-        item = queue.pop_min() if self._end == "min" else queue.pop_max()
+        one = queue.dequeue if queue.kind == "fifo" else queue.pop_min if self._end == "min" else queue.pop_max
+        item = one()
         take.values = self._history.saw(self._queue, [item] if item else [])
 
     def _pop_many(self, operation: Operation, queue: Queue) -> None:
         take = Take(queue=self._queue, end=self._end, n=self._random.randint(2, 3))
         operation.takes.append(take)
-        take.values = self._history.saw(self._queue, queue.pop_many(take.n, end=self._end))
+        take.values = self._history.saw(self._queue, _take(queue, take.n, self._end))
 
     def _move(self, operation: Operation, queue: Queue) -> None:
-        """Take from one queue and push to the other, in one transaction."""
-        target_name = QUEUES[1 - QUEUES.index(self._queue)]
+        """Take from one queue and push to another, in one transaction."""
+        target_name = self._random.choice([name for name in QUEUES if name != self._queue])
         target = self._process.queues[target_name]
         priority = self._random.randint(-2, 2)
         take = Take(queue=self._queue, end=self._end)
         operation.takes.append(take)
         tried: set[bytes] = set()
 
-        def work(tr: Transaction) -> tuple[list, list]:
-            taken = queue.pop_many(1, end=self._end, tr=tr)
+        def work(tr: Transaction) -> tuple[list[Item], list[Item]]:
+            taken = _take(queue, 1, self._end, tr)
             values = [item.value + b">%d" % operation.number for item in taken]
             tried.update(values)
-            return taken, [target.push(value, priority=priority, tr=tr) for value in values]
+            return taken, _put(target, [(value, priority) for value in values], tr)
 
         try:
             taken, pushed = self._store.transact(work)
@@ -291,8 +294,8 @@ class _Call:
         """Take everything and push something, and change one's mind."""
 
         def work(tr: Transaction) -> None:
-            queue.pop_many(100, end=self._end, tr=tr)
-            queue.push(b"undone", priority=0, tr=tr)
+            _take(queue, 100, self._end, tr)
+            _put(queue, [(b"undone", 0)], tr)
             raise OnPurpose
 
         self._store.transact(work)
@@ -303,10 +306,10 @@ class _Call:
             lambda tr: (queue.items(limit=1_000, tr=tr), queue.status(tr=tr), queue.depth(tr=tr))
         )
         values = [item.value for item in page.items]
-        assert depth == status.totals.ready == len(values) == len(set(values))
-        assert (status.min and status.min.value) == (values[0] if values else None)
-        assert (status.max and status.max.value) == (values[-1] if values else None)
-        assert not status.drift
+        ends = [status.min and status.min.value, status.max and status.max.value]
+        assert depth == status.totals.ready == len(values) == len(set(values)), f"{depth} at {status}: {values}"
+        assert ends == ([values[0], values[-1]] if values else [None, None]), f"{ends} at {status}: {values}"
+        assert not status.drift, f"the counters drift at {status}"
 
     def _wait(self, operation: Operation, queue: Queue) -> None:
         """No wake-up is lost: when the time is up, nothing has changed."""
@@ -316,3 +319,13 @@ class _Call:
             assert isinstance(kv, SimulatedStore)
             newest = kv._memory.history.latest(self._store._keyspace.queue(queue.id).change)
             assert int.from_bytes(newest or b"", "little") == snapshot.changes[queue.id], "a wake-up was lost"
+
+
+def _put(queue: Queue, entries: list[tuple[bytes, int]], tr: Transaction | None = None) -> list[Item]:
+    if queue.kind == "fifo":
+        return queue.enqueue_many([value for value, _ in entries], tr=tr)
+    return queue.push_many(entries, tr=tr)
+
+
+def _take(queue: Queue, n: int, end: str, tr: Transaction | None = None) -> list[Item]:
+    return queue.dequeue_many(n, tr=tr) if queue.kind == "fifo" else queue.pop_many(n, end=end, tr=tr)

@@ -1,4 +1,8 @@
-"""Random histories of a whole store against a plain model of it: nothing lost, nothing twice, strict order."""
+"""Random histories of a whole store against a plain model of it: nothing lost, nothing twice, strict order.
+
+One client at a time; several at once are in `test_schedules.py`. The engine "faulty" is the simulated one whose
+commits fail, lose their answers and land late: as every outcome is settled in the end, nothing of it may show.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +24,36 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from queues import Queue, open_store
+from queues import Queue, Store, open_store
 from queues.errors import QueueExists, QueuePaused
+from queues.keyspace import Keyspace
+from queues.kv.simulated import Fault, SeededFaults, SimulatedStore
 from tests.conftest import ENGINES, Clock, store_url
 from tests.full_count import check_full_count
 
 PRIORITIES = st.integers(min_value=-3, max_value=3)
 NAMES = st.sampled_from(["a", "b", "c"])
+
+
+RATES = {
+    Fault.CONFLICT: 0.1,
+    Fault.TOO_OLD: 0.05,
+    Fault.UNKNOWN_BEFORE: 0.1,
+    Fault.UNKNOWN_AFTER: 0.1,
+    Fault.LATE: 0.2,
+}
+
+
+def faulty_store(seed: int, clock: Clock) -> Store:
+    """Open a store that fails all the time."""
+    keyspace = Keyspace(("pq",))
+    kv = SimulatedStore(
+        clock=clock,
+        sleep=lambda seconds: clock.advance(0.01),
+        faults=SeededFaults(seed, RATES),
+        slots=keyspace.slots,
+    )
+    return Store(kv, url="memory:", keyspace=keyspace, clock=clock)
 
 
 class OnPurpose(Exception):
@@ -41,11 +68,14 @@ class Model(RuleBasedStateMachine):
     popped = Bundle("popped")
     deleted = Bundle("deleted")
 
-    @initialize()
-    def open(self) -> None:
+    @initialize(seed=st.integers(min_value=0, max_value=1_000_000))
+    def open(self, seed: int) -> None:
         self.folder = Path(tempfile.mkdtemp())
         self.clock = Clock()
-        self.store = open_store(store_url(self.engine, self.folder), clock=self.clock)
+        if self.engine == "faulty":
+            self.store = faulty_store(seed, self.clock)
+        else:
+            self.store = open_store(store_url(self.engine, self.folder), clock=self.clock)
         self.ann = self.store.acts("ann")
         self.handles: dict[str, Queue] = {}
         self.lists: dict[str, list] = {}
@@ -198,12 +228,15 @@ class Model(RuleBasedStateMachine):
             assert (status.max and status.max.value) == (entries[-1][2] if entries else None)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", [*ENGINES, "faulty"])
 def test_a_store_is_its_model(engine: str) -> None:
     model = type("Model", (Model,), {"engine": engine})
     run_state_machine_as_test(
         model,
         settings=settings(
-            max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+            max_examples=30 if engine == "faulty" else 60,
+            stateful_step_count=40,
+            deadline=None,
+            suppress_health_check=[HealthCheck.too_slow],
         ),
     )
