@@ -13,7 +13,7 @@ from pathlib import Path
 from benchmarks import report
 
 #: Run when none is named: together a few minutes.
-QUICK = ("pairs", "fairness", "wake_up", "page_time")
+QUICK = ("pairs", "fairness", "wake_up", "page_time", "local_twin")
 #: Not measurements.
 _PARTS = ("__init__", "__main__", "browsing", "report", "running_site")
 

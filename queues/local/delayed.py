@@ -40,7 +40,7 @@ class Delayed(Generic[T]):
 
     def move_due(self, now: float, ready: Ordered[T]) -> int:
         """Move what is due to the ready items; return how many."""
-        moved = self.move_held(ready)
+        moved = 0
         while self._heap and self._heap[0][0] <= now:
             item = heappop(self._heap)[2]
             if _fits(item, ready):
@@ -51,7 +51,7 @@ class Delayed(Generic[T]):
         return moved
 
     def move_held(self, ready: Ordered[T]) -> int:
-        """Move the held items that fit by now; return how many. With nothing ready the first one fits."""
+        """Move the held items that fit since one was taken; return how many. With nothing ready the first fits."""
         moved = 0
         while self.held and _fits(self.held[0], ready):
             self.held.popleft()
