@@ -112,5 +112,5 @@ class Twin(RuleBasedStateMachine):
 def test_the_queue_does_what_the_model_does(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ordered, "_FULL", chunk)  # small chunks: every step moves between them
     run_state_machine_as_test(
-        Twin, settings=settings(max_examples=40, stateful_step_count=40, deadline=None, database=None)
+        Twin, settings=settings(max_examples=25, stateful_step_count=40, deadline=None, database=None)
     )
