@@ -12,14 +12,16 @@ What breaks which test (each was broken by hand to see it; `tests/simulation/tes
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 
 import pytest
 
 from queues.kv.errors import OutcomeUnknown, StoreUnavailable, TransactionTooLarge, TransactionTooOld
 from queues.kv.port import Transaction
-from queues.kv.simulated import Fault, Lateness, Memory, SimulatedStore
+from queues.kv.simulated import Fault, Lateness, Memory, SeededFaults, SimulatedStore
 from tests.conftest import Clock
 
 NEVER = 10_000
@@ -294,8 +296,6 @@ def test_a_late_commit_during_the_next_use_of_its_slot_is_no_answer_to_it(clock:
 
 
 def test_a_thousand_faults_and_every_sum_is_right(clock: Clock) -> None:
-    from queues.kv.simulated import SeededFaults
-
     rates = dict.fromkeys((Fault.CONFLICT, Fault.TOO_OLD, Fault.UNKNOWN_BEFORE, Fault.UNKNOWN_AFTER, Fault.LATE), 0.15)
     faults = SeededFaults(5, rates)
     memory = Memory()
@@ -309,3 +309,32 @@ def test_a_thousand_faults_and_every_sum_is_right(clock: Clock) -> None:
     assert all(faults.counts[fault] > 100 for fault in rates)
     assert memory.late.applied > 50
     assert memory.late.refused > 50
+
+
+def test_threads_with_faults_lose_and_double_nothing() -> None:
+    """As above, with threads that interleave as they like."""
+    rates = dict.fromkeys((Fault.CONFLICT, Fault.UNKNOWN_BEFORE, Fault.UNKNOWN_AFTER, Fault.LATE), 0.15)
+    memory = Memory()
+    faults = [SeededFaults(seed, rates) for seed in range(8)]
+
+    def work(faults: SeededFaults) -> int:
+        client = SimulatedStore(memory=memory, faults=faults)
+        return sum(client.transact(take) for _ in range(100))
+
+    def take(tr: Transaction) -> bool:
+        found = tr.snapshot.get_key(b"item", b"iten").wait()
+        if found is None:
+            return False
+        tr.add_read_conflict_key(found)
+        tr.clear(found)
+        tr.add(b"taken", 1)
+        return True
+
+    onlooker = SimulatedStore(memory=memory)
+    onlooker.transact(lambda tr: [tr.set(b"item%03d" % n, b"") for n in range(500)])
+    with ThreadPoolExecutor(8) as pool:
+        taken = sum(pool.map(work, faults))
+    memory.late.land(math.inf)
+    left = onlooker.read(lambda tr: tr.get_range(b"item", b"iten", limit=1_000).wait())
+    counted = onlooker.read(lambda tr: tr.get(b"taken").wait())
+    assert taken == int.from_bytes(counted or b"", "little") == 500 - len(left) == 500
