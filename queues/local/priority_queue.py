@@ -172,6 +172,7 @@ class PriorityQueue(Generic[T]):
                 self._putters.wake(1)
             if self.is_shutdown and not self._size():
                 self._getters.wake_all()  # they waited for what was delayed: this was the last of it
+                self._timekeeper.wake_all()
             return item
 
     def _peek(self, look: Callable[[], T]) -> T:

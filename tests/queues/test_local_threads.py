@@ -214,3 +214,13 @@ def test_after_a_shutdown_waiters_wait_for_what_is_delayed_and_no_longer(clock: 
     assert not wait_for(getting, LONG).not_done
     results = sorted(repr(future.exception() or future.result()) for future in getting)
     assert results == ["1", "ShutDown()", "ShutDown()"]
+
+
+def test_after_a_shutdown_whoever_takes_the_last_item_ends_the_waiting_of_all_others(clock: Clock) -> None:
+    jobs: PriorityQueue[int] = PriorityQueue(clock=clock)
+    jobs.put(1, due=at(clock.now + HOUR))
+    jobs.shutdown()
+    getting = waiting(jobs, jobs.get, 3)
+    clock.advance(HOUR)
+    assert jobs.get() == 1
+    assert all(isinstance(future.exception(LONG), ShutDown) for future in getting)
