@@ -11,9 +11,11 @@ Plain Python: no Django, no server. Rules are written once, against the transact
 """
 
 from queues.acts import Acts, Popped
+from queues.attached.acts import Purged
 from queues.audit import AuditEntry, AuditPage
 from queues.bands import Band
 from queues.config import Pause
+from queues.foreign import ForeignKey
 from queues.item import Item, Page
 from queues.kv.port import ReadTransaction, Transaction
 from queues.priority import Priority
@@ -27,11 +29,13 @@ __all__ = [
     "AuditEntry",
     "AuditPage",
     "Band",
+    "ForeignKey",
     "Item",
     "Page",
     "Pause",
     "Popped",
     "Priority",
+    "Purged",
     "Queue",
     "QueueStatus",
     "ReadTransaction",

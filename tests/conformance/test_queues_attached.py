@@ -29,6 +29,7 @@ from queues.errors import (
     TrashNotFound,
     WrongKind,
 )
+from tests import cluster
 from tests.conftest import Clock
 from tests.interop.recipe_client import RecipeClient
 
@@ -63,7 +64,8 @@ def values(queue: Queue) -> list[bytes]:
 def dump(store: Store) -> list[tuple[bytes, bytes]]:
     """Return everything that is not ours."""
     everything = store.read(lambda tr: tr.get_range(b"\x00", b"\xff", limit=100_000).wait())
-    return [(key, value) for key, value in everything if not key.startswith(store._keyspace.root)]
+    ours = (store._keyspace.root, cluster.MARK)
+    return [(key, value) for key, value in everything if not key.startswith(ours)]
 
 
 # Attaching
@@ -339,10 +341,12 @@ def test_a_push_goes_on_from_the_last_whole_number(store: Store, legacy: Queue) 
     write(store, (layer.pack((8,)) + b"\x1d\xff", b"damaged"))
     with pytest.raises(NotTheRecipe):
         legacy.push(b"d", priority=8)
+    write(store, (layer.pack((8, 4, R)), b"an older one that is whole"))
+    assert legacy.push(b"d", priority=8).count == 5
     write(store, (layer.pack((9, 2**2040 - 1, R)), b"the last number there is"))
     with pytest.raises(NotTheRecipe):
         legacy.push(b"d", priority=9)
-    assert legacy.depth() == 7
+    assert legacy.depth() == 9
 
 
 def test_a_key_that_is_too_long_is_refused_and_nothing_pushed(store: Store) -> None:
@@ -549,6 +553,8 @@ def test_a_purge_takes_what_is_there_in_chunks_and_can_be_undone(store: Store, l
         with pytest.raises(AlreadyRestored):
             ann.put_back_items(trash_id)
     assert dump(store) == before
+    left = [store._keyspace.trash_parts(bytes.fromhex(trash_id)) for trash_id in purged.trash_ids]
+    assert store.read(lambda tr: [tr.get_key(*parts).wait() for parts in left]) == [None] * len(left)
 
 
 def test_a_purge_stops_where_it_is_told_to(store: Store, legacy: Queue) -> None:

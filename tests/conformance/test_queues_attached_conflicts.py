@@ -8,8 +8,8 @@ import pytest
 from fdb import tuple as layer
 
 from queues import Queue, Store, open_store
-from queues.errors import Conflict
-from queues.kv.simulated.transaction import SimulatedTransaction
+from queues.errors import Conflict, KeyTooLarge
+from queues.kv.simulated.transaction import SimulatedTransaction, Write
 from tests.interop.recipe_client import RecipeClient
 
 PREFIX = layer.pack(("legacy",))
@@ -190,6 +190,25 @@ def test_a_key_that_others_put_there_meanwhile_aborts_what_is_put_back(
     with pytest.raises(Conflict):
         tr.commit()
     assert legacy.peek_min().value == b"another"
+
+
+def test_keys_longer_than_ours_are_shown_and_popped_and_left_by_acts(store: Store, legacy: Queue) -> None:
+    long = PREFIX + layer.pack((-1, 0, b"x" * 5_000))
+    tr = begin(store)
+    tr._writes[long] = Write(known=True, value=b"far")  # as a FoundationDB client may; the port takes 511 bytes
+    tr.commit()
+    ann = store.acts("ann")
+    first = legacy.peek_min()
+    assert (first.value, first.priority, legacy.find(first.id)) == (b"far", -1, first)
+    assert legacy.items(limit=1, after=legacy.items(limit=1).cursor).items[0].value == b"0"
+    assert legacy.depth() == 11
+    for act in (lambda: ann.pop("legacy"), lambda: ann.delete_item("legacy", first.id)):
+        with pytest.raises(KeyTooLarge):
+            act()
+    purged = ann.purge_attached("legacy", confirm="legacy")
+    assert (purged.count, purged.skipped, legacy.depth()) == (10, 1, 1)
+    assert legacy.pop_min() == first
+    assert legacy.depth() == 0
 
 
 @pytest.mark.parametrize("verb", ["push", "pop"])

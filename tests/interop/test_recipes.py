@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from fdb import tuple as layer
 
@@ -106,6 +108,31 @@ def test_a_stranger_in_our_own_queue_is_noticed_and_the_queue_goes_on(store: Sto
     jobs.push(b"c", priority=1)
     stranger.push(b"d", 2)
     assert [jobs.pop_min().value, jobs.pop_min().value, jobs.pop_min()] == [b"c", b"d", None]
+
+
+@pytest.mark.parametrize("place", [attached, our_own])
+def test_at_once_each_item_is_taken_by_one_side(store: Store, place) -> None:
+    queue, stranger = place(store)
+    taken: list[bytes] = []
+    pushed = [b"%s %d %d" % (whose, me, n) for whose in (b"ours", b"theirs") for me in range(2) for n in range(25)]
+
+    def work(whose: bytes, me: int) -> None:
+        for n in range(25):
+            value = b"%s %d %d" % (whose, me, n)
+            if whose == b"ours":
+                queue.push(value, priority=n % 3)
+                item = queue.pop_min() if n % 2 else queue.pop_max()
+                taken.append(item.value) if item else None
+            else:
+                stranger.push(value, n % 3)
+                value = stranger.pop(largest=n % 2 == 0)
+                taken.append(value) if value is not None else None
+
+    with ThreadPoolExecutor() as pool:
+        for done in [pool.submit(work, whose, me) for whose in (b"ours", b"theirs") for me in range(2)]:
+            done.result()
+    left = [item.value for item in queue.items(limit=1_000).items]
+    assert sorted(taken + left) == sorted(pushed)
 
 
 def test_values_as_the_java_recipe_packs_them_are_offered_decoded(store: Store) -> None:
