@@ -288,6 +288,10 @@ class QueueKeys:
         """Return what a key of the queue says behind its id."""
         return _unpack(key, len(self._prefix))
 
+    def behind(self, *elements: Any) -> bytes:
+        """Return the first place behind all keys of the queue that begin with these elements."""
+        return self._prefix + _pack(*elements) + _LAST
+
     def leases(self) -> Range:
         """Return the range of leases."""
         return _children(self._prefix + _pack("l"))

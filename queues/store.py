@@ -18,6 +18,7 @@ from queues.audit import Audit
 from queues.backing import Backing
 from queues.bands import check_edges, default_edges
 from queues.config import Config, check_kind
+from queues.doctor import Doctor
 from queues.errors import NotAttached, NotForAttached, QueueExists, QueueNotFound, TooLarge
 from queues.ids import Minter
 from queues.item import Item
@@ -78,6 +79,7 @@ class Store:
         self._backing = Backing(kv=kv, keyspace=keyspace, minter=Minter(clock), clock=clock, counts=self.counts)
         self.audit = Audit(self._backing)
         self.trash = Trash(self._backing)
+        self.doctor = Doctor(kv, keyspace, now_ms=self._backing.now_ms)
         self.id = store_record.settle(kv, self._keyspace, url)
 
     def __enter__(self) -> Self:

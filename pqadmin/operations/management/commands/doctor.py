@@ -1,0 +1,91 @@
+"""`pqadmin doctor`: examine a whole store, and mend it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from pqadmin.dashboard.format import number, visible
+from pqadmin.operations.command import StoreCommand
+from pqadmin.operations.tables import console
+from queues import Store
+from queues.findings import Examination
+from queues.store_record import FORMAT
+
+
+class Unhealthy(CommandError):
+    """Something is wrong with the store."""
+
+
+class Command(StoreCommand):
+    """Examine a store: counters and index against a full count, orphans, stale slots, drift flags, format."""
+
+    help = (
+        "Count every queue whole and compare counters, priority bands and index; look for names without queues, queues "
+        "without names, keys that nobody knows, slots that clients left behind, and drift flags. Changes nothing "
+        "without --repair. Ends with exit code 1 when something is wrong."
+    )
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        """Declare the arguments."""
+        parser.add_argument("--repair", action="store_true", help="mend what can be mended, and tell what was done")
+
+    def run(self, store: Store, options: dict[str, Any]) -> None:
+        """Examine the store; opening it has shown that its format is this release's."""
+        with self._progress() as on_queue:
+            examine = store.doctor.repair if options["repair"] else store.doctor.examine
+            found = examine(on_queue=on_queue)
+        if options["json"]:
+            self._print_json(store, found)
+        else:
+            self._print(found, repaired=options["repair"])
+        if not found.healthy:
+            raise Unhealthy(_verdict(found, repaired=options["repair"]))
+
+    @contextmanager
+    def _progress(self) -> Iterator[Callable[[str], None]]:
+        if not self.stderr.isatty():
+            yield lambda name: None
+            return
+        with console(self.progress_stream()).status("Examining") as status:
+            yield lambda name: status.update(f"Counting {visible(name)}")
+
+    def _print(self, found: Examination, *, repaired: bool) -> None:
+        for done in found.mended:
+            self.print_line(f"Mended: {done}")
+        for finding in found.findings:
+            queue = f"{visible(finding.queue)}: " if finding.queue is not None else ""
+            self.print_line(f"{'Still wrong' if repaired else 'Wrong'}: {queue}{finding.says}")
+        for note in found.notes:
+            self.print_line(f"Note: {note}")
+        if found.healthy:
+            queues = "1 queue" if found.queues == 1 else f"{number(found.queues)} queues"
+            items = "1 item" if found.items == 1 else f"{number(found.items)} items"
+            self.print_line(f"Healthy: {queues} with {items} counted, store format {FORMAT}.")
+
+    def _print_json(self, store: Store, found: Examination) -> None:
+        self.print_json(
+            {
+                "store": store.url,
+                "store_id": store.id,
+                "format": FORMAT,
+                "healthy": found.healthy,
+                "queues": found.queues,
+                "items": found.items,
+                "findings": [asdict(finding) for finding in found.findings],
+                "notes": list(found.notes),
+                "mended": list(found.mended),
+            }
+        )
+
+
+def _verdict(found: Examination, *, repaired: bool) -> str:
+    n = len(found.findings)
+    told = "1 thing is wrong" if n == 1 else f"{n} things are wrong"
+    if repaired:
+        return f"{told} and could not be mended."
+    return f"{told}; --repair mends what can be mended." if any(f.mendable for f in found.findings) else f"{told}."

@@ -1,0 +1,199 @@
+"""The doctor: examines a whole store against what it should be, and mends what can be mended.
+
+An examination changes nothing. Queues are counted whole, in read transactions of at most a second or two, at batch
+priority; one that kept changing while it was counted is told as that and never as damaged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from queues.adopting import clear_rest, mend_orphan
+from queues.config import Config
+from queues.counting import QueueCount, count_queue
+from queues.findings import Examination, Finding
+from queues.keyspace import Keyspace
+from queues.kv.port import KeyValueStore
+from queues.mending import mend_counters, mend_index, mend_order
+from queues.names import display_name
+from queues.orphans import Unknown, decode, find_orphans
+from queues.sweeping import count_stale, sweep_slots
+
+#: Configs of one read.
+_STEP = 500
+#: How often a queue is counted anew because it changed before it was mended.
+_TRIES = 5
+
+
+class Doctor:
+    """Examines one store."""
+
+    def __init__(self, kv: KeyValueStore, keyspace: Keyspace, *, now_ms: Callable[[], int]) -> None:
+        self._kv = kv
+        self._keyspace = keyspace
+        self._now_ms = now_ms
+
+    def examine(self, *, on_queue: Callable[[str], None] = lambda name: None) -> Examination:
+        """Look at everything and change nothing; `on_queue` hears the name of each queue that is counted."""
+        return self._run(on_queue, repair=False)
+
+    def repair(self, *, on_queue: Callable[[str], None] = lambda name: None) -> Examination:
+        """Mend what can be mended, then tell what was done and what is still wrong."""
+        return self._run(on_queue, repair=True)
+
+    def _run(self, on_queue: Callable[[str], None], *, repair: bool) -> Examination:
+        findings: list[Finding] = []
+        notes: list[str] = []
+        mended: list[str] = []
+        self._orphans(findings, notes, mended, repair=repair)
+        queues = items = 0
+        for config in self._configs(findings):
+            queues += 1
+            if config.attached:
+                notes.append(
+                    f"{display_name(config.name)} is attached: others write it, so it has no counters to check."
+                )
+                continue
+            on_queue(config.name)
+            count, config = self._queue(config, mended) if repair else (self._count(config), config)
+            if count is None:
+                notes.append(
+                    f"{display_name(config.name)} changed while it was counted: look again when it is quieter."
+                )
+                continue
+            items += sum(count.items.values())
+            findings += queue_findings(config, count, self._stamp())
+        self._slots(findings, mended, repair=repair)
+        return Examination(
+            findings=tuple(findings), notes=tuple(notes), mended=tuple(mended), queues=queues, items=items
+        )
+
+    def _configs(self, findings: list[Finding]) -> Iterator[Config]:
+        begin, end = self._keyspace.all_configs
+        while True:
+            pairs = self._kv.read(lambda tr, begin=begin: tr.get_range(begin, end, limit=_STEP).wait(), background=True)  # type: ignore[misc]
+            for key, record in pairs:
+                config = decode(record)
+                if config is not None:
+                    yield config
+                else:
+                    queue_id = self._keyspace.id_of_config(key)
+                    says = f"The config of the queue {queue_id} can not be read."
+                    findings.append(Finding(kind="record", queue=None, says=says, mendable=False))
+            if len(pairs) < _STEP:
+                return
+            begin = pairs[-1][0] + b"\0"
+
+    def _orphans(self, findings: list[Finding], notes: list[str], mended: list[str], *, repair: bool) -> None:
+        orphans, leftovers = find_orphans(self._kv, self._keyspace)
+        for orphan in orphans:
+            done = mend_orphan(self._kv, self._keyspace, orphan, now_ms=self._now_ms()) if repair else None
+            if done is not None:
+                mended.append(done)
+        if repair and orphans:
+            orphans, leftovers = find_orphans(self._kv, self._keyspace)
+        for orphan in orphans:
+            kind = "orphan" if isinstance(orphan, Unknown) else "name"
+            findings.append(Finding(kind=kind, queue=None, says=orphan.says, mendable=not repair))  # type: ignore[arg-type]
+        if not leftovers:
+            return
+        if repair:
+            cleared = sum(clear_rest(self._kv, self._keyspace, queue_id) for queue_id in leftovers)
+            mended.append(f"Cleared {cleared} totals that detached or lost queues had left.")
+        else:
+            notes.append(f"Detached or lost queues have left totals, {len(leftovers)} of them; --repair clears them.")
+
+    def _slots(self, findings: list[Finding], mended: list[str], *, repair: bool) -> None:
+        if repair:
+            swept = sweep_slots(self._kv, self._keyspace, now_ms=self._now_ms())
+            if swept:
+                mended.append(f"Cleared {swept} slots that no client has used for 24 hours.")
+        stale = count_stale(self._kv, self._keyspace, now_ms=self._now_ms())
+        if stale:
+            findings.append(
+                Finding(kind="slot", queue=None, says=f"{stale} slots were not used by any client for 24 hours.")
+            )
+
+    def _count(self, config: Config) -> QueueCount | None:
+        return count_queue(self._kv, self._keyspace, config)
+
+    def _stamp(self) -> int:
+        """Return a push-order number of now; writes nothing."""
+        return self._kv.transact(lambda tr: tr.stamp(), background=True)
+
+    def _queue(self, config: Config, mended: list[str]) -> tuple[QueueCount | None, Config]:
+        """Mend a queue; return the last count of it and its config by now."""
+        name = display_name(config.name)
+        count = self._count(config)
+        if count is None:
+            return None, config
+        if count.unindexed["ready"] or count.stray:
+            written, cleared = mend_index(self._kv, self._keyspace, config)
+            if written or cleared:
+                mended.append(f"{name}: wrote {written} and cleared {cleared} entries of the index.")
+            count = self._count(config)
+        for _ in range(_TRIES):
+            if count is None:
+                return None, config
+            wrong = [finding for finding in queue_findings(config, count, self._stamp()) if finding.mendable]
+            if not any(finding.kind in ("counter", "band", "drift") for finding in wrong):
+                break
+            if mend_counters(self._kv, self._keyspace, config, count):
+                mended += [f"{name}: mended. {f.says}" for f in wrong if f.kind in ("counter", "band", "drift")]
+            count = self._count(config)
+        if count is not None and mend_order(self._kv, self._keyspace, config, count.max_count):
+            mended.append(f"{name}: raised what pushes are numbered from, so that they sort behind what is there.")
+            config = self._current(config)
+            count = self._count(config)
+        return count, config
+
+    def _current(self, config: Config) -> Config:
+        return decode(self._kv.read(lambda tr: tr.get(self._keyspace.config(config.id)).wait())) or config
+
+
+def queue_findings(config: Config, count: QueueCount, stamp: int) -> list[Finding]:
+    """Return what is wrong with a queue, by its count and a push-order number taken after it."""
+    name = config.name
+    found: list[Finding] = []
+    for generation, state in sorted(count.items.keys() | count.told.keys()):
+        there, told = count.items[generation, state], count.told[generation, state]
+        if there != told:
+            found.append(
+                Finding(kind="counter", queue=name, says=f"{there} items are {state}, the counters say {told}.")
+            )
+    if not config.fifo:
+        wrong = sum(count.bands[at] != count.told_bands[at] for at in count.bands.keys() | count.told_bands.keys())
+        if wrong:
+            says = f"{wrong} priority bands say another number of items than there is."
+            found.append(Finding(kind="band", queue=name, says=says))
+    found += _index_findings(name, count)
+    if count.strange:
+        says = f"{count.strange} keys among the ready items are none that pqadmin or the recipe writes."
+        found.append(Finding(kind="items", queue=name, says=says, mendable=False))
+    if count.expiries != count.items[0, "leased"]:
+        says = f"{count.items[0, 'leased']} items are leased, {count.expiries} leases have an expiry."
+        found.append(Finding(kind="index", queue=name, says=says, mendable=False))
+    if count.max_count >= config.base + stamp:
+        says = "Items are numbered ahead of what is pushed now, which would leave before them among equals."
+        found.append(Finding(kind="order", queue=name, says=says))
+    if count.drift:
+        says = "The drift flag is up: a pop found nothing where counters said otherwise."
+        found.append(Finding(kind="drift", queue=name, says=says))
+    return found
+
+
+def _index_findings(name: str, count: QueueCount) -> list[Finding]:
+    found = []
+    for state, number in sorted(count.unindexed.items()):
+        if number:
+            says = f"{number} items that are {state} are not in the index where they stand."
+            found.append(Finding(kind="index", queue=name, says=says, mendable=state == "ready"))
+    if count.stray:
+        says = f"{count.stray} entries of the index show where no item is."
+        found.append(Finding(kind="index", queue=name, says=says))
+    for state in ("delayed", "leased", "dead"):
+        there = sum(n for (_, of), n in count.items.items() if of == state)
+        if count.index[state] != there and not count.unindexed[state]:
+            says = f"{there} items are {state}, the index has {count.index[state]}."
+            found.append(Finding(kind="index", queue=name, says=says, mendable=False))
+    return found

@@ -1,0 +1,81 @@
+"""doctor as people run it: what it prints, its JSON, its exit codes."""
+
+from __future__ import annotations
+
+import pytest
+
+from queues import Store
+from queues.keyspace import total_bytes
+from tests.operations.conftest import Run, Shop
+
+
+@pytest.fixture
+def store(shop: Shop) -> Store:
+    """A store with two queues and five items."""
+    shop.store.create_queue("jobs").push_many([(b"x", n) for n in range(4)])
+    shop.store.create_queue("mail", kind="fifo").enqueue(b"y")
+    return shop.store
+
+
+def damage(store: Store) -> None:
+    """Let a counter and a drift flag be wrong."""
+    keys = store._keyspace.queue(store.queue("jobs").id)
+
+    def write(tr):
+        tr.add(keys.generation(1).counter("ready", "in"), 3)
+        tr.set(keys.drift, total_bytes(1))
+
+    store.transact(write)
+
+
+def test_a_healthy_store_ends_with_0(run: Run, store: Store) -> None:
+    answer = run("doctor")
+    assert (answer.code, answer.out) == (0, "Healthy: 2 queues with 5 items counted, store format 2.\n")
+    assert run("doctor", "--repair").out == answer.out
+
+
+def test_damage_ends_with_1_and_repair_mends_it(run: Run, store: Store) -> None:
+    damage(store)
+    answer = run("doctor")
+    assert (answer.code, answer.error) == (1, "2 things are wrong; --repair mends what can be mended.")
+    assert answer.out.splitlines() == [
+        "Wrong: jobs: 4 items are ready, the counters say 7.",
+        "Wrong: jobs: The drift flag is up: a pop found nothing where counters said otherwise.",
+    ]
+    assert store.queue("jobs").depth() == 7, "nothing is changed without --repair"
+    mended = run("doctor", "--repair")
+    assert mended.code == 0
+    assert [line.partition(":")[0] for line in mended.out.splitlines()] == ["Mended", "Mended", "Healthy"]
+    assert store.queue("jobs").depth() == 4
+    assert run("doctor").code == 0
+
+
+def test_what_can_not_be_mended_ends_with_1_even_so(run: Run, store: Store) -> None:
+    store.transact(lambda tr: tr.set(store._keyspace.config(99), b"\x09"))
+    answer = run("doctor", "--repair")
+    assert (answer.code, answer.error) == (1, "1 thing is wrong and could not be mended.")
+    assert answer.out == "Still wrong: The config of the queue 99 can not be read.\n"
+
+
+def test_json(run: Run, store: Store) -> None:
+    damage(store)
+    answer = run("doctor", "--json")
+    assert answer.code == 1
+    shape = answer.json
+    assert (shape["healthy"], shape["queues"], shape["items"], shape["format"]) == (False, 2, 5, 2)
+    assert shape["store_id"] == store.id
+    assert shape["findings"][0] == {
+        "kind": "counter",
+        "queue": "jobs",
+        "says": "4 items are ready, the counters say 7.",
+        "mendable": True,
+    }
+    mended = run("doctor", "--json", "--repair").json
+    assert (mended["healthy"], mended["findings"], len(mended["mended"])) == (True, [], 2)
+
+
+def test_an_attached_queue_is_a_note(run: Run, store: Store) -> None:
+    store.attach("theirs", prefix=("their",))
+    answer = run("doctor")
+    assert answer.code == 0
+    assert answer.out.splitlines()[0].startswith("Note: theirs is attached")
