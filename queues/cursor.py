@@ -1,4 +1,4 @@
-"""Cursors: an opaque place between two items of one queue, safe to put in an address.
+"""Cursors: an opaque place between two items of one list of one queue, safe to put in an address.
 
 A cursor is a position, not an item: it stays good when the item it was made from is taken.
 """
@@ -13,19 +13,22 @@ from typing import Literal
 from queues.errors import BadCursor
 
 End = Literal["min", "max"]
+#: Which list a place lies in: ready items from one end, or the items of another state.
+List = Literal["min", "max", "delayed", "leased", "dead"]
+_LISTS: tuple[List, ...] = ("min", "max", "delayed", "leased", "dead")
 _VERSION = 1
 #: Characters; keys that others wrote have up to 10,000 bytes.
 _MAX_LENGTH = 14_000
 
 
-def encode(queue_id: int, end: End, suffix: bytes) -> str:
-    """Return the place just behind the item with this key suffix, seen from `end`."""
-    body = bytes([_VERSION, end == "max"]) + queue_id.to_bytes(8, "big") + suffix
+def encode(queue_id: int, where: List, suffix: bytes) -> str:
+    """Return the place in a list just behind the item with this key suffix."""
+    body = bytes([_VERSION, _LISTS.index(where)]) + queue_id.to_bytes(8, "big") + suffix
     return base64.urlsafe_b64encode(zlib.crc32(body).to_bytes(4, "big") + body).rstrip(b"=").decode()
 
 
-def decode(cursor: str, queue_id: int, end: End) -> bytes:
-    """Return the key suffix of a cursor of this queue and end; raise `BadCursor` for any other."""
+def decode(cursor: str, queue_id: int, where: List) -> bytes:
+    """Return the key suffix of a cursor of this queue and list; raise `BadCursor` for any other."""
     try:
         if len(cursor) > _MAX_LENGTH:
             raise ValueError
@@ -37,6 +40,7 @@ def decode(cursor: str, queue_id: int, end: End) -> bytes:
         raise BadCursor("This page address is damaged; start again from the first page.")
     if int.from_bytes(body[2:10], "big") != queue_id:
         raise BadCursor("This page address belongs to another queue; start again from the first page.")
-    if body[1] != (end == "max"):
-        raise BadCursor("This page address counts from the other end; start again from the first page.")
+    if body[1] != _LISTS.index(where):
+        other = "counts from the other end" if body[1] < 2 and where in _LISTS[:2] else "belongs to another list"
+        raise BadCursor(f"This page address {other}; start again from the first page.")
     return body[10:]

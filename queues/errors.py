@@ -39,6 +39,7 @@ __all__ = [
     "BadPriority",
     "BadQueueKind",
     "BadStoreURL",
+    "BadTime",
     "BadValue",
     "ConfirmationMismatch",
     "Conflict",
@@ -143,6 +144,10 @@ class BadPriority(QueueError, ValueError):
 
 class BadValue(QueueError, TypeError):
     """A value is not bytes: encode it first."""
+
+
+class BadTime(QueueError, ValueError):
+    """The delay or the time can not be used."""
 
 
 class BadCursor(QueueError, ValueError):

@@ -9,18 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from queues import ids, ready
+from queues import delayed, ids, ready
 from queues.backing import Backing
 from queues.config import Config, Kind, Pause
 from queues.cursor import End
-from queues.errors import QueueClosed, QueueNotFound, QueuePaused, TooLarge, WrongKind
+from queues.errors import NotForAttached, QueueClosed, QueueNotFound, QueuePaused, TooLarge, WrongKind
 from queues.item import Item
 from queues.kv.port import ReadTransaction, Transaction
 from queues.names import display_name
 from queues.priority import Priority, PriorityType
-from queues.tally import wake
+from queues.tally import Tally, wake
 
 T = TypeVar("T")
+#: Items of a page, and of one sweep's transaction.
+MAX_PAGE = 1_000
+#: A pop promotes what is late by more than this: so late it is only where nobody sweeps. Of a window it takes a few.
+_LATE_MS, _WINDOW, _FEW = 250, 100, 8
 
 
 class Handle:
@@ -98,12 +102,19 @@ class Handle:
             return []
 
         def write(tr: Transaction) -> list[Item]:
-            config = self._current(tr)
-            if config.closed:
-                raise QueueClosed(f"Pushing to {display_name(config.name)} is closed.")
-            return ready.insert(tr, self._keys, config, values, rands)
+            tally = Tally(self._keys, wake=True)
+            items = ready.insert(tr, self._keys, self._open(tr), values, rands, tally)
+            tally.apply(tr)
+            return items
 
         return self._backing.transact(write, tr)
+
+    def _open(self, tr: ReadTransaction) -> Config:
+        """Return the config; raise `QueueClosed` when pushing is."""
+        config = self._current(tr)
+        if config.closed:
+            raise QueueClosed(f"Pushing to {display_name(config.name)} is closed.")
+        return config
 
     def _rands(self, values: Sequence[tuple[bytes, Priority | None]]) -> list[bytes]:
         """Return a new id for each value; raise `TooLarge` for more than one transaction takes."""
@@ -112,28 +123,71 @@ class Handle:
         return self._backing.minter.mint_many(len(values)) if values else []
 
     def _take(self, n: int, end: End, tr: Transaction | None) -> list[Item]:
-        if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= ready.MAX_ITEMS:
-            raise TooLarge("One transaction takes 1 to 1,000 items.")
+        check_number(n)
         now_ms = self._backing.now_ms()
+        if tr is None and not self.attached:
+            return self._punctually(
+                now_ms,
+                lambda tr, late_ms: self._pop(tr, n=n, end=end, serializable=False, now_ms=now_ms, late_ms=late_ms),
+            )
         serializable = tr is not None
         return self._backing.transact(
             lambda tr: self._take_in(tr, n=n, end=end, serializable=serializable, now_ms=now_ms), tr
         )
 
     def _take_in(self, tr: Transaction, *, n: int, end: End, serializable: bool, now_ms: int) -> list[Item]:
+        return self._pop(tr, n=n, end=end, serializable=serializable, now_ms=now_ms, late_ms=None) or []
 
-        def issue(config: Config) -> ready.Heads:
+    def _pop(
+        self, tr: Transaction, *, n: int, end: End, serializable: bool, now_ms: int, late_ms: int | None
+    ) -> list[Item] | None:
+        config, entries = self._front(tr, n=n, end=end, serializable=serializable, now_ms=now_ms, late_ms=late_ms)
+        if not entries:
+            return None if entries is None else []
+        tally = Tally(self._keys, wake=False)
+        items = ready.take(tr, self._keys, config, entries, now_ms, tally)
+        tally.apply(tr)
+        return items
+
+    def _front(
+        self, tr: Transaction, *, n: int, end: End, serializable: bool, now_ms: int, late_ms: int | None
+    ) -> tuple[Config, list[ready.Entry] | None]:
+        """Return the config and what stands at one end, or None when a delayed item was due by `late_ms`."""
+
+        def issue(config: Config) -> tuple[ready.Heads, ready.Ahead]:
             source = tr if serializable else tr.snapshot
-            return ready.Heads(source, self._keys, config.generations, end=end, limit=n)
+            heads = ready.Heads(source, self._keys, config.generations, end=end, limit=n)
+            return heads, ready.Ahead(tr.snapshot, self._keys, config.generations)
 
-        config, heads = self._with_config(tr, issue)
+        config, (heads, ahead) = self._with_config(tr, issue)
         if config.pause is not None and config.pause.holds(now_ms):
             raise QueuePaused(_paused(config, config.pause))
+        tried = ahead.tried()
+        if late_ms is not None:
+            due_ms = ahead.next_due_ms()
+            if due_ms is not None and due_ms <= late_ms:
+                return config, None
         entries = heads.wait()
         if not entries:
             ready.note_drift(tr, self._keys, config)
-            return []
-        return ready.take(tr, self._keys, config, entries, now_ms)
+        return config, ready.with_attempts(tr.snapshot, self._keys, config, entries) if tried else entries
+
+    def _punctually(self, now_ms: int, take: Callable[[Transaction, int | None], T | None]) -> T:
+        """Take in a transaction of its own; before it, promote some of what should have been ready long ago.
+
+        Only some, chosen at random: whoever else pops now promotes others, and the sweep all of them.
+        """
+        late_ms = now_ms - _LATE_MS
+        taken = self._backing.kv.transact(lambda tr: take(tr, late_ms))
+        if taken is None:
+            self._backing.kv.transact(
+                lambda tr: delayed.promote_due(
+                    tr, self._keys, self._current(tr), until_ms=late_ms, limit=_WINDOW, few=_FEW
+                )
+            )
+            taken = self._backing.kv.transact(lambda tr: take(tr, None))
+            assert taken is not None
+        return taken
 
     def _remove(self, tr: Transaction, item_id: str, verb: str) -> Item | None:
         """Take the one item of this id and count it under `verb`; None when it is not here."""
@@ -143,14 +197,23 @@ class Handle:
         entry = None if place is None else ready.entry_at(tr, self._keys, place)
         if entry is None:
             return None
-        return ready.take(tr, self._keys, config, [entry], self._backing.now_ms(), verb=verb)[0]
+        tally = Tally(self._keys, wake=False)
+        (item,) = ready.take(tr, self._keys, config, [entry], self._backing.now_ms(), tally, verb=verb)
+        tally.apply(tr)
+        return item
 
     def _peek(self, end: End, tr: ReadTransaction | None) -> Item | None:
         def look(tr: ReadTransaction) -> Item | None:
-            config, heads = self._with_config(
-                tr, lambda config: ready.Heads(tr, self._keys, config.generations, end=end, limit=1)
+            config, (heads, ahead) = self._with_config(
+                tr,
+                lambda config: (
+                    ready.Heads(tr, self._keys, config.generations, end=end, limit=1),
+                    ready.Ahead(tr, self._keys, config.generations),
+                ),
             )
             entries = heads.wait()
+            if ahead.tried():
+                entries = ready.with_attempts(tr, self._keys, config, entries)
             return ready.as_item(entries[0], config) if entries else None
 
         return self._backing.read(look, tr)
@@ -174,9 +237,26 @@ class Handle:
             self._guess = guess = (record, Config.decode(record))
         return guess[1]
 
+    def _own(self, why: str) -> None:
+        """Raise `NotForAttached` when others write the items as well."""
+        if self.attached:
+            raise NotForAttached(self.name, why)
+
     def _require(self, kind: Kind, verb: str, instead: str) -> None:
         if self.kind != kind:
             raise WrongKind(f"{display_name(self.name)} is a {self.kind} queue: it has no {verb}, use {instead}.")
+
+
+def check_number(n: int) -> None:
+    """Raise `TooLarge` for a number of items that no transaction takes."""
+    if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= ready.MAX_ITEMS:
+        raise TooLarge("One transaction takes 1 to 1,000 items.")
+
+
+def check_limit(limit: int) -> None:
+    """Raise `TooLarge` for a number of items that no page has."""
+    if not 1 <= limit <= MAX_PAGE:
+        raise TooLarge(f"A page has 1 to {MAX_PAGE:,} items.")
 
 
 def _paused(config: Config, pause: Pause) -> str:

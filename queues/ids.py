@@ -13,9 +13,10 @@ from datetime import UTC, datetime, timedelta
 
 SIZE = 20
 _RANDOM_BITS = 112
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+#: Where milliseconds count from.
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 #: Milliseconds at the end of year 9999: later ones can not be shown as a date.
-_LAST_MS = 253_402_300_799_999
+LAST_MS = 253_402_300_799_999
 
 
 class Minter:
@@ -46,19 +47,19 @@ def minted_ms(rand: bytes) -> int:
 
 def minted_at(rand: object) -> datetime | None:
     """Return when the id was minted; None for an element that others wrote and that says no time."""
-    if not isinstance(rand, bytes) or len(rand) != SIZE or minted_ms(rand) > _LAST_MS:
+    if not isinstance(rand, bytes) or len(rand) != SIZE or minted_ms(rand) > LAST_MS:
         return None
     return at(minted_ms(rand))
 
 
 def at(ms: int) -> datetime:
     """Return milliseconds since the epoch as an aware UTC datetime."""
-    return _EPOCH + timedelta(milliseconds=ms)
+    return EPOCH + timedelta(milliseconds=ms)
 
 
 def to_ms(when: datetime) -> int:
     """Return an aware datetime as milliseconds since the epoch."""
-    return (when - _EPOCH) // timedelta(milliseconds=1)
+    return (when - EPOCH) // timedelta(milliseconds=1)
 
 
 def parse(text: str) -> bytes | None:

@@ -17,7 +17,8 @@ class Item:
     id: str
     #: As normalised by the queue's type; None in a FIFO queue, and for what others wrote that is no number or text.
     priority: Priority | None
-    #: Push order: larger was pushed later (exact among pushes that did not overlap); None: others wrote none.
+    #: Push order: larger was pushed later (exact among pushes that did not overlap); a delayed item gets it when it
+    #: is promoted. None until then, and where others wrote none.
     count: int | None
     #: Raw bytes; cut when the read asked for a preview.
     value: bytes
@@ -29,6 +30,10 @@ class Item:
     state: str = "ready"
     #: How often it was leased and not acknowledged.
     attempts: int = 0
+    #: When a delayed item is due, UTC.
+    due_at: datetime | None = None
+    #: Why a worker gave the item back last; empty when nobody said.
+    reason: str = ""
     #: The key of an item in an attached queue.
     foreign: ForeignKey | None = None
 

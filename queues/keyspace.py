@@ -9,8 +9,10 @@ Elements are packed by FoundationDB's tuple layer on every engine, under one roo
     ("q", id, "w")  ("q", id, "v")        = total        wake key, change key: ADD 1, outside the generation
     ("q", id, gen, "i", priority, count, rand) = value   ready: the recipe's key, the raw value
     ("q", id, gen, "i", count, rand)      = value        ready, FIFO: the Queues recipe's key
+    ("q", id, gen, "d")                   = ""           mark: ready items of the generation may have attempts
     ("q", id, gen, "d", due_ms, rand)     = record       delayed
-    ("q", id, gen, "n", state, side)      = total        depth(state) = in − out, exact, one ADD per transaction
+    ("q", id, gen, "n", state, side)      = total        depth(state) = in − out, exact, one ADD per transaction; leased
+                                                         and dead items are outside of generations: gen is 0
     ("q", id, gen, "b", band, side)       = total        the priority mix; bands come from the config
     ("q", id, "o", state, rand)           = place        by id, and by age: the first ready key is the oldest
     ("q", id, "l", rand)                  = record       lease
@@ -313,12 +315,14 @@ class QueueKeys:
 class GenerationKeys:
     """The keys of one generation of a queue: its ready and delayed items and their totals."""
 
-    __slots__ = ("_bands", "_counters", "_delayed", "_prefix", "_ready", "_sides", "ready_range")
+    __slots__ = ("_bands", "_counters", "_prefix", "_ready", "_sides", "ahead", "ready_range", "tried")
 
     def __init__(self, prefix: bytes) -> None:
         self._prefix = prefix
         self._ready = prefix + _pack("i")
-        self._delayed = prefix + _pack("d")
+        self.tried = prefix + _pack("d")
+        #: The mark of tried items and, behind it, delayed items: its first key tells of both.
+        self.ahead = self.tried, _children(self.tried)[1]
         self._counters = prefix + _pack("n")
         self._bands = prefix + _pack("b")
         self._sides: dict[tuple[str | int, Side], bytes] = {}
@@ -358,12 +362,24 @@ class GenerationKeys:
 
     def delayed_range(self) -> Range:
         """Return the range of delayed items, the next due first."""
-        return _children(self._delayed)
+        return _children(self.tried)
+
+    def due_by(self, ms: int) -> Range:
+        """Return the range of delayed items that are due at this time, the next due first."""
+        return _children(self.tried)[0], self.delayed(_pack(ms + 1))
 
     def due_ms(self, key: bytes) -> int:
         """Return when the delayed item of this key is due, in milliseconds."""
-        due_ms: int = _unpack(key, len(self._delayed))[0]
+        due_ms: int = _unpack(key, len(self.tried))[0]
         return due_ms
+
+    def delayed(self, suffix: bytes) -> bytes:
+        """Return the key of a delayed item, or of the place that a cursor names."""
+        return self.tried + suffix
+
+    def delayed_suffix_of(self, key: bytes) -> bytes:
+        """Return the part of a delayed key that is the same in every generation; it orders items."""
+        return key[len(self.tried) :]
 
     def ready(self, suffix: bytes) -> bytes:
         """Return the key of a ready item, or of the place that a cursor names."""
@@ -440,6 +456,17 @@ def ready_elements(suffix: bytes, *, fifo: bool) -> tuple[Priority | None, int, 
         return None, count, rand
     priority, count, rand = elements
     return priority, count, rand
+
+
+def timed_suffix(ms: int, rand: bytes) -> bytes:
+    """Return the ordering part of the key of an item that stands by a time."""
+    return _pack(ms, rand)
+
+
+def timed_elements(suffix: bytes) -> tuple[int, bytes]:
+    """Return (milliseconds, rand) of such a key's ordering part."""
+    ms, rand = _unpack(suffix, 0)
+    return ms, rand
 
 
 _PLACE_FORMAT = 1

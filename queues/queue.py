@@ -5,42 +5,69 @@ Each verb is one transaction; given `tr=` it joins that transaction instead and 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from queues import cursor as cursors
-from queues import ids, ready
-from queues.config import MAX_REASON, Pause
+from queues import delayed, ids, ready
+from queues.config import MAX_REASON, Config, Pause
 from queues.cursor import End
-from queues.errors import BadQueueKind, BadValue, TooLarge, ValueTooLarge
-from queues.handle import Handle
+from queues.delays import Delays, When, check_when, either
+from queues.errors import BadQueueKind, BadTime, BadValue, ValueTooLarge
+from queues.handle import check_limit
 from queues.item import Item, Page
-from queues.keyspace import STATES, GenerationKeys, total
+from queues.keyspace import STATES, GenerationKeys, QueueKeys, total
 from queues.kv.port import ReadTransaction, Transaction
 from queues.priority import Priority, normalise
 from queues.status import QueueStatus, Totals, begin_status, read_totals
 
 #: Bytes; below FoundationDB's 100,000 so that a record around the value fits as well.
 MAX_VALUE_SIZE = 90_000
-MAX_PAGE = 1_000
 _ENDS: dict[str, End] = {"min": "min", "max": "max", "head": "min", "tail": "max"}
 
 
-class Queue(Handle):
+class Queue(Delays):
     """A named, durable, double-ended priority queue, or a FIFO queue. Thread-safe."""
 
     # Priority queues
 
-    def push(self, value: bytes, *, priority: Priority, tr: Transaction | None = None) -> Item:
-        """Add an item. Conflicts with nobody; run twice it adds two items."""
-        return self.push_many([(value, priority)], tr=tr)[0]
+    def push(
+        self,
+        value: bytes,
+        *,
+        priority: Priority,
+        delay: timedelta | None = None,
+        due: datetime | None = None,
+        tr: Transaction | None = None,
+    ) -> Item:
+        """Add an item. Conflicts with nobody; run twice it adds two items.
 
-    def push_many(self, items: Iterable[tuple[bytes, Priority]], *, tr: Transaction | None = None) -> list[Item]:
-        """Add at most 1,000 items and 5 MB as one: all or none, in this order."""
+        With `delay`, or until `due` (aware), it is delayed: not taken before then. What is due by now is ready at once.
+        """
+        return self.push_many([(value, priority)], delay=delay, due=due, tr=tr)[0]
+
+    def push_many(
+        self,
+        items: Iterable[tuple[bytes, Priority] | tuple[bytes, Priority, When | None]],
+        *,
+        delay: timedelta | None = None,
+        due: datetime | None = None,
+        tr: Transaction | None = None,
+    ) -> list[Item]:
+        """Add at most 1,000 items and 5 MB as one: all or none, in this order.
+
+        `delay` or `due` hold for every item that brings none of its own as a third element.
+        """
         self._require("priority", "push", "enqueue")
-        kind = self.priority_type
-        return self._insert([(_value(value), normalise(priority, kind)) for value, priority in items], tr)
+        kind, common = self.priority_type, either(delay, due)
+        return self._push(
+            [
+                (_value(value), normalise(priority, kind), _own_when(when) if when else common)
+                for value, priority, *when in items
+            ],
+            tr,
+        )
 
     def pop_min(self, *, tr: Transaction | None = None) -> Item | None:
         """Take the item of the smallest priority, the oldest among equals; None when nothing is ready."""
@@ -67,14 +94,32 @@ class Queue(Handle):
 
     # FIFO queues
 
-    def enqueue(self, value: bytes, *, tr: Transaction | None = None) -> Item:
-        """Add an item at the tail. Conflicts with nobody; run twice it adds two items."""
-        return self.enqueue_many([value], tr=tr)[0]
+    def enqueue(
+        self,
+        value: bytes,
+        *,
+        delay: timedelta | None = None,
+        due: datetime | None = None,
+        tr: Transaction | None = None,
+    ) -> Item:
+        """Add an item at the tail. Conflicts with nobody; run twice it adds two items.
 
-    def enqueue_many(self, values: Iterable[bytes], *, tr: Transaction | None = None) -> list[Item]:
-        """Add at most 1,000 items and 5 MB at the tail as one: all or none, in this order."""
+        With `delay`, or until `due` (aware), it is delayed: it comes to the tail then. What is due by now does at once.
+        """
+        return self.enqueue_many([value], delay=delay, due=due, tr=tr)[0]
+
+    def enqueue_many(
+        self,
+        values: Iterable[bytes],
+        *,
+        delay: timedelta | None = None,
+        due: datetime | None = None,
+        tr: Transaction | None = None,
+    ) -> list[Item]:
+        """Add at most 1,000 items and 5 MB at the tail as one: all or none, in this order; `delay` or `due` for all."""
         self._require("fifo", "enqueue", "push")
-        return self._insert([(_value(value), None) for value in values], tr)
+        common = either(delay, due)
+        return self._push([(_value(value), None, common) for value in values], tr)
 
     def dequeue(self, *, tr: Transaction | None = None) -> Item | None:
         """Take the item at the head; None when nothing is ready."""
@@ -123,16 +168,19 @@ class Queue(Handle):
         return self._backing.read(look, tr)
 
     def find(self, item_id: str, *, tr: ReadTransaction | None = None) -> Item | None:
-        """Return the item of this id; None when it was taken or never was here."""
+        """Return the item of this id, ready or delayed; None when it was taken or never was here."""
         rand = ids.parse(item_id)
         if rand is None:
             return None
 
         def look(tr: ReadTransaction) -> Item | None:
-            place = tr.get(self._keys.index("ready", rand))
+            places = {state: tr.get(self._keys.index(state, rand)) for state in STATES}
             config = self._current(tr)
-            where = place.wait()
-            return None if where is None else ready.at_place(tr, self._keys, config, where)
+            for state, read in places.items():
+                where = read.wait()
+                if where is not None:
+                    return _LOOK[state](tr, self._keys, config, where)
+            return None
 
         return self._backing.read(look, tr)
 
@@ -152,8 +200,7 @@ class Queue(Handle):
         Values are cut to `preview` bytes. The cost depends on `limit` alone, not on depth or place.
         """
         side = _end(end)
-        if not 1 <= limit <= MAX_PAGE:
-            raise TooLarge(f"A page has 1 to {MAX_PAGE:,} items.")
+        check_limit(limit)
         suffix = None if after is None else cursors.decode(after, self.id, side)
         if priority is not None:
             self._require("priority", "a priority", "head or tail")
@@ -209,6 +256,7 @@ class Queue(Handle):
         preview: int | None,
     ) -> Page:
         config = self._current(tr)
+        ahead = ready.Ahead(tr, self._keys, config.generations)
         reads = []
         for generation in config.generations:
             keys = self._keys.generation(generation)
@@ -222,11 +270,20 @@ class Queue(Handle):
         ]
         entries.sort(key=lambda entry: entry.suffix, reverse=side == "max")
         shown = entries[:limit]
+        if ahead.tried():
+            shown = ready.with_attempts(tr, self._keys, config, shown)
         more = len(entries) > limit
         return Page(
             items=tuple(ready.as_item(entry, config, preview=preview) for entry in shown),
             cursor=cursors.encode(self.id, side, shown[-1].suffix) if more else None,
         )
+
+
+#: How an item is read by its place in each state.
+_LOOK: dict[str, Callable[[ReadTransaction, QueueKeys, Config, bytes], Item | None]] = {
+    "ready": ready.at_place,
+    "delayed": delayed.at_place,
+}
 
 
 def _value(value: bytes) -> bytes:
@@ -237,6 +294,12 @@ def _value(value: bytes) -> bytes:
     if len(value) > MAX_VALUE_SIZE:
         raise ValueTooLarge(f"A value has at most {MAX_VALUE_SIZE:,} bytes; this one has {len(value):,}.")
     return value
+
+
+def _own_when(when: Sequence[object]) -> When | None:
+    if len(when) > 1:
+        raise BadTime("An item is a value, a priority and at most one delay or due time.")
+    return check_when(when[0])
 
 
 def _end(end: str) -> End:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from queues.bands import band_of
 from queues.config import Config
@@ -46,6 +46,8 @@ class Entry:
     suffix: bytes
     key: bytes
     value: bytes
+    #: As far as they were asked for: see `with_attempts`.
+    attempts: int = 0
 
 
 def insert(
@@ -54,11 +56,12 @@ def insert(
     config: Config,
     values: Sequence[tuple[bytes, Priority | None]],
     rands: Sequence[bytes],
+    tally: Tally,
 ) -> list[Item]:
     """Push values, in order, and return them as items."""
     generation = config.generations[-1]
     ready = keys.generation(generation)
-    tally = Tally(keys, wake=True)
+    tally.wake()
     tally.state(generation, "ready", "in", len(values))
     tally.traffic("push", len(values))
     items = []
@@ -79,23 +82,36 @@ def insert(
                 size=len(value),
             )
         )
-    tally.apply(tr)
     return items
 
 
 def put_back(tr: Transaction, keys: QueueKeys, config: Config, item: Item, *, verb: str = "restore") -> None:
     """Write an item that was taken back under its same key, in the newest generation."""
-    generation = config.generations[-1]
-    rand = bytes.fromhex(item.id)
-    suffix = ready_suffix(item.priority, item.count, rand)
-    tr.set(keys.generation(generation).ready(suffix), item.value)
-    tr.set(keys.index("ready", rand), place(generation, suffix, item.attempts))
     tally = Tally(keys, wake=True)
-    tally.state(generation, "ready", "in")
+    assert item.count is not None
+    suffix = ready_suffix(item.priority, item.count, bytes.fromhex(item.id))
+    become_ready(tr, keys, config, tally, suffix=suffix, value=item.value, attempts=item.attempts)
     tally.traffic(verb)
+    tally.apply(tr)
+
+
+def become_ready(
+    tr: Transaction, keys: QueueKeys, config: Config, tally: Tally, *, suffix: bytes, value: bytes, attempts: int
+) -> Item:
+    """Write one item, new or from another state, as ready at this place in the newest generation."""
+    generation = config.generations[-1]
+    ready = keys.generation(generation)
+    entry = Entry(generation, suffix, ready.ready(suffix), value, attempts)
+    item = as_item(entry, config)
+    tr.set(entry.key, value)
+    tr.set(keys.index("ready", bytes.fromhex(item.id)), place(generation, suffix, attempts))
+    if attempts:
+        tr.set(ready.tried, b"")
+    tally.wake()
+    tally.state(generation, "ready", "in")
     if item.priority is not None:
         tally.band(generation, band_of(item.priority, config.edges), "in")
-    tally.apply(tr)
+    return item
 
 
 class Heads:
@@ -125,13 +141,57 @@ class Heads:
         return [entry for entry, _ in zip(merged, range(self._limit), strict=False)]
 
 
+class Ahead:
+    """A look at what is ahead of ready items: whether any was tried before, and when the next delayed one is due.
+
+    One key read for each generation, issued and not yet waited for. A mark sorts before all delayed items: it is there
+    once a ready item may have attempts, and only then do takers ask for them, and once more for the next due.
+    """
+
+    def __init__(self, tr: ReadTransaction, keys: QueueKeys, generations: Iterable[int]) -> None:
+        self._tr = tr
+        self._reads = [
+            (delayed, tr.get_key(*delayed.ahead))
+            for delayed in (keys.generation(generation) for generation in generations)
+        ]
+
+    def tried(self) -> bool:
+        """Say whether ready items may have attempts; ask again for the next due where that stood in the way."""
+        marked = [read.wait() == delayed.tried for delayed, read in self._reads]
+        self._reads = [
+            (delayed, self._tr.get_key(*delayed.delayed_range()) if mark else read)
+            for mark, (delayed, read) in zip(marked, self._reads, strict=True)
+        ]
+        return any(marked)
+
+    def next_due_ms(self) -> int | None:
+        """Return when the next delayed item is due; call `tried` first."""
+        dues = (delayed.due_ms(key) for delayed, read in self._reads if (key := read.wait()) is not None)
+        return min(dues, default=None)
+
+
+def with_attempts(tr: ReadTransaction, keys: QueueKeys, config: Config, entries: Sequence[Entry]) -> list[Entry]:
+    """Return these entries with how often each was tried."""
+    reads = [tr.get(keys.index("ready", ready_elements(entry.suffix, fifo=config.fifo)[2])) for entry in entries]
+    return [
+        entry if where is None else replace(entry, attempts=read_place(where)[2])
+        for entry, where in zip(entries, (read.wait() for read in reads), strict=True)
+    ]
+
+
 def take(
-    tr: Transaction, keys: QueueKeys, config: Config, entries: Sequence[Entry], now_ms: int, *, verb: str = "pop"
+    tr: Transaction,
+    keys: QueueKeys,
+    config: Config,
+    entries: Sequence[Entry],
+    now_ms: int,
+    tally: Tally,
+    *,
+    verb: str = "pop",
 ) -> list[Item]:
     """Remove these entries, conflicting on exactly their keys, and return them as items."""
     if sum(len(entry.value) for entry in entries) > MAX_BYTES:
         raise TooLarge("These items hold more than 5 MB together: take fewer at once.")
-    tally = Tally(keys, wake=False)
     items = []
     for entry in entries:
         tr.add_read_conflict_key(entry.key)
@@ -142,12 +202,15 @@ def take(
         tally.state(entry.generation, "ready", "out")
         if item.priority is not None:
             tally.band(entry.generation, band_of(item.priority, config.edges), "out")
-        if item.pushed_at is not None and verb == "pop":
+        if item.pushed_at is not None and verb in _TAKING:
             tally.wait(now_ms - minted_ms(rand))
         items.append(item)
     tally.traffic(verb, len(items))
-    tally.apply(tr)
     return items
+
+
+#: Verbs that end an item's wait.
+_TAKING = ("pop", "lease")
 
 
 def note_drift(tr: Transaction, keys: QueueKeys, config: Config) -> None:
@@ -166,7 +229,7 @@ def note_drift(tr: Transaction, keys: QueueKeys, config: Config) -> None:
         Tally(keys, wake=False).apply(tr)
 
 
-def as_item(entry: Entry, config: Config, *, preview: int | None = None, attempts: int = 0) -> Item:
+def as_item(entry: Entry, config: Config, *, preview: int | None = None) -> Item:
     """Return an entry as an item, its value cut to `preview` bytes."""
     priority, count, rand = ready_elements(entry.suffix, fifo=config.fifo)
     return Item(
@@ -176,7 +239,7 @@ def as_item(entry: Entry, config: Config, *, preview: int | None = None, attempt
         value=entry.value if preview is None else entry.value[:preview],
         pushed_at=minted_at(rand),
         size=len(entry.value),
-        attempts=attempts,
+        attempts=entry.attempts,
     )
 
 
@@ -198,12 +261,12 @@ class OldestRead:
 def at_place(tr: ReadTransaction, keys: QueueKeys, config: Config, where: bytes) -> Item | None:
     """Return the ready item that an index entry points to."""
     entry = entry_at(tr, keys, where)
-    return None if entry is None else as_item(entry, config, attempts=read_place(where)[2])
+    return None if entry is None else as_item(entry, config)
 
 
 def entry_at(tr: ReadTransaction, keys: QueueKeys, where: bytes) -> Entry | None:
     """Return the ready item that an index entry points to as it lies in the store."""
-    generation, suffix, _ = read_place(where)
+    generation, suffix, attempts = read_place(where)
     key = keys.generation(generation).ready(suffix)
     value = tr.get(key).wait()
-    return None if value is None else Entry(generation, suffix, key, value)
+    return None if value is None else Entry(generation, suffix, key, value, attempts)

@@ -1,6 +1,9 @@
 """Tallies: the totals that one transaction adds to, one ADD per key.
 
-Every mutating transaction adds 1 to the change key; whatever may make something poppable adds 1 to the wake key.
+Every mutating transaction adds 1 to the change key; whatever may make something poppable adds 1 to the wake key. What
+falls due soon does so as well. Later ones need not: no sleeper sleeps for more than 30 seconds without looking, so each
+learns of them in time. (Asking whether something is earlier than the first of its set would not do: that one may be
+gone at commit, and a sleeper that began meanwhile would be told of neither.)
 """
 
 from __future__ import annotations
@@ -8,6 +11,9 @@ from __future__ import annotations
 from queues.config import Config
 from queues.keyspace import QueueKeys, Side
 from queues.kv.port import Transaction
+
+#: Twice what a sleeper sleeps at most: a transaction may commit some seconds after its time was taken.
+SOON_MS = 60_000
 
 
 class Tally:
@@ -19,7 +25,16 @@ class Tally:
         self._keys = keys
         self._totals = {keys.change: 1}
         if wake:
-            self._totals[keys.wake] = 1
+            self.wake()
+
+    def wake(self) -> None:
+        """Tell workers that something may be poppable, or that there is a nearer time to wake up at."""
+        self._totals[self._keys.wake] = 1
+
+    def falls_due(self, ms: int, now_ms: int) -> None:
+        """Tell workers of something that happens at this time, if they might sleep past it."""
+        if ms - now_ms < SOON_MS:
+            self.wake()
 
     def state(self, generation: int, state: str, side: Side, n: int = 1) -> None:
         """Count `n` items in or out of a state."""

@@ -7,41 +7,75 @@ from collections import Counter
 from queues import Queue, Store
 from queues.bands import band_of
 from queues.config import Config
-from queues.keyspace import read_place, ready_elements, total
+from queues.keyspace import (
+    QueueKeys,
+    read_place,
+    ready_elements,
+    timed_elements,
+    total,
+)
+from queues.kv.port import ReadTransaction
 
 EVERYTHING = 10_000_000
 
 
 def check_full_count(store: Store, queue: Queue) -> int:
-    """Assert that counters, index and bands equal the items that are there; return their number."""
+    """Assert that counters, indexes and bands equal the items that are there; return the number of ready ones."""
     keyspace, keys = store._keyspace, store._keyspace.queue(queue.id)
 
-    def count(tr):
+    def count(tr: ReadTransaction) -> int:
         config = Config.decode(tr.get(keyspace.config(queue.id)).wait())
-        by_rand, items, bands, depth = {}, 0, Counter(), 0
-        for generation in config.generations:
-            ready = keys.generation(generation)
-            for key, _ in tr.get_range(*ready.ready_range, limit=EVERYTHING).wait():
-                suffix = ready.suffix_of(key)
-                priority, _, rand = ready_elements(suffix, fifo=config.fifo)
-                assert rand not in by_rand, "an item stands twice"
-                by_rand[rand] = (generation, suffix)
-                items += 1
-                if priority is not None:
-                    bands[band_of(priority, config.edges)] += 1
-            depth += total(tr.get(ready.counter("ready", "in")).wait())
-            depth -= total(tr.get(ready.counter("ready", "out")).wait())
-        index = {
-            keys.rand_of_index("ready", key): read_place(value)[:2]
-            for key, value in tr.get_range(*keys.by_age("ready"), limit=EVERYTHING).wait()
-        }
+        ready, bands = _ready(tr, keys, config)
+        there = {"ready": ready, "delayed": _delayed(tr, keys, config)}
+        rands = [rand for places in there.values() for rand in places]
+        assert len(rands) == len(set(rands)), "an item is in two states at once"
         status = queue.status(tr=tr)
-        return by_rand, index, items, depth, bands, status
+        for state, places in there.items():
+            index = {
+                keys.rand_of_index(state, key): read_place(value)[:2]
+                for key, value in tr.get_range(*keys.by_age(state), limit=EVERYTHING).wait()
+            }
+            assert index == places, f"the index and the items differ: {state}"
+            generations = config.generations
+            depth = sum(
+                total(tr.get(keys.generation(generation).counter(state, "in")).wait())
+                - total(tr.get(keys.generation(generation).counter(state, "out")).wait())
+                for generation in generations
+            )
+            shown = getattr(status.totals, state)
+            assert depth == len(places) == shown, f"the counters and the items differ: {state}"
+        if queue.kind == "priority":
+            assert {n: band.depth for n, band in enumerate(status.bands) if band.depth} == dict(bands)
+        assert not status.drift
+        return len(ready)
 
-    by_rand, index, items, depth, bands, status = store.read(count)
-    assert index == by_rand, "the index and the items differ"
-    assert depth == items == status.totals.ready, "the counters and the items differ"
-    if queue.kind == "priority":
-        assert {n: band.depth for n, band in enumerate(status.bands) if band.depth} == dict(bands)
-    assert not status.drift
-    return items
+    return store.read(count)
+
+
+def _ready(tr: ReadTransaction, keys: QueueKeys, config: Config) -> tuple[dict, Counter]:
+    places, bands = {}, Counter()
+    for generation in config.generations:
+        ready = keys.generation(generation)
+        tried = tr.get(ready.tried).wait() is not None
+        for key, _ in tr.get_range(*ready.ready_range, limit=EVERYTHING).wait():
+            suffix = ready.suffix_of(key)
+            priority, _, rand = ready_elements(suffix, fifo=config.fifo)
+            assert rand not in places, "an item stands twice"
+            places[rand] = (generation, suffix)
+            if priority is not None:
+                bands[band_of(priority, config.edges)] += 1
+            attempts = read_place(tr.get(keys.index("ready", rand)).wait())[2]
+            assert tried or not attempts, "attempts without the mark: takers would not ask for them"
+    return places, bands
+
+
+def _delayed(tr: ReadTransaction, keys: QueueKeys, config: Config) -> dict:
+    places = {}
+    for generation in config.generations:
+        delayed = keys.generation(generation)
+        for key, _ in tr.get_range(*delayed.delayed_range(), limit=EVERYTHING).wait():
+            suffix = delayed.delayed_suffix_of(key)
+            _, rand = timed_elements(suffix)
+            assert rand not in places, "an item is delayed twice"
+            places[rand] = (generation, suffix)
+    return places

@@ -1,0 +1,214 @@
+"""The delayed set of one queue inside one transaction: insert, promote, take out, look.
+
+A delayed item lies under the time it is due at. Promoting it makes it ready, behind whatever was pushed before: its
+count is the promoting transaction's. Generations hold delayed items as they hold ready ones.
+
+Conflicts: inserting conflicts with nobody. Promoting reads by snapshot and conflicts on exactly the keys it takes, so
+of two that promote the same item one does it and the other finds it done.
+"""
+
+from __future__ import annotations
+
+import heapq
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from queues import ready, records
+from queues.config import Config
+from queues.ids import at, minted_at
+from queues.item import Item
+from queues.keyspace import (
+    GenerationKeys,
+    QueueKeys,
+    place,
+    read_place,
+    ready_suffix,
+    timed_elements,
+    timed_suffix,
+)
+from queues.kv.port import KeyValue, ReadTransaction, Transaction
+from queues.priority import Priority
+from queues.tally import Tally
+
+#: Bytes of values that one transaction promotes, unless a single one is larger: FoundationDB's soft budget.
+BUDGET = 1_000_000
+#: Which of many late items a pop promotes must not be the same for all who pop; seeded by whoever tests.
+_dice = random.SystemRandom()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A delayed item as it lies in the store."""
+
+    generation: int
+    suffix: bytes
+    key: bytes
+    priority: Priority | None
+    attempts: int
+    reason: str
+    value: bytes
+
+    @property
+    def rand(self) -> bytes:
+        """The item's id."""
+        return timed_elements(self.suffix)[1]
+
+
+def insert(
+    tr: Transaction,
+    keys: QueueKeys,
+    config: Config,
+    tally: Tally,
+    *,
+    rand: bytes,
+    due_ms: int,
+    now_ms: int,
+    priority: Priority | None,
+    value: bytes,
+    attempts: int = 0,
+    reason: str = "",
+) -> Item:
+    """Write one item, new or from another state, as delayed."""
+    generation = config.generations[-1]
+    suffix = timed_suffix(due_ms, rand)
+    header = {"priority": priority, "attempts": attempts}
+    if reason:
+        header["reason"] = reason
+    key = keys.generation(generation).delayed(suffix)
+    tr.set(key, records.encode(header, value))
+    tr.set(keys.index("delayed", rand), place(generation, suffix, attempts))
+    tally.state(generation, "delayed", "in")
+    tally.falls_due(due_ms, now_ms)
+    return as_item(
+        Entry(
+            generation=generation,
+            suffix=suffix,
+            key=key,
+            priority=priority,
+            attempts=attempts,
+            reason=reason,
+            value=value,
+        )
+    )
+
+
+def promote_due(
+    tr: Transaction, keys: QueueKeys, config: Config, *, until_ms: int, limit: int, few: int | None = None
+) -> int:
+    """Make at most `limit` items that are due by `until_ms` ready, in due order; return their number.
+
+    With `few` only so many of them, chosen at random.
+    """
+    reads = [
+        (generation, delayed, tr.snapshot.get_range(*delayed.due_by(until_ms), limit=limit))
+        for generation, delayed in ((generation, keys.generation(generation)) for generation in config.generations)
+    ]
+    entries = _merge(
+        [[_entry(generation, delayed, pair) for pair in read.wait()] for generation, delayed, read in reads]
+    )
+    entries = entries[:limit]
+    if few is not None and len(entries) > few:
+        entries = [entries[n] for n in sorted(_dice.sample(range(len(entries)), few))]
+    entries = _within(entries, BUDGET)
+    if not entries:
+        return 0
+    tally = Tally(keys, wake=True)
+    for entry in entries:
+        tr.add_read_conflict_key(entry.key)
+        promote(tr, keys, config, entry, tally)
+    tally.apply(tr)
+    return len(entries)
+
+
+def promote(tr: Transaction, keys: QueueKeys, config: Config, entry: Entry, tally: Tally) -> Item:
+    """Make a delayed item, on whose key `tr` conflicts, ready."""
+    tr.use_reserve()  # the value moves, it does not come in
+    remove(tr, keys, entry, tally)
+    tally.traffic("promote")
+    suffix = ready_suffix(entry.priority, config.base + tr.stamp(), entry.rand)
+    return ready.become_ready(tr, keys, config, tally, suffix=suffix, value=entry.value, attempts=entry.attempts)
+
+
+def remove(tr: Transaction, keys: QueueKeys, entry: Entry, tally: Tally) -> None:
+    """Take a delayed item, on whose key `tr` conflicts, out of the set."""
+    tr.clear(entry.key)
+    tr.clear(keys.index("delayed", entry.rand))
+    tally.state(entry.generation, "delayed", "out")
+
+
+def entry_of(tr: ReadTransaction, keys: QueueKeys, rand: bytes) -> Entry | None:
+    """Return the delayed item of this id; None when no delayed item has it."""
+    where = tr.get(keys.index("delayed", rand)).wait()
+    return None if where is None else entry_at(tr, keys, where)
+
+
+def entry_at(tr: ReadTransaction, keys: QueueKeys, where: bytes) -> Entry | None:
+    """Return the delayed item that an index entry points to."""
+    generation, suffix, _ = read_place(where)
+    delayed = keys.generation(generation)
+    key = delayed.delayed(suffix)
+    record = tr.get(key).wait()
+    return None if record is None else _entry(generation, delayed, (key, record))
+
+
+def at_place(tr: ReadTransaction, keys: QueueKeys, config: Config, where: bytes) -> Item | None:
+    """Return the delayed item that an index entry points to."""
+    entry = entry_at(tr, keys, where)
+    return None if entry is None else as_item(entry)
+
+
+def look(tr: ReadTransaction, keys: QueueKeys, config: Config, *, after: bytes | None, limit: int) -> list[Entry]:
+    """Return delayed items behind a place, the next due first."""
+    reads = []
+    for generation in config.generations:
+        delayed = keys.generation(generation)
+        begin, end = delayed.delayed_range()
+        if after is not None:
+            begin = delayed.delayed(after) + b"\x00"
+        reads.append((generation, delayed, tr.get_range(begin, end, limit=limit)))
+    found = [[_entry(generation, delayed, pair) for pair in read.wait()] for generation, delayed, read in reads]
+    return _merge(found)[:limit]
+
+
+def as_item(entry: Entry, *, preview: int | None = None) -> Item:
+    """Return an entry as an item, its value cut to `preview` bytes."""
+    due_ms, rand = timed_elements(entry.suffix)
+    return Item(
+        id=rand.hex(),
+        priority=entry.priority,
+        count=None,
+        value=entry.value if preview is None else entry.value[:preview],
+        pushed_at=minted_at(rand),
+        size=len(entry.value),
+        state="delayed",
+        attempts=entry.attempts,
+        due_at=at(due_ms),
+        reason=entry.reason,
+    )
+
+
+def _entry(generation: int, delayed: GenerationKeys, pair: KeyValue) -> Entry:
+    key, record = pair
+    header, value = records.decode(record)
+    return Entry(
+        generation=generation,
+        suffix=delayed.delayed_suffix_of(key),
+        key=key,
+        priority=header["priority"],
+        attempts=header["attempts"],
+        reason=header.get("reason", ""),
+        value=value,
+    )
+
+
+def _merge(found: Sequence[list[Entry]]) -> list[Entry]:
+    return found[0] if len(found) == 1 else list(heapq.merge(*found, key=lambda entry: entry.suffix))
+
+
+def _within(entries: list[Entry], budget: int) -> list[Entry]:
+    for n, entry in enumerate(entries):
+        budget -= len(entry.value)
+        if budget < 0 and n:
+            return entries[:n]
+    return entries

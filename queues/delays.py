@@ -1,0 +1,202 @@
+"""Delays: items that become ready later, and the verbs about them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from math import ceil
+
+from queues import cursor as cursors
+from queues import delayed, ids, ready
+from queues.errors import BadTime
+from queues.handle import Handle, check_limit
+from queues.item import Item, Page
+from queues.keyspace import ready_suffix
+from queues.kv.port import ReadTransaction, Transaction
+from queues.priority import Priority
+from queues.tally import Tally
+
+#: How long to wait from now, or until when.
+When = timedelta | datetime
+
+_MILLISECOND = timedelta(milliseconds=1)
+
+
+class Delays(Handle):
+    """The verbs of delayed items."""
+
+    def promote(self, limit: int = 100, *, tr: Transaction | None = None) -> int:
+        """Make at most `limit` items (1 to 1,000) that are due ready, in due order, and return their number.
+
+        Never early by this process's clock. Sweeps call this until it returns 0, and pops for what is late; two at once
+        do each item once. A call stops early at 1 MB of values.
+        """
+        self._own("its items are never delayed.")
+        check_limit(limit)
+        now_ms = self._backing.now_ms()
+        return self._backing.transact(
+            lambda tr: delayed.promote_due(tr, self._keys, self._current(tr), until_ms=now_ms, limit=limit), tr
+        )
+
+    def promote_now(self, item_id: str, *, tr: Transaction | None = None) -> Item | None:
+        """Make one delayed item ready, due or not, and return it; None when no delayed item has this id."""
+        return self._move_due(item_id, None, tr)
+
+    def reschedule(
+        self,
+        item_id: str,
+        *,
+        delay: timedelta | None = None,
+        due: datetime | None = None,
+        tr: Transaction | None = None,
+    ) -> Item | None:
+        """Let a delayed item become ready at another time, now included, and return it; None when none has this id."""
+        when = either(delay, due)
+        if when is None:
+            raise BadTime("Say when the item shall be due: delay= or due=.")
+        return self._move_due(item_id, self._due_ms(when), tr)
+
+    def delayed(
+        self,
+        *,
+        limit: int = 50,
+        after: str | None = None,
+        preview: int | None = None,
+        tr: ReadTransaction | None = None,
+    ) -> Page:
+        """Return a page of delayed items, the next due first, changing nothing.
+
+        `after` is the cursor of the page before; values are cut to `preview` bytes.
+        """
+        self._own("its items are never delayed.")
+        check_limit(limit)
+        suffix = None if after is None else cursors.decode(after, self.id, "delayed")
+
+        def look(tr: ReadTransaction) -> Page:
+            found = delayed.look(tr, self._keys, self._current(tr), after=suffix, limit=limit + 1)
+            shown = found[:limit]
+            more = len(found) > limit
+            return Page(
+                items=tuple(delayed.as_item(entry, preview=preview) for entry in shown),
+                cursor=cursors.encode(self.id, "delayed", shown[-1].suffix) if more else None,
+            )
+
+        return self._backing.read(look, tr)
+
+    # Inside
+
+    def _move_due(self, item_id: str, due_ms: int | None, tr: Transaction | None) -> Item | None:
+        self._own("its items are never delayed.")
+        rand = ids.parse(item_id)
+        now_ms = self._backing.now_ms()
+
+        def write(tr: Transaction) -> Item | None:
+            config = self._current(tr)
+            entry = None if rand is None else delayed.entry_of(tr, self._keys, rand)
+            if entry is None:
+                return None
+            tally = Tally(self._keys, wake=False)
+            if due_ms is None:
+                item = delayed.promote(tr, self._keys, config, entry, tally)
+            else:
+                tr.use_reserve()
+                delayed.remove(tr, self._keys, entry, tally)
+                item = delayed.insert(
+                    tr,
+                    self._keys,
+                    config,
+                    tally,
+                    rand=entry.rand,
+                    due_ms=due_ms,
+                    now_ms=now_ms,
+                    priority=entry.priority,
+                    value=entry.value,
+                    attempts=entry.attempts,
+                    reason=entry.reason,
+                )
+            tally.apply(tr)
+            return item
+
+        return self._backing.transact(write, tr)
+
+    def _push(
+        self, entries: Sequence[tuple[bytes, Priority | None, When | None]], tr: Transaction | None
+    ) -> list[Item]:
+        """Push values, each at once or delayed."""
+        values = [(value, priority) for value, priority, _ in entries]
+        if all(when is None for _, _, when in entries):
+            return self._insert(values, tr)
+        self._own("its items can not be delayed, as others would take them before.")
+        dues = [None if when is None else self._due_ms(when) for _, _, when in entries]
+        rands = self._rands(values)
+        now_ms = self._backing.now_ms()
+
+        def write(tr: Transaction) -> list[Item]:
+            config = self._open(tr)
+            tally = Tally(self._keys, wake=False)
+            tally.traffic("push", len(values))
+            items = []
+            for (value, priority), rand, due_ms in zip(values, rands, dues, strict=True):
+                if due_ms is None:
+                    suffix = ready_suffix(priority, config.base + tr.stamp(), rand)
+                    item = ready.become_ready(tr, self._keys, config, tally, suffix=suffix, value=value, attempts=0)
+                else:
+                    item = delayed.insert(
+                        tr,
+                        self._keys,
+                        config,
+                        tally,
+                        rand=rand,
+                        due_ms=due_ms,
+                        now_ms=now_ms,
+                        priority=priority,
+                        value=value,
+                    )
+                items.append(item)
+            tally.apply(tr)
+            return items
+
+        return self._backing.transact(write, tr)
+
+    def _due_ms(self, when: When) -> int | None:
+        """Return when an item is due, never early; None: now."""
+        seconds = self._backing.clock()
+        if isinstance(when, timedelta):
+            if when <= timedelta(0):
+                return None
+            due_ms = ceil(seconds * 1000) + _milliseconds(when)
+        else:
+            due_ms = _milliseconds(when - ids.EPOCH)
+            if due_ms <= int(seconds * 1000):
+                return None
+        if due_ms > ids.LAST_MS:
+            raise BadTime("An item is due before the year 10000.")
+        return due_ms
+
+
+def _milliseconds(span: timedelta) -> int:
+    """Return a span in milliseconds, rounded up."""
+    whole, rest = divmod(span, _MILLISECOND)
+    return whole + bool(rest)
+
+
+def either(delay: timedelta | None, due: datetime | None) -> When | None:
+    """Return the one of both that is given, checked; raise `BadTime`."""
+    if delay is not None and due is not None:
+        raise BadTime("An item has a delay or a due time, not both.")
+    if delay is not None and not isinstance(delay, timedelta):
+        raise BadTime(f"A delay is a timedelta, not {type(delay).__name__}.")
+    if due is not None and not isinstance(due, datetime):
+        raise BadTime(f"A due time is a datetime, not {type(due).__name__}.")
+    return check_when(due if delay is None else delay)
+
+
+def check_when(when: object) -> When | None:
+    """Return a delay or a due time, or None for at once; raise `BadTime` for anything else."""
+    if isinstance(when, datetime):
+        if when.utcoffset() is None:
+            raise BadTime("A due time needs a time zone: a naive datetime says no moment.")
+        return when
+    if when is None or isinstance(when, timedelta):
+        return when
+    raise BadTime(f"An item is due after a timedelta or at a datetime, not {type(when).__name__}.")
