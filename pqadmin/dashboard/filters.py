@@ -34,8 +34,8 @@ _COMPARE: dict[str, Callable[[float, float], bool]] = {
     "=": lambda a, b: a == b,
 }
 _NUMBERS: dict[str, Callable[[Row], float | None]] = {
-    "depth": lambda row: row.status.totals.ready,
-    "ready": lambda row: row.status.totals.ready,
+    "depth": lambda row: row.ready,
+    "ready": lambda row: row.ready,
     "delayed": lambda row: row.status.totals.delayed,
     "leased": lambda row: row.status.totals.leased,
     "dead": lambda row: row.status.totals.dead,

@@ -35,6 +35,13 @@ def number(n: int | None) -> str:
     return f"{n:,}".replace(",", THIN).replace("-", "−")
 
 
+def counted(n: int | None) -> str:
+    """Write a depth that was counted some time ago: ≈ 12 408; 0 and 1 are seen, not counted; … is not counted yet."""
+    if n is None:
+        return ELLIPSIS
+    return number(n) if n < 2 else f"≈{THIN}{number(n)}"
+
+
 def rate(per_second: float | None) -> str:
     """Write a rate per second: one decimal below 10, whole above, `<0.1` for what is not zero but rounds to it."""
     if per_second is None or not math.isfinite(per_second):
@@ -147,8 +154,12 @@ def priority(p: int | float | str | None) -> str:
 
 
 def priority_short(p: int | float | str | None) -> str:
-    """Write a priority in at most `PRIORITY_WIDTH` characters: both its start and its end stay."""
-    text = priority(p)
+    """Write a priority in at most `PRIORITY_WIDTH` characters."""
+    return middle(priority(p))
+
+
+def middle(text: str) -> str:
+    """Cut a priority's text to `PRIORITY_WIDTH` characters: both its start and its end stay."""
     if len(text) <= PRIORITY_WIDTH:
         return text
     return f"{text[:10]}{ELLIPSIS}{text[-5:]}"

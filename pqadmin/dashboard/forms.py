@@ -11,6 +11,7 @@ from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from pqadmin.dashboard.prefixes import BadPrefixText, parse_prefix
 from queues.errors import BadName, BadPriority
 from queues.names import check_name
 from queues.priority import Priority, PriorityType, parse_priority
@@ -82,10 +83,7 @@ class CreateForm(forms.Form):
 
     def clean_name(self) -> str:
         """Check the name by the core's rule."""
-        try:
-            return check_name(self.cleaned_data["name"])
-        except BadName as error:
-            raise forms.ValidationError(str(error)) from None
+        return _checked_name(self.cleaned_data["name"])
 
     def clean(self) -> dict[str, Any]:
         """Read the edges of the bands by the priority type."""
@@ -98,6 +96,36 @@ class CreateForm(forms.Form):
             except BadPriority as error:
                 self.add_error("edges", str(error))
         return cleaned
+
+
+class AttachForm(forms.Form):
+    """A subspace that others write. `parsed_prefix` is where it lies, once the form is valid."""
+
+    name = forms.CharField(
+        strip=True, max_length=20_000, error_messages={"required": gettext_lazy("A queue needs a name.")}
+    )
+    prefix_text = forms.CharField(
+        max_length=20_000, error_messages={"required": gettext_lazy("Say under which prefix the items lie.")}
+    )
+    kind = forms.ChoiceField(choices=[("priority", "priority"), ("fifo", "fifo")])
+    priority_type = forms.ChoiceField(required=False, choices=[("int", "int"), ("float", "float"), ("str", "str")])
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.parsed_prefix: bytes | tuple[Any, ...] = b""
+
+    def clean_name(self) -> str:
+        """Check the name by the core's rule."""
+        return _checked_name(self.cleaned_data["name"])
+
+    def clean_prefix_text(self) -> str:
+        """Read the prefix."""
+        text = str(self.cleaned_data["prefix_text"])
+        try:
+            self.parsed_prefix = parse_prefix(text)
+        except BadPrefixText as error:
+            raise forms.ValidationError(str(error)) from None
+        return text
 
 
 class PauseForm(forms.Form):
@@ -137,7 +165,8 @@ class ReasonForm(forms.Form):
     """An act that may be explained; `expect` is what was confirmed."""
 
     reason = forms.CharField(required=False, max_length=_MAX_REASON)
-    expect = forms.CharField(required=False, max_length=60)
+    #: An item's id; that of an attached queue's item is its whole key.
+    expect = forms.CharField(required=False, max_length=25_000)
 
 
 class RenameForm(forms.Form):
@@ -149,15 +178,19 @@ class RenameForm(forms.Form):
 
     def clean_name(self) -> str:
         """Check the name by the core's rule."""
-        try:
-            return check_name(self.cleaned_data["name"])
-        except BadName as error:
-            raise forms.ValidationError(str(error)) from None
+        return _checked_name(self.cleaned_data["name"])
 
 
 class DeleteForm(forms.Form):
-    """A typed name, the depth that was shown, and why."""
+    """To delete or to purge: a typed name, the depth that was shown, and why."""
 
     confirm = forms.CharField(required=False, strip=True, max_length=20_000)
     reason = forms.CharField(required=False, max_length=_MAX_REASON)
     depth = forms.IntegerField(min_value=0, required=True)
+
+
+def _checked_name(name: str) -> str:
+    try:
+        return check_name(name)
+    except BadName as error:
+        raise forms.ValidationError(str(error)) from None

@@ -16,7 +16,7 @@ from typing import Any
 from pqadmin.dashboard.filters import Filter
 from pqadmin.dashboard.templatetags.dashboard import split
 from pqadmin.live.outlook import Problem, State
-from pqadmin.live.rows import Row
+from pqadmin.live.rows import Attached, Row, attached_of
 
 WINDOW = 100
 GROUPINGS = ("problems", "name", "group")
@@ -24,6 +24,7 @@ GROUPINGS = ("problems", "name", "group")
 SORTS = {"name": False, "ready": True, "in": True, "out": True, "oldest": True}
 
 Key = tuple[Any, ...]
+_NONE_ATTACHED = Attached()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +53,9 @@ class Group:
     label: str | None
     rows: Sequence[Row]
     queues: int = 0
+    #: Attached queues included, as far as they were counted.
     ready: int = 0
+    attached: Attached = _NONE_ATTACHED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,16 +144,24 @@ def _first_after(keyed: Sequence[tuple[Key, Row]], last: Key) -> int:
 def _groups(window: Sequence[Row], matching: Sequence[Row], order: Order) -> Sequence[Group]:
     if order.grouping != "group":
         return (Group(label=None, rows=window),)
-    sums: dict[str, tuple[int, int]] = {}
-    for row in matching:
-        queues, ready = sums.get(label := split(row.status.name)[0], (0, 0))
-        sums[label] = queues + 1, ready + row.status.totals.ready
-    members: dict[str, list[Row]] = {}
-    for row in window:
-        members.setdefault(split(row.status.name)[0], []).append(row)
+    whole, members = _by_label(matching), _by_label(window)
     return [
-        Group(label=label, rows=rows, queues=sums[label][0], ready=sums[label][1]) for label, rows in members.items()
+        Group(
+            label=label,
+            rows=rows,
+            queues=len(whole[label]),
+            ready=sum(row.ready or 0 for row in whole[label]),
+            attached=attached_of(whole[label]),
+        )
+        for label, rows in members.items()
     ]
+
+
+def _by_label(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    members: dict[str, list[Row]] = {}
+    for row in rows:
+        members.setdefault(split(row.status.name)[0], []).append(row)
+    return members
 
 
 def _encode(key: Key) -> str:

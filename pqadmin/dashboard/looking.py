@@ -14,9 +14,10 @@ from pqadmin.accounts.roles import Right, can
 from pqadmin.dashboard import format as write
 from pqadmin.dashboard.addresses import queue_url
 from pqadmin.dashboard.templatetags.dashboard import split
+from pqadmin.dashboard.words import attached_title
 from pqadmin.live.monitor import get_monitor
 from pqadmin.live.outlook import Known, judge
-from pqadmin.live.rows import Row
+from pqadmin.live.rows import Row, attached_row
 from pqadmin.live.wire import END_ITEMS
 from pqadmin.server.store import get_store
 from queues import Band, Item, Page, QueueStatus, ReadTransaction
@@ -98,6 +99,8 @@ def row_of(status: QueueStatus, now: datetime) -> Row:
     row = get_monitor().board.row(status.id, time.monotonic(), status)
     if row is not None:
         return row
+    if status.attached:
+        return attached_row(status, now)
     verdict = judge(Known(ready=status.totals.ready, paused=paused(status, now), drift=status.drift))
     return Row(
         status=status,
@@ -143,6 +146,7 @@ def about(request: HttpRequest, status: QueueStatus, **more: Any) -> dict[str, A
         "name_group": group,
         "name_rest": rest,
         "fifo": status.kind == "fifo",
+        "attached_title": attached_title(status.prefix) if status.attached else "",
         "can_act": can(request.user, Right.ACT),
         **more,
     }

@@ -48,6 +48,10 @@ def _about(error: Exception) -> tuple[str, str, int, str]:
             return _("The name is taken"), _("Choose another name, or rename the other queue first."), 422, "name"
         case errors.BadName():
             return _("This can not be a name"), nothing, 422, "name"
+        case errors.BadPrefix():
+            return _("This can not be a prefix"), nothing, 422, "prefix_text"
+        case errors.PrefixTaken():
+            return _("The prefix is taken"), nothing, 422, "prefix_text"
         case errors.BadPriority():
             return _("The priority does not fit"), nothing, 422, "priority"
         case errors.BadValue() | errors.ValueTooLarge() | errors.TooLarge():
@@ -58,6 +62,16 @@ def _about(error: Exception) -> tuple[str, str, int, str]:
             return _("No longer in the trash"), nothing, 404, ""
         case errors.QueueNotFound():
             return _("The queue is not there"), _("It may have been renamed or deleted; see the audit."), 404, ""
+        case errors.NotForAttached():
+            return _("Not for an attached queue"), nothing, 409, ""
+        case errors.NotAttached():
+            return _("Only for attached queues"), nothing, 404, ""
+        case errors.NotTheRecipe():
+            return _("Other programs’ keys stand in the way"), nothing, 409, ""
+        case errors.ItemNotFound():
+            return _("The item is not there any more"), _("Somebody took it since."), 409, ""
+        case errors.PlaceTaken():
+            return _("Its old place is taken"), _("Other programs wrote another item there."), 409, ""
         case errors.WrongKind():
             return _("Not for this kind of queue"), nothing, 409, ""
         case errors.OutcomeUnknown():

@@ -15,10 +15,11 @@ from typing import NamedTuple
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
+from pqadmin.dashboard import foreign
 from pqadmin.dashboard import format as write
 from pqadmin.dashboard.addresses import queue_url
 from pqadmin.dashboard.templatetags.dashboard import split
-from pqadmin.dashboard.words import outlook_words, state_words
+from pqadmin.dashboard.words import attached_title, counted_words, outlook_words, state_words
 from pqadmin.live.rows import Row
 from queues.bands import Band
 from queues.item import Item
@@ -41,6 +42,8 @@ class Labels(NamedTuple):
     note: str
     push: str
     enqueue: str
+    no_rate: str
+    no_age: str
 
     @classmethod
     def translated(cls) -> Labels:
@@ -56,6 +59,8 @@ class Labels(NamedTuple):
             note=escape(_("nothing ready")),
             push=escape(_("Push")),
             enqueue=escape(_("Enqueue")),
+            no_rate=escape(_("Unknown: what other programs push and take is not seen.")),
+            no_age=escape(_("Unknown: the keys of other programs do not say when an item was pushed.")),
         )
 
 
@@ -73,6 +78,7 @@ def render_blank_row(*, can_act: bool) -> SafeString:
         state="",
         words="",
         ready=0,
+        counted='<small class="counted" data-field="counted" hidden></small>',
         rates=(None, None),
         oldest='<time data-age hidden datetime=""></time>',
         also=(0, 0, 0),
@@ -100,7 +106,8 @@ def _row(row: Row, now: datetime, labels: Labels, can_act: bool) -> str:
         labels,
         state=row.state,
         words=escape(state_words(row, now)),
-        ready=totals.ready,
+        ready=row.ready,
+        counted=_counted(row, now) if status.attached else "",
         rates=(row.rate_in, row.rate_out),
         oldest=write.UNKNOWN if status.oldest is None else _age(status.oldest, now),
         also=(totals.delayed, totals.leased, totals.dead),
@@ -110,6 +117,7 @@ def _row(row: Row, now: datetime, labels: Labels, can_act: bool) -> str:
         name=f'<a href="{url}" data-part="link" title="{shown}">'
         f'<bdi data-part="name">{escape(group)}<b>{escape(rest)}</b></bdi></a>',
         action=action,
+        attached=escape(attached_title(status.prefix)) if status.attached else "",
     )
     return (
         f'<tr data-queue="{escape(status.name)}" data-queue-id="{status.id}" data-state="{row.state}" '
@@ -122,7 +130,8 @@ def _cells(
     *,
     state: str,
     words: str,
-    ready: int,
+    ready: int | None,
+    counted: str,
     rates: tuple[float | None, float | None],
     oldest: str,
     also: tuple[int, int, int],
@@ -131,24 +140,36 @@ def _cells(
     outlook: tuple[str, str],
     name: str,
     action: str | None,
+    attached: str = "",
 ) -> str:
     rate_in, rate_out = rates
+    raw = "" if ready is None else ready
+    written = write.counted(ready) if attached else write.number(ready)
+    # Rates and ages are dashes then, for these reasons.
+    why, no_age = (f' title="{labels.no_rate}"', f' title="{labels.no_age}"') if attached else ("", "")
     actions = "" if action is None else f'<td class="actions">{action}</td>'
     return (
         f'<th scope="row" class="name"><i class="shape" aria-hidden="true"></i>{name}'
-        f'<small data-field="state" data-value="{state}" title="{words}">{words}</small></th>'
-        f'<td class="r ready"><span data-field="ready" data-value="{ready}">{write.number(ready)}</span>'
+        f'<small data-field="state" data-value="{state}" title="{attached or words}">{words}</small></th>'
+        f'<td class="r ready"><span data-field="ready" data-value="{raw}">{written}</span>'
+        f"{counted}"
         f"{_also('delayed', also[0], labels.delayed)}{_also('leased', also[1], labels.leased)}"
         f"{_also('dead', also[2], labels.dead)}</td>"
-        f'<td class="r num" data-field="rate-in" data-value="{_raw(rate_in)}" data-label="{labels.rate_in}">'
+        f'<td class="r num" data-field="rate-in" data-value="{_raw(rate_in)}" data-label="{labels.rate_in}"{why}>'
         f"{write.rate(rate_in)}</td>"
-        f'<td class="r num" data-field="rate-out" data-value="{_raw(rate_out)}" data-label="{labels.rate_out}">'
+        f'<td class="r num" data-field="rate-out" data-value="{_raw(rate_out)}" data-label="{labels.rate_out}"{why}>'
         f"{write.rate(rate_out)}</td>"
-        f'<td class="r num" data-field="oldest" data-label="{labels.oldest}">{oldest}</td>'
-        f'<td class="ends"><div class="rail" data-ready="{ready}">{ends[0]}{mix}{ends[1]}'
+        f'<td class="r num" data-field="oldest" data-label="{labels.oldest}"{no_age}>{oldest}</td>'
+        f'<td class="ends"><div class="rail" data-ready="{raw}">{ends[0]}{mix}{ends[1]}'
         f'<span class="rail-note">{labels.note}</span></div></td>'
         f'<td class="out" data-field="outlook" data-value="{outlook[0]}">{outlook[1]}</td>{actions}'
     )
+
+
+def _counted(row: Row, now: datetime) -> str:
+    at = row.status.counted_at
+    moment = "" if at is None else at.isoformat()
+    return f'<small class="counted" data-field="counted" data-counted="{moment}">{counted_words(at, now)}</small>'
 
 
 def _raw(rate: float | None) -> str:
@@ -169,8 +190,8 @@ def _end(which: str, item: Item | None, now: datetime | None) -> str:
             f'<span class="end {which}" data-field="{which}"><b data-part="priority"></b><q data-part="value"></q>'
             '<time data-age datetime=""></time></span>'
         )
-    priority = escape(write.priority_short(item.priority))
-    value = escape(write.preview(item.value, width=_END_WIDTH, more=item.truncated))
+    priority = escape(foreign.priority_short(item))
+    value = escape(foreign.preview(item, _END_WIDTH))
     age = '<time data-age datetime=""></time>' if item.pushed_at is None else _age(item.pushed_at, now)
     return (
         f'<span class="end {which}" data-field="{which}" data-item="{item.id}"><b data-part="priority">{priority}</b>'

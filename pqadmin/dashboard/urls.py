@@ -3,7 +3,18 @@
 from django.urls import path
 
 from pqadmin.dashboard import theme
-from pqadmin.dashboard.views import acts, audit, checks, item, overview, queue, queue_acts, styleguide, trash
+from pqadmin.dashboard.views import (
+    acts,
+    attached,
+    audit,
+    checks,
+    item,
+    overview,
+    queue,
+    queue_acts,
+    styleguide,
+    trash,
+)
 
 app_name = "dashboard"
 urlpatterns = [
@@ -11,6 +22,7 @@ urlpatterns = [
     path("theme/", theme.choose, name="theme"),
     # A queue may be called “new”: then its own page stands at that address and the form only here.
     path("new/", queue_acts.create, name="new-queue"),
+    path("attach/", attached.attach, name="attach"),
     path("queues/<str:name>/", queue.queue, name="queue"),
     path("queues/<str:name>/push/", acts.push, name="push"),
     path("queues/<str:name>/check/", checks.check_value, name="check-value"),
@@ -20,7 +32,10 @@ urlpatterns = [
     path("queues/<str:name>/resume/", queue_acts.resume, name="resume"),
     path("queues/<str:name>/rename/", queue_acts.rename, name="rename"),
     path("queues/<str:name>/delete/", queue_acts.delete, name="delete"),
+    path("queues/<str:name>/purge/", attached.purge, name="purge"),
+    path("queues/<str:name>/detach/", attached.detach, name="detach"),
     path("queues/<str:name>/items/<str:item_id>/", item.item, name="item"),
+    path("queues/<str:name>/items/<str:item_id>/delete/", acts.delete_item, name="delete-item"),
     path("queues/<str:name>/items/<str:item_id>/download/", item.download, name="download"),
     path("audit/", audit.audit, name="audit"),
     path("trash/", trash.trash, name="trash"),

@@ -5,11 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, pgettext_lazy
+from django.utils.translation import gettext_lazy, ngettext, pgettext_lazy
 
 from pqadmin.dashboard import format as write
+from pqadmin.dashboard.prefixes import prefix_text
 from pqadmin.live.outlook import Outlook, Problem, State
-from pqadmin.live.rows import Row
+from pqadmin.live.rows import Attached, Row
 from queues.config import Pause
 
 # Lazy: a page of a hundred rows looks up the words that it shows and no others.
@@ -19,6 +20,7 @@ _STATES = {
     State.GROWING: pgettext_lazy("state", "growing"),
     State.STALLED: pgettext_lazy("state", "stalled"),
     State.PAUSED: pgettext_lazy("state", "paused"),
+    State.ATTACHED: pgettext_lazy("state", "attached"),
 }
 _OUTLOOKS = {
     Outlook.UNKNOWN: gettext_lazy("no flow seen"),
@@ -28,6 +30,7 @@ _OUTLOOKS = {
     Outlook.GROWING: gettext_lazy("will not drain"),
     Outlook.STALLED: gettext_lazy("stalled"),
     Outlook.PAUSED: pgettext_lazy("outlook", "paused"),
+    Outlook.ATTACHED: pgettext_lazy("outlook", "not ours to say"),
 }
 
 
@@ -66,6 +69,30 @@ def _state_and_reason(row: Row, now: datetime) -> str:
     if row.state is State.GROWING and row.grows_by is not None:
         return _("growing by %(rate)s/s") % {"rate": write.rate(row.grows_by)}
     return state_word(row.state)
+
+
+def counted_words(counted_at: datetime | None, now: datetime) -> str:
+    """Say how old the depth of an attached queue is."""
+    if counted_at is None:
+        return _("counting…")
+    return _("counted %(age)s ago") % {"age": write.age_since(counted_at, now)}
+
+
+def attached_title(prefix: bytes | None) -> str:
+    """Say what the mark of an attached queue means."""
+    return _("The items are written by other programs; prefix %(prefix)s") % {"prefix": prefix_text(prefix)}
+
+
+def attached_words(attached: Attached, now: datetime) -> str:
+    """Say what of a sum is of attached queues, and as of when; empty when there are none."""
+    if not attached.queues:
+        return ""
+    words = ngettext("%(n)s attached", "%(n)s attached", attached.queues) % {"n": write.number(attached.queues)}
+    if attached.counted_at is not None:
+        words += ", " + counted_words(attached.counted_at, now)
+    if attached.uncounted:
+        words += ", " + _("%(n)s not counted yet") % {"n": write.number(attached.uncounted)}
+    return words
 
 
 def pause_words(pause: Pause, now: datetime) -> str:
@@ -113,6 +140,10 @@ _VERBS = {
     "pause": gettext_lazy("paused"),
     "resume": gettext_lazy("resumed"),
     "rename": gettext_lazy("renamed"),
+    "delete": gettext_lazy("deleted"),
+    "purge": gettext_lazy("purged"),
+    "attach": gettext_lazy("attached the queue"),
+    "detach": gettext_lazy("detached the queue"),
     "delete_queue": gettext_lazy("deleted the queue"),
     "restore_queue": gettext_lazy("restored the queue"),
 }

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 from pqadmin.live.outlook import Known, Outlook, is_growing, judge
 from pqadmin.live.rates import Meter
-from pqadmin.live.rows import Overview, Row, Summary, three_digits, total_of
+from pqadmin.live.rows import Overview, Row, Summary, attached_row, depth_of, three_digits, total_of
 from queues.status import QueueStatus, Snapshot
 
 #: Seconds after which rows and the sum are worked out again though no queue changed: rates fall, ages grow.
@@ -159,10 +159,16 @@ class Board:
         return self.overview(now, at).summary
 
     def ready(self, queue_id: int) -> int | None:
-        """Return a queue's ready items as last known; None for a queue that is not there."""
+        """Return a queue's ready items as last known; None for one that is not there, or not counted yet."""
         with self._lock:
             status = self._statuses.get(queue_id)
-            return None if status is None else status.totals.ready
+            return None if status is None else depth_of(status)
+
+    def uncounted(self, ids: Iterable[int]) -> list[int]:
+        """Return those of these queues that are attached and were not counted yet."""
+        with self._lock:
+            known = [(queue_id, self._statuses.get(queue_id)) for queue_id in ids]
+        return [queue_id for queue_id, status in known if status is not None and depth_of(status) is None]
 
     def settled(self, queue_id: int, now: float) -> bool:
         """Say whether the queue's row stays as it is for as long as the queue does not change."""
@@ -171,6 +177,8 @@ class Board:
             cached = self._rows.get(queue_id)
             if status is None or cached is None or cached[0] is not status:
                 return False
+            if status.attached:
+                return True
             row = cached[2]
             resting = row.outlook in (Outlook.EMPTY, Outlook.STALLED, Outlook.PAUSED)
             until = status.pause.until if status.pause else None
@@ -179,6 +187,8 @@ class Board:
     def _observe(self, status: QueueStatus, now: float, *, changed: bool) -> None:
         meter = self._meters.setdefault(status.id, Meter())
         checked = self._checked.get(status.id)
+        if status.attached:
+            return
         if changed or checked is None:
             meter.observe(now, status.arrived, status.left, held_until=checked[0] if checked else None)
 
@@ -192,6 +202,8 @@ class Board:
     def _derive(self, status: QueueStatus, now: float) -> Row:
         meter = self._meters[status.id]
         checked, as_of = self._checked[status.id]
+        if status.attached:
+            return attached_row(status, as_of)
         rates = meter.rates(now)
         rate_in, rate_out = rates or (None, None)
         ready = status.totals.ready

@@ -92,7 +92,7 @@ def read(
 ) -> Reading:
     """Read queues, and the first items of both ends of some (`ends_of`), in one transaction.
 
-    What did not change since `previous` is not read again.
+    What did not change since `previous` is not read again; attached queues always are, as nothing tells of changes.
     """
 
     def look(tr: ReadTransaction) -> Reading:
@@ -102,7 +102,7 @@ def read(
             status = snapshot.queues.get(queue_id)
             if status is None:
                 continue
-            known = next((ends for of, ends in known_ends if of is status), None)
+            known = None if status.attached else next((ends for of, ends in known_ends if of is status), None)
             if known is not None:
                 ends[queue_id] = known
                 continue

@@ -2,7 +2,8 @@
 
 Its thread starts with the first viewer and ends after the last. It sleeps until the store says that something on a
 screen changed, reads all screens in one transaction (a consistent cut), at most `frame_rate` times a second, and reads
-nothing while nothing changes. Pages ask it for what was last known.
+nothing while nothing changes. Only attached queues on a screen are looked at again and again: nobody tells of others'
+writes. Pages ask the monitor for what was last known.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from datetime import UTC, datetime
 from pqadmin.live import guard
 from pqadmin.live.board import Board
 from pqadmin.live.hub import RESTARTING, Hub
+from pqadmin.live.polling import Pace
 from pqadmin.live.rows import Overview
 from pqadmin.live.screens import Screens
 from pqadmin.live.sweep import Sweep
@@ -67,6 +69,7 @@ class Monitor:
         self.hub = Hub(on_screens=self._look_again, guard=guard.check)
         self._screens = Screens(self.board, clock, preview=PREVIEW_BYTES)
         self._sweep = Sweep(self.board, clock, PREVIEW_BYTES)
+        self._pace = Pace(clock)
         self._seen = Waiter("pqadmin-watch-screens", self._signal.set)
         self._unseen = Waiter("pqadmin-watch-rest", self._signal.set)
 
@@ -178,6 +181,8 @@ class Monitor:
                 self._screens.held()
             if self._unseen.take():
                 self._sweep.changed()
+            if self._screens.poll(store):
+                self._pace.changed()
             update = self._screens.read(store, self.hub.screens(), self.hub.single())
             self._checked = self._wall()
             if update is not None:
@@ -186,8 +191,15 @@ class Monitor:
                 self.hub.hold(self._screens.as_of)
             self._sweep.step(store, self._screens.ids)
             self._watch(store)
-        self._rest(self._pause - (self._clock() - began))
-        self._signal.wait(SWEEP_STEP if self._sweep.busy else NAP)
+        nap = SWEEP_STEP if self._sweep.busy else NAP
+        if not self._screens.attached:
+            self._rest(self._pause - (self._clock() - began))
+            self._signal.wait(nap)
+            return
+        # A look that found nothing is no frame: the next one may come sooner.
+        if update is not None:
+            self._rest(self._pause - (self._clock() - began))
+        self._signal.wait(max(0.0, min(nap, self._pace.seconds - (self._clock() - began))))
 
     def _watch(self, store: Store) -> None:
         if self._screens.watched is not None:

@@ -24,6 +24,8 @@ class State(StrEnum):
     GROWING = "growing"
     STALLED = "stalled"
     PAUSED = "paused"
+    #: Others write the items: nothing is known of their traffic.
+    ATTACHED = "attached"
 
 
 class Outlook(StrEnum):
@@ -36,6 +38,7 @@ class Outlook(StrEnum):
     GROWING = "growing"
     STALLED = "stalled"
     PAUSED = "paused"
+    ATTACHED = "attached"
 
 
 class Problem(StrEnum):

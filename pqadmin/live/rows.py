@@ -29,12 +29,30 @@ class Row:
     #: When the status was known to hold.
     as_of: datetime
 
+    @property
+    def ready(self) -> int | None:
+        """Return how many items are ready; None for an attached queue that was not counted yet."""
+        return depth_of(self.status)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attached:
+    """The attached queues in a sum, whose depths are as of their counts."""
+
+    queues: int = 0
+    ready: int = 0
+    #: When the oldest of these counts began; None when nothing was counted yet.
+    counted_at: datetime | None = None
+    #: Queues that were not counted yet, so that their items are in no sum.
+    uncounted: int = 0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
     """All queues together: the tiles above the table."""
 
     queues: int
+    #: Attached queues included, as far as they were counted.
     ready: int
     delayed: int
     leased: int
@@ -51,6 +69,7 @@ class Summary:
     as_of: datetime
     #: Queues that exist and were not read yet.
     unread: int
+    attached: Attached
 
     @property
     def problem_count(self) -> int:
@@ -78,7 +97,7 @@ def total_of(rows: Sequence[Row], *, queues: int, now: datetime) -> Summary:
             problems[str(row.problem)] = problems.get(str(row.problem), 0) + 1
     return Summary(
         queues=queues,
-        ready=sum(row.status.totals.ready for row in rows),
+        ready=sum(row.ready or 0 for row in rows),
         delayed=sum(row.status.totals.delayed for row in rows),
         leased=sum(row.status.totals.leased for row in rows),
         dead=sum(row.status.totals.dead for row in rows),
@@ -89,6 +108,40 @@ def total_of(rows: Sequence[Row], *, queues: int, now: datetime) -> Summary:
         problems=problems,
         as_of=min((row.as_of for row in rows), default=now),
         unread=max(0, queues - len(rows)),
+        attached=attached_of(rows),
+    )
+
+
+def attached_of(rows: Sequence[Row]) -> Attached:
+    """Add up the attached queues among rows."""
+    among = [row.status for row in rows if row.status.attached]
+    counted = [status for status in among if status.counted_at is not None]
+    return Attached(
+        queues=len(among),
+        ready=sum(status.totals.ready for status in counted),
+        counted_at=min((status.counted_at for status in counted if status.counted_at is not None), default=None),
+        uncounted=len(among) - len(counted),
+    )
+
+
+def depth_of(status: QueueStatus) -> int | None:
+    """Return how many items are ready; None for an attached queue that was not counted yet."""
+    return None if status.attached and status.counted_at is None else status.totals.ready
+
+
+def attached_row(status: QueueStatus, as_of: datetime) -> Row:
+    """Return the row of an attached queue: others' traffic is not seen, so nothing follows from watching it."""
+    return Row(
+        status=status,
+        rate_in=None,
+        rate_out=None,
+        state=State.ATTACHED,
+        outlook=Outlook.ATTACHED,
+        problem=Problem.NONE,
+        clears_in=None,
+        grows_by=None,
+        quiet_since=None,
+        as_of=as_of,
     )
 
 

@@ -12,7 +12,7 @@ from pqadmin.live.cuts import Cut, Reading, Tick
 from pqadmin.live.rows import Summary
 from pqadmin.live.wire import Ends
 from queues.status import QueueStatus, Snapshot
-from queues.store import Store
+from queues.store import MAX_SNAPSHOT, Store
 
 #: With more queues than this the sum over all is worked out once a second, not with every frame.
 QUICK_TOTAL = 1_000
@@ -46,7 +46,9 @@ class Screens:
         self._derived = float("-inf")
         self._dirty = True
         self._new: set[int] = set()
-        #: What `Store.wait_for_change` has to wait for.
+        #: What was read last: `Store.snapshot` skips what did not change since.
+        self._known: Snapshot | None = None
+        #: What `Store.wait_for_change` has to wait for: the same object until a change number differs.
         self.watched: Snapshot | None = None
 
     @property
@@ -54,9 +56,46 @@ class Screens:
         """Every queue on a screen."""
         return frozenset().union(*self._groups) if self._groups else frozenset()
 
+    @property
+    def attached(self) -> frozenset[int]:
+        """The attached queues on a screen: somebody has to look whether they changed."""
+        return frozenset(
+            queue_id
+            for reading in self._readings
+            for queue_id, status in reading.snapshot.queues.items()
+            if status.attached
+        )
+
     def changed(self) -> None:
         """Note that the store may have changed: the next `read` reads it."""
         self._dirty = True
+
+    def poll(self, store: Store) -> bool:
+        """Look whether an attached queue on a screen changed, and say so; the next `read` reads all screens then.
+
+        Their depths are counted anew when items between the ends were seen to differ.
+        """
+        attached = sorted(self.attached)
+        if not attached or self._dirty:
+            return False
+        before = {queue_id: ends for reading in self._readings for queue_id, ends in reading.ends.items()}
+        for chunk in (attached[at : at + MAX_SNAPSHOT] for at in range(0, len(attached), MAX_SNAPSHOT)):
+            seen = cuts.read(
+                store,
+                chunk,
+                previous=self._known,
+                ends_of=[queue_id for queue_id in chunk if queue_id in before],
+                known_ends=(),
+                preview=self._preview,
+                items=wire.END_ITEMS,
+            )
+            known = {} if self._known is None else self._known.queues
+            inside = [queue_id for queue_id, ends in seen.ends.items() if ends != before[queue_id]]
+            for queue_id in inside:
+                store.counts.hurry(queue_id)
+            if inside or any(seen.snapshot.queues.get(queue_id) is not known.get(queue_id) for queue_id in chunk):
+                self._dirty = True
+        return self._dirty
 
     def held(self) -> None:
         """Note that nothing on a screen has changed until now."""
@@ -64,7 +103,7 @@ class Screens:
 
     def forget(self) -> None:
         """Read everything anew next time."""
-        self._groups, self._readings, self._tick, self.watched = None, (), None, None
+        self._groups, self._readings, self._tick, self._known, self.watched = None, (), None, None, None
         self._texts, self._ends_texts = {}, {}
 
     def read(self, store: Store, screens: Sequence[frozenset[int]], single: Collection[int]) -> Update | None:
@@ -106,7 +145,7 @@ class Screens:
             reading = cuts.read(
                 store,
                 sorted(group),
-                previous=self.watched,
+                previous=self._known,
                 ends_of=[queue_id for queue_id in single if queue_id in group],
                 known_ends=known_ends,
                 preview=self._preview,
@@ -116,7 +155,7 @@ class Screens:
             self.read_directory(store, reading.snapshot.directory_change)
             self._board.apply(reading.snapshot, self._clock())
         self._groups, self._readings, self._dirty = groups, readings, False
-        merged = _merged([reading.snapshot for reading in readings])
+        self._known = merged = _merged([reading.snapshot for reading in readings])
         if self.watched is None or not _equal(self.watched, merged):
             self.watched = merged
 

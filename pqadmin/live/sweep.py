@@ -24,6 +24,8 @@ class Sweep:
         self._todo: list[tuple[int, ...]] = []
         self._covered: frozenset[int] = frozenset()
         self._dirty = False
+        #: Attached queues that were not counted yet when they were read: read again until they are.
+        self._uncounted: list[int] = []
         self._ended = float("-inf")
         #: What tells, when it changes, that another round is due; None while rounds follow each other anyway.
         self.watched: Snapshot | None = None
@@ -58,7 +60,8 @@ class Sweep:
         if not (self._dirty or endless or rest != self._covered):
             self._board.hold(rest, now)
             self._ended = now
-            return False
+            self._todo = _chunks(self._uncounted)
+            return bool(self._todo)
         self._dirty, self._covered, self._todo = False, rest, _chunks(rest)
         if not rest:
             self.watched = None
@@ -66,6 +69,7 @@ class Sweep:
 
     def _finish(self) -> None:
         self._ended = self._clock()
+        self._uncounted = self._board.uncounted(self._covered)
         self.watched = None if len(self._covered) > WATCH_LIMIT else self._board.known(self._covered)
 
     def _chunk(self, store: Store, chunk: tuple[int, ...]) -> None:

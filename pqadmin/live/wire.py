@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from pqadmin.dashboard import foreign
 from pqadmin.dashboard import format as write
 from pqadmin.dashboard.addresses import queue_url
+from pqadmin.dashboard.prefixes import prefix_text
 from pqadmin.live.rows import Row, Summary
 from queues.item import Item
 from queues.names import display_name
@@ -121,7 +123,7 @@ def row(row: Row) -> str:
             "state": row.state,
             "outlook": row.outlook,
             "problem": row.problem,
-            "ready": whole(totals.ready),
+            "ready": None if row.ready is None else whole(row.ready),
             "delayed": whole(totals.delayed),
             "leased": whole(totals.leased),
             "dead": whole(totals.dead),
@@ -149,6 +151,9 @@ def row(row: Row) -> str:
             "due": _maybe(status.next_due),
             "expiry": _maybe(status.next_expiry),
             "drift": status.drift,
+            "attached": {"prefix": prefix_text(status.prefix), "counted": _maybe(status.counted_at)}
+            if status.attached
+            else None,
         }
     )
 
@@ -164,8 +169,8 @@ def item(item: Item | None, *, width: int = write.PREVIEW_WIDTH) -> Json | None:
         return None
     return {
         "id": item.id,
-        "priority": write.priority_short(item.priority),
-        "text": write.preview(item.value, width=width, more=item.truncated),
+        "priority": foreign.priority_short(item),
+        "text": foreign.preview(item, width),
         "size": item.size,
         "cut": item.truncated,
         "pushed": _maybe(item.pushed_at),
@@ -188,6 +193,12 @@ def total(summary: Summary) -> str:
             "oldest_queue": None if summary.oldest_queue is None else display_name(summary.oldest_queue),
             "problems": _problems(summary.problems),
             "unread": summary.unread,
+            "attached": {
+                "queues": summary.attached.queues,
+                "ready": whole(summary.attached.ready),
+                "counted": _maybe(summary.attached.counted_at),
+                "uncounted": summary.attached.uncounted,
+            },
         }
     )
 

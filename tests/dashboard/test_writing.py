@@ -28,6 +28,7 @@ NOW = datetime(2026, 11, 20, 14, 2, 11, tzinfo=UTC)
     ("kind", "format_one"),
     [
         ("number", write.number),
+        ("counted", write.counted),
         ("rate", write.rate),
         ("age", write.age),
         ("size", write.size),

@@ -13,9 +13,11 @@ from django.templatetags.static import static
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from pqadmin.dashboard import foreign, prefixes
 from pqadmin.dashboard import format as write
 from pqadmin.dashboard.theme import chosen
 from pqadmin.dashboard.toasts import Toast, read
+from pqadmin.dashboard.words import counted_words
 from queues.names import display_name
 
 register = template.Library()
@@ -30,6 +32,12 @@ register.filter("priority", write.priority)
 register.filter("priority_short", write.priority_short)
 register.filter("visible", write.visible)
 register.filter("shown", display_name)
+register.filter("counted", write.counted)
+register.filter("item_priority", foreign.priority_short)
+register.filter("item_key", foreign.key)
+register.filter("decoded", foreign.decoded)
+register.filter("prefix", prefixes.prefix_text)
+register.filter("escaped", prefixes.escaped)
 
 
 @register.filter
@@ -81,7 +89,16 @@ def age(moment: datetime | None, now: datetime | None = None) -> SafeString | st
 @register.simple_tag
 def preview(item: Any, width: int = write.PREVIEW_WIDTH) -> str:
     """Write an item's value on one line."""
-    return write.preview(item.value, width=width, more=item.truncated)
+    return foreign.preview(item, width)
+
+
+@register.simple_tag
+def counted_ago(moment: datetime | None, now: datetime | None = None) -> SafeString:
+    """Say how old the depth of an attached queue is, as an element that the page keeps current."""
+    text = counted_words(moment, now or datetime.now(UTC))
+    return format_html(
+        '<span class="counted" data-field="counted" data-counted="{}">{}</span>', write.iso(moment), text
+    )
 
 
 @register.simple_tag

@@ -16,10 +16,11 @@ from django.utils.translation import gettext as _
 from pqadmin.dashboard import format as write
 from pqadmin.dashboard import once, toasts
 from pqadmin.dashboard.addresses import queue_url
+from pqadmin.dashboard.looking import about
 from pqadmin.dashboard.once import AlreadySent, FormRefused
 from pqadmin.dashboard.refusals import Refusal, explain
 from queues import QueueStatus
-from queues.errors import QueueError, QueueNotFound, StoreError
+from queues.errors import NotForAttached, QueueError, QueueNotFound, StoreError
 from queues.names import display_name
 
 P = ParamSpec("P")
@@ -74,6 +75,12 @@ def answer(request: HttpRequest, template: str, context: Mapping[str, Any], *, r
     if refusal.status == 503:
         response["Retry-After"] = _RETRY_SECONDS
     return response
+
+
+def not_offered(request: HttpRequest, status: QueueStatus, act: str, why: str) -> HttpResponse:
+    """Say in the core's words that an attached queue has no such act."""
+    refusal = explain(NotForAttached(status.name, why))
+    return answer(request, f"dashboard/{act}.html", about(request, status), refusal=refusal)
 
 
 def invalid(form: forms.Form) -> Refusal:

@@ -16,7 +16,7 @@ from pqadmin.accounts.roles import Right, can, require
 from pqadmin.dashboard.filters import parse
 from pqadmin.dashboard.listing import SORTS, Group, Order, arrange
 from pqadmin.dashboard.rows import COLUMNS, render_blank_row, render_rows
-from pqadmin.dashboard.words import problem_words
+from pqadmin.dashboard.words import attached_words, problem_words
 from pqadmin.live.monitor import get_monitor
 
 
@@ -39,6 +39,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         "seen": seen,
         "summary": seen.summary,
         "problems": problem_words(dict(seen.summary.problems)),
+        "attached_words": attached_words(seen.summary.attached, now),
         "now": now,
         "wanted": wanted,
         "order": order,
@@ -58,7 +59,11 @@ def overview(request: HttpRequest) -> HttpResponse:
 
 
 def _body(group: Group, *, now: datetime, can_act: bool) -> dict[str, Any]:
-    return {"group": group, "rows": render_rows(group.rows, now=now, can_act=can_act)}
+    return {
+        "group": group,
+        "rows": render_rows(group.rows, now=now, can_act=can_act),
+        "attached": attached_words(group.attached, now),
+    }
 
 
 def _address(state: Mapping[str, str | None]) -> str:

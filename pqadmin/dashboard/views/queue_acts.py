@@ -21,7 +21,7 @@ from pqadmin.dashboard.refusals import Refusal, explain
 from pqadmin.dashboard.views import frame
 from pqadmin.server.store import get_store
 from queues import Acts, QueueStatus
-from queues.errors import QueueError, StoreError
+from queues.errors import NotForAttached, QueueError, StoreError
 from queues.names import display_name
 
 #: A busy queue may change by this share of its depth between the look and the confirmation, and by this many items.
@@ -77,6 +77,8 @@ def pause(request: HttpRequest, name: str) -> HttpResponse:
     """Stop taking from a queue, with a reason and, if wanted, until a moment."""
     queue_id = frame.made_for(request, "pause")
     status = status_of(name)
+    if status.attached and request.method != "POST":
+        return frame.not_offered(request, status, "pause", _("it can not be paused, as others would go on taking."))
     now = datetime.now(UTC)
     form = PauseForm(request.POST, now=now) if request.method == "POST" else None
     context = _about(request, "pause", status, form=form, now=now)
@@ -114,7 +116,10 @@ def resume(request: HttpRequest, name: str) -> HttpResponse:
         _acts(request).resume(name, expect_id=queue_id)
         return queue_url(name)
 
-    refused = frame.act_once(request, "resume", status_of(name), queue_id, act)
+    status = status_of(name)
+    if status.attached:
+        return frame.refuse(request, explain(NotForAttached(name, _("it is never paused."))), queue_url(name))
+    refused = frame.act_once(request, "resume", status, queue_id, act)
     if refused is not None:
         return frame.refuse(request, refused, queue_url(name))
     toasts.done(request, _("Resumed: items can be taken again."))
@@ -160,6 +165,8 @@ def delete(request: HttpRequest, name: str) -> HttpResponse:
     """Put a queue into the trash after its name was typed."""
     queue_id = frame.made_for(request, "delete")
     status = status_of(name)
+    if status.attached and request.method != "POST":
+        return frame.not_offered(request, status, "delete", _("detach it instead, its items stay where they are."))
     form = DeleteForm(request.POST) if request.method == "POST" else None
     context = _about(request, "delete", status, form=form, tolerance=_tolerance(status))
     if form is None:

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from pqadmin.accounts.roles import Right, require
+from pqadmin.dashboard import format as write
 from pqadmin.dashboard import once, toasts
 from pqadmin.dashboard.addresses import item_url, queue_url
 from pqadmin.dashboard.refusals import explain
@@ -62,6 +63,11 @@ def restore(request: HttpRequest, trash_id: str) -> HttpResponse:
                 sending.answer = queue_url(queue.name)
                 toasts.done(request, _("%(queue)s is back with all its items.") % {"queue": display_name(queue.name)})
                 return frame.leave(sending.answer)
+            if entry.what == "items":
+                count = acts.put_back_items(trash_id)
+                sending.answer = here
+                toasts.done(request, _("Put %(n)s items back in their old places.") % {"n": write.number(count)})
+                return frame.leave(here)
             item = acts.put_back(trash_id)
             sending.answer = here
     except once.AlreadySent as sent:

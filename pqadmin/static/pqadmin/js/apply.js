@@ -1,9 +1,9 @@
 // Brings frames to the page: everything that arrived since the last animation frame is written at once.
 // Holds no element and no history, so that swapped fragments and months of frames leave nothing behind.
 
-import { number } from "./format.js";
+import { counted, number } from "./format.js";
 import { applyRow, markGone, rename, setAge, setItem, setNumber, setRate, setText } from "./row.js";
-import { problemWords } from "./words.js";
+import { attachedWords, problemWords } from "./words.js";
 
 /** Milliseconds that the row of a deleted queue stays, marked as gone. */
 const GONE_FOR = 30_000;
@@ -98,10 +98,10 @@ export class Screen {
   }
 
   /** Write the depth into the tab's title; a doubtful one carries a question mark. */
-  title(ready, live) {
+  title(ready, live, attached = false) {
     if (ready === null || ready === undefined) return;
     const base = document.title.replace(/^\([^)]*\)\s*/, "");
-    const title = `(${number(ready)}${live ? "" : "?"}) ${base}`;
+    const title = `(${attached ? counted(ready) : number(ready)}${live ? "" : "?"}) ${base}`;
     if (document.title !== title) document.title = title;
   }
 
@@ -149,6 +149,9 @@ export class Screen {
           break;
         case "oldest":
           setAge(element, total.oldest, now);
+          break;
+        case "attached":
+          setText(element, attachedWords(total.attached, now));
           break;
         case "oldest-queue":
           setText(element, total.oldest_queue ?? "");

@@ -3,12 +3,19 @@
 
 const THIN = "\u202f";
 export const UNKNOWN = "–";
+const ELLIPSIS = "…";
 const BYTE_UNITS = ["kB", "MB", "GB", "TB", "PB", "EB"];
 
 /** A whole number (or its digits as text, where it is too large for a Number) with its thousands apart. */
 export function number(n) {
   if (n === null || n === undefined) return UNKNOWN;
   return String(n).replace("-", "−").replace(/\B(?=(\d{3})+(?!\d))/g, THIN);
+}
+
+/** A depth that was counted some time ago: ≈ 12 408. None and one are seen, not counted; "…" is not counted yet. */
+export function counted(n) {
+  if (n === null || n === undefined) return ELLIPSIS;
+  return n < 2 ? number(n) : `≈${THIN}${number(n)}`;
 }
 
 /** A rate per second: one decimal below 10, whole above, "<0.1" for what is not zero but rounds to it. */

@@ -23,6 +23,7 @@ function start(topic) {
     grow: () => refetchTable().then(watch),
   });
   let depth = null;
+  let attached = false;
   let patience = 5;
   let watched = "";
 
@@ -41,7 +42,10 @@ function start(topic) {
         depth = message.total.ready;
         announcer.problems(message.total.problems);
         showSumsAge(message.now - message.as_of, patience);
-      } else if (message.rows.length > 0) depth = message.rows[0].ready;
+      } else if (message.rows.length > 0) {
+        depth = message.rows[0].ready;
+        attached = message.rows[0].attached !== null;
+      }
       show();
     },
     beat(message) {
@@ -87,7 +91,7 @@ function start(topic) {
 
   function show() {
     fresh.show();
-    screen.title(depth, fresh.live);
+    screen.title(depth, fresh.live, attached);
   }
 
   function second() {

@@ -1,7 +1,7 @@
 // Writes one queue's numbers into the elements that carry its data-fields, touching only what differs.
 
-import { UNKNOWN, age, number, rate } from "./format.js";
-import { outlookWords, stateWords, word } from "./words.js";
+import { UNKNOWN, age, counted, number, rate } from "./format.js";
+import { attachedTitle, countedWords, outlookWords, stateWords, word } from "./words.js";
 
 /** Write text, if it differs. */
 export function setText(element, text) {
@@ -21,6 +21,23 @@ function raw(value) {
 export function setNumber(element, value) {
   setData(element, "value", raw(value));
   setText(element, number(value));
+}
+
+/** Write the depth of a row: that of an attached queue is a count, marked as such. */
+function setDepth(element, row) {
+  if (row.attached === null) {
+    setNumber(element, row.ready);
+    return;
+  }
+  setData(element, "value", raw(row.ready));
+  setText(element, counted(row.ready));
+}
+
+/** Say when the depth of an attached queue was counted; `ms` null: not yet. */
+export function setCounted(element, ms, now) {
+  setData(element, "counted", ms === null ? "" : new Date(ms).toISOString());
+  setText(element, countedWords(ms, now));
+  if (element.hidden) element.hidden = false;
 }
 
 /** Write a rate per second. */
@@ -63,6 +80,9 @@ export function tickAges(now, root = document) {
     const at = Date.parse(time.dateTime);
     if (!Number.isNaN(at)) setText(time, age((now - at) / 1000));
   }
+  for (const element of root.querySelectorAll("[data-counted]")) {
+    if (element.dataset.counted) setText(element, countedWords(Date.parse(element.dataset.counted), now));
+  }
   for (const element of root.querySelectorAll("[data-field=state]:is([data-value=paused], [data-value=stalled])")) {
     const row = aging.get(element.closest("[data-queue]"));
     if (row) WRITERS.state(element, row, now);
@@ -95,7 +115,10 @@ function setMix(element, mix) {
 }
 
 const WRITERS = {
-  ready: (element, row) => setNumber(element, row.ready),
+  ready: setDepth,
+  counted: (element, row, now) => {
+    if (row.attached !== null) setCounted(element, row.attached.counted, now);
+  },
   delayed: (element, row) => setNumber(element, row.delayed),
   leased: (element, row) => setNumber(element, row.leased),
   dead: (element, row) => setNumber(element, row.dead),
@@ -119,7 +142,8 @@ const WRITERS = {
     const words = stateWords(row, now);
     setData(element, "value", row.state);
     setText(element, words);
-    if (element.title !== words && element.hasAttribute("title")) element.title = words;
+    const title = row.attached === null ? words : attachedTitle(row.attached);
+    if (element.title !== title && element.hasAttribute("title")) element.title = title;
   },
 };
 
@@ -149,7 +173,7 @@ export function applyRow(root, row, now) {
     if (element.hidden !== hidden) element.hidden = hidden;
   }
   const rails = root.querySelectorAll(".rail");
-  for (const rail of rails) setData(rail, "ready", String(row.ready));
+  for (const rail of rails) setData(rail, "ready", raw(row.ready));
 }
 
 /** Give a row (new, or renamed) its name and its addresses. */

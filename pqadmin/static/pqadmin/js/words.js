@@ -45,6 +45,25 @@ function stateAndReason(row, now) {
   return word(`state-${row.state}`);
 }
 
+/** How old the count (ms, or null before the first) of an attached queue is. */
+export function countedWords(ms, now) {
+  return ms === null ? word("counting") : word("counted", { age: age((now - ms) / 1000) });
+}
+
+/** What the mark of an attached queue means. */
+export function attachedTitle(attached) {
+  return word("attached-title", { prefix: attached.prefix });
+}
+
+/** What of a sum is of attached queues, and as of when. */
+export function attachedWords(attached, now) {
+  if (attached.queues === 0) return "";
+  const parts = [word("sum-attached", { n: number(attached.queues) })];
+  if (attached.counted !== null) parts.push(countedWords(attached.counted, now));
+  if (attached.uncounted > 0) parts.push(word("sum-uncounted", { n: number(attached.uncounted) }));
+  return parts.join(", ");
+}
+
 function pauseWords(pause, now) {
   const values = {
     by: pause.by || word("somebody"),

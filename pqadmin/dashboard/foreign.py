@@ -1,0 +1,44 @@
+"""Items as text for people, those included that others wrote: any priority, any key, values packed as tuples.
+
+Whatever stands in an attached queue is hostile: text is bounded, and every character that could hide is made visible.
+"""
+
+from __future__ import annotations
+
+from pqadmin.dashboard import format as write
+from queues.foreign import decoded_value, describe
+from queues.item import Item
+
+#: Characters of a value that is shown decoded, and of a key on a line of its own.
+MAX_DECODED = 4_000
+KEY_WIDTH = 40
+
+
+def priority(item: Item) -> str:
+    """Write an item's priority exactly; of what others wrote in the notation of tuples, so that '5' is not 5."""
+    if item.foreign is None:
+        return write.priority(item.priority)
+    return write.visible(item.foreign.priority_text)
+
+
+def priority_short(item: Item) -> str:
+    """Write an item's priority in few characters."""
+    return write.middle(priority(item))
+
+
+def preview(item: Item, width: int = write.PREVIEW_WIDTH) -> str:
+    """Write an item's value on one line: decoded where others packed a tuple."""
+    return decoded(item, width) or write.preview(item.value, width=width, more=item.truncated)
+
+
+def decoded(item: Item, limit: int = MAX_DECODED) -> str:
+    """Write what a value that others packed as a tuple holds; empty when it is none, or was cut."""
+    if item.foreign is None or item.truncated:
+        return ""
+    elements = decoded_value(item.value)
+    return "" if elements is None else write.visible(describe(elements, limit))
+
+
+def key(item: Item, limit: int = KEY_WIDTH) -> str:
+    """Write the key of an item that others wrote; empty for an item of ours."""
+    return "" if item.foreign is None else write.shorten(write.visible(item.foreign.text), limit)
