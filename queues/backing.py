@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
 
@@ -11,6 +11,7 @@ from queues.attached.counts import AttachedCounts
 from queues.ids import Minter, at
 from queues.keyspace import Keyspace
 from queues.kv.port import KeyValueStore, ReadTransaction, Transaction
+from queues.line import Lines
 
 T = TypeVar("T")
 
@@ -25,6 +26,8 @@ class Backing:
     #: Seconds since the epoch.
     clock: Callable[[], float]
     counts: AttachedCounts
+    #: Who waits for items in this process.
+    lines: Lines = field(default_factory=Lines)
 
     def now_ms(self) -> int:
         """Return the milliseconds since the epoch by this process's clock."""

@@ -13,7 +13,7 @@ from queues import cursor as cursors
 from queues import delayed, ids, ready
 from queues.config import MAX_REASON, Config, Pause
 from queues.cursor import End
-from queues.delays import Delays, When, check_when, either
+from queues.delays import When, check_when, either
 from queues.errors import BadQueueKind, BadTime, BadValue, ValueTooLarge
 from queues.handle import check_limit
 from queues.item import Item, Page
@@ -21,13 +21,14 @@ from queues.keyspace import STATES, GenerationKeys, QueueKeys, total
 from queues.kv.port import ReadTransaction, Transaction
 from queues.priority import Priority, normalise
 from queues.status import QueueStatus, Totals, begin_status, read_totals
+from queues.waiting import Waiting
 
 #: Bytes; below FoundationDB's 100,000 so that a record around the value fits as well.
 MAX_VALUE_SIZE = 90_000
 _ENDS: dict[str, End] = {"min": "min", "max": "max", "head": "min", "tail": "max"}
 
 
-class Queue(Delays):
+class Queue(Waiting):
     """A named, durable, double-ended priority queue, or a FIFO queue. Thread-safe."""
 
     # Priority queues
@@ -69,13 +70,19 @@ class Queue(Delays):
             tr,
         )
 
-    def pop_min(self, *, tr: Transaction | None = None) -> Item | None:
-        """Take the item of the smallest priority, the oldest among equals; None when nothing is ready."""
-        return _only(self.pop_many(1, end="min", tr=tr))
+    def pop_min(self, *, timeout: float | None = None, tr: Transaction | None = None) -> Item | None:
+        """Take the item of the smallest priority, the oldest among equals; None when nothing is ready.
 
-    def pop_max(self, *, tr: Transaction | None = None) -> Item | None:
-        """Take the item of the largest priority, the newest among equals; None when nothing is ready."""
-        return _only(self.pop_many(1, end="max", tr=tr))
+        With `timeout`, wait so many seconds for one, through a pause too; infinity waits for ever.
+        """
+        return self._wait(lambda: _only(self.pop_many(1, end="min", tr=tr)), None, timeout, tr)
+
+    def pop_max(self, *, timeout: float | None = None, tr: Transaction | None = None) -> Item | None:
+        """Take the item of the largest priority, the newest among equals; None when nothing is ready.
+
+        `timeout` is that of pop_min.
+        """
+        return self._wait(lambda: _only(self.pop_many(1, end="max", tr=tr)), None, timeout, tr)
 
     def pop_many(self, n: int, *, end: str = "min", tr: Transaction | None = None) -> list[Item]:
         """Take at most `n` items (1 to 1,000, 5 MB) from one end as one, the first to leave first."""
@@ -121,9 +128,12 @@ class Queue(Delays):
         common = either(delay, due)
         return self._push([(_value(value), None, common) for value in values], tr)
 
-    def dequeue(self, *, tr: Transaction | None = None) -> Item | None:
-        """Take the item at the head; None when nothing is ready."""
-        return _only(self.dequeue_many(1, tr=tr))
+    def dequeue(self, *, timeout: float | None = None, tr: Transaction | None = None) -> Item | None:
+        """Take the item at the head; None when nothing is ready.
+
+        With `timeout`, wait so many seconds for one, through a pause too; infinity waits for ever.
+        """
+        return self._wait(lambda: _only(self.dequeue_many(1, tr=tr)), None, timeout, tr)
 
     def dequeue_many(self, n: int, *, tr: Transaction | None = None) -> list[Item]:
         """Take at most `n` items (1 to 1,000, 5 MB) from the head as one, in order."""

@@ -20,7 +20,11 @@ from queues.kv.port import MAX_KEY_SIZE, KeyValue, ReadTransaction, Result, Tran
 from queues.priority import Priority
 from queues.queue import Queue
 from queues.status import QueueStatus, Totals, TrafficRead
+from queues.waiting import Outlook
 
+#: Seconds between two looks of whoever waits for items, as what others push tells nobody: while something comes, and at
+#: most; and how much later each look is that finds nothing.
+BUSY_LOOK, IDLE_LOOK, SLOWER = 0.05, 0.1, 0.005
 #: Items and bytes of one chunk of a purge: each item is written into the trash.
 MAX_CHUNK, CHUNK_BYTES = 200, 1_000_000
 
@@ -199,6 +203,14 @@ class AttachedQueue(Queue):
         more = len(pairs) > limit
         last = self._foreign.suffix_of(pairs[limit - 1][0]) if more else b""
         return Page(items=tuple(shown), cursor=cursors.encode(self.id, side, last) if more else None)
+
+    def _outlook(self, tr: ReadTransaction) -> Outlook:
+        wake, first = tr.get(self._keys.wake), tr.get_key(*self._foreign.range)
+        self._current(tr)
+        return Outlook(known={self._keys.wake: wake.wait()}, ready=0 if first.wait() is None else 1)
+
+    def _rest(self, outlook: Outlook, looks: int) -> float:
+        return min(BUSY_LOOK + SLOWER * looks, IDLE_LOOK)
 
     def _window(self, side: End, suffix: bytes | None, priority: Priority | None) -> tuple[bytes, bytes]:
         begin, end = self._foreign.range

@@ -1,0 +1,158 @@
+"""Blocking: taking from a queue as soon as there is something to take, woken by the store.
+
+Nothing is taken ahead or on behalf of others: every waiter takes for itself, in a transaction of its own. So a waiter
+that gives up, or is killed, leaves no item in nobody's hands, and a take under way is finished and its item returned.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from queues.config import Config
+from queues.delays import Delays
+from queues.errors import BadTime, QueueNotFound, QueuePaused, StoreClosed, StoreUnavailable
+from queues.ids import to_ms
+from queues.keyspace import total
+from queues.kv.port import ReadTransaction, Transaction
+from queues.line import Call, Line, Place
+
+T = TypeVar("T")
+
+#: Seconds after which a waiter looks again though nothing woke it.
+LONGEST = 30.0
+#: Seconds after a due time, at most, until waiters act on it: those of other processes may be there already.
+_JITTER = 0.004
+
+_random = random.Random()  # noqa: S311 - spreads processes, guards nothing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outlook:
+    """What a waiter needs to know of a queue, at one read version."""
+
+    #: What to watch, with the values that were read.
+    known: Mapping[bytes, bytes | None]
+    #: Items to be taken now; at least 1 when there is one, none while taking is paused.
+    ready: int
+    #: An item should be ready by now, and is made so when nothing else is.
+    late: bool = False
+    #: When something will change without anybody writing (milliseconds): an item due, a pause at its end.
+    next_ms: int | None = None
+
+
+class Waiting(Delays):
+    """What waits for items."""
+
+    def _wait(self, take: Callable[[], T], nothing: T, timeout: float | None, tr: Transaction | None) -> T:
+        """Return what `take` takes as soon as that is something; `nothing` when so many seconds have passed.
+
+        No timeout: `take` alone, without waiting. While taking is paused, waiting goes on.
+        """
+        if timeout is None:
+            return take()
+        deadline = time.monotonic() + _seconds(timeout, tr)
+        found = _try(take, nothing)
+        if found or time.monotonic() >= deadline:
+            return found
+        line, place = self._backing.lines.of(self.id), Place()
+        try:
+            line.enter(place)
+            while call := line.sleep(place, deadline):
+                if call is Call.LEAD:
+                    return self._lead(line, take, nothing, deadline)
+                if found := _try(take, nothing):
+                    return found
+                line.stand_again(place)
+            return nothing
+        finally:
+            line.leave(place)
+
+    def _lead(self, line: Line, take: Callable[[], T], nothing: T, deadline: float) -> T:
+        """Watch for the whole line until there is an item for this waiter, or the deadline has passed."""
+        try:
+            looks = 0
+            while True:
+                outlook = self._backing.kv.read(self._outlook)
+                if outlook.ready:
+                    if not line.call(outlook.ready):
+                        line.sleep_until_taken(deadline)
+                    elif found := _try(take, nothing):
+                        return found
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    return nothing
+                if outlook.ready:
+                    looks = 0
+                elif outlook.late:
+                    self._tend()
+                else:
+                    self._backing.kv.watch(outlook.known, timeout=min(left, self._rest(outlook, looks)))
+                    looks += 1
+        except (QueueNotFound, StoreUnavailable, StoreClosed):
+            line.call_all()  # each hears of it at once, not one after the other
+            raise
+
+    def _tend(self) -> None:
+        """Do what is due, for everybody who waits: whoever else does it as well finds it done."""
+        self.promote()
+
+    def _outlook(self, tr: ReadTransaction) -> Outlook:
+        """Read what there is to take, and what may change that."""
+        wake = tr.get(self._keys.wake)
+
+        def issue(config: Config) -> list[Callable[[], tuple[int, int | None]]]:
+            return [self._part(tr, generation) for generation in config.generations]
+
+        config, parts = self._with_config(tr, issue)
+        known = {self._keys.wake: wake.wait()}
+        counts, dues = zip(*(part() for part in parts), strict=True)
+        moments = [due_ms for due_ms in dues if due_ms is not None]
+        now_ms = self._backing.now_ms()
+        late = bool(moments) and min(moments) <= now_ms
+        ready, pause = sum(counts), config.pause
+        if pause is not None and pause.holds(now_ms):
+            ready = 0
+            moments += [] if pause.until is None else [to_ms(pause.until)]
+        return Outlook(known=known, ready=ready, late=late, next_ms=min(moments, default=None))
+
+    def _part(self, tr: ReadTransaction, generation: int) -> Callable[[], tuple[int, int | None]]:
+        """Look at a generation: how many items are ready in it, and when its next delayed one is due."""
+        keys = self._keys.generation(generation)
+        first, due = tr.get_key(*keys.ready_range), tr.get_key(*keys.delayed_range())
+        arrived, left = tr.get(keys.counter("ready", "in")), tr.get(keys.counter("ready", "out"))
+
+        def finish() -> tuple[int, int | None]:
+            # What is there is believed more than what was counted.
+            ready = 0 if first.wait() is None else max(1, total(arrived.wait()) - total(left.wait()))
+            due_key = due.wait()
+            return ready, None if due_key is None else keys.due_ms(due_key)
+
+        return finish
+
+    def _rest(self, outlook: Outlook, looks: int) -> float:
+        """Return the seconds to watch after so many looks that found nothing."""
+        if outlook.next_ms is None:
+            return LONGEST
+        left = (outlook.next_ms - self._backing.now_ms()) / 1000
+        return min(LONGEST, max(0.0, left) + _random.uniform(0.001, _JITTER))
+
+
+def _try(take: Callable[[], T], nothing: T) -> T:
+    try:
+        return take()
+    except QueuePaused:
+        return nothing
+
+
+def _seconds(timeout: float, tr: Transaction | None) -> float:
+    """Return the timeout; raise `BadTime` when it can not be kept."""
+    if tr is not None:
+        raise BadTime("A transaction can not wait for items: give tr= or timeout=, not both.")
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or math.isnan(timeout) or timeout < 0:
+        raise BadTime(f"A timeout is a number of seconds, 0 or more (infinity waits for ever), not {timeout!r}.")
+    return timeout
