@@ -27,42 +27,52 @@ def item_shape(item: Item) -> Shape:
         "state": item.state,
         "pushed_at": time_shape(item.pushed_at),
         "size": item.size,
+        "key": None if item.foreign is None else item.foreign.text,
         **value,
     }
 
 
-def depth_shape(name: str, totals: Totals) -> Shape:
-    """Describe how many items a queue holds, by state."""
+def depth_shape(name: str, totals: Totals, counted_at: datetime | None = None) -> Shape:
+    """Describe how many items a queue holds, by state; of an attached queue also when that was counted."""
     return {
         "queue": name,
         "ready": totals.ready,
         "delayed": totals.delayed,
         "leased": totals.leased,
         "dead": totals.dead,
+        "counted_at": time_shape(counted_at),
     }
 
 
 def queue_shape(queue: Queue) -> Shape:
     """Describe what a queue is, without what is in it."""
-    return {"queue": queue.name, "kind": queue.kind, "priority_type": _type(queue.kind, queue.priority_type)}
+    return {
+        "queue": queue.name,
+        "kind": queue.kind,
+        "priority_type": _type(queue.kind, queue.priority_type),
+        "prefix": _prefix(queue.config.prefix),
+    }
 
 
 def status_shape(status: QueueStatus, now: datetime) -> Shape:
     """Describe a queue and its ends; the ends' values are left out: peek shows them."""
+    uncounted = status.attached and status.counted_at is None
     return {
         "queue": status.name,
         "kind": status.kind,
         "priority_type": _type(status.kind, status.priority_type),
-        "ready": status.totals.ready,
+        "ready": None if uncounted else status.totals.ready,
         "delayed": status.totals.delayed,
         "leased": status.totals.leased,
         "dead": status.totals.dead,
-        "arrived": status.arrived,
-        "left": status.left,
+        "arrived": None if status.attached else status.arrived,
+        "left": None if status.attached else status.left,
         "oldest": time_shape(status.oldest),
         "min_priority": None if status.min is None else status.min.priority,
         "max_priority": None if status.max is None else status.max.priority,
         "pause": pause_shape(status.pause, now),
+        "prefix": _prefix(status.prefix),
+        "counted_at": time_shape(status.counted_at),
     }
 
 
@@ -92,6 +102,11 @@ def error_shape(error: BaseException, message: str) -> Shape:
 def time_shape(moment: datetime | None) -> str | None:
     """Write a moment in ISO 8601, UTC, with milliseconds."""
     return None if moment is None else moment.isoformat(timespec="milliseconds")
+
+
+def _prefix(prefix: bytes | None) -> str | None:
+    """Write where the items of an attached queue lie, in hexadecimal digits."""
+    return None if prefix is None else prefix.hex()
 
 
 def _type(kind: str, priority_type: str) -> str | None:

@@ -14,7 +14,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pqadmin.dashboard.format import age_since, number, preview, priority_short, visible
+from pqadmin.dashboard import foreign
+from pqadmin.dashboard.format import age_since, clock, counted, number, visible
 from queues import Item, QueueStatus
 from queues.ids import to_ms
 
@@ -48,9 +49,9 @@ def print_queues(output: Console, statuses: Sequence[QueueStatus], now: datetime
         table.add_row(
             _text(status.name, "bold"),
             Text("fifo" if status.kind == "fifo" else status.priority_type),
-            Text(number(status.totals.ready)),
-            Text("" if status.min is None else priority_short(status.min.priority)),
-            Text("" if status.max is None else priority_short(status.max.priority)),
+            Text(_depth(status)),
+            Text("" if status.min is None else foreign.priority_short(status.min)),
+            Text("" if status.max is None else foreign.priority_short(status.max)),
             Text("" if status.oldest is None else age_since(status.oldest, now)),
             _text(_state(status, now), "yellow"),
         )
@@ -63,16 +64,25 @@ def print_items(output: Console, items: Iterable[Item]) -> None:
     now = datetime.now(UTC)
     for item in items:
         table.add_row(
-            Text(priority_short(item.priority)),
+            Text(foreign.priority_short(item)),
             Text(age_since(item.pushed_at, now)),
             Text(number(item.size)),
-            Text(preview(item.value, width=_VALUE_WIDTH, more=item.truncated)),
+            Text(foreign.preview(item, _VALUE_WIDTH)),
             Text(item.id, "dim"),
         )
     output.print(table)
 
 
+def _depth(status: QueueStatus) -> str:
+    if not status.attached:
+        return number(status.totals.ready)
+    return counted(None if status.counted_at is None else status.totals.ready)
+
+
 def _state(status: QueueStatus, now: datetime) -> str:
+    if status.attached:
+        when = "not counted yet" if status.counted_at is None else f"counted {clock(status.counted_at, now)}"
+        return f"attached, {when}"
     pause = status.pause
     return f"paused: {pause.reason}" if pause is not None and pause.holds(to_ms(now)) else ""
 

@@ -18,7 +18,7 @@ from pqadmin.operations.shapes import pause_shape, status_shape
 from queues import Queue
 from tests.operations.conftest import Run, Shop
 
-ITEM_FIELDS = {"id", "priority", "count", "state", "pushed_at", "size"}
+ITEM_FIELDS = {"id", "priority", "count", "state", "pushed_at", "size", "key"}
 
 
 @pytest.fixture
@@ -179,7 +179,7 @@ def test_depth(run: Run, shop: Shop, jobs: Queue) -> None:
     assert run("depth", "jobs").out == "3\n"
     assert run("depth", "jobs", "mail").out == "3\tjobs\n0\tmail\n"
     assert run("depth", "jobs", "--json").json == {
-        "depths": [{"queue": "jobs", "ready": 3, "delayed": 0, "leased": 0, "dead": 0}]
+        "depths": [{"queue": "jobs", "ready": 3, "delayed": 0, "leased": 0, "dead": 0, "counted_at": None}]
     }
 
 
@@ -189,7 +189,7 @@ def test_queues_as_json(run: Run, shop: Shop, jobs: Queue) -> None:
     jobs_shape, mail_shape = run("queues", "--json").json["queues"]
     assert list(jobs_shape) == [
         "queue", "kind", "priority_type", "ready", "delayed", "leased", "dead", "arrived", "left", "oldest",
-        "min_priority", "max_priority", "pause",
+        "min_priority", "max_priority", "pause", "prefix", "counted_at",
     ]  # fmt: skip
     assert (jobs_shape["ready"], jobs_shape["min_priority"], jobs_shape["max_priority"]) == (3, 1, 9)
     assert jobs_shape["pause"]["reason"] == "deploy"
@@ -231,7 +231,7 @@ def test_tables_for_people_show_hostile_text_as_visible_characters(run: Run, sho
 
 def test_create_pause_and_resume(run: Run, shop: Shop) -> None:
     assert run("create_queue", "scores", "--priority-type", "float", "--json").json == {
-        "queue": "scores", "kind": "priority", "priority_type": "float",
+        "queue": "scores", "kind": "priority", "priority_type": "float", "prefix": None,
     }  # fmt: skip
     assert "exists already" in run("create_queue", "scores").error
     assert run("create_queue", "a/b").code == 1

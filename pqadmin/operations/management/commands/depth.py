@@ -2,32 +2,46 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from django.core.management.base import CommandParser
 
+from pqadmin.dashboard.format import clock
 from pqadmin.operations.command import StoreCommand
 from pqadmin.operations.shapes import depth_shape
-from queues import Store
+from queues import Queue, Store, Totals
 
 
 class Command(StoreCommand):
-    """Print the exact number of ready items of one queue or of several."""
+    """Print the exact number of ready items of one queue or of several; items of attached queues are counted."""
 
-    help = "Print how many items are ready in a queue, exactly, without counting them."
+    help = "Print how many items are ready in a queue, exactly. Only items of attached queues are counted for it."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         """Declare the arguments."""
         parser.add_argument("queue", nargs="+", help="one queue prints the number alone; several, a line each")
 
     def run(self, store: Store, options: dict[str, Any]) -> None:
-        """Read all depths in one transaction, so that their sum is true."""
+        """Read all depths of our own queues in one transaction, so that their sum is true, and count the others."""
         queues = [store.queue(name) for name in options["queue"]]
-        depths = store.read(lambda tr: [(queue.name, queue.totals(tr=tr)) for queue in queues])
+        ours = [queue for queue in queues if not queue.attached]
+        known = store.read(lambda tr: {queue.id: queue.totals(tr=tr) for queue in ours})
+        depths = [
+            (queue, known[queue.id], None) if queue.id in known else (queue, *_counted(store, queue))
+            for queue in queues
+        ]
         if options["json"]:
-            self.print_json({"depths": [depth_shape(name, totals) for name, totals in depths]})
-        elif len(depths) == 1:
-            self.stdout.write(str(depths[0][1].ready))
-        else:
-            for name, totals in depths:
-                self.stdout.write(f"{totals.ready}\t{name}")
+            self.print_json({"depths": [depth_shape(queue.name, totals, at) for queue, totals, at in depths]})
+            return
+        for queue, totals, at in depths:
+            self.stdout.write(str(totals.ready) if len(depths) == 1 else f"{totals.ready}\t{queue.name}")
+            if at is not None:
+                self.stderr.write(f"{queue.name} is attached: counted {clock(at)}.", lambda same: same)
+
+
+def _counted(store: Store, queue: Queue) -> tuple[Totals, datetime | None]:
+    """Count an attached queue now, and say when that began."""
+    totals = queue.totals()
+    count = store.counts.known(queue.id)
+    return totals, None if count is None else count.counted_at

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
@@ -15,10 +16,12 @@ from queues import QueueStatus, Store
 
 #: Queues of one read transaction.
 _STEP = 500
+#: Seconds that the list waits for the counts of attached queues, and between two looks.
+_PATIENCE, _STEP_SECONDS = 3.0, 0.05
 
 
 class Command(StoreCommand):
-    """List queues with their depth, ends, oldest age and pause."""
+    """List queues with their depth, ends, oldest age and pause; attached ones with when they were counted."""
 
     help = "List the queues with their depth, both ends' priorities, oldest age and pause."
 
@@ -41,6 +44,15 @@ class Command(StoreCommand):
 def _statuses(store: Store, prefix: str) -> Iterator[QueueStatus]:
     after: str | None = None
     while queues := store.queues(prefix, after=after, limit=_STEP):
-        snapshot = store.snapshot([queue.id for queue in queues], preview=0)
+        ids = [queue.id for queue in queues]
+        snapshot = store.snapshot(ids, preview=0)
+        until = time.monotonic() + _PATIENCE
+        while any(_uncounted(status) for status in snapshot.queues.values()) and time.monotonic() < until:
+            time.sleep(_STEP_SECONDS)  # they are being counted behind our back
+            snapshot = store.snapshot(ids, previous=snapshot, preview=0)
         yield from (snapshot.queues[queue.id] for queue in queues if queue.id in snapshot.queues)
         after = queues[-1].name
+
+
+def _uncounted(status: QueueStatus) -> bool:
+    return status.attached and status.counted_at is None
