@@ -50,6 +50,8 @@ class Config:
     priority_type: PriorityType
     #: Live generations, the newest last: pushes go to it, pops take the best head of all. None in an attached queue.
     generations: tuple[int, ...]
+    #: The largest generation there ever was, so that none in the trash gets a live namesake; 0: the newest live one.
+    last_generation: int = 0
     #: Added to every push stamp; raised when data moves between stores.
     base: int
     #: Edges of the priority bands; empty in a FIFO queue.
@@ -91,6 +93,7 @@ class Config:
             "kind": self.kind,
             "type": self.priority_type,
             "generations": list(self.generations),
+            **({"last_generation": self.last_generation} if self.last_generation else {}),
             "base": self.base,
             "edges": list(self.edges),
             "pause": pause,
@@ -116,6 +119,7 @@ class Config:
             kind=header["kind"],
             priority_type=header["type"],
             generations=tuple(header["generations"]),
+            last_generation=header.get("last_generation", 0),
             base=header["base"],
             edges=tuple(header["edges"]),
             pause=None

@@ -106,15 +106,16 @@ def _count(look: Look[Any], keyspace: Keyspace, keys: QueueKeys, config: Config)
     found = QueueCount(change=look(lambda tr: tr.get(keys.change).wait()))
     for generation in config.generations:
         _count_ready(look, keys, config, generation, found)
-        delayed = keys.generation(generation).delayed_range()
-        found.items[generation, "delayed"] = _count_indexed(look, keys, delayed, "delayed", found)
+        found.items[generation, "delayed"] = _count_delayed(look, keys, generation, found)
     found.items[0, "leased"] = _count_indexed(look, keys, keys.leases(), "leased", found)
     found.items[0, "dead"] = _count_indexed(look, keys, keys.dead(), "dead", found)
     found.expiries = sum(len(pairs) for pairs in steps(look, keys.expiries()))
     for state in STATES:
-        found.index[state] = sum(len(pairs) for pairs in steps(look, keys.by_age(state)))
+        found.index[state] = sum(
+            len(pairs) for index in keys.indexes(state, config.generations) for pairs in steps(look, index)
+        )
     if found.unindexed["ready"] or found.index["ready"] != found.ready:
-        found.stray = sum(len(strays) for strays in stray_entries(look, keys))
+        found.stray = sum(len(strays) for strays in stray_entries(look, keys, config))
     return found if look(lambda tr: _told(tr, keyspace, keys, config, found)) else None
 
 
@@ -175,7 +176,9 @@ def ready_items(look: Look[Any], keys: QueueKeys, config: Config, generation: in
     def read(tr: ReadTransaction, pairs: list[KeyValue]) -> list[CountedItem]:
         parts = [(key, ready.suffix_of(key)) for key, _ in pairs]
         items = [(key, suffix, _elements(suffix, config)) for key, suffix in parts]
-        entries = [None if rand is None else tr.get(keys.index("ready", rand)) for _, _, (_, _, rand) in items]
+        entries = [
+            None if rand is None else tr.get(keys.index("ready", rand, generation)) for _, _, (_, _, rand) in items
+        ]
         return [
             CountedItem(
                 key=key,
@@ -191,7 +194,7 @@ def ready_items(look: Look[Any], keys: QueueKeys, config: Config, generation: in
     yield from _walk(look, ready.ready_range, read)
 
 
-def stray_entries(look: Look[Any], keys: QueueKeys) -> Iterator[list[bytes]]:
+def stray_entries(look: Look[Any], keys: QueueKeys, config: Config) -> Iterator[list[bytes]]:
     """Yield the keys of the ready index that show where no item is, in steps."""
 
     def read(tr: ReadTransaction, pairs: list[KeyValue]) -> list[bytes]:
@@ -199,7 +202,8 @@ def stray_entries(look: Look[Any], keys: QueueKeys) -> Iterator[list[bytes]]:
         items = [(key, tr.get(keys.generation(generation).ready(suffix))) for key, generation, suffix in places]
         return [key for key, item in items if item.wait() is None]
 
-    yield from _walk(look, keys.by_age("ready"), read)
+    for index in keys.indexes("ready", config.generations):
+        yield from _walk(look, index, read)
 
 
 def steps(look: Look[Any], of: Range) -> Iterator[list[KeyValue]]:
@@ -226,12 +230,14 @@ def _walk(look: Look[Any], of: Range, read: Callable[[ReadTransaction, list[KeyV
         limit = max(4, min(_MAX_STEP, limit * 4, _STEP_BYTES * len(pairs) // size))
 
 
-def _count_indexed(look: Look[Any], keys: QueueKeys, of: Range, state: str, found: QueueCount) -> int:
+def _count_indexed(
+    look: Look[Any], keys: QueueKeys, of: Range, state: str, found: QueueCount, generation: int = 1
+) -> int:
     """Count items that are no ready ones, and those of them that the index does not know."""
 
     def read(tr: ReadTransaction, pairs: list[KeyValue]) -> list[bool]:
         rands = [keys.elements(key)[-1] for key, _ in pairs]
-        entries = [tr.get(keys.index(state, rand)) for rand in rands]
+        entries = [tr.get(keys.index(state, rand, generation)) for rand in rands]
         return [entry.wait() is not None for entry in entries]
 
     number = 0
@@ -239,6 +245,10 @@ def _count_indexed(look: Look[Any], keys: QueueKeys, of: Range, state: str, foun
         number += len(known)
         found.unindexed[state] += known.count(False)
     return number
+
+
+def _count_delayed(look: Look[Any], keys: QueueKeys, generation: int, found: QueueCount) -> int:
+    return _count_indexed(look, keys, keys.generation(generation).delayed_range(), "delayed", found, generation)
 
 
 def _elements(suffix: bytes, config: Config) -> tuple[Priority | None, int, bytes | None]:

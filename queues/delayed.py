@@ -77,7 +77,7 @@ def insert(
         header["reason"] = reason
     key = keys.generation(generation).delayed(suffix)
     tr.set(key, records.encode(header, value))
-    tr.set(keys.index("delayed", rand), place(generation, suffix, attempts))
+    tr.set(keys.index("delayed", rand, generation), place(generation, suffix, attempts))
     tally.state(generation, "delayed", "in")
     tally.falls_due(due_ms, now_ms)
     return as_item(
@@ -133,13 +133,13 @@ def promote(tr: Transaction, keys: QueueKeys, config: Config, entry: Entry, tall
 def remove(tr: Transaction, keys: QueueKeys, entry: Entry, tally: Tally) -> None:
     """Take a delayed item, on whose key `tr` conflicts, out of the set."""
     tr.clear(entry.key)
-    tr.clear(keys.index("delayed", entry.rand))
+    tr.clear(keys.index("delayed", entry.rand, entry.generation))
     tally.state(entry.generation, "delayed", "out")
 
 
-def entry_of(tr: ReadTransaction, keys: QueueKeys, rand: bytes) -> Entry | None:
+def entry_of(tr: ReadTransaction, keys: QueueKeys, config: Config, rand: bytes) -> Entry | None:
     """Return the delayed item of this id; None when no delayed item has it."""
-    where = tr.get(keys.index("delayed", rand)).wait()
+    where = ready.PlaceRead(tr, keys, config.generations, rand, "delayed").wait()
     return None if where is None else entry_at(tr, keys, where)
 
 

@@ -92,7 +92,7 @@ class Delays(Handle):
 
         def write(tr: Transaction) -> Item | None:
             config = self._current(tr)
-            entry = None if rand is None else delayed.entry_of(tr, self._keys, rand)
+            entry = None if rand is None else delayed.entry_of(tr, self._keys, config, rand)
             if entry is None:
                 return None
             tally = Tally(self._keys, wake=False)

@@ -193,7 +193,7 @@ class Handle:
         """Take the one item of this id and count it under `verb`; None when it is not here."""
         rand = ids.parse(item_id)
         config = self._current(tr)
-        place = None if rand is None else tr.get(self._keys.index("ready", rand)).wait()
+        place = None if rand is None else ready.PlaceRead(tr, self._keys, config.generations, rand).wait()
         entry = None if place is None else ready.entry_at(tr, self._keys, place)
         if entry is None:
             return None

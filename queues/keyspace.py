@@ -15,6 +15,8 @@ Elements are packed by FoundationDB's tuple layer on every engine, under one roo
                                                          and dead items are outside of generations: gen is 0
     ("q", id, gen, "b", band, side)       = total        the priority mix; bands come from the config
     ("q", id, "o", state, rand)           = place        by id, and by age: the first ready key is the oldest
+    ("q", id, gen, "o", state, rand)      = place        the same, for what is ready or delayed in generations after the
+                                                         first: a purge takes it along
     ("q", id, "l", rand)                  = record       lease
     ("q", id, "e", expires_ms, rand)      = ""           leases by expiry
     ("q", id, "z", died_ms, rand)         = record       dead
@@ -29,15 +31,19 @@ Elements are packed by FoundationDB's tuple layer on every engine, under one roo
     ("attached",) + prefix                = id           attached queues by their raw prefix: none overlaps another
     ("trash", "p", trash_id, n, part)     = bytes        what is too large for its trash record, or too many
     ("job", "copy")                       = record       in the target of a copy that is not finished: how far it is
+    ("job", "merge", id)                  = ""           the queue has two generations, which are being merged
+    ("job", "bulk", job_id)               = record       an act on many items: what it does, and how far it is
+    ("job", "part", job_id, n)            = trash_id     what its chunks put into the trash
     ("slot", client, n)                   = mark         what became of a commit, on a cluster: see queues/kv/slots.py
 
-Reserved for verbs to come: ("q", id, "r", …) staged pop requests, ("history", …) ("job", …) ("elected", role)
-("idem", key). Items of attached queues lie outside of the root, under the prefix that was attached: see `AttachedKeys`.
+Reserved for verbs to come: ("q", id, "r", …) staged pop requests, ("history", …) ("elected", role) ("idem", key).
+Items of attached queues lie outside of the root, under the prefix that was attached: see `AttachedKeys`.
 `side` is "in" or "out"; totals are 8 bytes little-endian and only grow.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any, Literal
 
@@ -45,6 +51,8 @@ from fdb import tuple as fdb_tuple
 
 from queues.priority import Priority
 
+#: The states that generations hold, and that a purge takes.
+IN_GENERATIONS = ("ready", "delayed")
 Side = Literal["in", "out"]
 STATES = ("ready", "delayed", "leased", "dead")
 
@@ -103,6 +111,11 @@ class Keyspace:
         self._audit_queues = self.root + _pack("audit", "q")
         self._audit_actors = self.root + _pack("audit", "a")
         self.copy_mark = self.root + _pack("job", "copy")
+        self._merges = self.root + _pack("job", "merge")
+        self._bulk = self.root + _pack("job", "bulk")
+        self._bulk_parts = self.root + _pack("job", "part")
+        self.all_merges = _children(self._merges)
+        self.all_bulk = _children(self._bulk)
         self.slots = self.root + _pack("slot")
         self.all_slots = _children(self.slots)
         self.all_configs = _children(self._configs)
@@ -176,6 +189,32 @@ class Keyspace:
     def trash_parts(self, trash_id: bytes) -> Range:
         """Return the range of all pieces of what a trash record stands for."""
         return _children(self._trash_parts + _pack(trash_id))
+
+    def trash_due(self, ms: int) -> Range:
+        """Return the range of deadlines up to this time, the first one first."""
+        begin, _ = _children(self._trash_deadlines)
+        return begin, self._trash_deadlines + _pack(ms + 1)
+
+    def merge(self, queue_id: int) -> bytes:
+        """Return the key that says that a queue's generations are to be merged."""
+        return self._merges + _pack(queue_id)
+
+    def id_of_merge(self, key: bytes) -> int:
+        """Return the id of the queue that a key of `all_merges` stands for."""
+        queue_id: int = _unpack(key, len(self._merges))[0]
+        return queue_id
+
+    def bulk(self, job_id: bytes) -> bytes:
+        """Return the key of an act on many items."""
+        return self._bulk + _pack(job_id)
+
+    def bulk_part(self, job_id: bytes, n: int) -> bytes:
+        """Return the key that holds the trash id of a chunk of such an act."""
+        return self._bulk_parts + _pack(job_id, n)
+
+    def bulk_parts(self, job_id: bytes) -> Range:
+        """Return the range of the trash ids of such an act, in the order of its chunks."""
+        return _children(self._bulk_parts + _pack(job_id))
 
     def attached(self, prefix: bytes) -> bytes:
         """Return the key that says which queue has attached this prefix."""
@@ -251,18 +290,27 @@ class QueueKeys:
             keys = self._generations[generation] = GenerationKeys(self._prefix + _pack(generation))
         return keys
 
-    def index(self, state: str, rand: bytes) -> bytes:
+    def index(self, state: str, rand: bytes, generation: int = 1) -> bytes:
         """Return the key under which an item in this state is found by its id."""
-        return self._index[state] + _pack(rand)
+        return self._indexed(state, generation) + _pack(rand)
 
-    def by_age(self, state: str) -> Range:
+    def by_age(self, state: str, generation: int = 1) -> Range:
         """Return the range of an index, oldest first."""
-        return _children(self._index[state])
+        return _children(self._indexed(state, generation))
+
+    def indexes(self, state: str, generations: Sequence[int]) -> list[Range]:
+        """Return the ranges of every index of a state, in these generations."""
+        return [self.by_age(state, generation) for generation in (generations if state in IN_GENERATIONS else (1,))]
 
     def rand_of_index(self, state: str, key: bytes) -> bytes:
         """Return the id that an index key stands for."""
-        rand: bytes = _unpack(key, len(self._index[state]))[0]
+        rand: bytes = _unpack(key, len(self._prefix))[-1]
         return rand
+
+    def _indexed(self, state: str, generation: int) -> bytes:
+        if generation > 1 and state in IN_GENERATIONS:
+            return self.generation(generation).indexed(state)
+        return self._index[state]
 
     def traffic(self, verb: str) -> bytes:
         """Return the key of a traffic total."""
@@ -341,6 +389,19 @@ class GenerationKeys:
         if key is None:
             key = self._sides[what, side] = prefix + _pack(what, side)
         return key
+
+    @property
+    def everything(self) -> Range:
+        """The range of all keys of the generation."""
+        return _children(self._prefix)
+
+    def indexed(self, state: str) -> bytes:
+        """Return what the index keys of a state begin with, in generations after the first."""
+        return self._prefix + _pack("o", state)
+
+    def stored(self, state: str, suffix: bytes) -> bytes:
+        """Return the key of what is ready or delayed."""
+        return (self._ready if state == "ready" else self._prefix + _pack("d")) + suffix
 
     def counters(self) -> Range:
         """Return the range of the depth totals."""

@@ -37,7 +37,7 @@ def mend_index(kv: KeyValueStore, keyspace: Keyspace, config: Config) -> tuple[i
                     lambda tr, part=part, generation=generation: _write_entries(tr, keys, generation, part),  # type: ignore[misc]
                     background=True,
                 )
-    for strays in stray_entries(look, keys):
+    for strays in stray_entries(look, keys, config):
         for at in range(0, len(strays), _STEP):
             some = strays[at : at + _STEP]
             cleared += kv.transact(lambda tr, some=some: _clear_entries(tr, keys, some), background=True)  # type: ignore[misc]
@@ -46,7 +46,7 @@ def mend_index(kv: KeyValueStore, keyspace: Keyspace, config: Config) -> tuple[i
 
 def _write_entries(tr: Transaction, keys: QueueKeys, generation: int, items: Sequence[CountedItem]) -> int:
     tr.use_reserve()
-    reads = [(item, tr.get(item.key), tr.get(keys.index("ready", item.rand or b""))) for item in items]
+    reads = [(item, tr.get(item.key), tr.get(keys.index("ready", item.rand or b"", generation))) for item in items]
     written = 0
     for item, there, entry in reads:
         old = entry.wait()
@@ -58,7 +58,7 @@ def _write_entries(tr: Transaction, keys: QueueKeys, generation: int, items: Seq
             # Two items of one id: the index keeps the one that it shows.
             if tr.get(keys.generation(other_generation).ready(other)).wait() is not None:
                 continue
-        tr.set(keys.index("ready", item.rand), place(generation, item.suffix, attempts))
+        tr.set(keys.index("ready", item.rand, generation), place(generation, item.suffix, attempts))
         written += 1
     if written:
         Tally(keys, wake=False).apply(tr)

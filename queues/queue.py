@@ -170,8 +170,7 @@ class Queue(Waiting):
         """Return the ready item that was pushed first, from the index by age."""
 
         def look(tr: ReadTransaction) -> Item | None:
-            read = ready.OldestRead(tr, self._keys)
-            config = self._current(tr)
+            config, read = self._with_config(tr, lambda config: ready.OldestRead(tr, self._keys, config.generations))
             found = read.wait()
             return None if found is None else ready.at_place(tr, self._keys, config, found[1])
 
@@ -184,8 +183,10 @@ class Queue(Waiting):
             return None
 
         def look(tr: ReadTransaction) -> Item | None:
-            places = {state: tr.get(self._keys.index(state, rand)) for state in STATES}
-            config = self._current(tr)
+            def issue(config: Config) -> dict[str, ready.PlaceRead]:
+                return {state: ready.PlaceRead(tr, self._keys, config.generations, rand, state) for state in STATES}
+
+            config, places = self._with_config(tr, issue)
             for state, read in places.items():
                 where = read.wait()
                 if where is not None:

@@ -20,6 +20,7 @@ from queues.errors import TooLarge
 from queues.ids import minted_at, minted_ms
 from queues.item import Item
 from queues.keyspace import (
+    IN_GENERATIONS,
     GenerationKeys,
     QueueKeys,
     place,
@@ -69,7 +70,7 @@ def insert(
         count = config.base + tr.stamp()
         suffix = ready_suffix(priority, count, rand)
         tr.set(ready.ready(suffix), value)
-        tr.set(keys.index("ready", rand), place(generation, suffix))
+        tr.set(keys.index("ready", rand, generation), place(generation, suffix))
         if priority is not None:
             tally.band(generation, band_of(priority, config.edges), "in")
         items.append(
@@ -104,7 +105,7 @@ def become_ready(
     entry = Entry(generation, suffix, ready.ready(suffix), value, attempts)
     item = as_item(entry, config)
     tr.set(entry.key, value)
-    tr.set(keys.index("ready", bytes.fromhex(item.id)), place(generation, suffix, attempts))
+    tr.set(keys.index("ready", bytes.fromhex(item.id), generation), place(generation, suffix, attempts))
     if attempts:
         tr.set(ready.tried, b"")
     tally.wake()
@@ -172,7 +173,10 @@ class Ahead:
 
 def with_attempts(tr: ReadTransaction, keys: QueueKeys, config: Config, entries: Sequence[Entry]) -> list[Entry]:
     """Return these entries with how often each was tried."""
-    reads = [tr.get(keys.index("ready", ready_elements(entry.suffix, fifo=config.fifo)[2])) for entry in entries]
+    reads = [
+        tr.get(keys.index("ready", ready_elements(entry.suffix, fifo=config.fifo)[2], entry.generation))
+        for entry in entries
+    ]
     return [
         entry if where is None else replace(entry, attempts=read_place(where)[2])
         for entry, where in zip(entries, (read.wait() for read in reads), strict=True)
@@ -198,7 +202,7 @@ def take(
         tr.clear(entry.key)
         item = as_item(entry, config)
         rand = bytes.fromhex(item.id)
-        tr.clear(keys.index("ready", rand))
+        tr.clear(keys.index("ready", rand, entry.generation))
         tally.state(entry.generation, "ready", "out")
         if item.priority is not None:
             tally.band(entry.generation, band_of(item.priority, config.edges), "out")
@@ -246,16 +250,28 @@ def as_item(entry: Entry, config: Config, *, preview: int | None = None) -> Item
 class OldestRead:
     """A read of the oldest ready item's id and place, issued and not yet waited for."""
 
-    def __init__(self, tr: ReadTransaction, keys: QueueKeys) -> None:
+    def __init__(self, tr: ReadTransaction, keys: QueueKeys, generations: Iterable[int]) -> None:
         self._keys = keys
-        begin, end = keys.by_age("ready")
-        self._read = tr.get_range(begin, end, limit=1)
+        self._reads = [tr.get_range(*keys.by_age("ready", generation), limit=1) for generation in generations]
 
     def wait(self) -> tuple[bytes, bytes] | None:
         """Return (id, place), or None when nothing is ready."""
-        for key, value in self._read.wait():
-            return self._keys.rand_of_index("ready", key), value
-        return None
+        found = [(self._keys.rand_of_index("ready", key), value) for read in self._reads for key, value in read.wait()]
+        return min(found, default=None)
+
+
+class PlaceRead:
+    """A read of where the item of an id stands in one state, issued and not yet waited for."""
+
+    def __init__(
+        self, tr: ReadTransaction, keys: QueueKeys, generations: Iterable[int], rand: bytes, state: str = "ready"
+    ) -> None:
+        where = generations if state in IN_GENERATIONS else (1,)
+        self._reads = [tr.get(keys.index(state, rand, generation)) for generation in where]
+
+    def wait(self) -> bytes | None:
+        """Return the place, or None when no item of the state has this id."""
+        return next((where for read in self._reads if (where := read.wait()) is not None), None)
 
 
 def at_place(tr: ReadTransaction, keys: QueueKeys, config: Config, where: bytes) -> Item | None:

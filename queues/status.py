@@ -101,7 +101,7 @@ def begin_status(
     """Issue every read of one queue's status; the returned function waits for them."""
     counters, traffic = _Counters(tr, keys, config), TrafficRead(tr, keys)
     mix = _Mix(tr, keys, config)
-    oldest = OldestRead(tr, keys)
+    oldest = OldestRead(tr, keys, config.generations)
     low = Heads(tr, keys, config.generations, end="min", limit=1)
     high = Heads(tr, keys, config.generations, end="max", limit=1)
     due = [tr.get_key(*keys.generation(generation).delayed_range()) for generation in config.generations]

@@ -33,7 +33,8 @@ def check_full_count(store: Store, queue: Queue) -> int:
         for state, places in there.items():
             index = {
                 keys.rand_of_index(state, key): read_place(value)[:2]
-                for key, value in tr.get_range(*keys.by_age(state), limit=EVERYTHING).wait()
+                for index in keys.indexes(state, config.generations)
+                for key, value in tr.get_range(*index, limit=EVERYTHING).wait()
             }
             assert index == places, f"the index and the items differ: {state}"
             generations = config.generations
@@ -64,7 +65,7 @@ def _ready(tr: ReadTransaction, keys: QueueKeys, config: Config) -> tuple[dict, 
             places[rand] = (generation, suffix)
             if priority is not None:
                 bands[band_of(priority, config.edges)] += 1
-            attempts = read_place(tr.get(keys.index("ready", rand)).wait())[2]
+            attempts = read_place(tr.get(keys.index("ready", rand, generation)).wait())[2]
             assert tried or not attempts, "attempts without the mark: takers would not ask for them"
     return places, bands
 
