@@ -6,15 +6,17 @@ Gong's, with Lowe's memory of what was tried). An operation of unknown outcome m
 after its call, or never.
 
 Two things keep the search short. An item of which nobody ever saw a trace, pushed by an operation of unknown
-outcome, may be taken as never pushed: leaving it and its taker out of a valid order leaves a valid order. And a
-take of unknown outcome can only have taken items that are missing, neither taken by anybody else nor there at the end.
+outcome, may be left out of an order together with its place among what a take of unknown outcome took, and the order
+is as valid as before. And a take of unknown outcome can only have taken items that are missing, neither taken by
+anybody else nor there at the end, or such unseen ones.
 """
 
 from __future__ import annotations
 
 import math
 from bisect import insort
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from queues import Item
@@ -182,6 +184,9 @@ class _Search:
             (o for o in history.operations if o.done or (o.done is False and o.takes and missing)),
             key=lambda o: (o.ended, o.begun),
         )
+        unsure = [put for o in history.operations if o.done is False for put in o.puts]
+        #: How many items of each queue may have come and gone unseen.
+        self._unseen = Counter(put.queue for put in unsure)
         self._sure = [bool(o.done) for o in self._operations]
         self._all_sure = sum(1 << at for at, sure in enumerate(self._sure) if sure)
         self._final = {queue: [(self._seen[v][1], v) for v in values] for queue, values in final.items()}
@@ -209,29 +214,42 @@ class _Search:
             self._furthest = placed.bit_count()
             self._stuck = [self._operations[at] for at in candidates if self._sure[at]]
         for at in candidates:
-            after = self._after(self._operations[at], state, sure=self._sure[at])
-            if after is not None and self._place(placed | 1 << at, after):
-                return True
+            for after in self._after(self._operations[at], state, sure=self._sure[at]):
+                if self._place(placed | 1 << at, after):
+                    return True
         return False
 
     def _after(
         self, operation: Operation, state: dict[str, list[tuple[Key, bytes]]], *, sure: bool
-    ) -> dict[str, list[tuple[Key, bytes]]] | None:
-        """Return the queues after an operation, or None when it could not have answered as it did."""
+    ) -> Iterator[dict[str, list[tuple[Key, bytes]]]]:
+        """Yield what the queues may be after an operation: nothing when it could not have answered as it did."""
+        if not sure:
+            (take,) = operation.takes
+            for n in range(take.n, max(0, take.n - 1 - self._unseen[take.queue]), -1):
+                left, values = _taken(state[take.queue], take.end, n)
+                if len(values) == n and self._missing.issuperset(values):
+                    yield state | {take.queue: left}
+                elif 0 < len(values) < n and self._missing.issuperset(values):
+                    yield state | {take.queue: left}
+                    return
+            return
         after = dict(state)
         for take in operation.takes:
-            items = after[take.queue]
-            taken = items[: take.n] if take.end == "min" else items[::-1][: take.n]
-            values = tuple(value for _, value in taken)
-            if values != take.values if sure else not (values and self._missing.issuperset(values)):
-                return None
-            after[take.queue] = items[len(taken) :] if take.end == "min" else items[: len(items) - len(taken)]
-        if sure:
-            for put in operation.puts:
-                items = list(after[put.queue])
-                insort(items, (self._seen[put.value][1], put.value))
-                after[put.queue] = items
-        return after
+            after[take.queue], values = _taken(after[take.queue], take.end, take.n)
+            if values != take.values:
+                return
+        for put in operation.puts:
+            items = list(after[put.queue])
+            insort(items, (self._seen[put.value][1], put.value))
+            after[put.queue] = items
+        yield after
+
+
+def _taken(items: list[tuple[Key, bytes]], end: str, n: int) -> tuple[list[tuple[Key, bytes]], tuple[bytes, ...]]:
+    """Return what is left after a take of at most `n`, and the values taken, the first to leave first."""
+    taken = items[:n] if end == "min" else items[::-1][:n]
+    left = items[len(taken) :] if end == "min" else items[: len(items) - len(taken)]
+    return left, tuple(value for _, value in taken)
 
 
 def _moved_from(value: bytes) -> bytes:

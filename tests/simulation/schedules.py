@@ -35,7 +35,7 @@ RATES = {
     Fault.SPURIOUS_WAKE: 0.15,
     Fault.CLOCK_JUMP: 0.004,
 }
-VERBS = {"push": 9, "push_many": 4, "pop": 6, "pop_many": 2, "move": 4, "abort": 1, "look": 2, "wait": 1}
+VERBS = {"push": 9, "push_many": 4, "pop": 6, "pop_many": 2, "move": 4, "abort": 1, "look": 2, "wait": 2}
 
 #: What says that nothing was written.
 NOT_DONE = (Conflict, StoreUnavailable, TransactionTooOld)
@@ -76,23 +76,39 @@ class Tally:
         return [name for name, number in numbers.items() if not number]
 
 
-class Schedule:
-    """One schedule, run and checked once."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weather:
+    """How much goes wrong in a schedule: multiples of the usual rates, and the chance to die at each point."""
 
-    def __init__(self, seed: int) -> None:
+    storms: float
+    jumps: float
+    deaths: float
+
+
+STORM = Weather(storms=3.0, jumps=12.0, deaths=0.0)
+
+
+class Schedule:
+    """One schedule, run and checked once; its seed draws the weather, unless it is given."""
+
+    def __init__(self, seed: int, weather: Weather | None = None) -> None:
         self.seed = seed
         self.history = History()
         self._random = random.Random(seed)
         self._clock = Clock()
         self._memory = Memory()
         self._keyspace = Keyspace(("pq",))
-        stormy = self._random.choice((0.0, 0.5, 1.0, 2.0))
-        jumpy = self._random.choice((0.0, 1.0, 5.0))
-        rates = {fault: rate * (jumpy if fault is Fault.CLOCK_JUMP else stormy) for fault, rate in RATES.items()}
-        self._faults = [SeededFaults(self._random.getrandbits(32), rates) for _ in range(CLIENTS)]
-        self._scheduler = Scheduler(
-            self._random.getrandbits(32), self._clock, deadly=self._random.choice((0.0, 0.002, 0.01))
+        weather = weather or Weather(
+            storms=self._random.choice((0.0, 0.5, 1.0, 2.0)),
+            jumps=self._random.choice((0.0, 1.0, 5.0)),
+            deaths=self._random.choice((0.0, 0.002, 0.01)),
         )
+        rates = {
+            fault: rate * (weather.jumps if fault is Fault.CLOCK_JUMP else weather.storms)
+            for fault, rate in RATES.items()
+        }
+        self._faults = [SeededFaults(self._random.getrandbits(32), rates) for _ in range(CLIENTS)]
+        self._scheduler = Scheduler(self._random.getrandbits(32), self._clock, deadly=weather.deaths)
 
     def run(self, tally: Tally) -> None:
         """Run and check; a failure says the seed and the history."""

@@ -196,3 +196,20 @@ def test_a_pop_of_unknown_outcome_takes_no_more_than_it_asked_for(told: Told) ->
     told.pop(5, 6, done=False)
     with pytest.raises(Violation, match="lost"):
         told.ends_with()
+
+
+def test_a_batch_of_unknown_outcome_may_have_taken_an_item_that_nobody_saw(told: Told) -> None:
+    """Two pushed and asked for two, of which one is still there: the other that was taken was of unknown outcome."""
+    told.push(1, 2, "1a")
+    told.push(3, 4, "2a")
+    told.push(5, 6, "0a", done=False)
+    told.pop(7, 8, done=False, n=2)
+    told.ends_with("2a")
+
+
+def test_a_batch_of_unknown_outcome_takes_as_many_as_it_asked_for(told: Told) -> None:
+    told.push(1, 2, "1a")
+    told.push(3, 4, "2a")
+    told.pop(7, 8, done=False, n=2)
+    with pytest.raises(Violation, match="not linearizable"):
+        told.ends_with("2a")
