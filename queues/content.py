@@ -39,9 +39,9 @@ class Chunk:
     end: bytes | None
 
 
-def cost(key: bytes, value: bytes) -> int:
-    """Return the bytes that writing a pair adds to a transaction: the key stands in its conflict range again, twice."""
-    return 3 * len(key) + len(value) + 50
+def cost(pairs: Sequence[tuple[bytes, bytes | None]]) -> int:
+    """Return the bytes that writing pairs adds to a transaction: a key stands in its conflict range again, twice."""
+    return sum([3 * len(key) + len(value or b"") + 50 for key, value in pairs])
 
 
 class Walk:
@@ -59,8 +59,8 @@ class Walk:
         pairs, end = self._kv.read(lambda tr: self._read(tr, self._prefix + begin), background=True)
         root = self._root
         if pairs:
-            size = sum([cost(key, value) for key, value in pairs])
-            self._step = max(_MIN_STEP, min(_MAX_STEP, self._step * 4, MAX_BYTES * len(pairs) // size // 4))
+            fitting = MAX_BYTES * len(pairs) // cost(pairs) // 4
+            self._step = max(_MIN_STEP, min(_MAX_STEP, self._step * 4, fitting))
         return Chunk(pairs=[(key[root:], value) for key, value in pairs], end=None if end is None else end[root:])
 
     def _read(self, tr: ReadTransaction, begin: bytes) -> tuple[list[KeyValue], bytes | None]:
@@ -75,7 +75,7 @@ class Walk:
                 if len(found) < self._step:
                     break
                 at = found[-1][0] + b"\0"
-                size += sum([cost(key, value) for key, value in found])
+                size += cost(found)
                 if size >= MAX_BYTES or len(pairs) >= MAX_KEYS or time.monotonic() > until:
                     return pairs, at
         return pairs, None

@@ -304,9 +304,11 @@ def _fitting(
     changes: list[tuple[bytes, bytes | None]], end: bytes | None
 ) -> tuple[list[tuple[bytes, bytes | None]], bytes | None]:
     """Return the first changes that fit into one transaction together, and where they end."""
+    if cost(changes) <= MAX_BYTES:
+        return changes, end
     size = 0
-    for n, (key, value) in enumerate(changes):
-        size += cost(key, value or b"")
+    for n, change in enumerate(changes):
+        size += cost((change,))
         if n and size > MAX_BYTES:
-            return changes[:n], key
+            return changes[:n], change[0]
     return changes, end
