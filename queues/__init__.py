@@ -18,6 +18,7 @@ from queues.config import Pause
 from queues.foreign import ForeignKey
 from queues.item import Item, Page
 from queues.kv.port import ReadTransaction, Transaction
+from queues.leases import Lease
 from queues.priority import Priority
 from queues.queue import Queue
 from queues.status import QueueStatus, Snapshot, Totals
@@ -31,6 +32,7 @@ __all__ = [
     "Band",
     "ForeignKey",
     "Item",
+    "Lease",
     "Page",
     "Pause",
     "Popped",

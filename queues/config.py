@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, Literal, cast, get_args
 
 from queues import records
-from queues.errors import BadQueueKind
+from queues.errors import BadQueueKind, BadSetting
 from queues.ids import at, to_ms
 from queues.priority import Priority, PriorityType
 
@@ -15,6 +15,9 @@ Kind = Literal["priority", "fifo"]
 KINDS: tuple[str, ...] = get_args(Kind)
 #: Characters; longer reasons are cut, as configs are read in every transaction and audits are for reading.
 MAX_REASON = 500
+#: How often an item is leased before it is dead, unless the queue says otherwise.
+DEFAULT_ATTEMPTS = 5
+MOST_ATTEMPTS = 1_000_000
 
 
 def check_kind(kind: str) -> Kind:
@@ -22,6 +25,16 @@ def check_kind(kind: str) -> Kind:
     if kind not in KINDS:
         raise BadQueueKind(f"A queue is of kind priority or fifo, not {kind!r}.")
     return cast(Kind, kind)
+
+
+def check_attempts(max_attempts: int | None) -> int | None:
+    """Return a limit of attempts; raise `BadSetting`."""
+    whole = isinstance(max_attempts, int) and not isinstance(max_attempts, bool)
+    if max_attempts is not None and not (whole and 1 <= max_attempts <= MOST_ATTEMPTS):
+        raise BadSetting(
+            f"An item is dead after 1 to {MOST_ATTEMPTS:,} attempts, or never (None), not after {max_attempts!r:.40}."
+        )
+    return max_attempts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +75,8 @@ class Config:
     created_ms: int
     #: Where the items of an attached queue lie; None: the queue is this store's own.
     prefix: bytes | None = None
+    #: An item that was leased so often without being acknowledged is dead; None: never.
+    max_attempts: int | None = DEFAULT_ATTEMPTS
 
     @property
     def attached(self) -> bool:
@@ -102,6 +117,8 @@ class Config:
         }
         if self.prefix is not None:
             header["prefix"] = self.prefix.hex()
+        if self.max_attempts != DEFAULT_ATTEMPTS:
+            header["max_attempts"] = self.max_attempts
         return header
 
     @classmethod
@@ -133,4 +150,5 @@ class Config:
             closed=header["closed"],
             created_ms=header["created"],
             prefix=bytes.fromhex(header["prefix"]) if "prefix" in header else None,
+            max_attempts=header.get("max_attempts", DEFAULT_ATTEMPTS),
         )

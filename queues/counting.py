@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from queues.bands import band_of
 from queues.config import Config
 from queues.keyspace import (
+    OUTSIDE,
     STATES,
     Keyspace,
     QueueKeys,
@@ -27,6 +28,7 @@ from queues.keyspace import (
 )
 from queues.kv.port import KeyValue, KeyValueStore, ReadTransaction
 from queues.priority import Priority
+from queues.tally import counted_in
 
 T = TypeVar("T")
 Look = Callable[[Callable[[ReadTransaction], T]], T]
@@ -46,7 +48,7 @@ class QueueCount:
     """What is there, and what is said to be there, while the change key had one value."""
 
     change: bytes | None = None
-    #: By (generation, state); leased and dead items belong to no generation, here 0.
+    #: By (generation, state); leased and dead items belong to no generation.
     items: Counter[tuple[int, str]] = field(default_factory=Counter)
     #: By (generation, band).
     bands: Counter[tuple[int, int]] = field(default_factory=Counter)
@@ -107,8 +109,8 @@ def _count(look: Look[Any], keyspace: Keyspace, keys: QueueKeys, config: Config)
     for generation in config.generations:
         _count_ready(look, keys, config, generation, found)
         found.items[generation, "delayed"] = _count_delayed(look, keys, generation, found)
-    found.items[0, "leased"] = _count_indexed(look, keys, keys.leases(), "leased", found)
-    found.items[0, "dead"] = _count_indexed(look, keys, keys.dead(), "dead", found)
+    found.items[OUTSIDE, "leased"] = _count_indexed(look, keys, keys.leases(), "leased", found)
+    found.items[OUTSIDE, "dead"] = _count_indexed(look, keys, keys.dead(), "dead", found)
     found.expiries = sum(len(pairs) for pairs in steps(look, keys.expiries()))
     for state in STATES:
         found.index[state] = sum(
@@ -122,7 +124,7 @@ def _count(look: Look[Any], keyspace: Keyspace, keys: QueueKeys, config: Config)
 def _told(tr: ReadTransaction, keyspace: Keyspace, keys: QueueKeys, config: Config, found: QueueCount) -> bool:
     """Read what counters say; False when the queue changed since the count began."""
     change, record, drift = tr.get(keys.change), tr.get(keyspace.config(config.id)), tr.get(keys.drift)
-    reads = [(g, keys.generation(g)) for g in config.generations]
+    reads = [(g, keys.generation(g)) for g in (OUTSIDE, *config.generations)]
     counters = [(g, of, tr.get_range(*of.counters(), limit=_ALL)) for g, of in reads]
     bands = [(g, of, tr.get_range(*of.bands(), limit=_ALL)) for g, of in reads]
     there = record.wait()
@@ -133,7 +135,8 @@ def _told(tr: ReadTransaction, keyspace: Keyspace, keys: QueueKeys, config: Conf
     for generation, of, read in counters:
         for key, value in read.wait():
             state, side = of.counter_of(key)
-            found.told[generation if state in ("ready", "delayed") else 0, state] += signs[side] * total(value)
+            if generation in counted_in(config, state):
+                found.told[generation, state] += signs[side] * total(value)
     for generation, of, read in bands:
         for key, value in read.wait():
             band, side = of.band_of(key)

@@ -12,7 +12,7 @@ from queues.adopting import clear_rest, mend_orphan
 from queues.config import Config
 from queues.counting import QueueCount, count_queue
 from queues.findings import Examination, Finding
-from queues.keyspace import Keyspace
+from queues.keyspace import OUTSIDE, Keyspace
 from queues.kv.port import KeyValueStore
 from queues.mending import mend_counters, mend_index, mend_order
 from queues.names import display_name
@@ -170,8 +170,8 @@ def queue_findings(config: Config, count: QueueCount, stamp: int) -> list[Findin
     if count.strange:
         says = f"{count.strange} keys among the ready items are none that pqadmin or the recipe writes."
         found.append(Finding(kind="items", queue=name, says=says, mendable=False))
-    if count.expiries != count.items[0, "leased"]:
-        says = f"{count.items[0, 'leased']} items are leased, {count.expiries} leases have an expiry."
+    if count.expiries != count.items[OUTSIDE, "leased"]:
+        says = f"{count.items[OUTSIDE, 'leased']} items are leased, {count.expiries} leases have an expiry."
         found.append(Finding(kind="index", queue=name, says=says, mendable=False))
     if count.max_count >= config.base + stamp:
         says = "Items are numbered ahead of what is pushed now, which would leave before them among equals."

@@ -38,8 +38,10 @@ __all__ = [
     "BadPrefix",
     "BadPriority",
     "BadQueueKind",
+    "BadSetting",
     "BadStoreURL",
     "BadTime",
+    "BadToken",
     "BadValue",
     "ConfirmationMismatch",
     "Conflict",
@@ -67,6 +69,7 @@ __all__ = [
     "QueueNotFound",
     "QueuePaused",
     "SourceChanged",
+    "StaleLease",
     "StoreClosed",
     "StoreError",
     "StoreFull",
@@ -144,6 +147,18 @@ class BadPriority(QueueError, ValueError):
 
 class BadValue(QueueError, TypeError):
     """A value is not bytes: encode it first."""
+
+
+class BadSetting(QueueError, ValueError):
+    """The setting of a queue can not be that."""
+
+
+class BadToken(QueueError, ValueError):
+    """The text is not the token of a lease."""
+
+
+class StaleLease(QueueError):
+    """The lease is over: it expired, or the item was released, and may have gone to another worker."""
 
 
 class BadTime(QueueError, ValueError):

@@ -32,7 +32,14 @@ class Item:
     attempts: int = 0
     #: When a delayed item is due, UTC.
     due_at: datetime | None = None
-    #: Why a worker gave the item back last; empty when nobody said.
+    #: When a leased item was leased, and when its lease ends unless it is extended, UTC.
+    leased_at: datetime | None = None
+    expires_at: datetime | None = None
+    #: Who leased a leased item; who did last, for a dead one.
+    worker: str = ""
+    #: When a dead item died, UTC.
+    died_at: datetime | None = None
+    #: Why a dead item died, or why a delayed one was given back; empty when nobody said.
     reason: str = ""
     #: The key of an item in an attached queue.
     foreign: ForeignKey | None = None

@@ -55,6 +55,8 @@ from queues.priority import Priority
 IN_GENERATIONS = ("ready", "delayed")
 Side = Literal["in", "out"]
 STATES = ("ready", "delayed", "leased", "dead")
+#: The generation of the totals of leased and dead items, which a purge leaves alone; live ones begin at 1.
+OUTSIDE = 0
 
 #: Every encoded element begins with a code between these two, so they bound whatever follows a packed prefix.
 _FIRST, _LAST = b"\x00", b"\xff"
@@ -271,12 +273,27 @@ class Keyspace:
 class QueueKeys:
     """The keys of one queue."""
 
-    __slots__ = ("_generations", "_index", "_prefix", "_traffic", "_waits", "change", "drift", "wake")
+    __slots__ = (
+        "_dead",
+        "_expiries",
+        "_generations",
+        "_index",
+        "_leases",
+        "_prefix",
+        "_traffic",
+        "_waits",
+        "change",
+        "drift",
+        "wake",
+    )
 
     def __init__(self, prefix: bytes) -> None:
         self._prefix = prefix
         self._generations: dict[int, GenerationKeys] = {}
         self._index = {state: prefix + _pack("o", state) for state in STATES}
+        self._leases = prefix + _pack("l")
+        self._expiries = prefix + _pack("e")
+        self._dead = prefix + _pack("z")
         self._traffic = prefix + _pack("T")
         self._waits = prefix + _pack("h")
         self.wake = prefix + _pack("w")
@@ -342,22 +359,46 @@ class QueueKeys:
         """Return the first place behind all keys of the queue that begin with these elements."""
         return self._prefix + _pack(*elements) + _LAST
 
+    def lease(self, rand: bytes) -> bytes:
+        """Return the key of an item's lease."""
+        return self._leases + _pack(rand)
+
     def leases(self) -> Range:
         """Return the range of leases."""
-        return _children(self._prefix + _pack("l"))
+        return _children(self._leases)
 
-    def dead(self) -> Range:
-        """Return the range of dead items, the first to die first."""
-        return _children(self._prefix + _pack("z"))
+    def expiry(self, suffix: bytes) -> bytes:
+        """Return the key of a lease by its expiry, or of the place that a cursor names."""
+        return self._expiries + suffix
 
     def expiries(self) -> Range:
         """Return the range of leases by expiry, the next one first."""
-        return _children(self._prefix + _pack("e"))
+        return _children(self._expiries)
+
+    def expired_by(self, ms: int) -> Range:
+        """Return the range of leases that have ended at this time, the first to end first."""
+        return _children(self._expiries)[0], self.expiry(_pack(ms + 1))
+
+    def expiry_suffix_of(self, key: bytes) -> bytes:
+        """Return the part of an expiry key that orders leases."""
+        return key[len(self._expiries) :]
 
     def expires_ms(self, key: bytes) -> int:
         """Return when the lease of an expiry key ends, in milliseconds."""
-        expires_ms: int = _unpack(key, len(self._prefix))[1]
+        expires_ms: int = _unpack(key, len(self._expiries))[0]
         return expires_ms
+
+    def dead_item(self, suffix: bytes) -> bytes:
+        """Return the key of a dead item, or of the place that a cursor names."""
+        return self._dead + suffix
+
+    def dead(self) -> Range:
+        """Return the range of dead items, the first to die first."""
+        return _children(self._dead)
+
+    def dead_suffix_of(self, key: bytes) -> bytes:
+        """Return the part of a dead item's key that orders dead items."""
+        return key[len(self._dead) :]
 
 
 class GenerationKeys:

@@ -59,6 +59,8 @@ def _write_entries(tr: Transaction, keys: QueueKeys, generation: int, items: Seq
             if tr.get(keys.generation(other_generation).ready(other)).wait() is not None:
                 continue
         tr.set(keys.index("ready", item.rand, generation), place(generation, item.suffix, attempts))
+        if attempts:
+            tr.set(keys.generation(generation).tried, b"")
         written += 1
     if written:
         Tally(keys, wake=False).apply(tr)
@@ -84,7 +86,6 @@ def _clear_entries(tr: Transaction, keys: QueueKeys, entries: Sequence[bytes]) -
 def mend_counters(kv: KeyValueStore, keyspace: Keyspace, config: Config, count: QueueCount) -> bool:
     """Let counters and bands say what was counted, and take the drift flag down; False when the queue has changed."""
     keys = keyspace.queue(config.id)
-    newest = config.generations[-1] if config.generations else 1
 
     def write(tr: Transaction) -> bool:
         tr.use_reserve()
@@ -92,7 +93,7 @@ def mend_counters(kv: KeyValueStore, keyspace: Keyspace, config: Config, count: 
             return False
         for (generation, state), missing in _differences(count.items, count.told):
             side: Side = "in" if missing > 0 else "out"
-            tr.add(keys.generation(generation or newest).counter(state, side), abs(missing))
+            tr.add(keys.generation(generation).counter(state, side), abs(missing))
         if not config.fifo:
             for (generation, band), missing in _differences(count.bands, count.told_bands):
                 tr.add(keys.generation(generation).band(band, "in" if missing > 0 else "out"), abs(missing))

@@ -10,17 +10,21 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from queues import cursor as cursors
-from queues import delayed, ids, ready
-from queues.config import MAX_REASON, Config, Pause
+from queues import dead, delayed, ids, leased, ready
+from queues.config import MAX_REASON, Config, Pause, check_attempts
 from queues.cursor import End
+from queues.deaths import Deaths
 from queues.delays import When, check_when, either
-from queues.errors import BadQueueKind, BadTime, BadValue, ValueTooLarge
+from queues.errors import BadQueueKind, BadTime, BadValue, ValueTooLarge, WrongKind
 from queues.handle import check_limit
 from queues.item import Item, Page
 from queues.keyspace import STATES, GenerationKeys, QueueKeys, total
 from queues.kv.port import ReadTransaction, Transaction
+from queues.leases import Lease, Leases
+from queues.names import display_name
 from queues.priority import Priority, normalise
 from queues.status import QueueStatus, Totals, begin_status, read_totals
+from queues.tally import counted_in
 from queues.waiting import Waiting
 
 #: Bytes; below FoundationDB's 100,000 so that a record around the value fits as well.
@@ -28,7 +32,7 @@ MAX_VALUE_SIZE = 90_000
 _ENDS: dict[str, End] = {"min": "min", "max": "max", "head": "min", "tail": "max"}
 
 
-class Queue(Waiting):
+class Queue(Waiting, Leases, Deaths):
     """A named, durable, double-ended priority queue, or a FIFO queue. Thread-safe."""
 
     # Priority queues
@@ -145,6 +149,31 @@ class Queue(Waiting):
         self._require("fifo", "peek", "peek_min")
         return self._peek("min", tr)
 
+    # Both kinds: leasing
+
+    def lease(
+        self,
+        n: int = 1,
+        *,
+        seconds: float = 60.0,
+        end: str = "min",
+        worker: str | None = None,
+        timeout: float | None = None,
+        tr: Transaction | None = None,
+    ) -> list[Lease]:
+        """Hold at most `n` items (1 to 1,000, 5 MB) from one end for a time, the first to leave first.
+
+        Nobody else gets them meanwhile. Acknowledge each with `ack`; what is neither acknowledged, released nor
+        extended in time comes back to its place, or dies after its last attempt. `worker` says who holds them, by
+        default this process. `timeout` is that of pop_min.
+        """
+        side = _end(end)
+        if self.kind == "fifo" and side == "max":
+            raise WrongKind(f"{display_name(self.name)} is a fifo queue: items leave at its head only.")
+        return self._wait(
+            lambda: self._lease(n, seconds=seconds, end=side, worker=worker, tr=tr), list[Lease](), timeout, tr
+        )
+
     # Both kinds: looking
 
     def depth(self, state: str = "ready", *, tr: ReadTransaction | None = None) -> int:
@@ -153,7 +182,7 @@ class Queue(Waiting):
             raise BadQueueKind(f"Items are ready, delayed, leased or dead, not {state!r}.")
 
         def count(tr: ReadTransaction) -> int:
-            generations = self._current(tr).generations
+            generations = counted_in(self._current(tr), state)
             reads = [
                 (tr.get(keys.counter(state, "in")), tr.get(keys.counter(state, "out")))
                 for keys in map(self._keys.generation, generations)
@@ -177,7 +206,7 @@ class Queue(Waiting):
         return self._backing.read(look, tr)
 
     def find(self, item_id: str, *, tr: ReadTransaction | None = None) -> Item | None:
-        """Return the item of this id, ready or delayed; None when it was taken or never was here."""
+        """Return the item of this id in whatever state; None when it is gone or never was here."""
         rand = ids.parse(item_id)
         if rand is None:
             return None
@@ -256,6 +285,12 @@ class Queue(Waiting):
         """Let items be taken again; resuming what is not paused changes nothing."""
         self._reconfigure(lambda config: replace(config, pause=None), tr)
 
+    def configure(self, *, max_attempts: int | None, tr: Transaction | None = None) -> None:
+        """Say how often an item is leased before it is dead (by default 5; None: never). Dead ones stay dead."""
+        self._own("its items are never leased.")
+        check_attempts(max_attempts)
+        self._reconfigure(lambda config: replace(config, max_attempts=max_attempts), tr)
+
     def _page(
         self,
         tr: ReadTransaction,
@@ -294,6 +329,8 @@ class Queue(Waiting):
 _LOOK: dict[str, Callable[[ReadTransaction, QueueKeys, Config, bytes], Item | None]] = {
     "ready": ready.at_place,
     "delayed": delayed.at_place,
+    "leased": leased.at_place,
+    "dead": dead.at_place,
 }
 
 

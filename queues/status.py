@@ -14,7 +14,7 @@ from queues.bands import Band, bands
 from queues.config import Config, Kind, Pause
 from queues.ids import at, minted_at
 from queues.item import Item
-from queues.keyspace import STATES, QueueKeys, Side, total
+from queues.keyspace import OUTSIDE, STATES, QueueKeys, Side, total
 from queues.kv.port import KeyValue, ReadTransaction, Result
 from queues.priority import PriorityType
 from queues.ready import Heads, OldestRead, as_item
@@ -54,9 +54,9 @@ class QueueStatus:
     bands: tuple[Band, ...]
     #: When the oldest ready item was pushed; None when nothing is ready.
     oldest: datetime | None
-    #: First to leave at the minimum end (FIFO: the head); its value cut.
+    #: First to leave at the minimum end (FIFO: the head); its value cut, its attempts not asked for.
     min: Item | None
-    #: First to leave at the maximum end (FIFO: the tail); its value cut.
+    #: First to leave at the maximum end (FIFO: the tail); its value cut, its attempts not asked for.
     max: Item | None
     pause: Pause | None
     #: Pushing is refused.
@@ -142,10 +142,10 @@ def begin_status(
 
 
 class _Counters:
-    """The depth totals of every live generation, issued and not yet waited for."""
+    """The depth totals of every live generation and of what is outside of them, issued and not yet waited for."""
 
     def __init__(self, tr: ReadTransaction, keys: QueueKeys, config: Config) -> None:
-        self._reads = [(generation, keys.generation(generation)) for generation in config.generations]
+        self._reads = [(generation, keys.generation(generation)) for generation in (OUTSIDE, *config.generations)]
         self._pending: list[Result[list[KeyValue]]] = [
             tr.get_range(*generation_keys.counters(), limit=_ALL) for _, generation_keys in self._reads
         ]

@@ -9,7 +9,7 @@ gone at commit, and a sleeper that began meanwhile would be told of neither.)
 from __future__ import annotations
 
 from queues.config import Config
-from queues.keyspace import QueueKeys, Side
+from queues.keyspace import OUTSIDE, QueueKeys, Side
 from queues.kv.port import Transaction
 
 #: Twice what a sleeper sleeps at most: a transaction may commit some seconds after its time was taken.
@@ -79,9 +79,14 @@ def wait_bucket(ms: int) -> int:
     return min(2 * half + (ms * ms >= 1 << (2 * half + 1)), LAST_BUCKET)
 
 
+def counted_in(config: Config, state: str) -> tuple[int, ...]:
+    """Return the generations whose totals tell the depth of a state."""
+    return config.generations if state in ("ready", "delayed") else (OUTSIDE,)
+
+
 def depth_of(config: Config, totals: dict[tuple[int, str, Side], int], state: str) -> int:
-    """Return the depth of a state over the live generations."""
+    """Return the depth of a state from the totals of all generations."""
     return sum(
         totals.get((generation, state, "in"), 0) - totals.get((generation, state, "out"), 0)
-        for generation in config.generations
+        for generation in counted_in(config, state)
     )

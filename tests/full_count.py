@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 
-from queues import Queue, Store
+from queues import Queue, Store, leased
 from queues.bands import band_of
 from queues.config import Config
 from queues.keyspace import (
+    OUTSIDE,
     QueueKeys,
     read_place,
     ready_elements,
@@ -26,7 +27,12 @@ def check_full_count(store: Store, queue: Queue) -> int:
     def count(tr: ReadTransaction) -> int:
         config = Config.decode(tr.get(keyspace.config(queue.id)).wait())
         ready, bands = _ready(tr, keys, config)
-        there = {"ready": ready, "delayed": _delayed(tr, keys, config)}
+        there = {
+            "ready": ready,
+            "delayed": _delayed(tr, keys, config),
+            "leased": _leased(tr, keys),
+            "dead": _dead(tr, keys),
+        }
         rands = [rand for places in there.values() for rand in places]
         assert len(rands) == len(set(rands)), "an item is in two states at once"
         status = queue.status(tr=tr)
@@ -37,7 +43,7 @@ def check_full_count(store: Store, queue: Queue) -> int:
                 for key, value in tr.get_range(*index, limit=EVERYTHING).wait()
             }
             assert index == places, f"the index and the items differ: {state}"
-            generations = config.generations
+            generations = (OUTSIDE,) if state in ("leased", "dead") else config.generations
             depth = sum(
                 total(tr.get(keys.generation(generation).counter(state, "in")).wait())
                 - total(tr.get(keys.generation(generation).counter(state, "out")).wait())
@@ -80,3 +86,23 @@ def _delayed(tr: ReadTransaction, keys: QueueKeys, config: Config) -> dict:
             assert rand not in places, "an item is delayed twice"
             places[rand] = (generation, suffix)
     return places
+
+
+def _leased(tr: ReadTransaction, keys: QueueKeys) -> dict:
+    places, expiries = {}, set()
+    for key, record in tr.get_range(*keys.leases(), limit=EVERYTHING).wait():
+        rand = keys.elements(key)[-1]
+        lease = leased.decode(rand, record)
+        places[rand] = (lease.generation, lease.suffix)
+        expiries.add((lease.expires_ms, rand))
+    found = [
+        timed_elements(keys.expiry_suffix_of(key)) for key, _ in tr.get_range(*keys.expiries(), limit=EVERYTHING).wait()
+    ]
+    assert expiries == set(found), "leases and their expiries differ"
+    assert len(found) == len(expiries)
+    return places
+
+
+def _dead(tr: ReadTransaction, keys: QueueKeys) -> dict:
+    suffixes = [keys.dead_suffix_of(key) for key, _ in tr.get_range(*keys.dead(), limit=EVERYTHING).wait()]
+    return {timed_elements(suffix)[1]: (OUTSIDE, suffix) for suffix in suffixes}

@@ -11,7 +11,7 @@ import pytest
 
 from queues import Queue, Store, counting
 from queues.findings import Examination
-from queues.keyspace import QueueKeys, place, ready_suffix, total_bytes
+from queues.keyspace import OUTSIDE, QueueKeys, place, ready_suffix, total_bytes
 from queues.kv.slots import Mark, SlotPool
 from tests.conftest import Clock
 from tests.full_count import check_full_count
@@ -89,7 +89,8 @@ def counters_too_low(store: Store) -> None:
 def counters_of_other_states(store: Store) -> None:
     def damage(tr):
         for state in ("delayed", "leased", "dead"):
-            tr.add(keys_of(store).generation(1).counter(state, "in"), 1)
+            generation = 1 if state == "delayed" else OUTSIDE
+            tr.add(keys_of(store).generation(generation).counter(state, "in"), 1)
 
     store.transact(damage)
 

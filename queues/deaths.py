@@ -1,0 +1,91 @@
+"""Dead items: those that no worker could finish, and the verbs about them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from queues import cursor as cursors
+from queues import dead, ids, ready
+from queues.config import Config
+from queues.dead import Entry
+from queues.delays import Delays
+from queues.handle import check_limit
+from queues.item import Item, Page
+from queues.keyspace import ready_suffix
+from queues.kv.port import ReadTransaction, Transaction
+from queues.tally import Tally
+
+_WHY_NOT = "its items are never dead."
+
+
+class Deaths(Delays):
+    """The verbs of dead items."""
+
+    def dead(
+        self,
+        *,
+        limit: int = 50,
+        after: str | None = None,
+        preview: int | None = None,
+        tr: ReadTransaction | None = None,
+    ) -> Page:
+        """Return a page of dead items, the first to die first, changing nothing.
+
+        `after` is the cursor of the page before; values are cut to `preview` bytes.
+        """
+        self._own(_WHY_NOT)
+        check_limit(limit)
+        suffix = None if after is None else cursors.decode(after, self.id, "dead")
+
+        def look(tr: ReadTransaction) -> Page:
+            self._current(tr)
+            found = dead.look(tr, self._keys, after=suffix, limit=limit + 1)
+            shown = found[:limit]
+            more = len(found) > limit
+            return Page(
+                items=tuple(dead.as_item(entry, preview=preview) for entry in shown),
+                cursor=cursors.encode(self.id, "dead", shown[-1].suffix) if more else None,
+            )
+
+        return self._backing.read(look, tr)
+
+    def retry_dead(self, item_id: str, *, tr: Transaction | None = None) -> Item | None:
+        """Put a dead item back at its place, with all its attempts before it; None when no dead item has this id."""
+
+        def revive(tr: Transaction, config: Config, entry: Entry, tally: Tally) -> Item:
+            tally.traffic("retry")
+            suffix = ready_suffix(entry.priority, entry.count, entry.rand)
+            return ready.become_ready(tr, self._keys, config, tally, suffix=suffix, value=entry.value, attempts=0)
+
+        return self._end_death(item_id, revive, tr)
+
+    def delete_dead(self, item_id: str, *, tr: Transaction | None = None) -> Item | None:
+        """Take a dead item out for good, and return it; None when no dead item has this id."""
+
+        def bury(tr: Transaction, config: Config, entry: Entry, tally: Tally) -> Item:
+            tally.traffic("delete")
+            return dead.as_item(entry)
+
+        return self._end_death(item_id, bury, tr)
+
+    def _end_death(
+        self,
+        item_id: str,
+        then: Callable[[Transaction, Config, Entry, Tally], Item],
+        tr: Transaction | None,
+    ) -> Item | None:
+        self._own(_WHY_NOT)
+        rand = ids.parse(item_id)
+
+        def write(tr: Transaction) -> Item | None:
+            config = self._current(tr)
+            entry = None if rand is None else dead.entry_of(tr, self._keys, rand)
+            if entry is None:
+                return None
+            tally = Tally(self._keys, wake=False)
+            dead.remove(tr, self._keys, entry, tally)
+            item = then(tr, config, entry, tally)
+            tally.apply(tr)
+            return item
+
+        return self._backing.transact(write, tr)
