@@ -161,15 +161,21 @@ def kinds_of(kv: KeyValueStore, keys: QueueKeys) -> set[str]:
         key = kv.read(lambda tr, begin=begin: tr.get_key(begin, end).wait(), background=True)  # type: ignore[misc]
         if key is None:
             return kinds
-        kinds.add(kind_of(keys, key))
+        kind = kind_of(keys, key)
+        kinds.add(kind)
         elements = keys.elements(key)
-        begin = keys.behind(*elements[: 2 if isinstance(elements[0], int) else 1])
+        if kind == "mark":  # delayed items lie behind it
+            begin = key + b"\0"
+        else:
+            begin = keys.behind(*elements[: 2 if isinstance(elements[0], int) else 1])
 
 
 def kind_of(keys: QueueKeys, key: bytes) -> str:
     """Return which kind a key is: its letter in the table in `queues.keyspace`."""
     elements = keys.elements(key)
-    return str(elements[1] if isinstance(elements[0], int) else elements[0])
+    if not isinstance(elements[0], int):
+        return str(elements[0])
+    return str(elements[1]) if len(elements) > 2 else "mark"
 
 
 def decode(record: bytes | None) -> Config | None:

@@ -164,7 +164,9 @@ def config_of_a_fifo_queue_gone(store: Store) -> None:
 
 
 def counters_of_nothing(store: Store) -> None:
-    write(store, store._keyspace.queue(777).generation(1).counter("ready", "in"), total_bytes(4))
+    lost = store._keyspace.queue(777).generation(1)
+    write(store, lost.counter("ready", "in"), total_bytes(4))
+    write(store, lost.tried, b"")
 
 
 def stale_slot(store: Store) -> None:
@@ -267,6 +269,17 @@ def test_a_queue_that_lost_both_is_found_under_a_new_name(store: Store) -> None:
     recovered = store.queue(f"recovered-{KNOWN['names']:x}")
     assert (recovered.kind, recovered.priority_type) == ("priority", "str")
     assert items(store)[recovered.name] == before
+
+
+def test_keys_with_delayed_items_are_never_cleared(store: Store) -> None:
+    """What the queue was can not be told from them: they are left alone, and told."""
+    lost = store._keyspace.queue(777).generation(1)
+    write(store, lost.tried, b"")
+    write(store, lost.delayed(b"\x15\x01\x01r\x00"), b"record")
+    before = dump(store)
+    found = store.doctor.repair()
+    assert [finding.kind for finding in found.findings] == ["orphan"]
+    assert dump(store) == before
 
 
 def test_a_queue_whose_name_another_one_took_gets_one_of_its_own(store: Store) -> None:
