@@ -164,10 +164,8 @@ def kinds_of(kv: KeyValueStore, keys: QueueKeys) -> set[str]:
         kind = kind_of(keys, key)
         kinds.add(kind)
         elements = keys.elements(key)
-        if kind == "mark":  # delayed items lie behind it
-            begin = key + b"\0"
-        else:
-            begin = keys.behind(*elements[: 2 if isinstance(elements[0], int) else 1])
+        behind = keys.behind(*elements[: 2 if isinstance(elements[0], int) else 1])
+        begin = key + b"\0" if kind == "mark" else behind  # delayed items lie behind the mark
 
 
 def kind_of(keys: QueueKeys, key: bytes) -> str:
