@@ -1,8 +1,8 @@
-"""A FoundationDB cluster for tests, when this machine has one: found, checked to be ours, and emptied.
+"""A FoundationDB cluster for tests, when this machine has one.
 
-The cluster file is PQ_TEST_CLUSTER's, else FDB_CLUSTER_FILE's, else the machine's default. **Tests empty the whole
-database**, so they only use one that was empty when they first saw it, and leave a mark in it to know it again.
-PQ_REQUIRE_FDB=1 makes its absence an error instead of fewer tests.
+**Tests empty the whole database.** PQ_TEST_CLUSTER names the file of a cluster that they may empty. Without it they use
+FDB_CLUSTER_FILE's cluster, or that of the machine's default file, only while its database is empty, and leave it so.
+PQ_REQUIRE_FDB=1 makes the absence of a cluster an error instead of fewer tests.
 """
 
 from __future__ import annotations
@@ -12,11 +12,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from fdb import tuple as fdb_tuple
-
 from queues.kv.errors import StoreError
 
-MARK = fdb_tuple.pack(("pqadmin tests may empty this database",))
 _DEFAULT_FILE = "/etc/foundationdb/fdb.cluster"
 
 
@@ -38,36 +35,36 @@ def find() -> Found:
     """Look for a cluster once in this process."""
     from queues.kv import open_kv
 
-    path = os.environ.get("PQ_TEST_CLUSTER") or os.environ.get("FDB_CLUSTER_FILE") or _DEFAULT_FILE
+    ours = os.environ.get("PQ_TEST_CLUSTER", "")
+    path = ours or os.environ.get("FDB_CLUSTER_FILE", "") or _DEFAULT_FILE
     if not Path(path).exists():
         return Found(why_not=f"no cluster file {path}" if path != _DEFAULT_FILE else "no cluster file")
     try:
         kv = open_kv(f"fdb:{path}")
         try:
             first = kv.read(lambda tr: tr.get_key(b"", b"\xff").wait())
-            marked = kv.read(lambda tr: tr.get(MARK).wait()) is not None
         finally:
             kv.close()
     except StoreError as error:
         return Found(why_not=str(error))
-    if first is not None and not marked:
-        return Found(why_not=f"the cluster of {path} holds data that is not these tests': they would empty it")
+    if first is not None and not ours:
+        return Found(
+            why_not=f"the cluster of {path} is not empty: PQ_TEST_CLUSTER={path} would let tests empty it, all of it"
+        )
     return Found(url=f"fdb:{path}")
 
 
 def fresh() -> str:
     """Empty the cluster and return its URL."""
-    from queues.kv import open_kv
+    empty()
+    return find().url
 
-    url = find().url
-    kv = open_kv(url)
-    try:
 
-        def empty(tr):
-            tr.clear_range(b"", b"\xff")
-            tr.set(MARK, b"")
+def empty() -> None:
+    """Clear every key, past the port, which would leave a slot."""
+    from queues.kv.cluster.client import open_database
 
-        kv.transact(empty)
-    finally:
-        kv.close()
-    return url
+    tr = open_database(find().url.removeprefix("fdb:")).create_transaction()
+    tr.options.set_timeout(10_000)
+    tr.clear_range(b"", b"\xff")
+    tr.commit().wait()

@@ -26,6 +26,12 @@ def pytest_configure() -> None:
         raise pytest.UsageError(f"PQ_REQUIRE_FDB is set, but there is no FoundationDB to test on: {found.why_not}")
 
 
+def pytest_unconfigure() -> None:
+    """Leave the cluster as it was found: empty."""
+    if cluster.find().url:
+        cluster.empty()
+
+
 class Clock:
     """Seconds since the epoch, moved only by tests."""
 

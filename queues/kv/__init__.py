@@ -8,7 +8,6 @@ from typing import TypeVar
 
 from queues.kv.errors import BadStoreURL, EmbeddedOnly
 from queues.kv.port import KeyValueStore
-from queues.kv.slots import DEFAULT_PREFIX
 
 __all__ = ["back_up_kv", "open_kv", "restore_kv"]
 
@@ -20,7 +19,7 @@ def open_kv(
     *,
     max_bytes: int | None = None,
     clock: Callable[[], float] = time.monotonic,
-    slots: bytes = DEFAULT_PREFIX,
+    slots: bytes | None = None,
 ) -> KeyValueStore:
     """Open the store at a URL, creating it when it is not there.
 
@@ -28,7 +27,7 @@ def open_kv(
     private store, `memory:NAME` one that this process shares; `fdb:CLUSTER_FILE` is a FoundationDB cluster (`fdb:`
     the default file's). `max_bytes` limits what an LMDB store may hold (default: `PQ_STORE_MAX_BYTES` from the
     environment, else 64 GiB); `clock` counts seconds for time limits; `slots` is the prefix of the keys by which
-    a cluster's clients learn what became of a commit whose answer was lost.
+    a cluster's clients learn what became of a commit whose answer was lost; without it that stays unknown.
     Raises `BadStoreURL`, `StoreUnavailable`, `StoreReadOnly`.
     """
     engine, rest = _parts(url)

@@ -75,11 +75,14 @@ def elapsed_clock() -> float:
 
 
 class ExactlyOnce:
-    """Runs functions exactly once. Thread-safe."""
+    """Runs functions exactly once. Thread-safe.
+
+    Without slots nobody can say what became of a commit whose answer was lost: such a function ends unknown.
+    """
 
     def __init__(
         self,
-        slots: SlotPool,
+        slots: SlotPool | None,
         *,
         clock: Callable[[], float] = elapsed_clock,
         wall: Callable[[], float] = time.time,
@@ -98,6 +101,8 @@ class ExactlyOnce:
 
         After `patience` seconds its last failure is raised.
         """
+        if self._slots is None:
+            return _Sequence(self, None, begin, fn, patience).run()
         slot = self._slots.take()
         try:
             return _Sequence(self, slot, begin, fn, patience).run()
@@ -123,7 +128,7 @@ class _Sequence(Generic[T]):
     def __init__(
         self,
         loop: ExactlyOnce,
-        slot: Slot,
+        slot: Slot | None,
         begin: Callable[[], Attempt],
         fn: Callable[[Transaction], T],
         patience: float,
@@ -133,7 +138,7 @@ class _Sequence(Generic[T]):
         self._begin = begin
         self._fn = fn
         self._patience = patience
-        self._number = slot.begin()
+        self._number = 0 if slot is None else slot.begin()
         self._results: dict[int, T] = {}
         self._doubtful = False
         #: Why nothing more is tried; an earlier attempt in doubt is still fenced off.
@@ -147,6 +152,8 @@ class _Sequence(Generic[T]):
                 applied = self._try(attempt)
             except NotCommitted as error:
                 if isinstance(error, MaybeCommitted):
+                    if self._slot is None:
+                        raise self._unknown() from error
                     self._doubtful = True
                 attempt += 1
                 waited = self._loop.now() - self._began
@@ -190,13 +197,14 @@ class _Sequence(Generic[T]):
         if self._failure is None:
             with guard.running():
                 self._results[attempt] = self._fn(tr)
-        if tr.wrote or self._doubtful:
+        if self._slot is not None and (tr.wrote or self._doubtful):
             tr.add_read_conflict_key(self._slot.key)
             tr.set(self._slot.key, Mark(sequence=self._number, attempt=attempt, ms=self._loop.now_ms()).encode())
         tr.commit()
         return None if self._failure is not None else attempt
 
     def _applied(self, tr: Transaction) -> int | None:
+        assert self._slot is not None, "nothing is in doubt without a slot"
         value = tr.get(self._slot.key).wait()
         if value is None:
             return None

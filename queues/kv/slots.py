@@ -15,9 +15,6 @@ from typing import Self
 
 from fdb import tuple as fdb_tuple
 
-#: Where slots lie when the opener names no place of its own.
-DEFAULT_PREFIX: bytes = fdb_tuple.pack(("pq", "slot"))
-
 _MARK = struct.Struct(">QIQ")
 
 
@@ -60,7 +57,7 @@ class Slot:
 class SlotPool:
     """The slots of one store in this process. Thread-safe."""
 
-    def __init__(self, prefix: bytes = DEFAULT_PREFIX) -> None:
+    def __init__(self, prefix: bytes) -> None:
         client = os.urandom(16)
         self._prefix = prefix + fdb_tuple.pack((client,))
         self._lock = threading.Lock()

@@ -64,7 +64,7 @@ def values(queue: Queue) -> list[bytes]:
 def dump(store: Store) -> list[tuple[bytes, bytes]]:
     """Return everything that is not ours."""
     everything = store.read(lambda tr: tr.get_range(b"\x00", b"\xff", limit=100_000).wait())
-    ours = (store._keyspace.root, cluster.MARK)
+    ours = store._keyspace.root
     return [(key, value) for key, value in everything if not key.startswith(ours)]
 
 

@@ -265,4 +265,4 @@ def test_conflicts_end_with_an_error_that_says_so(kv) -> None:
 
 
 def test_pools_of_two_processes_never_share_a_slot() -> None:
-    assert SlotPool().take().key != SlotPool().take().key
+    assert SlotPool(b"slots").take().key != SlotPool(b"slots").take().key

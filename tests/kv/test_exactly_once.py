@@ -25,6 +25,7 @@ from queues.kv.simulated import Fault, Lateness, Memory, SeededFaults, Simulated
 from tests.conftest import Clock
 
 NEVER = 10_000
+SLOTS = b"slots"
 
 
 class Script:
@@ -65,7 +66,7 @@ class World:
         self.memory = Memory()
         self.clock = clock
         self.pause = pause
-        self.client = SimulatedStore(memory=self.memory, clock=clock, sleep=self._sleep, faults=faults)
+        self.client = SimulatedStore(memory=self.memory, clock=clock, sleep=self._sleep, faults=faults, slots=SLOTS)
         self.onlooker = SimulatedStore(memory=self.memory, clock=clock)
         self.runs = 0
 
@@ -295,11 +296,19 @@ def test_a_late_commit_during_the_next_use_of_its_slot_is_no_answer_to_it(clock:
     assert world.land_everything() == 1
 
 
+def test_without_slots_a_lost_answer_stays_unknown(clock: Clock) -> None:
+    memory = Memory()
+    client = SimulatedStore(memory=memory, clock=clock, faults=Script(Fault.UNKNOWN_AFTER))
+    with pytest.raises(OutcomeUnknown):
+        client.transact(lambda tr: tr.add(b"n", 1))
+    assert client.read(lambda tr: tr.get(b"n").wait()) == (1).to_bytes(8, "little")
+
+
 def test_a_thousand_faults_and_every_sum_is_right(clock: Clock) -> None:
     rates = dict.fromkeys((Fault.CONFLICT, Fault.TOO_OLD, Fault.UNKNOWN_BEFORE, Fault.UNKNOWN_AFTER, Fault.LATE), 0.15)
     faults = SeededFaults(5, rates)
     memory = Memory()
-    client = SimulatedStore(memory=memory, clock=clock, sleep=lambda _: clock.advance(0.01), faults=faults)
+    client = SimulatedStore(memory=memory, clock=clock, sleep=lambda _: clock.advance(0.01), faults=faults, slots=SLOTS)
     work: Callable[[Transaction], None] = lambda tr: tr.add(b"n", 1)  # noqa: E731
     for _ in range(1_000):
         client.transact(work)
@@ -318,7 +327,7 @@ def test_threads_with_faults_lose_and_double_nothing() -> None:
     faults = [SeededFaults(seed, rates) for seed in range(8)]
 
     def work(faults: SeededFaults) -> int:
-        client = SimulatedStore(memory=memory, faults=faults)
+        client = SimulatedStore(memory=memory, faults=faults, slots=SLOTS)
         return sum(client.transact(take) for _ in range(100))
 
     def take(tr: Transaction) -> bool:

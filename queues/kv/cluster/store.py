@@ -16,7 +16,7 @@ from queues.kv.errors import StoreError, StoreUnavailable
 from queues.kv.exactly_once import PATIENCE, ExactlyOnce, NotCommitted
 from queues.kv.lifecycle import Lifecycle
 from queues.kv.port import MAX_TRANSACTION_SECONDS, ReadTransaction, Transaction
-from queues.kv.slots import DEFAULT_PREFIX, SlotPool
+from queues.kv.slots import SlotPool
 from queues.kv.watching import Wake, WatchBoard, Watcher
 
 T = TypeVar("T")
@@ -40,12 +40,12 @@ class ClusterStore:
     """A `KeyValueStore` on a FoundationDB cluster."""
 
     def __init__(
-        self, database: Any, url: str, *, clock: Callable[[], float] = time.monotonic, slots: bytes = DEFAULT_PREFIX
+        self, database: Any, url: str, *, clock: Callable[[], float] = time.monotonic, slots: bytes | None = None
     ) -> None:
         self._database = database
         self._clock = clock
         self._lifecycle = Lifecycle(url)
-        self._slots = SlotPool(slots)
+        self._slots = None if slots is None else SlotPool(slots)
         self._exactly_once = ExactlyOnce(self._slots)
         self._board = WatchBoard()
         self._watches = Watches(self._board)
@@ -139,8 +139,14 @@ class ClusterStore:
         self._board.rouse_all(Wake.CLOSED, self)
         drained = self._lifecycle.drain(2 * MAX_TRANSACTION_SECONDS)
         self._watches.cancel()
-        if drained and self._slots.used and not self._silent and not self._exactly_once.in_doubt:
-            self._clear_slots()
+        if (
+            drained
+            and self._slots is not None
+            and self._slots.used
+            and not self._silent
+            and not self._exactly_once.in_doubt
+        ):
+            self._clear(*self._slots.range)
 
     # Inside
 
@@ -200,11 +206,11 @@ class ClusterStore:
             with self._count_lock:
                 self._reads += reads
 
-    def _clear_slots(self) -> None:
-        """Leave nothing behind; what stays in spite of this is swept after a day."""
+    def _clear(self, begin: bytes, end: bytes) -> None:
+        """Leave no slots behind; what stays in spite of this is swept after a day."""
         tr = self._begin(timeout=1.0)
         try:
-            tr.clear_range(*self._slots.range)
+            tr.clear_range(begin, end)
             tr.commit()
         except (NotCommitted, StoreError):
             pass  # swept after a day
@@ -213,7 +219,7 @@ class ClusterStore:
 
 
 def open_cluster(
-    cluster_file: str, *, clock: Callable[[], float] = time.monotonic, slots: bytes = DEFAULT_PREFIX
+    cluster_file: str, *, clock: Callable[[], float] = time.monotonic, slots: bytes | None = None
 ) -> ClusterStore:
     """Open the cluster of a cluster file; "" is the default file of this machine."""
     return ClusterStore(open_database(cluster_file), f"fdb:{cluster_file}", clock=clock, slots=slots)

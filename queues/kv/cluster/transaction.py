@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 import fdb
 
-from queues.kv.cluster.failures import TRANSACTION_TOO_OLD, of_commit, of_reading
+from queues.kv.cluster.failures import TRANSACTION_TIMED_OUT, TRANSACTION_TOO_OLD, of_commit, of_reading
 from queues.kv.errors import StoreError, TransactionEnded
 from queues.kv.limits import KEYS_END, check_key, check_limit, check_value, raised, too_large, too_old
 from queues.kv.port import MAX_TRANSACTION_SECONDS, MAX_TRANSACTION_SIZE, KeyValue, Result
@@ -22,6 +22,9 @@ T_co = TypeVar("T_co", covariant=True)
 STAMPS_PER_VERSION = 4_096
 #: The tag by which operators find and throttle background work (`fdbcli> throttle`).
 BACKGROUND_TAG = "pqadmin-bg"
+
+#: Seconds: from when on a transaction is near its end; and how long an answer takes that was there already.
+_OLD, _AT_ONCE = 0.9 * MAX_TRANSACTION_SECONDS, 0.5
 
 _DELTA = struct.Struct("<Q")
 
@@ -37,10 +40,11 @@ class Pending(Generic[T_co]):
 
     def wait(self) -> T_co:
         """Return the answer, blocking until it is there."""
+        began = time.monotonic()
         try:
             return self._answer()
         except fdb.FDBError as error:
-            raise self._transaction.failed(error) from error
+            raise self._transaction.failed(error, time.monotonic() - began) from error
 
 
 class ClusterReads:
@@ -241,7 +245,7 @@ class ClusterTransaction:
         try:
             self._native.commit().wait()
         except fdb.FDBError as error:
-            raise self._aged(error) or of_commit(error) from error
+            raise of_commit(error) from error
         self._settled = True
 
     def cancel(self) -> None:
@@ -259,22 +263,24 @@ class ClusterTransaction:
         self._check_time()
         self.reads += 1
 
-    def failed(self, error: fdb.FDBError) -> Exception:
-        """Return what an error of a read means."""
-        return self._aged(error) or of_reading(error)
+    def failed(self, error: fdb.FDBError, waited: float) -> Exception:
+        """Return what an error of a read means that was waited for `waited` seconds.
 
-    def _aged(self, error: fdb.FDBError) -> StoreError | None:
-        """Return the error of a transaction that ran too long by itself: trying it again would not help."""
-        if error.code == TRANSACTION_TOO_OLD and time.monotonic() - self._born > 0.9 * MAX_TRANSACTION_SECONDS:
+        One that comes at once, late in the transaction, tells of a function that ran too long by itself: trying it
+        again would not help, and the cluster is not to blame.
+        """
+        old = time.monotonic() - self._born > _OLD
+        if old and waited < _AT_ONCE and error.code in (TRANSACTION_TOO_OLD, TRANSACTION_TIMED_OUT):
             self._failure = too_old()
             return self._failure
-        return None
+        return of_reading(error)
 
     def _wait(self, future: Any) -> Any:
+        began = time.monotonic()
         try:
             return future.wait()
         except fdb.FDBError as error:
-            raise self.failed(error) from error
+            raise self.failed(error, time.monotonic() - began) from error
 
     def _grow(self, size: int) -> None:
         self._check()

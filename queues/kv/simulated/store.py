@@ -17,7 +17,7 @@ from queues.kv.simulated.history import History
 from queues.kv.simulated.late import LateCommits
 from queues.kv.simulated.schedule import Point, Schedule, unscheduled
 from queues.kv.simulated.transaction import SimulatedTransaction
-from queues.kv.slots import DEFAULT_PREFIX, SlotPool
+from queues.kv.slots import SlotPool
 from queues.kv.watching import Wake, WatchBoard, Watcher
 
 T = TypeVar("T")
@@ -48,7 +48,7 @@ class SimulatedStore:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
         faults: Faults | None = None,
-        slots: bytes = DEFAULT_PREFIX,
+        slots: bytes | None = None,
         schedule: Schedule = unscheduled,
     ) -> None:
         self._url = url
@@ -58,7 +58,7 @@ class SimulatedStore:
         self._faults = faults
         self._schedule = schedule
         self._lifecycle = Lifecycle(url)
-        self._slots = SlotPool(slots)
+        self._slots = None if slots is None else SlotPool(slots)
         self._exactly_once = ExactlyOnce(self._slots, clock=self._clock, sleep=sleep)
         self._count_lock = threading.Lock()
         self._reads = 0
@@ -182,7 +182,7 @@ _named_lock = threading.RLock()
 
 
 def open_simulated(
-    url: str, *, clock: Callable[[], float] = time.monotonic, slots: bytes = DEFAULT_PREFIX
+    url: str, *, clock: Callable[[], float] = time.monotonic, slots: bytes | None = None
 ) -> SimulatedStore:
     """Open `memory:` (fresh) or `memory:NAME` (shared by whoever opens that name in this process)."""
     name = url.partition(":")[2]
