@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from queues.kv.errors import Conflict
+from queues.kv.errors import Conflict, OutcomeUnknown, StoreUnavailable, TransactionTooOld
 from queues.kv.exactly_once import Attempt, MaybeCommitted, NotCommitted
 from queues.kv.port import KeyValueStore, ReadTransaction
 
@@ -81,7 +81,10 @@ def run(program: Program, store: Stepwise) -> list[str]:
         for key, value in program.contents.items():
             tr.set(key, value)
 
-    store.transact(prepare)
+    try:
+        store.transact(prepare)
+    except (OutcomeUnknown, StoreUnavailable) as failure:
+        raise Inconclusive from failure
     running: dict[int, Attempt] = {}
     waiting: dict[int, list[Callable[[], str]]] = {}
     transcript = []
@@ -102,7 +105,7 @@ def run(program: Program, store: Stepwise) -> list[str]:
                     waiting[step.transaction].append(answer)
                 else:
                     transcript.append(answer())
-    except NotCommitted as failure:  # a read failed: the store was too slow for this program
+    except (NotCommitted, TransactionTooOld) as failure:  # the store was too slow for this program
         raise Inconclusive from failure
     finally:
         for tr in running.values():
