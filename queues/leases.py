@@ -43,45 +43,66 @@ class Lease:
     expires_at: datetime
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Terms:
+    """What a call minted for the leases that it makes, before the first try."""
+
+    now_ms: int
+    expires_ms: int
+    worker: str
+    nonces: tuple[bytes, ...]
+
+
 class Leases(Delays):
     """The verbs of leased items."""
 
     def _lease(self, n: int, *, seconds: float, end: End, worker: str | None, tr: Transaction | None) -> list[Lease]:
         self._own(_WHY_NOT)
         check_number(n)
-        now_ms = self._backing.now_ms()
-        expires_ms = self._expires_ms(seconds)
-        name = _worker(worker)
-        nonces = [os.urandom(_NONCE_SIZE) for _ in range(n)]
-
-        def take(tr: Transaction, *, serializable: bool, late_ms: int | None) -> list[Lease] | None:
-            config, entries = self._front(tr, n=n, end=end, serializable=serializable, now_ms=now_ms, late_ms=late_ms)
-            if not entries:
-                return None if entries is None else []
-            tr.use_reserve()  # the value moves, it does not come in
-            tally = Tally(self._keys, wake=False)
-            ready.take(tr, self._keys, config, entries, now_ms, tally, verb="lease")
-            leases = []
-            for entry, nonce in zip(entries, nonces, strict=False):
-                lease = leased.Entry(
-                    rand=ready_elements(entry.suffix, fifo=config.fifo)[2],
-                    nonce=nonce,
-                    expires_ms=expires_ms,
-                    leased_ms=now_ms,
-                    generation=entry.generation,
-                    suffix=entry.suffix,
-                    attempts=entry.attempts + 1,
-                    worker=name,
-                    value=entry.value,
-                )
-                leased.insert(tr, self._keys, lease, tally)
-                leases.append(_as_lease(lease, leased.as_item(lease, config)))
-            tally.apply(tr)
-            return leases
-
+        terms = self._terms(n, seconds, worker)
         if tr is not None:
-            return take(tr, serializable=True, late_ms=None) or []
-        return self._punctually(now_ms, lambda tr, late_ms: take(tr, serializable=False, late_ms=late_ms))
+            return self._lease_in(tr, n=n, end=end, terms=terms, serializable=True, late_ms=None) or []
+        return self._punctually(
+            terms.now_ms,
+            lambda tr, late_ms: self._lease_in(tr, n=n, end=end, terms=terms, serializable=False, late_ms=late_ms),
+        )
+
+    def _terms(self, n: int, seconds: float, worker: str | None) -> _Terms:
+        return _Terms(
+            now_ms=self._backing.now_ms(),
+            expires_ms=self._expires_ms(seconds),
+            worker=_worker(worker),
+            nonces=tuple(os.urandom(_NONCE_SIZE) for _ in range(n)),
+        )
+
+    def _lease_in(
+        self, tr: Transaction, *, n: int, end: End, terms: _Terms, serializable: bool, late_ms: int | None
+    ) -> list[Lease] | None:
+        """Lease what stands at one end; None when a delayed item was due by `late_ms`."""
+        now_ms = terms.now_ms
+        config, entries = self._front(tr, n=n, end=end, serializable=serializable, now_ms=now_ms, late_ms=late_ms)
+        if not entries:
+            return None if entries is None else []
+        tr.use_reserve()  # the value moves, it does not come in
+        tally = Tally(self._keys, wake=False)
+        ready.take(tr, self._keys, config, entries, now_ms, tally, verb="lease")
+        leases = []
+        for entry, nonce in zip(entries, terms.nonces, strict=False):
+            lease = leased.Entry(
+                rand=ready_elements(entry.suffix, fifo=config.fifo)[2],
+                nonce=nonce,
+                expires_ms=terms.expires_ms,
+                leased_ms=now_ms,
+                generation=entry.generation,
+                suffix=entry.suffix,
+                attempts=entry.attempts + 1,
+                worker=terms.worker,
+                value=entry.value,
+            )
+            leased.insert(tr, self._keys, lease, tally)
+            leases.append(_as_lease(lease, leased.as_item(lease, config)))
+        tally.apply(tr)
+        return leases
 
     def ack(self, lease: Lease | str, *, tr: Transaction | None = None) -> None:
         """Say that the leased item is done: it is gone for good. Acknowledging again changes nothing.
