@@ -29,7 +29,6 @@ from queues.errors import (
     TrashNotFound,
     WrongKind,
 )
-from tests import cluster
 from tests.conftest import Clock
 from tests.interop.recipe_client import RecipeClient
 
@@ -409,7 +408,7 @@ def test_looking_has_the_depth_counted_behind_ones_back(store: Store, legacy: Qu
 def _until(store: Store, queue: Queue, there: Callable[..., bool]):
     """Look again until what is awaited is there; the reader's thread counts meanwhile."""
     snapshot = None
-    for _ in range(20_000):
+    for _ in range(1_500):
         snapshot = store.snapshot([queue.id], previous=snapshot)
         if there(snapshot.queues[queue.id]):
             return snapshot.queues[queue.id]
