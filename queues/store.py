@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -32,6 +32,7 @@ from queues.snapshots import read_statuses
 from queues.status import Snapshot
 from queues.sweeping import sweep_slots
 from queues.trash import Trash
+from queues.waiting import LONGEST, Outlook
 
 T = TypeVar("T")
 
@@ -346,8 +347,16 @@ class Store:
         known[self._keyspace.directory_change] = total_bytes(snapshot.directory_change)
         return self._kv.watch(known, timeout=timeout)
 
+    def wait_for_items(self, outlooks: Iterable[Outlook], *, timeout: float = LONGEST) -> bool:
+        """Block until one of several queues may have got something to take, or something earlier to wait for.
+
+        False after `timeout` seconds. To wait for one queue, give its verbs a timeout.
+        """
+        known = {key: value for outlook in outlooks for key, value in outlook.known.items()}
+        return self._kv.watch(known, timeout=timeout)
+
     def interrupt(self) -> None:
-        """Wake every thread in `wait_for_change`; used at shutdown."""
+        """Wake every thread in `wait_for_change` and `wait_for_items`; used at shutdown."""
         self._kv.interrupt()
 
     def sweep_slots(self) -> int:

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from queues.config import Config
-from queues.delays import Delays
 from queues.errors import BadTime, QueueNotFound, QueuePaused, StoreClosed, StoreUnavailable
 from queues.ids import to_ms
 from queues.keyspace import total
 from queues.kv.port import ReadTransaction, Transaction
+from queues.leases import Leases
 from queues.line import Call, Line, Place
 
 T = TypeVar("T")
@@ -39,14 +39,26 @@ class Outlook:
     known: Mapping[bytes, bytes | None]
     #: Items to be taken now; at least 1 when there is one, none while taking is paused.
     ready: int
-    #: An item should be ready by now, and is made so when nothing else is.
+    #: A delayed item is due, or a lease has expired: see `tend`.
     late: bool = False
-    #: When something will change without anybody writing (milliseconds): an item due, a pause at its end.
-    next_ms: int | None = None
+    #: Seconds until something changes without anybody writing: an item due, a lease or a pause at its end.
+    rest: float = math.inf
 
 
-class Waiting(Delays):
+class Waiting(Leases):
     """What waits for items."""
+
+    def outlook(self, *, tr: ReadTransaction | None = None) -> Outlook:
+        """Return how many items can be taken now, and when that changes by itself."""
+        return self._backing.read(self._outlook, tr)
+
+    def tend(self) -> None:
+        """Do some of what is due: make delayed items ready, and end leases that have expired.
+
+        Whoever else does it as well finds it done.
+        """
+        self.promote()
+        self.expire()
 
     def _wait(self, take: Callable[[], T], nothing: T, timeout: float | None, tr: Transaction | None) -> T:
         """Return what `take` takes as soon as that is something; `nothing` when so many seconds have passed.
@@ -89,7 +101,7 @@ class Waiting(Delays):
                 if outlook.ready:
                     looks = 0
                 elif outlook.late:
-                    self._tend()
+                    self.tend()
                 else:
                     self._backing.kv.watch(outlook.known, timeout=min(left, self._rest(outlook, looks)))
                     looks += 1
@@ -97,13 +109,9 @@ class Waiting(Delays):
             line.call_all()  # each hears of it at once, not one after the other
             raise
 
-    def _tend(self) -> None:
-        """Do what is due, for everybody who waits: whoever else does it as well finds it done."""
-        self.promote()
-
     def _outlook(self, tr: ReadTransaction) -> Outlook:
         """Read what there is to take, and what may change that."""
-        wake = tr.get(self._keys.wake)
+        wake, expiry = tr.get(self._keys.wake), tr.get_key(*self._keys.expiries())
 
         def issue(config: Config) -> list[Callable[[], tuple[int, int | None]]]:
             return [self._part(tr, generation) for generation in config.generations]
@@ -112,13 +120,16 @@ class Waiting(Delays):
         known = {self._keys.wake: wake.wait()}
         counts, dues = zip(*(part() for part in parts), strict=True)
         moments = [due_ms for due_ms in dues if due_ms is not None]
+        if (expiry_key := expiry.wait()) is not None:
+            moments.append(self._keys.expires_ms(expiry_key))
         now_ms = self._backing.now_ms()
         late = bool(moments) and min(moments) <= now_ms
         ready, pause = sum(counts), config.pause
         if pause is not None and pause.holds(now_ms):
             ready = 0
             moments += [] if pause.until is None else [to_ms(pause.until)]
-        return Outlook(known=known, ready=ready, late=late, next_ms=min(moments, default=None))
+        rest = (min(moments) - now_ms) / 1000 if moments else math.inf
+        return Outlook(known=known, ready=ready, late=late, rest=max(0.0, rest))
 
     def _part(self, tr: ReadTransaction, generation: int) -> Callable[[], tuple[int, int | None]]:
         """Look at a generation: how many items are ready in it, and when its next delayed one is due."""
@@ -136,10 +147,8 @@ class Waiting(Delays):
 
     def _rest(self, outlook: Outlook, looks: int) -> float:
         """Return the seconds to watch after so many looks that found nothing."""
-        if outlook.next_ms is None:
-            return LONGEST
-        left = (outlook.next_ms - self._backing.now_ms()) / 1000
-        return min(LONGEST, max(0.0, left) + _random.uniform(0.001, _JITTER))
+        # Others may do first what is due then, so that nobody has to.
+        return min(LONGEST, outlook.rest + _random.uniform(0.001, _JITTER))
 
 
 def _try(take: Callable[[], T], nothing: T) -> T:

@@ -381,6 +381,50 @@ def test_items_that_are_due_together_end_as_many_waits(store: Store, clock: Cloc
     assert sorted(pop.result().value for pop in pops) == [b"%d" % n for n in range(6)]
 
 
+# Leases
+
+
+def test_a_lease_waits_for_an_item(store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    assert jobs.lease(3, timeout=0.02) == []
+    leasing = begin(lambda: jobs.lease(3, timeout=FOREVER))
+    item = jobs.push(b"a", priority=1)
+    assert [lease.item.id for lease in leasing.result(LONG)] == [item.id]
+
+
+@pytest.mark.parametrize("delay", [None, timedelta(0)])
+def test_a_released_item_ends_the_wait(store: Store, delay: timedelta | None) -> None:
+    jobs = store.create_queue("jobs")
+    item = jobs.push(b"a", priority=1)
+    (lease,) = jobs.lease()
+    (pop,) = begin_pops(jobs)
+    jobs.release(lease, delay=delay)
+    assert pop.result(LONG).id == item.id
+
+
+def test_an_item_whose_lease_expires_ends_the_wait(store: Store, clock: Clock) -> None:
+    jobs = store.create_queue("jobs")
+    item = jobs.push(b"a", priority=1)
+    jobs.lease(seconds=30)
+    (pop,) = begin_pops(jobs)
+    clock.advance(29.9)
+    store.interrupt()
+    await_true(lambda: watchers(jobs) == 1)
+    assert jobs.depth("leased") == 1
+    clock.advance(0.1)
+    while not pop.done():
+        store.interrupt()
+    assert pop.result().id == item.id
+
+
+def test_a_wait_ends_when_a_lease_expires_without_a_sound() -> None:
+    with open_store("memory:") as real:
+        jobs = real.create_queue("jobs")
+        item = jobs.push(b"a", priority=1)
+        (pop,) = [begin(lambda: jobs.pop_min(timeout=FOREVER)) for lease in jobs.lease(seconds=0.1)]
+        assert pop.result(LONG).id == item.id
+
+
 # Attached queues
 
 

@@ -1,0 +1,19 @@
+"""Workers: threads that run handlers on leased items, and a dispatcher that makes delayed items ready when due.
+
+    from queues.workers import Job, Worker
+
+    worker = Worker()
+
+    @worker.handles("mail")
+    def send(job: Job) -> None:
+        deliver(job.item.value)
+
+`manage.py work mail --handlers shop.jobs` runs it; a program of its own does so with `Pool`.
+"""
+
+from queues.workers.backoff import Backoff
+from queues.workers.dispatcher import Dispatcher
+from queues.workers.pool import Pool, Tally
+from queues.workers.worker import Handler, Job, Worker
+
+__all__ = ["Backoff", "Dispatcher", "Handler", "Job", "Pool", "Tally", "Worker"]

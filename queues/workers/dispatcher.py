@@ -1,0 +1,75 @@
+"""The dispatcher: makes delayed items ready when they are due, and ends leases when they expire.
+
+One thread for all queues of a process. It sleeps exactly until the next moment at which something is due, and is woken
+by whatever brings an earlier one.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Sequence
+
+from queues.errors import ForkedStore, QueueError, QueueNotFound, StoreClosed, StoreError
+from queues.kv.port import ReadTransaction
+from queues.queue import Queue
+from queues.store import Store
+from queues.waiting import LONGEST, Outlook
+
+log = logging.getLogger("queues.workers")
+
+#: Seconds to rest after the store failed.
+AFTER_TROUBLE = 1.0
+
+
+class Dispatcher:
+    """Does what is due in some queues, for as long as it runs. `run` is the body of its thread."""
+
+    def __init__(self, store: Store, queues: Sequence[Queue]) -> None:
+        self._store = store
+        self._queues = tuple(queues)
+        self._stop = threading.Event()
+
+    def run(self) -> None:
+        """Do what is due until told to stop."""
+        while not self._stop.is_set():
+            try:
+                outlooks = look(self._store, self._queues)
+                if not tend(outlooks):
+                    rest = min((outlook.rest for outlook in outlooks.values()), default=LONGEST)
+                    self._store.wait_for_items(outlooks.values(), timeout=min(rest, LONGEST))
+            except (StoreClosed, ForkedStore):
+                return
+            except (StoreError, QueueError) as error:
+                log.warning("The dispatcher rests for %g s: %s", AFTER_TROUBLE, error)
+                self._stop.wait(AFTER_TROUBLE)
+
+    def stop(self) -> None:
+        """Let `run` end; it may sleep on until the store's watches are interrupted."""
+        self._stop.set()
+
+
+def look(store: Store, queues: Sequence[Queue]) -> dict[Queue, Outlook]:
+    """Return the outlooks of those queues that are there, at one read version."""
+
+    def read(tr: ReadTransaction) -> dict[Queue, Outlook]:
+        found = {}
+        for queue in queues:
+            try:
+                found[queue] = queue.outlook(tr=tr)
+            except QueueNotFound:  # deleted: it may be restored
+                continue
+        return found
+
+    return store.read(read)
+
+
+def tend(outlooks: dict[Queue, Outlook]) -> bool:
+    """Do what is due in these queues; False when nothing was."""
+    late = [queue for queue, outlook in outlooks.items() if outlook.late]
+    for queue in late:
+        try:
+            queue.tend()
+        except QueueNotFound:
+            continue
+    return bool(late)

@@ -1,0 +1,271 @@
+"""The pool: threads that lease items from some queues and run their handlers.
+
+Idle threads stand in line; the first of them feeds: it alone watches the store and leases, at most one item for each
+thread that is idle, so no item is leased before somebody can begin with it. Threads at work wait for nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from queues.errors import (
+    ForkedStore,
+    NotForAttached,
+    QueueError,
+    QueueNotFound,
+    QueuePaused,
+    StoreClosed,
+    StoreError,
+    TooLarge,
+)
+from queues.queue import Queue
+from queues.store import Store
+from queues.workers.dispatcher import AFTER_TROUBLE, Dispatcher, look, tend
+from queues.workers.keeper import Keeper, Task
+from queues.workers.settling import Settling, place_of
+from queues.workers.worker import Handler, Job, Worker
+
+log = logging.getLogger("queues.workers")
+
+#: Seconds between two calls to threads that sleep on, although the pool is stopped.
+_NUDGE = 0.02
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """What a pool has done."""
+
+    #: Handlers that returned.
+    done: int
+    #: Handlers that raised; their items come back later, or are dead.
+    failed: int
+    #: Of those that failed, items that are dead now.
+    dead: int
+    #: Handlers that were cut off by the end of the pool; their items were given back.
+    cut_off: int
+
+
+class Pool:
+    """Worker threads, a dispatcher and a keeper. Start it, and stop it; it is used once.
+
+    With `once`, it ends by itself when nothing is ready or due and nobody is at work.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        worker: Worker,
+        queues: Sequence[str],
+        *,
+        threads: int = 4,
+        once: bool = False,
+        name: str | None = None,
+    ) -> None:
+        """Raise `QueueNotFound`, `NotForAttached`, and `LookupError` for a queue without a handler."""
+        self._store = store
+        self._once = once
+        self._name = name
+        opened = [store.queue(queue) for queue in dict.fromkeys(queues)]
+        self._handlers: dict[Queue, Handler] = {queue: worker.handler(queue.name) for queue in opened}
+        for queue in opened:
+            if queue.attached:
+                raise NotForAttached(queue.name, "nobody else would keep to a lease, so workers leave it alone.")
+        self._dispatcher = Dispatcher(store, opened)
+        self._keeper = Keeper()
+        self._settling = Settling()
+        self._condition = threading.Condition()
+        self._leased: deque[Task] = deque()
+        self._running: set[Task] = set()
+        self._idle = 0
+        self._feeding = False
+        self._turn = 0
+        self._stopping = threading.Event()
+        self._workers = [self._thread(self._work, f"pqadmin-worker-{n}") for n in range(threads)]
+        self._helpers = [self._thread(self._keeper.run, "pqadmin-keeper")]
+        if not once:  # where the end is near, who feeds does what is due
+            self._helpers.append(self._thread(self._dispatcher.run, "pqadmin-dispatcher"))
+
+    def start(self) -> None:
+        """Begin to work."""
+        for thread in (*self._helpers, *self._workers):
+            thread.start()
+
+    def wait(self) -> None:
+        """Wait until the pool is stopped, or has come to its end, and nobody is at work any more."""
+        for thread in self._workers:
+            thread.join()
+        self._end()
+
+    def stop(self, grace: float) -> Tally:
+        """Lease nothing more, let handlers finish for so many seconds, and give back what then is still worked on."""
+        self._stopping.set()
+        self._settling.hurry(grace)
+        deadline = time.monotonic() + grace
+        while (alive := [thread for thread in self._workers if thread.is_alive()]) and (
+            self._may_end_soon() or time.monotonic() < deadline
+        ):
+            with self._condition:
+                self._condition.notify_all()
+            self._store.interrupt()
+            alive[0].join(min(_NUDGE, max(0.001, deadline - time.monotonic())))
+        with self._condition:
+            left = list(self._running)
+        for task in left:
+            self._keeper.drop(task)
+            self._settling.give_back(task, "the worker was stopped")
+        self._end()
+        return self.tally()
+
+    def tally(self) -> Tally:
+        """Return what was done so far."""
+        return Tally(
+            done=self._settling.done,
+            failed=self._settling.failed,
+            dead=self._settling.dead,
+            cut_off=self._settling.cut_off,
+        )
+
+    @property
+    def stopping(self) -> bool:
+        """Say whether the pool was told to stop."""
+        return self._stopping.is_set()
+
+    def _may_end_soon(self) -> bool:
+        """Say whether a thread that is alive is not held up by a handler."""
+        with self._condition:
+            return len(self._running) < sum(thread.is_alive() for thread in self._workers)
+
+    def _end(self) -> None:
+        """Let the helpers end."""
+        self._keeper.stop()
+        self._dispatcher.stop()
+        for thread in self._helpers:
+            while thread.is_alive():
+                self._store.interrupt()
+                thread.join(_NUDGE)
+
+    def _thread(self, body: Callable[[], None], name: str) -> threading.Thread:
+        return threading.Thread(target=body, name=name, daemon=True)
+
+    # A worker thread
+
+    def _work(self) -> None:
+        while (task := self._next()) is not None:
+            try:
+                self._run(task)
+            finally:
+                with self._condition:
+                    self._running.discard(task)
+                    self._condition.notify_all()
+
+    def _next(self) -> Task | None:
+        """Return an item to work on; None at the end."""
+        with self._condition:
+            self._idle += 1
+            try:
+                while True:
+                    if self._leased:
+                        task = self._leased.popleft()
+                        self._running.add(task)
+                        return task
+                    if self._stopping.is_set():
+                        return None
+                    if self._feeding:
+                        self._condition.wait()
+                    else:
+                        self._feed()
+            finally:
+                self._idle -= 1
+
+    def _run(self, task: Task) -> None:
+        name, item = task.queue.name, task.lease.item
+        began = time.monotonic()
+        self._keeper.keep(task)
+        try:
+            task.handler.function(Job(queue=name, item=item, stopping=self._stopping.is_set))
+        except BaseException as error:
+            log.warning(
+                "%s: item %s failed after %.3f s at attempt %d: %s",
+                name,
+                item.id,
+                time.monotonic() - began,
+                item.attempts,
+                place_of(error),
+            )
+            self._settling.fail(task, error)
+        else:
+            log.info("%s: item %s done in %.3f s", name, item.id, time.monotonic() - began)
+            self._settling.finish(task)
+        finally:
+            self._keeper.drop(task)
+
+    # Feeding: with the condition held, but for the time of waiting and leasing
+
+    def _feed(self) -> None:
+        """Lease for those who are idle; return when there is something, or at the end."""
+        self._feeding = True
+        try:
+            while not self._stopping.is_set() and not self._leased:
+                wanted, at_work = self._idle, bool(self._running)
+                self._condition.release()
+                try:
+                    leased, nothing_due = self._lease(wanted)
+                finally:
+                    self._condition.acquire()
+                self._leased.extend(leased)
+                if self._once and nothing_due:
+                    if not at_work:
+                        self._stopping.set()
+                    elif self._running:  # what they do may bring more
+                        self._condition.wait()
+        finally:
+            self._feeding = False
+            self._condition.notify_all()
+
+    def _lease(self, wanted: int) -> tuple[list[Task], bool]:
+        """Return at most so many leased items; else wait for them once, or say that nothing is due now."""
+        try:
+            outlooks = look(self._store, tuple(self._handlers))
+            ready = [queue for queue in self._in_turn() if queue in outlooks and outlooks[queue].ready]
+            tasks: list[Task] = []
+            for queue in ready:
+                if len(tasks) < wanted and not self._stopping.is_set():
+                    tasks += self._lease_from(queue, min(wanted - len(tasks), outlooks[queue].ready))
+            if tasks or ready or tend(outlooks):
+                return tasks, False
+            if not self._once:  # what is due is the dispatcher's, which wakes us by it
+                self._store.wait_for_items(outlooks.values())
+        except (StoreClosed, ForkedStore) as error:
+            log.error("Work ends: %s", error)  # noqa: TRY400 # the message says all
+            self._stopping.set()
+        except (StoreError, QueueError) as error:
+            log.warning("Workers rest for %g s: %s", AFTER_TROUBLE, error)
+            self._stopping.wait(AFTER_TROUBLE)
+            return [], False
+        return [], True
+
+    def _lease_from(self, queue: Queue, n: int) -> list[Task]:
+        handler = self._handlers[queue]
+        while n:
+            try:
+                leases = queue.lease(n, seconds=handler.seconds, end=handler.end, worker=self._name)
+            except (QueueNotFound, QueuePaused):
+                break
+            except TooLarge:  # large items: fewer at once
+                if n == 1:
+                    raise
+                n //= 2
+            else:
+                return [Task(queue=queue, lease=lease, handler=handler) for lease in leases]
+        return []
+
+    def _in_turn(self) -> list[Queue]:
+        """Return the queues, beginning with another one each time: none waits for the others to be empty."""
+        queues = list(self._handlers)
+        self._turn = (self._turn + 1) % len(queues)
+        return queues[self._turn :] + queues[: self._turn]

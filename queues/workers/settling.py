@@ -1,0 +1,122 @@
+"""What becomes of a leased item when its handler has ended: acknowledged, or released with the reason."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from datetime import timedelta
+
+from queues.errors import (
+    Conflict,
+    ForkedStore,
+    OutcomeUnknown,
+    QueueError,
+    StaleLease,
+    StoreClosed,
+    StoreError,
+    StoreUnavailable,
+)
+from queues.item import Item
+from queues.workers.keeper import Task
+
+log = logging.getLogger("queues.workers")
+
+#: Characters of a reason, which operators read in a list.
+MAX_REASON = 500
+#: Seconds between two tries: at first, and at most.
+_FIRST_REST, _LONGEST_REST = 0.05, 2.0
+
+
+class Settling:
+    """Settles tasks and counts them. Thread-safe.
+
+    While the store can not be reached it goes on trying until the lease would be over; then the item comes back by
+    itself.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._until = float("inf")
+        self._given_back: set[Task] = set()
+        self.done = self.failed = self.dead = self.cut_off = 0
+
+    def finish(self, task: Task) -> None:
+        """Acknowledge the item."""
+        if self._persist(task, lambda: task.queue.ack(task.lease), "acknowledged"):
+            self._count("done")
+
+    def fail(self, task: Task, error: BaseException) -> None:
+        """Release the item, to come back after the handler's back-off."""
+        delay = task.handler.backoff.delay(task.lease.item.attempts)
+        if self._release(task, delay, reason_of(error)):
+            self._count("failed")
+
+    def give_back(self, task: Task, reason: str) -> None:
+        """Release the item at once, while its handler may still run: what that says afterwards comes too late."""
+        with self._lock:
+            self._given_back.add(task)
+            self._until = float("-inf")
+        if self._release(task, timedelta(0), reason):
+            self._count("cut_off")
+
+    def hurry(self, grace: float) -> None:
+        """Try no longer than so many seconds from now: the process ends."""
+        self._until = time.monotonic() + grace
+
+    def _release(self, task: Task, delay: timedelta, reason: str) -> bool:
+        def release() -> None:
+            item: Item = task.queue.release(task.lease, delay=delay, reason=reason)
+            if item.state == "dead":
+                self._count("dead")
+                log.error("%s: item %s is dead after %d attempts", task.queue.name, item.id, item.attempts)
+
+        return self._persist(task, release, "released")
+
+    def _persist(self, task: Task, settle: Callable[[], None], verb: str) -> bool:
+        name, item_id = task.queue.name, task.lease.item.id
+        until = time.monotonic() + task.handler.seconds
+        rest = _FIRST_REST
+        tried = False
+        while True:
+            try:
+                settle()
+                return True
+            except StaleLease as error:
+                if tried:
+                    return True  # an earlier try was applied although it was not answered
+                if task not in self._given_back:
+                    log.warning("%s: item %s was not %s: %s", name, item_id, verb, error)
+                return False
+            except (StoreClosed, ForkedStore, QueueError) as error:
+                log.warning("%s: item %s was not %s: %s", name, item_id, verb, error)
+                return False
+            except (StoreUnavailable, Conflict, OutcomeUnknown) as error:
+                tried = tried or isinstance(error, OutcomeUnknown)
+                if time.monotonic() + rest > min(until, self._until):
+                    log.warning("%s: item %s was not %s: %s", name, item_id, verb, error)
+                    return False
+            except StoreError:
+                log.exception("%s: item %s was not %s", name, item_id, verb)
+                return False
+            threading.Event().wait(rest)
+            rest = min(_LONGEST_REST, rest * 2)
+
+    def _count(self, what: str) -> None:
+        with self._lock:
+            setattr(self, what, getattr(self, what) + 1)
+
+
+def reason_of(error: BaseException) -> str:
+    """Return the reason that is kept with an item: the error's kind and message."""
+    kind, message = type(error).__name__, str(error)
+    return f"{kind}: {message}"[:MAX_REASON] if message else kind
+
+
+def place_of(error: BaseException) -> str:
+    """Return the error's kind and where it was raised: what may be logged, as a message may hold a value."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" at {frames[-1].filename}:{frames[-1].lineno} {frames[-1].name}" if frames else ""
+    return f"{type(error).__name__}{where}"

@@ -1,0 +1,83 @@
+"""Handlers: functions that do what items ask for, found by the name of the queue."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import TypeVar
+
+from queues.item import Item
+from queues.names import canonical, display_name
+from queues.workers.backoff import Backoff
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """What a handler is given."""
+
+    #: The queue's name when the item was leased.
+    queue: str
+    #: The item; `item.attempts` says how often it was leased, this time included.
+    item: Item
+    #: Whether the worker wants to stop: a long handler may then end early, by an exception, and is tried again.
+    stopping: Callable[[], bool]
+
+
+Function = Callable[[Job], object]
+F = TypeVar("F", bound=Function)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handler:
+    """A function, and how its items are treated."""
+
+    function: Function
+    #: Seconds of a lease; it is extended for as long as the function runs.
+    seconds: float
+    #: The end that items are taken from.
+    end: str
+    backoff: Backoff = field(default_factory=Backoff)
+
+
+class Worker:
+    """The handlers of a program, registered by decorator."""
+
+    def __init__(self) -> None:
+        self._handlers: dict[str, Handler] = {}
+
+    def handles(
+        self, queue: str, *, seconds: float = 60.0, end: str = "min", backoff: Backoff | None = None
+    ) -> Callable[[F], F]:
+        """Register the function below for a queue, or for all whose names fit a pattern such as `mail:*`.
+
+        It is called with a `Job`. When it returns, the item is acknowledged; when it raises, the item is released,
+        with the error as the reason, and comes back after `backoff`, or is dead after the queue's last attempt. A lease
+        is held for `seconds` and extended while the function runs.
+        """
+        if not 0 < seconds < math.inf:
+            raise ValueError("A lease is held for a number of seconds above 0.")
+        if canonical(queue) in self._handlers:
+            raise ValueError(f"{queue!r} has a handler already.")
+
+        def register(function: F) -> F:
+            if inspect.iscoroutinefunction(function):
+                raise TypeError(f"{function.__name__} is a coroutine function: handlers are plain functions.")
+            self._handlers[canonical(queue)] = Handler(
+                function=function, seconds=seconds, end=end, backoff=backoff or Backoff()
+            )
+            return function
+
+        return register
+
+    def handler(self, queue: str) -> Handler:
+        """Return the handler of a queue: that of its name, else of the first pattern that fits; raise `LookupError`."""
+        found = self._handlers.get(queue)
+        if found is not None:
+            return found
+        for pattern, handler in self._handlers.items():
+            if fnmatchcase(queue, pattern):
+                return handler
+        raise LookupError(f"{display_name(queue)} has no handler.")
