@@ -95,6 +95,15 @@ def attached_words(attached: Attached, now: datetime) -> str:
     return words
 
 
+def attached_note(attached: Attached) -> str:
+    """Say how many queues of a sum are attached, without a time, where none is kept current."""
+    if not attached.queues:
+        return ""
+    return ngettext("%(n)s attached, as last counted", "%(n)s attached, as last counted", attached.queues) % {
+        "n": write.number(attached.queues)
+    }
+
+
 def pause_words(pause: Pause, now: datetime) -> str:
     """Say who paused a queue, when, why and until when."""
     values = {

@@ -16,7 +16,7 @@ from pqadmin.accounts.roles import Right, can, require
 from pqadmin.dashboard.filters import parse
 from pqadmin.dashboard.listing import SORTS, Group, Order, arrange
 from pqadmin.dashboard.rows import COLUMNS, render_blank_row, render_rows
-from pqadmin.dashboard.words import attached_words, problem_words
+from pqadmin.dashboard.words import attached_note, attached_words, problem_words
 from pqadmin.live.monitor import get_monitor
 
 
@@ -62,7 +62,7 @@ def _body(group: Group, *, now: datetime, can_act: bool) -> dict[str, Any]:
     return {
         "group": group,
         "rows": render_rows(group.rows, now=now, can_act=can_act),
-        "attached": attached_words(group.attached, now),
+        "attached": attached_note(group.attached),
     }
 
 

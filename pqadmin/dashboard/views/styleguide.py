@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -19,10 +20,11 @@ from pqadmin.dashboard.refusals import explain
 from pqadmin.dashboard.rows import COLUMNS, render_rows
 from pqadmin.dashboard.toasts import Toast
 from pqadmin.dashboard.values import show
-from pqadmin.dashboard.words import problem_words
+from pqadmin.dashboard.words import attached_words, problem_words
 from pqadmin.live.outlook import Outlook, Problem, State
-from pqadmin.live.rows import Row, total_of
+from pqadmin.live.rows import Row, attached_row, total_of
 from queues import Band, Item, Pause, QueueStatus, Totals, errors
+from queues.attached.items import as_item
 from queues.bands import default_edges
 from queues.priority import Priority
 
@@ -54,8 +56,10 @@ def styleguide(request: HttpRequest) -> HttpResponse:
         "columns": COLUMNS + 1,
         "summary": summary,
         "problems": problem_words(dict(summary.problems)),
+        "attached_words": attached_words(summary.attached, now),
         "status": status,
         "items": [row.status.min for row in rows if row.status.min is not None],
+        "foreign": rows[-3].status.min,
         "item": rows[0].status.min,
         "values": [(show(value), _item(now, value)) for value in (*_VALUES, b"", b"x" * 30_000)],
         "mix": mix(status.bands),
@@ -89,6 +93,7 @@ _ERRORS = (
     errors.HeadChanged("Nothing is ready here any more: nothing was taken.", None),
     errors.QueuePaused("orders:eu:new is paused by ops-2 since 14:02: ledger closing."),
     errors.BadPriority("“1e400” is not a whole number."),
+    errors.NotForAttached("legacy:dispatch", "it can not be paused, as others would go on taking."),
     errors.StoreFull("No room is left in the store."),
     errors.OutcomeUnknown("The store failed during commit."),
 )
@@ -145,7 +150,26 @@ def _rows(now: datetime) -> list[Row]:
         _row(now, "n" * 200, 2**63, State.OK, Problem.NONE, 1e9, 1e9, states=(90_112, 1_022, 3)),
         _row(now, rtl, 3, State.OK, Problem.NONE, 0.02, 0.0),
         _row(now, _HOSTILE, 3, State.OK, Problem.NONE, 2.0, 2.0, ends=(_HOSTILE, _HOSTILE)),
+        _attached(now, "legacy:dispatch", 902_331, b"\x15\x05\x15\x01\x01r\x00", b"\x02dispatch\x00\x15\x47"),
+        _attached(now, "legacy:counting", None, b"\x02" + _HOSTILE.encode() + b"\x00\x14\x01r\x00", b"\x1b[31m"),
+        _attached(now, "legacy:raw", 10**12, b"\xfe no tuple \x00" * 20, _HOSTILE.encode()),
     ]
+
+
+def _attached(now: datetime, name: str, depth: int | None, suffix: bytes, value: bytes) -> Row:
+    """Return the row of an attached queue; depth None is not counted yet."""
+    item = as_item(suffix, value, fifo=False)
+    status = replace(
+        _row(now, name, depth or 2, State.OK, Problem.NONE, None, None).status,
+        bands=(),
+        oldest=None,
+        min=item,
+        max=item,
+        attached=True,
+        prefix=b"\x02legacy\x00\xff<b>",
+        counted_at=None if depth is None else now - timedelta(seconds=2.4),
+    )
+    return attached_row(status, now)
 
 
 def _row(

@@ -16,6 +16,7 @@ export class Screen {
   #pending = null;
   #scheduled = 0;
   #fallback = 0;
+  #attached = null;
   #applied;
   #grow;
 
@@ -105,6 +106,13 @@ export class Screen {
     if (document.title !== title) document.title = title;
   }
 
+  /** Say anew how old the counts in the sum are. */
+  tick() {
+    if (this.#attached === null) return;
+    const words = attachedWords(this.#attached, this.now);
+    for (const element of document.querySelectorAll("[data-total=attached]")) setText(element, words);
+  }
+
   #overview(pending, now) {
     const rows = new Map();
     for (const element of document.querySelectorAll("tr[data-queue-id]")) rows.set(element.dataset.queueId, element);
@@ -151,7 +159,8 @@ export class Screen {
           setAge(element, total.oldest, now);
           break;
         case "attached":
-          setText(element, attachedWords(total.attached, now));
+          this.#attached = total.attached;
+          this.tick();
           break;
         case "oldest-queue":
           setText(element, total.oldest_queue ?? "");

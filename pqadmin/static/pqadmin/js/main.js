@@ -100,6 +100,7 @@ function start(topic) {
     show();
     if (fresh.seconds !== null) tickAges(screen.now);
     if (!overview) return;
+    screen.tick();
     screen.tidy();
     watch();
   }

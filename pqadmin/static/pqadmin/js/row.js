@@ -96,7 +96,8 @@ export function setItem(element, item, now) {
   const value = element.querySelector("[data-part=value]");
   if (priority !== null) setText(priority, item === null ? "" : item.priority);
   if (value !== null) setText(value, item === null ? "" : item.text);
-  if (element.querySelector("time[data-age]") !== null) setAge(element, item === null ? null : item.pushed, now);
+  const time = element.querySelector("time[data-age]");
+  if (time !== null) setAge(time, item === null ? null : item.pushed, now);
 }
 
 function setMix(element, mix) {
