@@ -232,6 +232,27 @@ def test_a_source_that_changes_is_noticed_and_the_next_run_brings_the_copy_up_to
                 check_full_count(target, target.queue(name))
 
 
+def test_a_change_behind_the_place_that_is_compared_is_noticed(
+    two: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The source was read to its end and equals the copy, and is no longer what was read."""
+    here, there = two
+    small_chunks(monkeypatch)
+    with open_store(here) as store:
+        fill(store)
+        told: list[str] = []
+
+        def change(progress: Progress) -> None:
+            told.append(progress.phase)
+            if progress.phase == "verifying" and told.count("verifying") == told.count("copying"):
+                store.queue("jobs").push(b"late", priority=1)
+
+        with pytest.raises(SourceChanged):
+            copy_store(here, there, on_progress=change)
+        assert copy_store(here, there).rounds == 2
+        assert contents(there) == contents(here)
+
+
 def refused(here: str, there: str, error: type[Exception], words: str) -> None:
     """Assert that a copy is refused and leaves both sides alone."""
 

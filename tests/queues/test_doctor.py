@@ -370,6 +370,23 @@ def test_counters_that_changed_since_the_count_are_counted_again(store: Store, m
     assert store.queue("jobs").depth() == 43
 
 
+def test_two_doctors_do_not_mend_twice(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    counters_too_high(store)
+    transact, others = store._kv.transact, []
+
+    def other_first(fn, *, background=False):
+        if background and "mend_counters" in fn.__qualname__:
+            monkeypatch.undo()
+            others.append(store.doctor.repair())
+        return transact(fn, background=background)
+
+    monkeypatch.setattr(store._kv, "transact", other_first)
+    found = store.doctor.repair()
+    assert (len(others), found.findings, found.mended) == (1, (), ())
+    assert others[0].mended
+    check_full_count(store, store.queue("jobs"))
+
+
 def test_attached_and_detached_queues_are_no_damage(store: Store) -> None:
     store.attach("theirs", prefix=("their", "subspace")).push(b"x", priority=1)
     found = store.doctor.examine()
