@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from queues.config import Config
-from queues.errors import BadTime, QueueNotFound, QueuePaused, StoreClosed, StoreUnavailable
+from queues.errors import BadTime, Conflict, QueueNotFound, QueuePaused, StoreClosed, StoreUnavailable
 from queues.ids import to_ms
 from queues.keyspace import total
 from queues.kv.port import ReadTransaction, Transaction
@@ -154,7 +154,7 @@ class Waiting(Leases):
 def _try(take: Callable[[], T], nothing: T) -> T:
     try:
         return take()
-    except QueuePaused:
+    except (QueuePaused, Conflict):  # others kept being faster: whoever waits is in no hurry to say so
         return nothing
 
 

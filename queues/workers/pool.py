@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from queues.errors import (
+    Conflict,
     ForkedStore,
     NotForAttached,
     QueueError,
@@ -254,7 +255,7 @@ class Pool:
         while n:
             try:
                 leases = queue.lease(n, seconds=handler.seconds, end=handler.end, worker=self._name)
-            except (QueueNotFound, QueuePaused):
+            except (QueueNotFound, QueuePaused, Conflict):  # others kept being faster: look again
                 break
             except TooLarge:  # large items: fewer at once
                 if n == 1:

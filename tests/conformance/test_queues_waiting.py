@@ -170,7 +170,7 @@ def test_a_process_has_one_watch_for_each_queue(store: Store) -> None:
 
 def test_nothing_is_lost_or_doubled_among_many(store: Store) -> None:
     jobs = store.create_queue("jobs")
-    rounds, waiting = 100, 8
+    rounds, waiting = 40, 8
 
     def work() -> list[str]:
         taken: list[str] = []
