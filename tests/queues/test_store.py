@@ -61,7 +61,7 @@ def test_a_root_that_holds_something_else_is_left_alone(tmp_path: Path) -> None:
         open_store(url, root=("outer",))
 
 
-@pytest.mark.parametrize("url", ["", "lmdb", "lmdb:", "redis:x", "fdb:", "fdb:/etc/fdb.cluster", "lmdb:\x00"])
+@pytest.mark.parametrize("url", ["", "lmdb", "lmdb:", "redis:x", "fdb:\x00", "lmdb:\x00"])
 def test_a_url_that_names_no_engine_is_refused(url: str) -> None:
     with pytest.raises(BadStoreURL):
         open_store(url)
