@@ -6,7 +6,7 @@ SERVE_READY := $(VENV)/.serve-ready
 TEST_READY := $(VENV)/.test-ready
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test lint format bench lock wheel wheel-check clean
+.PHONY: help serve test lint format bench soak lock wheel wheel-check clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -29,6 +29,9 @@ format: $(TEST_READY) ## Rewrite the sources in the project's style
 
 bench: $(TEST_READY) ## Measure; NAMES="pairs fairness" measures these alone
 	$(BIN)/python -m benchmarks $(NAMES)
+
+soak: $(TEST_READY) ## Ten minutes on a FoundationDB server that is killed again and again; needs fdbserver and fdbcli
+	$(BIN)/python -m tests.soak.cluster_chaos
 
 lock: $(SERVE_READY) ## Choose newer versions of the dependencies within pyproject.toml's limits
 	$(BIN)/python tests/site/lock.py
