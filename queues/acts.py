@@ -15,12 +15,12 @@ from queues.errors import (
     ConfirmationMismatch,
     DepthChanged,
     HeadChanged,
-    ItemNotFound,
     NotForAttached,
     TrashNotFound,
     WrongKind,
 )
 from queues.item import Item
+from queues.item_acts import ItemActs
 from queues.kv.port import Transaction
 from queues.names import canonical, display_name
 from queues.priority import Priority
@@ -29,7 +29,7 @@ from queues.queue import Queue
 __all__ = ["Acts", "Popped"]
 
 
-class Acts(AttachedActs):
+class Acts(ItemActs, AttachedActs):
     """The acts of one person, come in by one way (web, api, cli)."""
 
     def create_queue(
@@ -131,21 +131,6 @@ class Acts(AttachedActs):
                 raise TrashNotFound(f"This item was taken from {display_name(config.name)}: put it back there.")
             audit(open_queue(self._backing, config), "put_back", item=item.id, after=shown(item))
             return item
-
-        return self._act(act)
-
-    def delete_item(self, queue_name: str, item_id: str, *, reason: str = "", expect_id: int | None = None) -> Popped:
-        """Take one particular item into the trash, wherever it stands; raise `ItemNotFound`."""
-        trash_id = self._backing.minter.mint()
-
-        def act(tr: Transaction, audit: Note) -> Popped:
-            queue = self._queue(tr, queue_name, expect_id)
-            item = queue.remove(item_id, tr=tr)
-            if item is None:
-                raise ItemNotFound("The item is not here any more: somebody took it. Nothing was deleted.")
-            self._store.trash.put_item(tr, trash_id, queue.config, item, by=self._actor)
-            audit(queue, "delete", item=item.id, reason=reason, before=shown(item))
-            return Popped(item=item, trash_id=trash_id.hex())
 
         return self._act(act)
 

@@ -65,13 +65,17 @@ class Audit:
         verb: str,
         queue_id: int | None = None,
         queue: str | None = None,
+        also: int | None = None,
         item: str | None = None,
         count: int = 1,
         reason: str = "",
         before: Mapping[str, Any] | None = None,
         after: Mapping[str, Any] | None = None,
     ) -> None:
-        """Record an act inside the transaction that does it; `audit_id` was minted outside."""
+        """Record an act inside the transaction that does it; `audit_id` was minted outside.
+
+        It is listed under its queue, and under the one of the id `also`, which it concerned too.
+        """
         keyspace = self._backing.keyspace
         header = {
             "actor": actor,
@@ -87,8 +91,9 @@ class Audit:
         }
         tr.set(keyspace.audit(audit_id), records.encode(header))
         tr.set(keyspace.audit_by_actor(actor, audit_id), b"")
-        if queue_id is not None:
-            tr.set(keyspace.audit_by_queue(queue_id, audit_id), b"")
+        for concerned in (queue_id, also):
+            if concerned is not None:
+                tr.set(keyspace.audit_by_queue(concerned, audit_id), b"")
 
     def entries(
         self,

@@ -50,7 +50,10 @@ __all__ = [
     "EmbeddedOnly",
     "ForkedStore",
     "HeadChanged",
+    "ItemGoneOn",
+    "ItemLeased",
     "ItemNotFound",
+    "JobNotFound",
     "KeyTooLarge",
     "NestedTransaction",
     "NewerFormat",
@@ -68,8 +71,10 @@ __all__ = [
     "QueueExists",
     "QueueNotFound",
     "QueuePaused",
+    "SameQueue",
     "SourceChanged",
     "StaleLease",
+    "StillMerging",
     "StoreClosed",
     "StoreError",
     "StoreFull",
@@ -81,6 +86,7 @@ __all__ = [
     "TransactionTooLarge",
     "TransactionTooOld",
     "TrashNotFound",
+    "ValueChanged",
     "ValueTooLarge",
     "WrongKind",
 ]
@@ -215,6 +221,39 @@ class TrashNotFound(QueueError, LookupError):
 
 class AlreadyRestored(QueueError):
     """This was restored from the trash already."""
+
+
+class ItemGoneOn(QueueError):
+    """An act can not be undone, as items have gone on since. `gone` of `total` items have."""
+
+    def __init__(self, message: str, gone: int, total: int) -> None:
+        self.gone = gone
+        self.total = total
+        super().__init__(message)
+
+
+class ItemLeased(QueueError):
+    """The item is in a worker's hands: release its lease first."""
+
+
+class ValueChanged(QueueError):
+    """The item has another value than the one that was seen. `item` is the item as it is now."""
+
+    def __init__(self, message: str, item: Item) -> None:
+        self.item = item
+        super().__init__(message)
+
+
+class SameQueue(QueueError, ValueError):
+    """Items are moved from one queue to another one."""
+
+
+class StillMerging(QueueError):
+    """Two purges' items can not be brought back at once: what the first brought back is still being merged."""
+
+
+class JobNotFound(QueueError, LookupError):
+    """No act on many items has this id."""
 
 
 class NewerFormat(StoreError):

@@ -218,6 +218,12 @@ class Keyspace:
         """Return the range of the trash ids of such an act, in the order of its chunks."""
         return _children(self._bulk_parts + _pack(job_id))
 
+    @staticmethod
+    def part_of(key: bytes) -> str:
+        """Return which part a key of `trash_parts` holds."""
+        part: str = _unpack(key, 0)[-1]
+        return part
+
     def attached(self, prefix: bytes) -> bytes:
         """Return the key that says which queue has attached this prefix."""
         return self._attached + prefix

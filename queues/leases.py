@@ -124,7 +124,7 @@ class Leases(Delays):
 
         def write(tr: Transaction) -> list[str]:
             reads = [(rand, nonce, tr.get(self._keys.lease(rand))) for rand, nonce in held]
-            self._current(tr)
+            generations = self._current(tr).generations
             tally = Tally(self._keys, wake=False)
             over: list[tuple[bytes, bytes]] = []
             for rand, nonce, read in reads:
@@ -138,7 +138,10 @@ class Leases(Delays):
                 tally.traffic("ack", acked)
                 tally.apply(tr)
             # A lease that is over was acknowledged before if its item is nowhere.
-            places = [(lease, [tr.get(self._keys.index(state, lease[0])) for state in STATES]) for lease in over]
+            places = [
+                (lease, [ready.PlaceRead(tr, self._keys, generations, lease[0], state) for state in STATES])
+                for lease in over
+            ]
             return [held[lease] for lease, found in places if any(read.wait() is not None for read in found)]
 
         return self._backing.transact(write, tr)

@@ -68,7 +68,7 @@ class Queue(Waiting, Leases, Deaths):
         kind, common = self.priority_type, either(delay, due)
         return self._push(
             [
-                (_value(value), normalise(priority, kind), _own_when(when) if when else common)
+                (check_value(value), normalise(priority, kind), _own_when(when) if when else common)
                 for value, priority, *when in items
             ],
             tr,
@@ -130,7 +130,7 @@ class Queue(Waiting, Leases, Deaths):
         """Add at most 1,000 items and 5 MB at the tail as one: all or none, in this order; `delay` or `due` for all."""
         self._require("fifo", "enqueue", "push")
         common = either(delay, due)
-        return self._push([(_value(value), None, common) for value in values], tr)
+        return self._push([(check_value(value), None, common) for value in values], tr)
 
     def dequeue(self, *, timeout: float | None = None, tr: Transaction | None = None) -> Item | None:
         """Take the item at the head; None when nothing is ready.
@@ -334,7 +334,8 @@ _LOOK: dict[str, Callable[[ReadTransaction, QueueKeys, Config, bytes], Item | No
 }
 
 
-def _value(value: bytes) -> bytes:
+def check_value(value: bytes) -> bytes:
+    """Return a value as bytes; raise `BadValue`, `ValueTooLarge`."""
     if isinstance(value, bytearray | memoryview):
         value = bytes(value)
     if not isinstance(value, bytes):

@@ -1,21 +1,22 @@
 """The trash: what operators' acts removed, kept with a deadline so that every one of them can be undone.
 
 A deleted queue stays where it is: only its name and config go, into its trash record, so that deleting and
-restoring cost the same at any depth. A popped item's record holds its whole key and value. A chunk of a purge has one
-record, and each of its items lies beside it; so does a value that is too large for a record.
+restoring cost the same at any depth; so does a purged generation. An item's record holds its whole key and value. What
+acts changed about several items lies beside their record (see `queues.changes`); so does a value too large for it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
-from queues import directory, ids, ready, records
+from queues import changes, directory, ids, purging, ready, records, standing
 from queues.attached import items as attached_items
 from queues.attached import prefix as prefixes
 from queues.backing import Backing
+from queues.changes import Change, Undoing
 from queues.config import Config
 from queues.errors import AlreadyRestored, BadCursor, KeyTooLarge, QueueNotFound, TrashNotFound
 from queues.foreign import parse_id
@@ -23,7 +24,8 @@ from queues.item import Item
 from queues.keyspace import AttachedKeys
 from queues.kv.port import MAX_KEY_SIZE, KeyValue, ReadTransaction, Result, Transaction
 from queues.kv.results import Ready
-from queues.tally import wake
+from queues.standing import Standing
+from queues.tally import Tally, wake
 
 #: A week: an operator who comes back from a long weekend can still undo.
 KEPT_MS = 7 * 24 * 3600 * 1000
@@ -36,10 +38,10 @@ _STEPS = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrashEntry:
-    """Something that an act removed."""
+    """Something that an act removed or changed."""
 
     id: str
-    #: `items`: a chunk of a purge.
+    #: `items`: what an act did to one or more items, to be undone as one.
     what: Literal["queue", "item", "items"]
     #: The queue's number, the same through renames.
     queue_id: int
@@ -54,6 +56,10 @@ class TrashEntry:
     #: It may be swept afterwards.
     deadline: datetime
     restored: bool
+    #: What was done: pop, delete, move, reprioritise, edit, purge, delete_queue.
+    act: str = ""
+    #: The name of the queue that items were moved to.
+    to: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +81,8 @@ class Restored:
     item: Item | None
     #: Items that came back.
     count: int
+    #: Items that were left out, as they have gone on since.
+    skipped: int = 0
 
 
 class Trash:
@@ -83,10 +91,21 @@ class Trash:
     def __init__(self, backing: Backing) -> None:
         self._backing = backing
 
-    def put_item(self, tr: Transaction, trash_id: bytes, config: Config, item: Item, *, by: str) -> None:
-        """Record an item that `tr` takes."""
+    def put_item(
+        self,
+        tr: Transaction,
+        trash_id: bytes,
+        config: Config,
+        item: Item,
+        *,
+        by: str,
+        act: str = "pop",
+        there: Standing | None = None,
+    ) -> None:
+        """Record an item that `tr` takes, and where it stood."""
         header = {
             "what": "item",
+            "act": act,
             "queue_id": config.id,
             "queue": config.name,
             "item": item.id,
@@ -96,14 +115,72 @@ class Trash:
             "items": 1,
             "by": by,
         }
+        if there is not None and there.state != changes.ATTACHED:
+            header |= {"place": changes.place_of(there), "record": changes.record_of(there)}
         if config.prefix is not None:
             header |= _foreign(config, [item])
         self._put(tr, trash_id, header, item.value)
 
-    def put_items(self, tr: Transaction, trash_id: bytes, config: Config, items: Sequence[Item], *, by: str) -> None:
+    def put_changes(
+        self,
+        tr: Transaction,
+        trash_id: bytes,
+        config: Config,
+        changed: Sequence[Change],
+        *,
+        by: str,
+        act: str,
+        to: Config | None = None,
+    ) -> None:
+        """Record what `tr` changes about items of a queue, or where it moves them."""
+        header = {
+            "what": "items",
+            "act": act,
+            "queue_id": config.id,
+            "queue": config.name,
+            "items": len(changed),
+            "by": by,
+            "from": _reference(config),
+            "to": None if to is None else _reference(to),
+        }
+        changes.note(tr, self._backing.keyspace, trash_id, changed)
+        self._put(tr, trash_id, header, b"")
+
+    def put_generation(
+        self, tr: Transaction, trash_id: bytes, config: Config, generation: int, *, depth: int, by: str
+    ) -> None:
+        """Record a generation that `tr` takes out of a queue."""
+        header = {
+            "what": "items",
+            "act": "purge",
+            "queue_id": config.id,
+            "queue": config.name,
+            "items": depth,
+            "by": by,
+            "generation": generation,
+        }
+        self._put(tr, trash_id, header, b"")
+
+    def put_items(
+        self,
+        tr: Transaction,
+        trash_id: bytes,
+        config: Config,
+        items: Sequence[Item],
+        *,
+        by: str,
+        act: str = "purge",
+    ) -> None:
         """Record the items of an attached queue that `tr` takes at once."""
         keyspace = self._backing.keyspace
-        header = {"what": "items", "queue_id": config.id, "queue": config.name, "items": len(items), "by": by}
+        header = {
+            "what": "items",
+            "act": act,
+            "queue_id": config.id,
+            "queue": config.name,
+            "items": len(items),
+            "by": by,
+        }
         for n, item in enumerate(items):
             tr.set(keyspace.trash_part(trash_id, n, _KEY), _suffix(item.id))
             tr.set(keyspace.trash_part(trash_id, n, _VALUE), item.value)
@@ -113,6 +190,7 @@ class Trash:
         """Record a queue whose name and config `tr` removes."""
         header = {
             "what": "queue",
+            "act": "delete_queue",
             "queue_id": config.id,
             "queue": config.name,
             "config": config.header(),
@@ -153,7 +231,7 @@ class Trash:
                 for key, record in pairs:
                     seen = keyspace.last_id(key)
                     header, value = records.decode(record)
-                    if not header["restored"]:
+                    if not header["restored"] and not header.get("doomed"):
                         found.append((seen, header, self._value(tr, seen, header, value)))
                     if len(found) == limit:
                         break
@@ -167,28 +245,38 @@ class Trash:
 
         return self._backing.read(look, tr)
 
-    def restore(self, tr: Transaction, trash_id: str) -> Restored:
-        """Bring back what an entry holds: items under their same keys, or a whole queue under its name.
+    def restore(self, tr: Transaction, trash_id: str, *, partial: bool = False) -> Restored:
+        """Undo what an entry holds: items stand under their same keys again, or a whole queue under its name.
 
-        Raises `TrashNotFound`, `AlreadyRestored`, `QueueNotFound` (the item's queue is gone), `QueueExists` (another
-        queue has taken the name), `PlaceTaken` (others wrote another item at the same key of an attached queue).
+        `partial` leaves out items that have gone on since. Raises `TrashNotFound`, `AlreadyRestored`, `QueueNotFound`
+        (the items' queue is gone), `QueueExists` (another queue has taken the name), `PlaceTaken` (others wrote another
+        item at the same key of an attached queue), `ItemGoneOn`, `StillMerging`.
         """
         rand = _parse(trash_id)
         header, value = self._read(tr, rand)
         if header["restored"]:
             raise AlreadyRestored("This was restored already.")
-        restored = (
-            self._restore_queue(tr, header)
-            if header["what"] == "queue"
-            else self._restore_items(tr, rand, header, value)
-            if "foreign" in header
-            else self._restore_item(tr, header, value)
-        )
+        tr.use_reserve()  # values move, they do not come in
+        restored = self._restore(tr, rand, header, value, partial=partial)
         tr.clear_range(*self._backing.keyspace.trash_parts(rand))
-        tr.use_reserve()  # the value moves, it does not come in
         # The record stays until its deadline, without the value, so that a second restore is told the truth.
         tr.set(self._backing.keyspace.trash(rand), records.encode(header | {"restored": True}))
         return restored
+
+    def _restore(
+        self, tr: Transaction, trash_id: bytes, header: dict[str, Any], value: bytes, *, partial: bool
+    ) -> Restored:
+        if header["what"] == "queue":
+            return self._restore_queue(tr, header)
+        if "foreign" in header:
+            return self._restore_items(tr, trash_id, header, value)
+        if "from" in header:
+            return self._undo(tr, trash_id, header, partial=partial)
+        config = self._config(tr, header["queue_id"], header["queue"])
+        if "generation" in header:
+            depth = purging.bring_back(tr, self._backing.keyspace, config, header["generation"])
+            return Restored(config=config, item=None, count=depth)
+        return self._restore_item(tr, config, header, value)
 
     def _restore_queue(self, tr: Transaction, header: dict[str, Any]) -> Restored:
         keyspace = self._backing.keyspace
@@ -197,15 +285,39 @@ class Trash:
         wake(tr, keyspace.queue(config.id))
         return Restored(config=config, item=None, count=header["items"])
 
-    def _restore_item(self, tr: Transaction, header: dict[str, Any], value: bytes) -> Restored:
-        keyspace = self._backing.keyspace
-        record = tr.get(keyspace.config(header["queue_id"])).wait()
-        if record is None:
-            raise QueueNotFound(header["queue"])
-        config = Config.decode(record)
+    def _restore_item(self, tr: Transaction, config: Config, header: dict[str, Any], value: bytes) -> Restored:
+        keys = self._backing.keyspace.queue(config.id)
         item = _item(header, value)
-        ready.put_back(tr, keyspace.queue(config.id), config, item)
-        return Restored(config=config, item=item, count=1)
+        if "place" not in header:
+            ready.put_back(tr, keys, config, item)
+            return Restored(config=config, item=item, count=1)
+        tally = Tally(keys, wake=True)
+        tally.traffic("restore")
+        there = changes.standing_of(header["place"], changes.stored_of(header["record"], value))
+        standing.put(tr, keys, config, there, tally)
+        tally.apply(tr)
+        return Restored(config=config, item=standing.as_item(there, fifo=config.fifo), count=1)
+
+    def _undo(self, tr: Transaction, trash_id: bytes, header: dict[str, Any], *, partial: bool) -> Restored:
+        source = self._referred(tr, header["from"])
+        target = None if header["to"] is None else self._referred(tr, header["to"])
+        count, gone = Undoing(tr, self._backing.keyspace, source, target).run(trash_id, partial=partial)
+        return Restored(config=source, item=None, count=count, skipped=gone)
+
+    def _referred(self, tr: ReadTransaction, reference: dict[str, Any]) -> Config:
+        """Return the config of a queue that a record refers to; an attached one may have another name by now."""
+        if reference["prefix"] is None:
+            return self._config(tr, reference["id"], reference["name"])
+        config = prefixes.owner(tr, self._backing.keyspace, bytes.fromhex(reference["prefix"]))
+        if config is None:
+            raise QueueNotFound(reference["name"])
+        return config
+
+    def _config(self, tr: ReadTransaction, queue_id: int, name: str) -> Config:
+        record = tr.get(self._backing.keyspace.config(queue_id)).wait()
+        if record is None:
+            raise QueueNotFound(name)
+        return Config.decode(record)
 
     def _restore_items(self, tr: Transaction, trash_id: bytes, header: dict[str, Any], value: bytes) -> Restored:
         """Write items of an attached queue back; one that was detached may be attached under another name by now."""
@@ -233,9 +345,9 @@ class Trash:
 
     def _read(self, tr: ReadTransaction, trash_id: bytes) -> tuple[dict[str, Any], bytes]:
         record = tr.get(self._backing.keyspace.trash(trash_id)).wait()
-        if record is None:
+        header, value = records.decode(record) if record is not None else ({"doomed": True}, b"")
+        if header.get("doomed"):
             raise TrashNotFound("Nothing of this id is in the trash; its time may have run out.")
-        header, value = records.decode(record)
         return header, self._value(tr, trash_id, header, value).wait() or b""
 
 
@@ -251,6 +363,10 @@ def _foreign(config: Config, items: Sequence[Item]) -> dict[str, Any]:
             f"This item's key has more than {MAX_KEY_SIZE} bytes: it could not be put back, so it is not taken by hand."
         )
     return {"foreign": {"prefix": config.prefix.hex(), "fifo": config.fifo}}
+
+
+def _reference(config: Config) -> dict[str, Any]:
+    return {"id": config.id, "name": config.name, "prefix": None if config.prefix is None else config.prefix.hex()}
 
 
 def _suffix(item_id: str) -> bytes:
@@ -269,6 +385,9 @@ def _parse(trash_id: str) -> bytes:
 def _item(header: dict[str, Any], value: bytes) -> Item:
     if "foreign" in header:
         return attached_items.as_item(_suffix(header["item"]), value, fifo=header["foreign"]["fifo"])
+    if "place" in header and header["place"]["state"] != "ready":
+        there = changes.standing_of(header["place"], changes.stored_of(header["record"], value))
+        return replace(standing.as_item(there, fifo=header["priority"] is None), priority=header["priority"])
     return Item(
         id=header["item"],
         priority=header["priority"],
@@ -292,4 +411,6 @@ def _entry(trash_id: bytes, header: dict[str, Any], value: bytes) -> TrashEntry:
         at=ids.at(ids.minted_ms(trash_id)),
         deadline=ids.at(header["deadline"]),
         restored=header["restored"],
+        act=header.get("act", ""),
+        to=header["to"]["name"] if header.get("to") else None,
     )

@@ -31,15 +31,29 @@ def insert(
     rands: Sequence[bytes],
 ) -> list[Item]:
     """Push values, in order, each one behind the last of its priority, and return them as items."""
+    suffixes = write(tr, foreign, values, rands)
+    _tell(tr, keys, "push", len(suffixes), wake=True)
+    return [
+        as_item(suffix, value, fifo=priority is None)
+        for suffix, (value, priority) in zip(suffixes, values, strict=True)
+    ]
+
+
+def write(
+    tr: Transaction,
+    foreign: AttachedKeys,
+    values: Sequence[tuple[bytes, Priority | None]],
+    rands: Sequence[bytes],
+) -> list[bytes]:
+    """Write values, in order, each one behind the last of its priority, and return their keys behind the prefix."""
     counts: dict[Priority | None, int] = {}
-    items = []
+    suffixes = []
     for (value, priority), rand in zip(values, rands, strict=True):
         count = counts[priority] = 1 + (counts[priority] if priority in counts else _last(tr, foreign, priority))
         suffix = ready_suffix(priority, count, rand)
         tr.set(foreign.key(suffix), value)
-        items.append(as_item(suffix, value, fifo=priority is None))
-    _tell(tr, keys, "push", len(items), wake=True)
-    return items
+        suffixes.append(suffix)
+    return suffixes
 
 
 def _last(tr: Transaction, foreign: AttachedKeys, priority: Priority | None) -> int:
@@ -91,11 +105,16 @@ def take(
     items = []
     for key, value in pairs:
         suffix = foreign.suffix_of(key)
-        tr.add_read_conflict_range(*foreign.only(suffix))
-        tr.clear_range(*foreign.only(suffix))
+        clear(tr, foreign, suffix)
         items.append(as_item(suffix, value, fifo=fifo))
     _tell(tr, keys, verb, len(items), wake=False)
     return items
+
+
+def clear(tr: Transaction, foreign: AttachedKeys, suffix: bytes) -> None:
+    """Remove one key, conflicting on exactly that."""
+    tr.add_read_conflict_range(*foreign.only(suffix))
+    tr.clear_range(*foreign.only(suffix))
 
 
 def put_back(tr: Transaction, keys: QueueKeys, foreign: AttachedKeys, pairs: Sequence[KeyValue]) -> None:

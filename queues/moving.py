@@ -1,0 +1,293 @@
+"""Changing items inside one transaction: delete, move, re-prioritise, edit. Each returns what it changed, to be noted.
+
+An item that is leased is in a worker's hands: it can be deleted, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from queues import ids, standing
+from queues.attached import items as attached_items
+from queues.changes import Change, attached, value_of
+from queues.config import Config
+from queues.errors import (
+    BadPriority,
+    ItemLeased,
+    ItemNotFound,
+    KeyTooLarge,
+    NotForAttached,
+    QueueClosed,
+    TooLarge,
+    ValueChanged,
+    WrongKind,
+)
+from queues.foreign import ForeignKey, parse_id
+from queues.keyspace import AttachedKeys, Keyspace, QueueKeys, ready_elements, ready_suffix
+from queues.kv.port import MAX_KEY_SIZE, Transaction
+from queues.names import display_name
+from queues.priority import Priority, normalise
+from queues.ready import MAX_BYTES, MAX_ITEMS, Heads
+from queues.standing import Standing
+from queues.tally import Tally
+
+Place = Literal["front", "back"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """Items to be acted on, as they stand."""
+
+    standings: list[Standing]
+    #: Ids that are not here.
+    missing: int
+
+
+def check_number(item_ids: Sequence[str]) -> None:
+    """Raise `TooLarge` for more ids than one transaction takes."""
+    if not 1 <= len(item_ids) <= MAX_ITEMS:
+        raise TooLarge(f"One act takes 1 to {MAX_ITEMS:,} items; act on more in chunks.")
+
+
+def find(tr: Transaction, keyspace: Keyspace, config: Config, item_ids: Sequence[str], *, skip_missing: bool) -> Found:
+    """Return where items stand; raise `ItemNotFound` when some are not here, unless those are to be skipped."""
+    wanted = list(dict.fromkeys(item_ids))
+    if config.prefix is not None:
+        foreign = AttachedKeys(config.prefix)
+        suffixes = [suffix for suffix in map(parse_id, wanted) if suffix is not None and foreign.holds(suffix)]
+        reads = [tr.get_range(*foreign.only(suffix), limit=1) for suffix in suffixes]
+        standings = [attached(foreign.suffix_of(key), value) for read in reads for key, value in read.wait()]
+        if any(len(foreign.key(there.suffix)) > MAX_KEY_SIZE for there in standings):
+            raise KeyTooLarge(
+                f"A key of more than {MAX_KEY_SIZE} bytes is among these: it could not be put back, so it is not taken "
+                "by hand. Nothing was changed."
+            )
+    else:
+        found = standing.find(tr, keyspace.queue(config.id), config, [ids.parse(item_id) for item_id in wanted])
+        standings = [there for there in found if there is not None]
+    missing = len(wanted) - len(standings)
+    if missing and (not skip_missing or not standings):
+        what = "The item is" if len(wanted) == 1 else f"{missing:,} of the {len(wanted):,} items are"
+        raise ItemNotFound(f"{what} not here any more: somebody took or moved it. Nothing was changed.")
+    if sum(len(there.stored) for there in standings) > MAX_BYTES:
+        raise TooLarge("These items hold more than 5 MB together: act on fewer at once.")
+    return Found(standings=standings, missing=missing)
+
+
+def delete(tr: Transaction, keyspace: Keyspace, config: Config, standings: Sequence[Standing]) -> list[Change]:
+    """Take items out of a queue, whatever their state."""
+    tally = Tally(keyspace.queue(config.id), wake=False)
+    tally.traffic("delete", len(standings))
+    _take(tr, keyspace, config, standings, tally)
+    tally.apply(tr)
+    return [Change(before=there, after=None) for there in standings]
+
+
+def move(
+    tr: Transaction,
+    keyspace: Keyspace,
+    source: Config,
+    target: Config,
+    standings: Sequence[Standing],
+    *,
+    priority: Priority | None,
+    rands: Sequence[bytes],
+) -> list[Change]:
+    """Bring items to another queue: ready and dead ones come in as newcomers, delayed ones stay delayed.
+
+    Each keeps its id, unless it comes from an attached queue, which has none of ours: `rands` are for those. Its
+    priority is kept where it fits, or `priority` given to it.
+    """
+    _refuse_leased(standings)
+    if target.closed:
+        raise QueueClosed(f"Pushing to {display_name(target.name)} is closed: nothing was moved.")
+    priorities = [_priority_in(target, _priority_of(there, source), priority) for there in standings]
+    tally, arrivals = (Tally(keyspace.queue(config.id), wake=True) for config in (source, target))
+    tally.traffic("move", len(standings))
+    _take(tr, keyspace, source, standings, tally)
+    afters = (
+        _into_attached(tr, target, standings, priorities, rands)
+        if target.prefix is not None
+        else _into(tr, keyspace, target, standings, priorities, rands, arrivals)
+    )
+    arrivals.traffic("move_in", len(standings))
+    for each in (tally, arrivals):
+        each.apply(tr)
+    return [Change(before=before, after=after) for before, after in zip(standings, afters, strict=True)]
+
+
+def _into(
+    tr: Transaction,
+    keyspace: Keyspace,
+    target: Config,
+    standings: Sequence[Standing],
+    priorities: Sequence[Priority | None],
+    rands: Sequence[bytes],
+    tally: Tally,
+) -> list[Standing]:
+    keys = keyspace.queue(target.id)
+    generation = target.generations[-1]
+    afters = []
+    for there, priority, minted in zip(standings, priorities, rands, strict=True):
+        rand = there.rand or minted
+        if there.state == "delayed":
+            after = replace(standing.with_header(there, priority), generation=generation)
+        else:
+            after = Standing(
+                state="ready",
+                rand=rand,
+                generation=generation,
+                suffix=ready_suffix(priority, target.base + tr.stamp(), rand),
+                # The dead begin anew, or the next worker's failure would be their last again.
+                attempts=there.attempts if there.state == "ready" else 0,
+                stored=value_of(there),
+            )
+        afters.append(standing.put(tr, keys, target, after, tally))
+    return afters
+
+
+def _into_attached(
+    tr: Transaction,
+    target: Config,
+    standings: Sequence[Standing],
+    priorities: Sequence[Priority | None],
+    rands: Sequence[bytes],
+) -> list[Standing]:
+    assert target.prefix is not None
+    if any(there.state == "delayed" for there in standings):
+        raise NotForAttached(target.name, "its items are never delayed. Nothing was moved.")
+    values = [(value_of(there), priority) for there, priority in zip(standings, priorities, strict=True)]
+    ours = [there.rand or minted for there, minted in zip(standings, rands, strict=True)]
+    suffixes = attached_items.write(tr, AttachedKeys(target.prefix), values, ours)
+    return [attached(suffix, value) for suffix, (value, _) in zip(suffixes, values, strict=True)]
+
+
+def reprioritise(
+    tr: Transaction,
+    keyspace: Keyspace,
+    config: Config,
+    standings: Sequence[Standing],
+    *,
+    priority: Priority | None = None,
+    shift: Priority | None = None,
+    place: Place | None = None,
+) -> list[Change]:
+    """Give items another priority, or bring them to the front or the back; those that do not change are left out."""
+    if config.attached:
+        raise NotForAttached(config.name, "its items are not re-prioritised.")
+    _refuse_leased(standings)
+    keys = keyspace.queue(config.id)
+    if place is not None:
+        afters = _to_place(tr, keys, config, standings, place)
+    else:
+        if config.fifo:
+            raise WrongKind(f"{display_name(config.name)} is a fifo queue: its items go to the front or the back.")
+        afters = [
+            standing.with_priority(there, config, _shifted(there.priority(fifo=config.fifo), priority, shift, config))
+            for there in standings
+        ]
+    changes = [
+        Change(before=before, after=after) for before, after in zip(standings, afters, strict=True) if after != before
+    ]
+    _apply(tr, keys, config, changes, "reprioritise")
+    return changes
+
+
+def edit(
+    tr: Transaction, keyspace: Keyspace, config: Config, there: Standing, value: bytes, *, expect: bytes | str
+) -> list[Change]:
+    """Give an item another value, if its value still is what was seen: the very bytes, or their digest."""
+    if config.attached:
+        raise NotForAttached(config.name, "its items are not edited.")
+    _refuse_leased([there])
+    now = there.value
+    if (standing.digest(now) if isinstance(expect, str) else now) != expect:
+        raise ValueChanged(
+            "The item has another value now than the one you saw: nothing was changed.",
+            standing.as_item(there, fifo=config.fifo),
+        )
+    after = standing.with_value(there, value)
+    changes = [Change(before=there, after=after)] if after != there else []
+    _apply(tr, keyspace.queue(config.id), config, changes, "edit")
+    return changes
+
+
+def _apply(tr: Transaction, keys: QueueKeys, config: Config, changes: Sequence[Change], verb: str) -> None:
+    if not changes:
+        return
+    tally = Tally(keys, wake=True)
+    tally.traffic(verb, len(changes))
+    for change in changes:
+        assert change.after is not None
+        standing.change(tr, keys, config, change.before, change.after, tally)
+    tally.apply(tr)
+
+
+def _take(tr: Transaction, keyspace: Keyspace, config: Config, standings: Sequence[Standing], tally: Tally) -> None:
+    tr.use_reserve()  # values go, or move: they do not come in
+    for there in standings:
+        if config.prefix is not None:
+            attached_items.clear(tr, AttachedKeys(config.prefix), there.suffix)
+        else:
+            standing.lift(tr, keyspace.queue(config.id), config, there, tally)
+
+
+def _to_place(
+    tr: Transaction, keys: QueueKeys, config: Config, standings: Sequence[Standing], place: Place
+) -> list[Standing]:
+    """Let ready items leave first at the minimum end, or last, in the order in which they stand now.
+
+    The end is read by snapshot: whoever pushes there meanwhile has pushed after this act.
+    """
+    if any(there.state != "ready" for there in standings):
+        raise WrongKind("Only ready items can be brought to the front or the back: promote or retry the others first.")
+    end = Heads(tr.snapshot, keys, config.generations, end="min" if place == "front" else "max", limit=1).wait()
+    priority, count, _ = ready_elements(end[0].suffix, fifo=config.fifo)
+    order = sorted(range(len(standings)), key=lambda n: standings[n].suffix)
+    first = count - len(standings) if place == "front" else max(count + 1, config.base + tr.stamp())
+    afters = list(standings)
+    for offset, n in enumerate(order):
+        suffix = ready_suffix(priority, first + offset, standings[n].rand)
+        afters[n] = replace(standings[n], suffix=suffix)
+    return afters
+
+
+def _shifted(now: Priority | None, to: Priority | None, shift: Priority | None, config: Config) -> Priority:
+    if shift is None:
+        return normalise(to, config.priority_type)
+    if isinstance(now, str) or isinstance(shift, str | bool) or now is None:
+        raise BadPriority("A text has no number to be shifted by: set the priority instead.")
+    if isinstance(now, int) and isinstance(shift, float):
+        shift = normalise(shift, "float")
+        if not float(shift).is_integer():
+            raise BadPriority(f"Priorities here are whole numbers: they can not be shifted by {shift}.")
+        shift = int(shift)
+    try:
+        return normalise(now + shift, config.priority_type)
+    except OverflowError:
+        raise BadPriority("Shifted so far, a priority would not fit the queue's type. Nothing was changed.") from None
+
+
+def _priority_of(there: Standing, config: Config) -> Priority | None:
+    if config.prefix is not None:
+        return ForeignKey(there.suffix, config.fifo).priority
+    return there.priority(fifo=config.fifo)
+
+
+def _priority_in(target: Config, now: Priority | None, given: Priority | None) -> Priority | None:
+    if target.fifo:
+        if given is not None:
+            raise WrongKind(f"{display_name(target.name)} is a fifo queue: its items have no priority.")
+        return None
+    if given is None and now is None:
+        raise BadPriority(f"Say which priority the items get in {display_name(target.name)}: they have none.")
+    return normalise(now if given is None else given, target.priority_type)
+
+
+def _refuse_leased(standings: Sequence[Standing]) -> None:
+    leased = sum(there.state == "leased" for there in standings)
+    if leased:
+        what = "The item is" if len(standings) == 1 else f"{leased:,} of the {len(standings):,} items are"
+        raise ItemLeased(f"{what} in a worker's hands: release the lease first. Nothing was changed.")

@@ -1,0 +1,226 @@
+"""Items where they stand, in any state: found by id, lifted out, and put at a place again, byte for byte.
+
+What an act changes about an item is two standings, before and after: undoing it puts the one for the other. Reads are
+serializable, so of two that act on the same item one does, and the other meets what the first left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+
+from queues import records
+from queues.bands import band_of
+from queues.config import Config
+from queues.ids import at, minted_at
+from queues.item import Item
+from queues.keyspace import (
+    IN_GENERATIONS,
+    OUTSIDE,
+    STATES,
+    QueueKeys,
+    Side,
+    place,
+    read_place,
+    ready_elements,
+    ready_suffix,
+    timed_elements,
+    timed_suffix,
+)
+from queues.kv.port import ReadTransaction, Transaction
+from queues.priority import Priority
+from queues.ready import PlaceRead
+from queues.tally import Tally
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """Where an item stands, and what lies there."""
+
+    state: str
+    rand: bytes
+    #: As the index says it.
+    generation: int
+    suffix: bytes
+    attempts: int
+    #: The value, or the record around it.
+    stored: bytes
+
+    @property
+    def value(self) -> bytes:
+        """The item's value."""
+        return self.stored if self.state == "ready" else records.decode(self.stored)[1]
+
+    def priority(self, *, fifo: bool) -> Priority | None:
+        """Return the item's priority; None in a FIFO queue."""
+        if self.state in ("ready", "leased"):
+            return ready_elements(self.suffix, fifo=fifo)[0]
+        priority: Priority | None = records.decode(self.stored)[0]["priority"]
+        return priority
+
+    def digest(self) -> str:
+        """Return a short name of what lies here: another one when that was changed."""
+        return digest(self.stored)
+
+    def same_place(self, other: Standing) -> bool:
+        """Say whether the other stands at this place; generations aside, as they are merged."""
+        return (self.state, self.suffix, self.attempts) == (other.state, other.suffix, other.attempts)
+
+
+def digest(stored: bytes) -> str:
+    """Return a short name of bytes: others have another one."""
+    return blake2b(stored, digest_size=16).hexdigest()
+
+
+def find(tr: ReadTransaction, keys: QueueKeys, config: Config, rands: Sequence[bytes | None]) -> list[Standing | None]:
+    """Return where the items of these ids stand; None for those that are not here."""
+    places: list[tuple[str, bytes] | None] = [None] * len(rands)
+    for state in STATES:
+        reads = [
+            (n, PlaceRead(tr, keys, config.generations, rand, state))
+            for n, rand in enumerate(rands)
+            if rand is not None and places[n] is None
+        ]
+        for n, read in reads:
+            where = read.wait()
+            if where is not None:
+                places[n] = (state, where)
+    stored = [
+        None if rand is None or there is None else tr.get(_key(keys, there[0], *read_place(there[1])[:2], rand))
+        for rand, there in zip(rands, places, strict=True)
+    ]
+    found: list[Standing | None] = []
+    for rand, there, read_of in zip(rands, places, stored, strict=True):
+        bytes_there = None if read_of is None else read_of.wait()
+        if rand is None or there is None or bytes_there is None:
+            found.append(None)
+            continue
+        state, where = there
+        generation, suffix, attempts = read_place(where)
+        found.append(
+            Standing(
+                state=state,
+                rand=rand,
+                generation=generation,
+                suffix=suffix,
+                attempts=attempts,
+                stored=bytes_there,
+            )
+        )
+    return found
+
+
+def lift(tr: Transaction, keys: QueueKeys, config: Config, there: Standing, tally: Tally) -> None:
+    """Take an item that `find` found in this transaction out of its place."""
+    _clear(tr, keys, there)
+    _count(config, there, tally, "out")
+
+
+def put(tr: Transaction, keys: QueueKeys, config: Config, standing: Standing, tally: Tally) -> Standing:
+    """Let an item stand at a place, in the newest generation if its own is no longer live."""
+    if standing.state in IN_GENERATIONS and standing.generation not in config.generations:
+        standing = replace(standing, generation=config.generations[-1])
+    write(tr, keys, standing)
+    tally.wake()
+    _count(config, standing, tally, "in")
+    return standing
+
+
+def write(tr: Transaction, keys: QueueKeys, standing: Standing) -> None:
+    """Write what lies at a place and the index of it, counting nothing."""
+    generation = standing.generation
+    tr.set(_key(keys, standing.state, generation, standing.suffix, standing.rand), standing.stored)
+    where = place(generation, standing.suffix, standing.attempts)
+    tr.set(keys.index(standing.state, standing.rand, generation), where)
+    if standing.state == "ready" and standing.attempts:
+        tr.set(keys.generation(generation).tried, b"")
+    if standing.state == "leased":
+        tr.set(keys.expiry(_expiry(standing)), b"")
+
+
+def change(tr: Transaction, keys: QueueKeys, config: Config, before: Standing, after: Standing, tally: Tally) -> None:
+    """Let an item that `find` found in this transaction stand elsewhere in its queue, or another value lie there."""
+    if after.state in IN_GENERATIONS and after.generation not in config.generations:
+        after = replace(after, generation=config.generations[-1])
+    _clear(tr, keys, before)
+    write(tr, keys, after)
+    tally.wake()
+    if (before.state, before.generation) != (after.state, after.generation):
+        _count(config, before, tally, "out")
+        _count(config, after, tally, "in")
+        return
+    _count_band(config, before, tally, "out")  # nothing came or went
+    _count_band(config, after, tally, "in")
+
+
+def with_priority(there: Standing, config: Config, priority: Priority) -> Standing:
+    """Return the item of another priority, its push order kept."""
+    if there.state != "ready":
+        return with_header(there, priority)
+    count = ready_elements(there.suffix, fifo=config.fifo)[1]
+    return replace(there, suffix=ready_suffix(priority, count, there.rand))
+
+
+def with_header(there: Standing, priority: Priority | None) -> Standing:
+    """Return an item that is not ready with another priority in its record."""
+    header, value = records.decode(there.stored)
+    return replace(there, stored=records.encode({**header, "priority": priority}, value))
+
+
+def with_value(there: Standing, value: bytes) -> Standing:
+    """Return the item with another value."""
+    if there.state == "ready":
+        return replace(there, stored=value)
+    return replace(there, stored=records.encode(records.decode(there.stored)[0], value))
+
+
+def as_item(there: Standing, *, fifo: bool) -> Item:
+    """Return an item as it stands."""
+    header, value = ({}, there.stored) if there.state == "ready" else records.decode(there.stored)
+    count = header.get("count")
+    if there.state in ("ready", "leased"):
+        count = ready_elements(there.suffix, fifo=fifo)[1]
+    due_ms = timed_elements(there.suffix)[0] if there.state == "delayed" else None
+    return Item(
+        id=there.rand.hex(),
+        priority=there.priority(fifo=fifo),
+        count=count,
+        value=value,
+        pushed_at=minted_at(there.rand),
+        size=len(value),
+        state=there.state,
+        attempts=there.attempts,
+        due_at=None if due_ms is None else at(due_ms),
+        reason=header.get("reason", ""),
+    )
+
+
+def _key(keys: QueueKeys, state: str, generation: int, suffix: bytes, rand: bytes) -> bytes:
+    if state == "ready":
+        return keys.generation(generation).ready(suffix)
+    if state == "delayed":
+        return keys.generation(generation).delayed(suffix)
+    return keys.lease(rand) if state == "leased" else keys.dead_item(suffix)
+
+
+def _expiry(standing: Standing) -> bytes:
+    return timed_suffix(records.decode(standing.stored)[0]["expires"], standing.rand)
+
+
+def _clear(tr: Transaction, keys: QueueKeys, there: Standing) -> None:
+    tr.clear(_key(keys, there.state, there.generation, there.suffix, there.rand))
+    tr.clear(keys.index(there.state, there.rand, there.generation))
+    if there.state == "leased":
+        tr.clear(keys.expiry(_expiry(there)))
+
+
+def _count(config: Config, there: Standing, tally: Tally, side: Side) -> None:
+    tally.state(there.generation if there.state in IN_GENERATIONS else OUTSIDE, there.state, side)
+    _count_band(config, there, tally, side)
+
+
+def _count_band(config: Config, there: Standing, tally: Tally, side: Side) -> None:
+    priority = there.priority(fifo=config.fifo) if there.state == "ready" else None
+    if priority is not None:
+        tally.band(there.generation, band_of(priority, config.edges), side)
