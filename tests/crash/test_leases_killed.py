@@ -1,0 +1,78 @@
+"""kill -9 in the middle of leasing and acknowledging: every item is acknowledged once, or still there."""
+
+from __future__ import annotations
+
+import random
+import time
+from pathlib import Path
+
+import pytest
+
+from queues import Queue, open_store
+from tests.crash.harness import kill_during
+from tests.full_count import check_full_count
+
+ROUNDS = 10
+THREADS = 8
+ITEMS = 3_000
+
+
+def there(queue: Queue) -> list[int]:
+    """Return the numbers of all items of the queue, in whatever state."""
+    found: list[int] = []
+    for page in (queue.items, queue.leased, queue.dead):
+        after = None
+        while True:
+            this = page(limit=1_000, after=after)
+            found += [int(item.value) for item in this.items]
+            after = this.cursor
+            if after is None:
+                break
+    return found
+
+
+@pytest.mark.crash
+def test_kills_lose_nothing_that_was_not_acknowledged(tmp_path: Path) -> None:
+    url = f"lmdb:{tmp_path / 'store'}"
+    chance = random.Random(4)
+    begun: set[int] = set()
+    acknowledged: set[int] = set()
+    hit = held = 0
+    with open_store(url) as store:
+        queue = store.create_queue("jobs")
+        queue.configure(max_attempts=None)
+        for first in range(0, ITEMS, 1_000):
+            queue.push_many([(b"%d" % n, n % 7) for n in range(first, first + 1_000)])
+    for round_number in range(ROUNDS):
+        killed = kill_during(
+            "tests.crash.leasing:work_for_ever",
+            url,
+            "jobs",
+            str(THREADS),
+            str(round_number),
+            after=chance.randrange(1, ITEMS // ROUNDS),
+        )
+        done = {int(number) for number in killed.acknowledged}
+        assert not done & acknowledged, "an item was acknowledged twice"
+        begun |= {int(number) for number in killed.begun}
+        acknowledged |= done
+        hit += bool(killed.in_flight)
+        with open_store(url) as store:
+            queue = store.queue("jobs")
+            check_full_count(store, queue)
+            found = there(queue)
+            assert len(found) == len(set(found)), "an item is there twice"
+            assert not acknowledged & set(found), "an acknowledged item is there still"
+            gone = set(range(ITEMS)) - set(found)
+            assert gone <= begun, "an item is gone that nobody acknowledged"
+            held += queue.depth("leased")
+            traffic = queue.totals().traffic
+            assert traffic["ack"] == len(gone)
+    assert hit >= 0.8 * ROUNDS, f"only {hit} of {ROUNDS} kills hit acknowledgements in flight"
+    assert held, "no kill left a lease behind"
+    with open_store(url, clock=lambda: time.time() + 60) as store:
+        queue = store.queue("jobs")
+        while queue.expire(1_000):
+            pass
+        assert queue.depth("leased") == 0
+        assert check_full_count(store, queue) == ITEMS - queue.totals().traffic["ack"]
