@@ -292,6 +292,7 @@ class _Call:
 
         def work(tr: Transaction) -> tuple[list[Item], list[Item]]:
             taken = _take(queue, 1, self._end, tr)
+            self._history.saw(self._queue, taken)  # it was there, whatever becomes of this try
             values = [item.value + b">%d" % operation.number for item in taken]
             tried.update(values)
             return taken, _put(target, [(value, priority) for value in values], tr)
