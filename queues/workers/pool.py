@@ -85,7 +85,9 @@ class Pool:
         self._idle = 0
         self._feeding = False
         self._turn = 0
+        self._at_work = 0
         self._stopping = threading.Event()
+        self._pause = threading.Event()
         self._workers = [self._thread(self._work, f"pqadmin-worker-{n}") for n in range(threads)]
         self._helpers = [self._thread(self._keeper.run, "pqadmin-keeper")]
         if not once:  # where the end is near, who feeds does what is due
@@ -93,13 +95,17 @@ class Pool:
 
     def start(self) -> None:
         """Begin to work."""
+        self._at_work = len(self._workers)
         for thread in (*self._helpers, *self._workers):
             thread.start()
 
     def wait(self) -> None:
-        """Wait until the pool is stopped, or has come to its end, and nobody is at work any more."""
-        for thread in self._workers:
-            thread.join()
+        """Wait until the pool is stopped, or has come to its end, and nobody is at work any more.
+
+        A signal's exception may end the waiting, as it may end that of `stop`: call `stop` then.
+        """
+        with self._condition:
+            self._condition.wait_for(lambda: not self._at_work)
         self._end()
 
     def stop(self, grace: float) -> Tally:
@@ -107,13 +113,11 @@ class Pool:
         self._stopping.set()
         self._settling.hurry(grace)
         deadline = time.monotonic() + grace
-        while (alive := [thread for thread in self._workers if thread.is_alive()]) and (
-            self._may_end_soon() or time.monotonic() < deadline
-        ):
+        while self._held_up() or (time.monotonic() < deadline and self._alive(self._workers)):
+            self._store.interrupt()
             with self._condition:
                 self._condition.notify_all()
-            self._store.interrupt()
-            alive[0].join(min(_NUDGE, max(0.001, deadline - time.monotonic())))
+                self._condition.wait(_NUDGE)
         with self._condition:
             left = list(self._running)
         for task in left:
@@ -136,19 +140,23 @@ class Pool:
         """Say whether the pool was told to stop."""
         return self._stopping.is_set()
 
-    def _may_end_soon(self) -> bool:
-        """Say whether a thread that is alive is not held up by a handler."""
+    def _held_up(self) -> bool:
+        """Say whether a thread is still alive that no handler holds up."""
         with self._condition:
-            return len(self._running) < sum(thread.is_alive() for thread in self._workers)
+            return len(self._running) < self._alive(self._workers)
 
     def _end(self) -> None:
         """Let the helpers end."""
         self._keeper.stop()
         self._dispatcher.stop()
-        for thread in self._helpers:
-            while thread.is_alive():
-                self._store.interrupt()
-                thread.join(_NUDGE)
+        while self._alive(self._helpers):
+            self._store.interrupt()
+            self._pause.wait(_NUDGE)
+
+    @staticmethod
+    def _alive(threads: Sequence[threading.Thread]) -> int:
+        # Never joined: when a signal's exception ends a join, Python 3.11 takes a running thread for one that ended.
+        return sum(thread.is_alive() for thread in threads)
 
     def _thread(self, body: Callable[[], None], name: str) -> threading.Thread:
         return threading.Thread(target=body, name=name, daemon=True)
@@ -156,13 +164,18 @@ class Pool:
     # A worker thread
 
     def _work(self) -> None:
-        while (task := self._next()) is not None:
-            try:
-                self._run(task)
-            finally:
-                with self._condition:
-                    self._running.discard(task)
-                    self._condition.notify_all()
+        try:
+            while (task := self._next()) is not None:
+                try:
+                    self._run(task)
+                finally:
+                    with self._condition:
+                        self._running.discard(task)
+                        self._condition.notify_all()
+        finally:
+            with self._condition:
+                self._at_work -= 1
+                self._condition.notify_all()
 
     def _next(self) -> Task | None:
         """Return an item to work on; None at the end."""

@@ -1,0 +1,114 @@
+"""`pqadmin work`: run the handlers of a program's module on the items of some queues."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import sys
+from argparse import ArgumentTypeError
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from pqadmin.operations.command import StoreCommand, whole_number
+from pqadmin.operations.interruption import Interrupted, Interruption
+from queues import Store
+from queues.workers import Pool, Tally, Worker
+
+#: Where a module keeps its handlers, unless another name is given.
+_DEFAULT_NAME = "worker"
+_DAY = 86_400.0
+
+
+class Command(StoreCommand):
+    """Lease items, run handlers on them, and make delayed items ready when they are due."""
+
+    help = (
+        "Run the handlers of a module on the items of some queues, until Ctrl-C or SIGTERM. Each item is leased, and "
+        "acknowledged when its handler returns; when it raises, the item comes back later, or is dead after its last "
+        "attempt. Delayed items are made ready when they are due."
+    )
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        """Declare the arguments."""
+        parser.add_argument("queues", nargs="+", metavar="queue")
+        parser.add_argument(
+            "--handlers",
+            required=True,
+            metavar="MODULE[:NAME]",
+            help="the module with the handlers, in the current folder or installed, and the Worker in it (worker)",
+        )
+        parser.add_argument("--threads", type=whole_number, default=4, metavar="N", help="default: %(default)s")
+        parser.add_argument("--once", action="store_true", help="end when nothing is ready or due any more")
+        parser.add_argument(
+            "--grace",
+            type=_seconds,
+            default=30.0,
+            metavar="SECONDS",
+            help="what running handlers get to finish when the command is stopped (default: %(default)s)",
+        )
+
+    def run(self, store: Store, options: dict[str, Any]) -> None:
+        """Work until the end, or until stopped."""
+        worker = _load(options["handlers"])
+        logging.getLogger("queues.workers").setLevel(logging.INFO if options["verbosity"] > 1 else logging.WARNING)
+        try:
+            pool = Pool(store, worker, options["queues"], threads=options["threads"], once=options["once"])
+        except LookupError as error:
+            raise CommandError(str(error)) from error
+        with Interruption():
+            tally = self._work(pool, options)
+        self._tell_result(tally, options)
+        if tally.cut_off:
+            raise CommandError(f"Handlers that did not end in time: {tally.cut_off}. Their items were given back.")
+
+    def _work(self, pool: Pool, options: dict[str, Any]) -> Tally:
+        try:
+            if options["verbosity"] and not options["once"]:
+                names = ", ".join(options["queues"])
+                self.stderr.write(f"Working on {names} with {options['threads']} threads.", lambda same: same)
+            pool.start()
+            pool.wait()
+            return pool.tally()
+        except Interrupted:
+            try:
+                return pool.stop(options["grace"])
+            except Interrupted:  # asked again: at once
+                return pool.stop(0.0)
+
+    def _tell_result(self, tally: Tally, options: dict[str, Any]) -> None:
+        if options["json"]:
+            self.print_json(
+                {"done": tally.done, "failed": tally.failed, "dead": tally.dead, "cut_off": tally.cut_off},
+            )
+            return
+        self.stdout.write(
+            f"{tally.done} done, {tally.failed} failed ({tally.dead} of them dead), {tally.cut_off} cut off."
+        )
+
+
+def _load(path: str) -> Worker:
+    """Import the module and return its Worker."""
+    module_name, _, name = path.partition(":")
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        module = importlib.import_module(module_name)
+    except Exception as error:  # whatever the module itself raises
+        raise CommandError(f"{module_name} can not be imported: {type(error).__name__}: {error}") from error
+    worker = getattr(module, name or _DEFAULT_NAME, None)
+    if not isinstance(worker, Worker):
+        raise CommandError(f"{module_name} has no queues.workers.Worker named {name or _DEFAULT_NAME}.")
+    return worker
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= _DAY:
+        raise ArgumentTypeError(f"{text!r} is not a number of seconds from 0 to {_DAY:.0f}")
+    return seconds
