@@ -17,6 +17,7 @@ from queues.bands import Band
 from queues.config import Pause
 from queues.foreign import ForeignKey
 from queues.item import Item, Page
+from queues.item_acts import Changed, Undone
 from queues.kv.port import ReadTransaction, Transaction
 from queues.leases import Lease
 from queues.priority import Priority
@@ -30,6 +31,7 @@ __all__ = [
     "AuditEntry",
     "AuditPage",
     "Band",
+    "Changed",
     "ForeignKey",
     "Item",
     "Lease",
@@ -47,5 +49,6 @@ __all__ = [
     "Transaction",
     "TrashEntry",
     "TrashPage",
+    "Undone",
     "open_store",
 ]

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from queues.acting import Note, Popped, shown
-from queues.attached.acts import AttachedActs
 from queues.attached.queue import open_queue
 from queues.errors import (
     ConfirmationMismatch,
@@ -24,12 +23,13 @@ from queues.item_acts import ItemActs
 from queues.kv.port import Transaction
 from queues.names import canonical, display_name
 from queues.priority import Priority
+from queues.purge_acts import PurgeActs
 from queues.queue import Queue
 
 __all__ = ["Acts", "Popped"]
 
 
-class Acts(ItemActs, AttachedActs):
+class Acts(ItemActs, PurgeActs):
     """The acts of one person, come in by one way (web, api, cli)."""
 
     def create_queue(

@@ -38,7 +38,8 @@ Elements are packed by FoundationDB's tuple layer on every engine, under one roo
 
 Reserved for verbs to come: ("q", id, "r", …) staged pop requests, ("history", …) ("elected", role) ("idem", key).
 Items of attached queues lie outside of the root, under the prefix that was attached: see `AttachedKeys`.
-`side` is "in" or "out"; totals are 8 bytes little-endian and only grow.
+`side` is "in" or "out"; totals are 8 bytes little-endian and only grow, but for those in of
+a generation that is merged into the next.
 """
 
 from __future__ import annotations

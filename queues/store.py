@@ -19,12 +19,14 @@ from queues.backing import Backing
 from queues.bands import check_edges, default_edges
 from queues.config import Config, check_kind
 from queues.doctor import Doctor
+from queues.emptying import sweep_trash
 from queues.errors import NotAttached, NotForAttached, QueueExists, QueueNotFound, TooLarge
 from queues.ids import Minter
 from queues.item import Item
 from queues.keyspace import Keyspace, total_bytes
 from queues.kv import open_kv
 from queues.kv.port import KeyValueStore, ReadTransaction, Transaction
+from queues.merging import merge
 from queues.names import check_name, display_name
 from queues.priority import Priority, check_type
 from queues.queue import Queue
@@ -362,6 +364,14 @@ class Store:
     def sweep_slots(self) -> int:
         """Clear what clients of a cluster left behind more than 24 hours ago; return how many keys that were."""
         return sweep_slots(self._kv, self._keyspace, now_ms=self._backing.now_ms())
+
+    def sweep_trash(self, limit: int = 10_000) -> int:
+        """Clear what is in the trash beyond its deadline, at most `limit` keys or a step more; return how many."""
+        return sweep_trash(self._kv, self._keyspace, now_ms=self._backing.now_ms(), limit=limit)
+
+    def merge_generations(self, limit: int = 10_000) -> int:
+        """Merge what undone purges brought back, at most `limit` items or a step more; return how many."""
+        return merge(self._kv, self._keyspace, limit=limit)
 
     def size(self) -> tuple[int, int]:
         """Return (bytes used, bytes allowed); allowed is 0 where the engine sets no limit."""

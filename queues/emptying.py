@@ -1,0 +1,85 @@
+"""Emptying the trash: what has passed its deadline is doomed first, then cleared in steps, then forgotten.
+
+A doomed entry can no longer be undone, and undoing reads what dooming writes: so nothing is cleared that comes back.
+Every step is one transaction, and what is left is found by the same deadline: a sweep that is killed anywhere goes on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from queues import records
+from queues.keyspace import IN_GENERATIONS, Keyspace, Range
+from queues.kv.port import KeyValueStore, Transaction
+
+#: Keys of one step, and bytes that one reads: few at first, as they may be large.
+_FIRST_STEP, _MAX_STEP, _STEP_BYTES = 16, 1_000, 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Cleared:
+    """What one step did."""
+
+    keys: int
+    size: int
+    #: The entry is gone.
+    done: bool
+
+
+def sweep_trash(kv: KeyValueStore, keyspace: Keyspace, *, now_ms: int, limit: int) -> int:
+    """Clear what is in the trash beyond its deadline, at most `limit` keys or a step more; return how many."""
+    cleared = 0
+    step = _FIRST_STEP
+    while cleared < limit:
+        found = kv.transact(lambda tr, step=step: sweep_step(tr, keyspace, now_ms, step), background=True)  # type: ignore[misc]
+        if found is None:
+            break
+        cleared += found.keys
+        fits = _STEP_BYTES * found.keys // found.size if found.size else _MAX_STEP
+        step = _FIRST_STEP if found.done else max(4, min(step * 4, fits, _MAX_STEP))
+    return cleared
+
+
+def sweep_step(tr: Transaction, keyspace: Keyspace, now_ms: int, limit: int) -> _Cleared | None:
+    """Doom the entry of the first deadline that has passed, or clear some of its keys; None when there is none."""
+    key = tr.get_key(*keyspace.trash_due(now_ms)).wait()
+    if key is None:
+        return None
+    tr.use_reserve()
+    trash_id = keyspace.last_id(key)
+    record = tr.get(keyspace.trash(trash_id)).wait()
+    header, value = ({}, b"") if record is None else records.decode(record)
+    if record is not None and not header["restored"] and not header.get("doomed"):
+        tr.set(keyspace.trash(trash_id), records.encode(header | {"doomed": True}, value))
+        return _Cleared(0, 0, done=False)
+    keys = size = 0
+    for begin, end in _ranges(keyspace, trash_id, header):
+        pairs = tr.get_range(begin, end, limit=limit - keys).wait()
+        if pairs:
+            tr.clear_range(begin, pairs[-1][0] + b"\0")
+        keys += len(pairs)
+        size += sum(len(key) + len(value) for key, value in pairs)
+        if keys == limit:
+            return _Cleared(keys, size, done=False)
+    if header.get("what") == "queue" and not header["restored"]:
+        tr.clear(keyspace.merge(header["queue_id"]))
+    tr.clear(keyspace.trash(trash_id))
+    tr.clear(key)
+    return _Cleared(keys + 2, size, done=True)
+
+
+def _ranges(keyspace: Keyspace, trash_id: bytes, header: dict[str, Any]) -> list[Range]:
+    """Return where all that a doomed entry stands for lies."""
+    ranges = [keyspace.trash_parts(trash_id)]
+    if not header or header["restored"]:
+        return ranges
+    keys = keyspace.queue(header["queue_id"])
+    if header["what"] == "queue":
+        ranges.append(keys.everything)
+    elif "generation" in header:
+        generation = header["generation"]
+        ranges.append(keys.generation(generation).everything)
+        if generation == 1:
+            ranges += [keys.by_age(state, generation) for state in IN_GENERATIONS]
+    return ranges
