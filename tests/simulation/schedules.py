@@ -131,24 +131,27 @@ class Schedule:
 
     def _work(self, client: Client) -> None:
         program = random.Random(self.seed * CLIENTS + client.number)
-        process: _Process | None = None
+        process: Process | None = None
         left = OPERATIONS
         while left:
             try:
                 if process is None:
                     process = self._start(client)
                 left -= 1
-                _Call(self, process, program).run()
+                self._call(process, program)
             except Killed:
                 # Another process takes over from here: it knows nothing of this one's slots.
                 client.dead = False
                 process = None
 
-    def _start(self, client: Client) -> _Process:
+    def _call(self, process: Process, program: random.Random) -> None:
+        _Call(self, process, program).run()
+
+    def _start(self, client: Client) -> Process:
         while True:
             try:
                 store = self._connect(client)
-                return _Process(client=client, store=store, queues={name: store.queue(name) for name in QUEUES})
+                return Process(client=client, store=store, queues={name: store.queue(name) for name in QUEUES})
             except TransactionTooOld:
                 continue  # the clock jumped while the store was opened
 
@@ -212,7 +215,7 @@ class Schedule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Process:
+class Process:
     """A client from one start to its death: its open store and its handles."""
 
     client: Client
@@ -223,7 +226,7 @@ class _Process:
 class _Call:
     """One operation of one client."""
 
-    def __init__(self, schedule: Schedule, process: _Process, program: random.Random) -> None:
+    def __init__(self, schedule: Schedule, process: Process, program: random.Random) -> None:
         self._schedule = schedule
         self._history = schedule.history
         self._process = process
