@@ -18,6 +18,7 @@ from queues.config import Pause
 from queues.foreign import ForeignKey
 from queues.item import Item, Page
 from queues.item_acts import Changed, Undone
+from queues.jobs import Job
 from queues.kv.port import ReadTransaction, Transaction
 from queues.leases import Lease
 from queues.priority import Priority
@@ -34,6 +35,7 @@ __all__ = [
     "Changed",
     "ForeignKey",
     "Item",
+    "Job",
     "Lease",
     "Page",
     "Pause",

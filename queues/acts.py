@@ -10,6 +10,7 @@ from datetime import datetime
 
 from queues.acting import Note, Popped, shown
 from queues.attached.queue import open_queue
+from queues.bulk_acts import BulkActs
 from queues.errors import (
     ConfirmationMismatch,
     DepthChanged,
@@ -19,7 +20,6 @@ from queues.errors import (
     WrongKind,
 )
 from queues.item import Item
-from queues.item_acts import ItemActs
 from queues.kv.port import Transaction
 from queues.names import canonical, display_name
 from queues.priority import Priority
@@ -29,7 +29,7 @@ from queues.queue import Queue
 __all__ = ["Acts", "Popped"]
 
 
-class Acts(ItemActs, PurgeActs):
+class Acts(BulkActs, PurgeActs):
     """The acts of one person, come in by one way (web, api, cli)."""
 
     def create_queue(

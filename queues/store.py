@@ -23,6 +23,7 @@ from queues.emptying import sweep_trash
 from queues.errors import NotAttached, NotForAttached, QueueExists, QueueNotFound, TooLarge
 from queues.ids import Minter
 from queues.item import Item
+from queues.jobs import sweep_jobs
 from queues.keyspace import Keyspace, total_bytes
 from queues.kv import open_kv
 from queues.kv.port import KeyValueStore, ReadTransaction, Transaction
@@ -33,7 +34,7 @@ from queues.queue import Queue
 from queues.snapshots import read_statuses
 from queues.status import Snapshot
 from queues.sweeping import sweep_slots
-from queues.trash import Trash
+from queues.trash import KEPT_MS, Trash
 from queues.waiting import LONGEST, Outlook
 
 T = TypeVar("T")
@@ -367,7 +368,9 @@ class Store:
 
     def sweep_trash(self, limit: int = 10_000) -> int:
         """Clear what is in the trash beyond its deadline, at most `limit` keys or a step more; return how many."""
-        return sweep_trash(self._kv, self._keyspace, now_ms=self._backing.now_ms(), limit=limit)
+        now_ms = self._backing.now_ms()
+        sweep_jobs(self._kv, self._keyspace, before_ms=now_ms - KEPT_MS)
+        return sweep_trash(self._kv, self._keyspace, now_ms=now_ms, limit=limit)
 
     def merge_generations(self, limit: int = 10_000) -> int:
         """Merge what undone purges brought back, at most `limit` items or a step more; return how many."""

@@ -1,0 +1,64 @@
+"""kill -9 in the middle of an act on all items: another process goes on, and nothing is lost or there twice."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from queues import Queue, Store, open_store
+from tests.crash.harness import kill_during
+from tests.dumps import dump
+from tests.full_count import check_full_count
+
+ITEMS = 4_000
+ROUNDS = 3
+
+
+def values(queue: Queue) -> list[bytes]:
+    found, cursor = [], None
+    while True:
+        page = queue.items(limit=1_000, after=cursor)
+        found += [item.value for item in page.items]
+        cursor = page.cursor
+        if cursor is None:
+            return found
+
+
+def check(store: Store, queues: list[Queue]) -> list[list[bytes]]:
+    found = [values(queue) for queue in queues]
+    counted = Counter(value for part in found for value in part)
+    assert len(counted) == ITEMS, "an item is lost"
+    assert max(counted.values()) == 1, "an item is there twice"
+    for queue, part in zip(queues, found, strict=True):
+        assert check_full_count(store, queue) == len(part)
+    return found
+
+
+@pytest.mark.crash
+def test_a_killed_move_of_all_goes_on_where_it_was_and_is_undone(tmp_path: Path) -> None:
+    url = f"lmdb:{tmp_path}/store"
+    with open_store(url) as store:
+        queues = [store.create_queue(name) for name in ("jobs", "review")]
+        for first in range(0, ITEMS, 1_000):
+            queues[0].push_many([(b"%d" % n, n % 9) for n in range(first, first + 1_000)])
+        before, order = dump(store, *queues), values(queues[0])
+        ann = store.acts("ann")
+        job = ann.begin_bulk("move", "jobs", to="review")
+        moved = 0
+        for _ in range(ROUNDS):
+            killed = kill_during("tests.crash.moving_all:move_all", url, job.id, after=4)
+            assert len(killed.acknowledged) >= 4
+            job = ann.job(job.id)
+            assert job.status == "running", "the kill came too late to show anything"
+            assert job.done > moved
+            told = max(int(label.split()[2]) for label in killed.acknowledged)
+            assert job.done >= told, "a chunk that was acknowledged is not done"
+            moved = job.done
+            assert len(check(store, queues)[1]) == moved
+        job = ann.run_bulk(job.id)
+        assert (job.status, job.done) == ("done", ITEMS)
+        assert check(store, queues)[1] == order
+        assert ann.undo_bulk(job.id).count == ITEMS
+        assert dump(store, *queues) == before
