@@ -54,31 +54,27 @@ class ForeignKey:
         return unpack(self.suffix)
 
     @property
+    def order(self) -> tuple[int | float | str | None, int | None]:
+        """Both `priority` and `count`, for one decoding."""
+        elements = self.elements
+        first = elements[0] if elements and not self.fifo else None
+        count = elements[-2] if elements is not None and len(elements) == (2 if self.fifo else 3) else None
+        return _plain(first), count if isinstance(count, int) and not isinstance(count, bool) else None
+
+    @property
     def recipe(self) -> bool:
         """Say whether the key is one that the recipe writes: (priority, count, random), FIFO: (index, random)."""
-        elements = self.elements
-        return elements is not None and len(elements) == (2 if self.fifo else 3) and _is_int(elements[-2])
+        return self.count is not None
 
     @property
     def count(self) -> int | None:
         """The push order; None for a key that is not the recipe's."""
-        elements = self.elements
-        if elements is None or not self.recipe:
-            return None
-        count = elements[-2]
-        assert isinstance(count, int)
-        return count
+        return self.order[1]
 
     @property
     def priority(self) -> int | float | str | None:
         """The priority where it is a finite number or text; else None, and `priority_text` shows it."""
-        elements = self.elements
-        if self.fifo or not elements:
-            return None
-        first = elements[0]
-        if isinstance(first, bool) or not isinstance(first, int | float | str):
-            return None
-        return None if isinstance(first, float) and not math.isfinite(first) else first
+        return self.order[0]
 
     @property
     def priority_text(self) -> str:
@@ -233,8 +229,10 @@ def _number(packed: bytes, at: int, *, double: bool) -> tuple[float | SingleFloa
     return (value if double else SingleFloat(value)), at
 
 
-def _is_int(element: Element) -> bool:
-    return isinstance(element, int) and not isinstance(element, bool)
+def _plain(element: Element) -> int | float | str | None:
+    if isinstance(element, bool) or not isinstance(element, int | float | str):
+        return None
+    return None if isinstance(element, float) and not math.isfinite(element) else element
 
 
 def _is_text(value: bytes) -> bool:

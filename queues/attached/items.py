@@ -76,10 +76,11 @@ def _last(tr: Transaction, foreign: AttachedKeys, priority: Priority | None) -> 
 def as_item(suffix: bytes, value: bytes, *, fifo: bool, preview: int | None = None) -> Item:
     """Return what lies at a key as an item, its value cut to `preview` bytes."""
     key = ForeignKey(suffix, fifo)
+    priority, count = key.order
     return Item(
         id=item_id(suffix),
-        priority=key.priority,
-        count=key.count,
+        priority=priority,
+        count=count,
         value=value if preview is None else value[:preview],
         pushed_at=None,
         size=len(value),
