@@ -20,14 +20,23 @@ pytestmark = pytest.mark.skipif(
     reason=f"no fdbserver of one's own: {cluster.find().why_not or 'fdbserver and fdbcli are not on the PATH'}",
 )
 
-#: Keeps, in window.sums, every sum of both depths that the page has shown.
+#: Keeps, in window.sums, every sum of both depths that the page has shown, and counts the looks.
 NOTE_SUMS = """() => {
     window.sums = new Set();
+    window.looks = 0;
     const ready = name => document.querySelector(`tr[data-queue="${name}"] [data-field=ready]`);
-    const note = () => window.sums.add(Number(ready("left").dataset.value) + Number(ready("right").dataset.value));
+    const note = () => {
+        window.looks += 1;
+        window.sums.add(Number(ready("left").dataset.value) + Number(ready("right").dataset.value));
+    };
     const observer = new MutationObserver(() => requestAnimationFrame(note));
     for (const name of ["left", "right"]) observer.observe(ready(name), {attributes: true});
 }"""
+#: Ends when the page has shown so many changes.
+LOOKED = """times => new Promise(done => {
+    const look = () => window.looks >= times ? done() : requestAnimationFrame(look);
+    look();
+})"""
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +93,7 @@ def test_what_one_site_does_the_other_shows(pages: list[Page], store: Store) -> 
     here.goto("/queues/jobs/push/")
     here.fill("[name=value]", "from the first site")
     here.fill("[name=priority]", "5")
-    here.click("main form button[type=submit]")
+    here.click("form:has(#push-value) button[type=submit]")
 
     wait_value(there, ready_of("jobs"), 1)
     minimum = there.locator('tr[data-queue="jobs"] [data-field=min] [data-part=value]')
@@ -118,7 +127,7 @@ def test_sums_hold_on_both_sites_while_items_move(pages: list[Page], store: Stor
     mover.start()
     try:
         for page in pages:
-            page.wait_for_function("performance.now() > 3000 && window.sums.size > 0")
+            page.evaluate(LOOKED, 40)
     finally:
         ended.set()
         mover.join()
