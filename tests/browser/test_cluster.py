@@ -93,7 +93,7 @@ def test_what_one_site_does_the_other_shows(pages: list[Page], store: Store) -> 
     here.goto("/queues/jobs/push/")
     here.fill("[name=value]", "from the first site")
     here.fill("[name=priority]", "5")
-    here.click("form:has(#push-value) button[type=submit]")
+    here.click("form:has(#push-value) button.primary")
 
     wait_value(there, ready_of("jobs"), 1)
     minimum = there.locator('tr[data-queue="jobs"] [data-field=min] [data-part=value]')
