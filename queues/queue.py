@@ -20,7 +20,7 @@ from queues.handle import check_limit
 from queues.item import Item, Page
 from queues.keyspace import STATES, GenerationKeys, QueueKeys, total
 from queues.kv.port import ReadTransaction, Transaction
-from queues.leases import Lease, Leases
+from queues.leases import Lease
 from queues.names import display_name
 from queues.priority import Priority, normalise
 from queues.status import QueueStatus, Totals, begin_status, read_totals
@@ -32,7 +32,7 @@ MAX_VALUE_SIZE = 90_000
 _ENDS: dict[str, End] = {"min": "min", "max": "max", "head": "min", "tail": "max"}
 
 
-class Queue(Waiting, Leases, Deaths):
+class Queue(Waiting, Deaths):
     """A named, durable, double-ended priority queue, or a FIFO queue. Thread-safe."""
 
     # Priority queues
