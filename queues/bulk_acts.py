@@ -1,4 +1,4 @@
-"""Acts on all items of a state: chunk by chunk, each one transaction with its trash, its audit record and the job's mark.
+"""Acts on all items of a state: chunk by chunk, each one transaction with its trash, its audit record and a mark.
 
 At every moment each item is in exactly one place. A job that is stopped or killed goes on where it was, run by anybody;
 one that is cancelled has done whole chunks, and each can be undone, as can all of them.

@@ -1,0 +1,42 @@
+"""`pqadmin purge`: take all ready and delayed items of a queue into the trash."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from pqadmin.operations.command import StoreCommand
+from queues import Store
+
+
+class Command(StoreCommand):
+    """Purge a queue; the act is audited and can be undone."""
+
+    help = "Take every ready and delayed item of a queue into the trash, at once. Leased and dead items stay."
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        """Declare the arguments."""
+        parser.add_argument("queue")
+        parser.add_argument("--confirm", required=True, metavar="NAME", help="the queue's name again")
+        parser.add_argument("--reason", default="", help="why, for the audit trail")
+
+    def run(self, store: Store, options: dict[str, Any]) -> None:
+        """Purge the queue and say how to undo it."""
+        name = store.queue(options["queue"]).name
+        purged = self.acts(store).purge(name, confirm=options["confirm"], reason=options["reason"])
+        if options["json"]:
+            self.print_json(
+                {
+                    "queue": name,
+                    "items": purged.count,
+                    "skipped": purged.skipped,
+                    "trash_ids": list(purged.trash_ids),
+                }
+            )
+        elif not purged.trash_ids:
+            self.stdout.write(f"{name} held nothing to purge.")
+        else:
+            self.stdout.write(f"Purged {name}: {purged.count:,} items are in the trash.")
+            for trash_id in purged.trash_ids:
+                self.stdout.write(f"Undo: pqadmin undo {trash_id}")
