@@ -1,0 +1,151 @@
+"""Who conflicts with whom among acts, asserted on the engine that says so: transactions driven step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from queues import Queue, Store, open_store
+from queues.errors import Conflict
+from queues.kv.simulated.transaction import SimulatedTransaction
+from queues.merging import merge_step
+from queues.moving import delete, find, move
+from queues.purging import bring_back, purge
+from tests.full_count import check_full_count
+
+
+@pytest.fixture
+def store() -> Iterator[Store]:
+    with open_store("memory:") as opened:
+        yield opened
+
+
+@pytest.fixture
+def jobs(store: Store) -> Queue:
+    jobs = store.create_queue("jobs")
+    jobs.push_many([(b"%d" % n, n) for n in range(10)])
+    return jobs
+
+
+def begin(store: Store) -> SimulatedTransaction:
+    return store._kv.begin()
+
+
+def move_in(store: Store, tr: SimulatedTransaction, item_id: str, to: Queue) -> None:
+    source = store.queue("jobs", tr=tr)
+    standings = find(tr, store._keyspace, source.config, [item_id], skip_missing=False).standings
+    move(tr, store._keyspace, source.config, to.config, standings, priority=None, rands=[b""])
+
+
+def test_two_operators_who_move_one_item_conflict(store: Store, jobs: Queue) -> None:
+    one, two = store.create_queue("one"), store.create_queue("two")
+    item = jobs.peek_min()
+    first, second = begin(store), begin(store)
+    move_in(store, first, item.id, one)
+    move_in(store, second, item.id, two)
+    second.commit()
+    with pytest.raises(Conflict):
+        first.commit()
+    assert (jobs.depth(), one.depth(), two.depth()) == (9, 0, 1)
+
+
+def test_a_move_conflicts_with_whoever_takes_the_item_and_with_nobody_else(store: Store, jobs: Queue) -> None:
+    one = store.create_queue("one")
+    items = jobs.items().items
+    tr = begin(store)
+    move_in(store, tr, items[5].id, one)
+    jobs.push(b"new", priority=0)
+    assert jobs.pop_min().value == b"0"
+    one.push(b"new", priority=1)
+    tr.commit()
+    tr = begin(store)
+    move_in(store, tr, items[1].id, one)
+    jobs.push(b"first", priority=-1)
+    assert [item.value for item in jobs.pop_many(3)] == [b"first", b"new", b"1"]
+    with pytest.raises(Conflict):
+        tr.commit()
+    assert check_full_count(store, jobs) == 7
+    assert check_full_count(store, one) == 2
+
+
+def test_a_pop_conflicts_with_a_delete_of_its_item(store: Store, jobs: Queue) -> None:
+    tr = begin(store)
+    (taken,) = jobs._take_in(tr, n=1, end="min", serializable=False, now_ms=0)
+
+    def take(inner) -> None:
+        found = find(inner, store._keyspace, jobs.config, [taken.id], skip_missing=False)
+        delete(inner, store._keyspace, jobs.config, found.standings)
+
+    store.transact(take)
+    with pytest.raises(Conflict):
+        tr.commit()
+    assert check_full_count(store, jobs) == 9
+
+
+def test_what_is_pushed_or_popped_across_a_purge_begins_anew(store: Store, jobs: Queue) -> None:
+    push, pop = begin(store), begin(store)
+    jobs.push(b"late", priority=1, tr=push)
+    jobs.pop_min(tr=pop)
+    (trash_id,) = store.acts("ann").purge("jobs", confirm="jobs").trash_ids
+    for tr in (push, pop):
+        with pytest.raises(Conflict):
+            tr.commit()
+    store.acts("ann").undo(trash_id)
+    assert check_full_count(store, jobs) == 10
+
+
+def test_a_purge_is_not_kept_from_committing_by_those_who_push_and_pop(store: Store, jobs: Queue) -> None:
+    tr = begin(store)
+    assert purge(tr, store._keyspace, store.queue("jobs", tr=tr).config) == {1: 10}
+    jobs.push(b"meanwhile", priority=1)
+    jobs.pop_min()
+    tr.commit()
+    assert check_full_count(store, store.queue("jobs")) == 0
+    store.transact(lambda tr: bring_back(tr, store._keyspace, store.queue("jobs", tr=tr).config, 1))
+    assert {item.value for item in jobs.items().items} >= {b"meanwhile", b"9"}
+    assert check_full_count(store, jobs) == 10
+
+
+def test_an_empty_generation_is_not_dropped_when_something_is_pushed_there(store: Store, jobs: Queue) -> None:
+    store.acts("ann").purge("jobs", confirm="jobs")
+    tr = begin(store)
+    bring_back(tr, store._keyspace, store.queue("jobs", tr=tr).config, 1)
+    jobs.push(b"meanwhile", priority=1)
+    with pytest.raises(Conflict):
+        tr.commit()
+    assert jobs.peek_min().value == b"meanwhile"
+
+
+def test_a_merge_and_a_pop_conflict_on_the_same_item_only(store: Store, jobs: Queue) -> None:
+    ann = store.acts("ann")
+    (trash_id,) = ann.purge("jobs", confirm="jobs").trash_ids
+    jobs.push(b"new", priority=5)
+    ann.undo(trash_id)
+    tr = begin(store)
+    assert merge_step(tr, store._keyspace, jobs.id) == 10
+    jobs.push(b"newer", priority=-1)
+    assert jobs.pop_min().value == b"newer"
+    tr.commit()
+    assert check_full_count(store, jobs) == 11
+    tr = begin(store)
+    assert merge_step(tr, store._keyspace, jobs.id) is None
+    jobs.push(b"meanwhile", priority=1)
+    tr.commit()
+    assert len(store.queue("jobs").config.generations) == 1
+    assert check_full_count(store, jobs) == 12
+
+
+def test_two_who_run_one_job_do_each_chunk_once(store: Store, jobs: Queue) -> None:
+    ann, bob = store.acts("ann"), store.acts("bob")
+    job = ann.begin_bulk("delete", "jobs").id
+    seen = []
+
+    def meanwhile(now) -> bool:
+        if not seen:
+            seen.append(bob.run_bulk(job))
+        return True
+
+    ended = ann.run_bulk(job, progress=meanwhile)
+    assert (ended.done, ended.status) == (10, "done")
+    assert store.queue("jobs").totals().traffic["delete"] == 10
