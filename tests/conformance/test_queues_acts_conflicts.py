@@ -1,23 +1,26 @@
-"""Who conflicts with whom among acts, asserted on the engine that says so: transactions driven step by step."""
+"""Who conflicts with whom among acts, asserted on each engine with conflicts: transactions driven step by step."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from queues import Queue, Store, open_store
 from queues.errors import Conflict
-from queues.kv.simulated.transaction import SimulatedTransaction
 from queues.merging import merge_step
 from queues.moving import delete, find, move
 from queues.purging import bring_back, purge
+from tests.conftest import store_url
 from tests.full_count import check_full_count
+from tests.step_by_step import CONCURRENT, begin
 
 
-@pytest.fixture
-def store() -> Iterator[Store]:
-    with open_store("memory:") as opened:
+@pytest.fixture(params=CONCURRENT)
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    with open_store(store_url(request.param, tmp_path)) as opened:
         yield opened
 
 
@@ -28,11 +31,7 @@ def jobs(store: Store) -> Queue:
     return jobs
 
 
-def begin(store: Store) -> SimulatedTransaction:
-    return store._kv.begin()
-
-
-def move_in(store: Store, tr: SimulatedTransaction, item_id: str, to: Queue) -> None:
+def move_in(store: Store, tr: Any, item_id: str, to: Queue) -> None:
     source = store.queue("jobs", tr=tr)
     standings = find(tr, store._keyspace, source.config, [item_id], skip_missing=False).standings
     move(tr, store._keyspace, source.config, to.config, standings, priority=None, rands=[b""])

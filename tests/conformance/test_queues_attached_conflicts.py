@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from fdb import tuple as layer
 
 from queues import Queue, Store, open_store
 from queues.errors import Conflict, KeyTooLarge
-from queues.kv.simulated.transaction import SimulatedTransaction, Write
+from tests.conftest import store_url
 from tests.interop.recipe_client import RecipeClient
+from tests.step_by_step import CONCURRENT, begin
 
 PREFIX = layer.pack(("legacy",))
 
 
-@pytest.fixture
-def store() -> Iterator[Store]:
-    with open_store("memory:") as opened:
+@pytest.fixture(params=CONCURRENT)
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    with open_store(store_url(request.param, tmp_path)) as opened:
         yield opened
 
 
@@ -33,11 +36,7 @@ def stranger(store: Store) -> RecipeClient:
     return RecipeClient(store._kv, PREFIX)
 
 
-def begin(store: Store) -> SimulatedTransaction:
-    return store._kv.begin()
-
-
-def strict_pop(legacy: Queue, tr: SimulatedTransaction, end: str = "min") -> bytes:
+def strict_pop(legacy: Queue, tr: Any, end: str = "min") -> bytes:
     (item,) = legacy._take_in(tr, n=1, end=end, serializable=False, now_ms=0)
     return item.value
 
@@ -195,7 +194,7 @@ def test_a_key_that_others_put_there_meanwhile_aborts_what_is_put_back(
 def test_keys_longer_than_ours_are_shown_and_popped_and_left_by_acts(store: Store, legacy: Queue) -> None:
     long = PREFIX + layer.pack((-1, 0, b"x" * 5_000))
     tr = begin(store)
-    tr._writes[long] = Write(known=True, value=b"far")  # as a FoundationDB client may; the port takes 511 bytes
+    tr.set_past_the_port(long, b"far")  # as a FoundationDB client may; the port takes 511 bytes
     tr.commit()
     ann = store.acts("ann")
     first = legacy.peek_min()

@@ -1,20 +1,23 @@
-"""Who conflicts with whom, asserted on the engine that says so: transactions driven step by step."""
+"""Who conflicts with whom, asserted on each engine with conflicts: transactions driven step by step."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from queues import Queue, Store, open_store
 from queues.errors import Conflict
-from queues.kv.simulated.transaction import SimulatedTransaction
 from queues.queue import Queue as Handle
+from tests.conftest import store_url
+from tests.step_by_step import CONCURRENT, begin
 
 
-@pytest.fixture
-def store() -> Iterator[Store]:
-    with open_store("memory:") as opened:
+@pytest.fixture(params=CONCURRENT)
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    with open_store(store_url(request.param, tmp_path)) as opened:
         yield opened
 
 
@@ -25,11 +28,7 @@ def jobs(store: Store) -> Queue:
     return jobs
 
 
-def begin(store: Store) -> SimulatedTransaction:
-    return store._kv.begin()
-
-
-def strict_pop(jobs: Handle, tr: SimulatedTransaction, end: str = "min") -> bytes:
+def strict_pop(jobs: Handle, tr: Any, end: str = "min") -> bytes:
     (item,) = jobs._take_in(tr, n=1, end=end, serializable=False, now_ms=0)
     return item.value
 

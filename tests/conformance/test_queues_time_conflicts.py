@@ -11,12 +11,11 @@ import pytest
 
 from queues import Lease, Queue, Store, open_store
 from queues.errors import Conflict, StaleLease
-from tests.conftest import ENGINES, Clock, store_url
+from tests.conftest import Clock, store_url
 from tests.full_count import check_full_count
+from tests.step_by_step import CONCURRENT, begin
 
 MINUTE = timedelta(minutes=1)
-#: Transactions of the embedded engine run one after the other.
-CONCURRENT = [engine for engine in ENGINES if engine != "embedded"]
 
 
 @pytest.fixture(params=CONCURRENT)
@@ -31,12 +30,6 @@ def jobs(store: Store) -> Iterator[Queue]:
     jobs.push_many([(b"%d" % n, n) for n in range(6)])
     yield jobs
     check_full_count(store, jobs)
-
-
-def begin(store: Store) -> Any:
-    tr = store._kv.begin()
-    tr.get_read_version()
-    return tr
 
 
 def strict_lease(jobs: Queue, tr: Any, end: str = "min") -> Lease:

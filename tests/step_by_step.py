@@ -1,0 +1,46 @@
+"""Transactions driven step by step, on every engine with conflicts, to assert who conflicts with whom."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from queues import Store
+from queues.kv.exactly_once import NotCommitted
+from queues.kv.simulated.transaction import SimulatedTransaction, Write
+from tests.conftest import ENGINES
+
+#: Transactions of the embedded engine run one after the other.
+CONCURRENT = [engine for engine in ENGINES if engine != "embedded"]
+
+
+class Step:
+    """A transaction that begins now and is committed by hand; `commit` raises `Conflict` and never retries."""
+
+    def __init__(self, store: Store) -> None:
+        self._tr: Any = store._kv.begin()
+        self._tr.get_read_version()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._tr, name)
+
+    def set_past_the_port(self, key: bytes, value: bytes) -> None:
+        """Write a pair that the port would refuse, as other clients of a cluster may."""
+        if isinstance(self._tr, SimulatedTransaction):
+            self._tr._writes[key] = Write(known=True, value=value)
+        else:
+            self._tr.wrote = True
+            self._tr._native.set(key, value)
+
+    def commit(self) -> None:
+        """Commit, or raise what keeps it from being committed."""
+        try:
+            self._tr.commit()
+        except NotCommitted as refused:
+            raise refused.error from refused
+        finally:
+            self._tr.cancel()
+
+
+def begin(store: Store) -> Any:
+    """Begin a transaction."""
+    return Step(store)
