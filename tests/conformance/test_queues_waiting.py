@@ -48,11 +48,12 @@ def begin_pops(queue: Queue, n: int = 1) -> list[Future[Item | None]]:
     return pops
 
 
-def await_true(seen: Callable[[], bool]) -> None:
+def await_true(seen: Callable[[], bool], *, meanwhile: Callable[[], None] = lambda: None) -> None:
     """Return when a condition holds."""
     deadline = time.monotonic() + LONG
     while not seen():
         assert time.monotonic() < deadline, "it does not come to that"
+        meanwhile()
         threading.Event().wait(0.001)
 
 
@@ -315,8 +316,7 @@ def test_a_pause_that_ends_by_itself_ends_the_wait(store: Store, clock: Clock) -
     jobs.push(b"a", priority=1)
     (pop,) = begin_pops(jobs)
     clock.advance(5)
-    while not pop.done():  # the waiter sleeps by the real clock; it looks at this one whenever it wakes
-        store.interrupt()
+    await_true(pop.done, meanwhile=store.interrupt)  # the waiter sleeps by the real clock, and looks at this one
     assert pop.result().value == b"a"
 
 
@@ -335,15 +335,17 @@ def test_a_delayed_item_ends_the_wait_when_it_is_due(store: Store, clock: Clock)
     jobs = store.create_queue("jobs")
     soon = jobs.push(b"in a minute", priority=9, delay=timedelta(minutes=1))
     late = jobs.push(b"in an hour", priority=1, delay=timedelta(hours=1))
-    first, second = begin_pops(jobs, 2)
+    pops = begin_pops(jobs, 2)
     clock.advance(59.9)
     store.interrupt()
     await_true(lambda: watchers(jobs) == 1)
     assert jobs.depth("delayed") == 2  # never early
     for step, item in ((0.1, soon), (3_540, late)):
         clock.advance(step)
-        while not any(pop.done() and pop.result().id == item.id for pop in (first, second)):
-            store.interrupt()  # the waiter sleeps by the real clock; it looks at this one whenever it wakes
+        await_true(
+            lambda item=item: any(pop.done() and pop.result().id == item.id for pop in pops),  # type: ignore[misc]
+            meanwhile=store.interrupt,  # the waiter sleeps by the real clock, and looks at this one whenever it wakes
+        )
 
 
 def test_a_wait_ends_at_the_due_time_of_a_newcomer_that_is_earlier() -> None:
@@ -376,8 +378,7 @@ def test_items_that_are_due_together_end_as_many_waits(store: Store, clock: Cloc
     jobs.push_many([(b"%d" % n, n) for n in range(6)], delay=timedelta(minutes=1))
     pops = begin_pops(jobs, 6)
     clock.advance(60)
-    while not all(pop.done() for pop in pops):
-        store.interrupt()
+    await_true(lambda: all(pop.done() for pop in pops), meanwhile=store.interrupt)
     assert sorted(pop.result().value for pop in pops) == [b"%d" % n for n in range(6)]
 
 
@@ -412,8 +413,7 @@ def test_an_item_whose_lease_expires_ends_the_wait(store: Store, clock: Clock) -
     await_true(lambda: watchers(jobs) == 1)
     assert jobs.depth("leased") == 1
     clock.advance(0.1)
-    while not pop.done():
-        store.interrupt()
+    await_true(pop.done, meanwhile=store.interrupt)
     assert pop.result().id == item.id
 
 

@@ -418,6 +418,23 @@ def test_once_waits_for_what_handlers_push(store: Store, jobs: Queue) -> None:
     assert jobs.depth() == mail.depth() == 0
 
 
+def test_once_does_not_end_while_a_handler_may_push_more(store: Store, jobs: Queue) -> None:
+    worker = Worker()
+
+    @worker.handles("jobs")
+    def follow(job: Job) -> None:
+        if job.item.value == b"first":
+            # the other thread has found nothing and waits, as the test itself does
+            await_true(lambda: pool.stopping or len(pool._condition._waiters) == 2)
+            jobs.push(b"second", priority=1)
+
+    jobs.push(b"first", priority=1)
+    pool = Pool(store, worker, ["jobs"], threads=2, once=True)
+    pool.start()
+    pool.wait()
+    assert pool.tally().done == 2
+
+
 def test_log_lines_hold_no_values(store: Store, jobs: Queue, desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
     worker = Worker()
 
