@@ -135,6 +135,37 @@ def test_a_merge_and_a_pop_conflict_on_the_same_item_only(store: Store, jobs: Qu
     assert check_full_count(store, jobs) == 12
 
 
+def test_a_merge_does_not_move_what_was_popped_meanwhile(store: Store, jobs: Queue) -> None:
+    ann = store.acts("ann")
+    (trash_id,) = ann.purge("jobs", confirm="jobs").trash_ids
+    jobs.push(b"new", priority=5)
+    ann.undo(trash_id)
+    tr = begin(store)
+    merge_step(tr, store._keyspace, jobs.id)
+    assert jobs.pop_min().value == b"0"
+    with pytest.raises(Conflict):
+        tr.commit()
+    assert check_full_count(store, jobs) == 10
+
+
+def test_an_older_generation_is_not_dropped_when_something_is_put_back_there(store: Store, jobs: Queue) -> None:
+    ann = store.acts("ann")
+    item = jobs.peek_min()
+    (trash_id,) = ann.purge("jobs", confirm="jobs").trash_ids
+    jobs.push(b"new", priority=5)
+    ann.undo(trash_id)
+    deleted = ann.delete_item("jobs", item.id)
+    assert store.transact(lambda tr: merge_step(tr, store._keyspace, jobs.id)) == 9
+    tr = begin(store)
+    assert merge_step(tr, store._keyspace, jobs.id) is None
+    ann.undo(deleted.trash_id)
+    with pytest.raises(Conflict):
+        tr.commit()
+    store.merge_generations()
+    assert jobs.peek_min() == item
+    assert check_full_count(store, jobs) == 11
+
+
 def test_two_who_run_one_job_do_each_chunk_once(store: Store, jobs: Queue) -> None:
     ann, bob = store.acts("ann"), store.acts("bob")
     job = ann.begin_bulk("delete", "jobs").id
