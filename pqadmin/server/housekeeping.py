@@ -66,10 +66,17 @@ def _sweep_store() -> None:
     store = opened_store()
     if store is None:
         return
-    try:
-        store.sweep_slots()
-    except (StoreError, QueueError) as error:
-        log.warning("slots were not swept: %s: %s", type(error).__name__, error)
+    steps: dict[str, Callable[[], int]] = {
+        "slots": store.sweep_slots,
+        "trash": store.sweep_trash,
+        "undone purges": store.merge_generations,
+    }
+    for what, step in steps.items():
+        try:
+            while step():
+                pass
+        except (StoreError, QueueError) as error:
+            log.warning("%s were not swept: %s: %s", what, type(error).__name__, error)
 
 
 def start() -> Housekeeping:

@@ -13,6 +13,7 @@ from pqadmin.accounts.models import LoginAttempt
 from pqadmin.dashboard.models import SentForm
 from pqadmin.server.housekeeping import Housekeeping, sweep
 from pqadmin.server.store import close_store, get_store
+from queues import open_store
 from queues.kv.slots import Mark, SlotPool
 
 DAY = timedelta(days=1)
@@ -65,6 +66,21 @@ def test_stale_slots_of_the_store_are_swept_too(db: None, settings: Any) -> None
     assert store.read(lambda tr: tr.get(key).wait()) is None
     store.close()
     sweep()  # a store that can not be swept is left for the next time
+    close_store()
+
+
+def test_the_trash_is_swept_beyond_its_deadline(db: None, settings: Any) -> None:
+    close_store()
+    settings.PQADMIN_STORE = "memory:housekeeping"
+    with open_store(settings.PQADMIN_STORE, clock=lambda: 1_000_000.0) as long_ago:
+        long_ago.create_queue("old").push(b"x", priority=1)
+        long_ago.delete_queue("old")
+        store = get_store()
+        store.create_queue("new").push(b"x", priority=1)
+        store.delete_queue("new")
+        sweep()
+        (left,) = store.trash.entries(limit=10).entries
+        assert left.queue == "new"
     close_store()
 
 
