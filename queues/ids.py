@@ -63,10 +63,14 @@ def to_ms(when: datetime) -> int:
 
 
 def parse(text: str) -> bytes | None:
-    """Read an id as `Item.id` shows it (40 hexadecimal digits); None when it is none."""
+    """Read an id as `Item.id` shows it (40 lower-case hexadecimal digits); None when it is none.
+
+    Nothing else is read as the same id: whoever compares ids compares texts.
+    """
     if len(text) != SIZE * 2:
         return None
     try:
-        return bytes.fromhex(text)
+        raw = bytes.fromhex(text)
     except ValueError:
         return None
+    return raw if raw.hex() == text else None

@@ -22,6 +22,7 @@ from queues.errors import (
     QueueClosed,
     TooLarge,
     ValueChanged,
+    ValueTooLarge,
     WrongKind,
 )
 from queues.foreign import ForeignKey, parse_id
@@ -29,6 +30,7 @@ from queues.keyspace import AttachedKeys, Keyspace, QueueKeys, ready_elements, r
 from queues.kv.port import MAX_KEY_SIZE, Transaction
 from queues.names import display_name
 from queues.priority import Priority, normalise
+from queues.queue import MAX_VALUE_SIZE
 from queues.ready import MAX_BYTES, MAX_ITEMS, Heads
 from queues.standing import Standing
 from queues.tally import Tally
@@ -104,6 +106,8 @@ def move(
     if target.closed:
         raise QueueClosed(f"Pushing to {display_name(target.name)} is closed: nothing was moved.")
     priorities = [_priority_in(target, _priority_of(there, source), priority) for there in standings]
+    if source.prefix is not None and target.prefix is None:
+        _check_sizes(target, standings)
     tally, arrivals = (Tally(keyspace.queue(config.id), wake=True) for config in (source, target))
     tally.traffic("move", len(standings))
     _take(tr, keyspace, source, standings, tally)
@@ -284,6 +288,16 @@ def _priority_in(target: Config, now: Priority | None, given: Priority | None) -
     if given is None and now is None:
         raise BadPriority(f"Say which priority the items get in {display_name(target.name)}: they have none.")
     return normalise(now if given is None else given, target.priority_type)
+
+
+def _check_sizes(target: Config, standings: Sequence[Standing]) -> None:
+    """Raise `ValueTooLarge` for what others wrote larger than our queues take."""
+    largest = max(len(value_of(there)) for there in standings)
+    if largest > MAX_VALUE_SIZE:
+        raise ValueTooLarge(
+            f"A value in {display_name(target.name)} has at most {MAX_VALUE_SIZE:,} bytes; one of these has "
+            f"{largest:,}. Nothing was moved."
+        )
 
 
 def _refuse_leased(standings: Sequence[Standing]) -> None:

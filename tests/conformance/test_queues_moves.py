@@ -20,6 +20,7 @@ from queues.errors import (
     SameQueue,
     TooLarge,
     ValueChanged,
+    ValueTooLarge,
     WrongKind,
 )
 from queues.standing import digest
@@ -352,3 +353,38 @@ def test_nothing_moves_into_a_closed_queue(store: Store) -> None:
     with pytest.raises(QueueClosed):
         ann.move_items("jobs", [item.id], "shut")
     assert jobs.depth() == 1
+
+
+def test_an_id_has_one_spelling(store: Store) -> None:
+    ann = store.acts("ann")
+    jobs, review = ann.create_queue("jobs"), ann.create_queue("review")
+    item = ann.push("jobs", b"x", priority=1)
+    before = dump(store, jobs, review)
+    twice = [item.id, item.id.upper()]
+    assert len(set(twice)) == 2
+    for act in (
+        lambda: ann.move_items("jobs", twice, "review"),
+        lambda: ann.delete_items("jobs", twice),
+        lambda: ann.reprioritise("jobs", twice, priority=2),
+    ):
+        with pytest.raises(ItemNotFound, match="1 of the 2 items are not here"):
+            act()
+        assert dump(store, jobs, review) == before
+    moved = ann.move_items("jobs", twice, "review", skip_missing=True)
+    assert (moved.count, moved.skipped) == (1, 1)
+    assert (check_full_count(store, jobs), check_full_count(store, review)) == (0, 1)
+
+
+def test_what_no_queue_of_ours_takes_stays_in_the_attached_one(store: Store) -> None:
+    ann = store.acts("ann")
+    jobs = ann.create_queue("jobs")
+    legacy = ann.attach("legacy", prefix=b"\x15old\x00")
+    small, large = legacy.push(b"small", priority=5), legacy.push(b"large", priority=6)
+    key = b"\x15old\x00" + large.foreign.suffix
+    store._kv.transact(lambda tr: tr.set(key, b"x" * 90_001))
+    before, theirs = dump(store, jobs), legacy.items().items
+    with pytest.raises(ValueTooLarge, match="90,001"):
+        ann.move_items("legacy", [small.id, large.id], "jobs")
+    assert dump(store, jobs) == before
+    assert legacy.items().items == theirs
+    assert ann.move_items("legacy", [small.id], "jobs").count == 1

@@ -40,5 +40,5 @@ def test_threads_never_mint_the_same_id(clock: Clock) -> None:
 def test_an_id_is_read_as_it_is_shown(clock: Clock) -> None:
     minted = Minter(clock).mint()
     assert parse(minted.hex()) == minted
-    for text in ("", "0", "g" * 40, "0" * 41):
+    for text in ("", "0", "g" * 40, "0" * 41, "A" * 40, f"{'00' * 13}{' ' * 14}"):
         assert parse(text) is None
