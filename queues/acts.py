@@ -197,7 +197,8 @@ class Acts(BulkActs, PurgeActs):
             queue = self._queue(tr, name, expect_id)
             if queue.attached:
                 raise NotForAttached(queue.name, "detach it instead, its items stay where they are.")
-            depth = queue.depth(tr=tr)
+            # A depth that nobody confirmed is told only: whoever pushes or pops meanwhile is not in the way.
+            depth = queue.depth(tr=tr.snapshot if expect_depth is None else tr)
             if expect_depth is not None and abs(depth - expect_depth) > tolerance:
                 raise DepthChanged(
                     f"{display_name(name)} holds {depth:,} items now, not the {expect_depth:,} you confirmed: "

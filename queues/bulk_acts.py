@@ -26,6 +26,7 @@ from queues.errors import (
     QueueNotFound,
     SameQueue,
     TrashNotFound,
+    ValueTooLarge,
     WrongKind,
 )
 from queues.item_acts import ItemActs, Undone
@@ -41,7 +42,7 @@ from queues.standing import Standing
 MAX_CHUNK = 200
 #: Bytes of one chunk, unless a single item is larger.
 _CHUNK_BYTES = 1_000_000
-_RUNNING, _DONE, _CANCELLED = "running", "done", "cancelled"
+_RUNNING, _DONE, _CANCELLED, _FAILED = "running", "done", "cancelled", "failed"
 
 
 class BulkActs(ItemActs):
@@ -83,7 +84,8 @@ class BulkActs(ItemActs):
             within = tuple(None if edge is None else normalise(edge, config.priority_type) for edge in (low, high))
             if config.fifo and (within != (None, None) or act == "reprioritise"):
                 raise WrongKind(f"{display_name(queue.name)} is a fifo queue: its items have no priority.")
-            ends = bounds(tr, self._backing.keyspace.queue(queue.id), config, state, (within[0], within[1]))
+            # Total and ends are of the moment at which it begins: whoever pushes or pops meanwhile is not in its way.
+            ends = bounds(tr.snapshot, self._backing.keyspace.queue(queue.id), config, state, (within[0], within[1]))
             job = Job(
                 id=job_id.hex(),
                 act=act,
@@ -97,7 +99,7 @@ class BulkActs(ItemActs):
                 to_id=None if target is None else target.id,
                 priority=priority,
                 shift=shift,
-                total=queue.depth(state, tr=tr) if within == (None, None) else None,
+                total=queue.depth(state, tr=tr.snapshot) if within == (None, None) else None,
                 first=b"" if ends is None else ends[0],
                 last=b"" if ends is None else ends[1],
                 # Whoever shifts upwards begins at the top, so as not to meet the same items again.
@@ -110,7 +112,11 @@ class BulkActs(ItemActs):
         return self._act(begin)
 
     def run_bulk(self, job_id: str, *, progress: Callable[[Job], bool] | None = None) -> Job:
-        """Do what is left of a job and return it; `progress` hears of every chunk and says whether to go on."""
+        """Do what is left of a job and return it; `progress` hears of every chunk and says whether to go on.
+
+        An item that does not fit (`BadPriority`, `ValueTooLarge`, `WrongKind`) stays, with those of its chunk and those
+        behind it: the job has failed then, and nobody goes on with it. What it did before stays until it is undone.
+        """
         step = Step()
         job = self.job(job_id)
         while job.status == _RUNNING:
@@ -121,6 +127,14 @@ class BulkActs(ItemActs):
                 if not step.too_much():  # others take these items as fast as we do: smaller chunks meet fewer of them
                     raise
                 continue
+            except (BadPriority, ValueTooLarge, WrongKind) as error:
+                job = self._end(job_id, _FAILED)
+                if job.status != _FAILED:
+                    break  # somebody cancelled it meanwhile
+                raise type(error)(
+                    f"{error} The job {job_id} has failed after {job.done:,} items: those can be undone by its id, "
+                    "all others are where they were."
+                ) from error
             step.took(max(1, after.done - job.done), size)
             job = after
             if progress is not None and not progress(job):
@@ -129,15 +143,7 @@ class BulkActs(ItemActs):
 
     def cancel_bulk(self, job_id: str) -> Job:
         """Let a job end after the chunk that is being done; what it did stays done until it is undone."""
-
-        def cancel(tr: Transaction, audit: Note) -> Job:
-            job = read_job(tr, self._backing.keyspace, job_id)
-            if job.status == _RUNNING:
-                job = replace(job, status=_CANCELLED)
-                write_job(tr, self._backing.keyspace, job)
-            return job
-
-        return self._act(cancel)
+        return self._end(job_id, _CANCELLED)
 
     def undo_bulk(self, job_id: str) -> Undone:
         """Undo all chunks of a job, the last one first; items that have gone on since are left alone.
@@ -183,6 +189,19 @@ class BulkActs(ItemActs):
         if record is None:
             raise QueueNotFound(name)
         return Config.decode(record)
+
+    def _end(self, job_id: str, status: str) -> Job:
+        """Let a job that is running end so; one that has ended stays as it is."""
+
+        def end(tr: Transaction, audit: Note) -> Job:
+            job = read_job(tr, self._backing.keyspace, job_id)
+            if job.status == _RUNNING:
+                job = replace(job, status=status)
+                tr.use_reserve()
+                write_job(tr, self._backing.keyspace, job)
+            return job
+
+        return self._act(end)
 
     def _chunk(self, job_id: str, limit: int) -> tuple[Job, int]:
         trash_id = self._backing.minter.mint()

@@ -30,7 +30,7 @@ class Job:
     queue: str
     #: Of the items concerned: ready, delayed, leased or dead.
     state: str
-    #: running, done or cancelled.
+    #: running, done, cancelled or failed (an item did not fit).
     status: str
     by: str
     reason: str

@@ -263,7 +263,8 @@ class Store:
             config = directory.find(tr, self._keyspace, name)
             if config.attached:
                 raise NotForAttached(config.name, "detach it instead, its items stay where they are.")
-            self.trash.put_queue(tr, trash_id, config, depth=queue.depth(tr=tr), by=by)
+            # The depth is told only: whoever pushes or pops meanwhile is not in the way.
+            self.trash.put_queue(tr, trash_id, config, depth=queue.depth(tr=tr.snapshot), by=by)
             directory.remove(tr, self._keyspace, config)
             return trash_id.hex()
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from queues import Queue, Store, open_store
+from queues import Acts, Queue, Store, open_store
 from queues.errors import Conflict
 from queues.merging import merge_step
 from queues.moving import delete, find, move
@@ -179,3 +179,47 @@ def test_two_who_run_one_job_do_each_chunk_once(store: Store, jobs: Queue) -> No
     ended = ann.run_bulk(job, progress=meanwhile)
     assert (ended.done, ended.status) == (10, "done")
     assert store.queue("jobs").totals().traffic["delete"] == 10
+
+
+class Joined(Acts):
+    """Acts inside a transaction that is driven by hand."""
+
+    def __init__(self, store: Store, tr: Any) -> None:
+        super().__init__(store, store._backing, actor="ann", via="cli")
+        self._tr = tr
+
+    def _act(self, act: Any) -> Any:
+        return act(self._tr, lambda *args, **details: None)
+
+
+def busy(jobs: Queue) -> None:
+    """Push behind the last item and before the first, and pop at both ends."""
+    jobs.pop_min()
+    jobs.pop_max()
+    jobs.push(b"low", priority=-1)
+    jobs.push(b"high", priority=99)
+
+
+def test_beginning_an_act_on_all_conflicts_with_nobody_who_pushes_or_pops(store: Store, jobs: Queue) -> None:
+    store.create_queue("review")
+    tr = begin(store)
+    job = Joined(store, tr).begin_bulk("move", "jobs", to="review")
+    busy(jobs)
+    tr.commit()
+    ann = store.acts("ann")
+    assert ann.run_bulk(job.id).done == 8, "those between the ends that were seen"
+    assert sorted(item.value for item in jobs.items().items) == [b"high", b"low"]
+
+
+def test_deleting_a_queue_conflicts_with_a_push_only_when_its_depth_was_confirmed(store: Store, jobs: Queue) -> None:
+    tr = begin(store)
+    Joined(store, tr).delete_queue("jobs", confirm="jobs", expect_depth=10)
+    jobs.push(b"unseen", priority=1)
+    with pytest.raises(Conflict):
+        tr.commit()
+    tr = begin(store)
+    trash_id = Joined(store, tr).delete_queue("jobs", confirm="jobs")
+    busy(jobs)
+    tr.commit()
+    assert store.acts("ann").restore_queue(trash_id).depth() == 11
+    assert check_full_count(store, store.queue("jobs")) == 11

@@ -189,3 +189,37 @@ def test_jobs_are_forgotten_with_what_they_left_in_the_trash(store: Store, clock
     assert ann.jobs() == []
     with pytest.raises(JobNotFound):
         ann.job(running)
+
+
+def test_a_job_that_meets_an_item_that_does_not_fit_has_failed(store: Store, clock: Clock) -> None:
+    jobs, scores = fill(store), store.create_queue("scores", priority_type="float")
+    unfit = jobs.push(b"no float holds it", priority=2**53 + 1)
+    ann = store.acts("ann")
+    before = dump(store, jobs, scores)
+    begun = ann.begin_bulk("move", "jobs", to="scores")
+    with pytest.raises(BadPriority, match=f"{begun.id} has failed") as caught:
+        ann.run_bulk(begun.id)
+    job = ann.job(begun.id)
+    assert (job.status, job.done) == ("failed", scores.depth())
+    assert f"{job.done:,} items" in str(caught.value)
+    assert 0 < job.done <= N
+    assert jobs.depth() + scores.depth() == N + 1
+    assert jobs.find(unfit.id) == unfit
+    check_full_count(store, jobs)
+    check_full_count(store, scores)
+    assert ann.run_bulk(begun.id) == job, "nobody goes on with it"
+    assert ann.cancel_bulk(begun.id) == job
+    assert ann.undo_bulk(begun.id).count == job.done
+    assert dump(store, jobs, scores) == before
+    clock.advance(KEPT_MS / 1000 + 1)
+    store.sweep_trash()
+    assert ann.jobs() == []
+
+
+def test_a_job_whose_items_have_a_priority_too_many_has_failed(store: Store) -> None:
+    jobs, mail = fill(store), store.create_queue("mail", kind="fifo")
+    ann = store.acts("ann")
+    begun = ann.begin_bulk("move", "jobs", to="mail", priority=1)
+    with pytest.raises(WrongKind, match="has failed after 0 items"):
+        ann.run_bulk(begun.id)
+    assert (ann.job(begun.id).status, jobs.depth(), mail.depth()) == ("failed", N, 0)

@@ -47,6 +47,21 @@ def test_all_items_are_moved_gone_on_with_and_undone(run: Run, shop: Shop) -> No
     assert values(review) == [b"a", b"b", b"c"]
 
 
+def test_a_move_of_all_that_failed_says_so_and_is_not_gone_on_with(run: Run, shop: Shop) -> None:
+    jobs = shop.store.create_queue("jobs", priority_type="float")
+    review = shop.store.create_queue("review")
+    jobs.push(b"a", priority=1.5)
+    failed = run("move", "jobs", "review", "--all")
+    (job,) = shop.store.acts("ann").jobs()
+    assert (failed.code, job.status) == (1, "failed")
+    assert f"{job.id} has failed" in failed.error
+    again = run("move", "jobs", "review", "--resume", job.id)
+    assert (again.code, f"{job.id} has failed" in again.error, again.out) == (1, True, "")
+    assert (values(jobs), values(review)) == ([b"a"], [])
+    assert run("move", "jobs", "review", "--all", "--priority=1").code == 0
+    assert values(review) == [b"a"]
+
+
 def test_a_queue_is_purged_with_its_name_and_comes_back(run: Run, shop: Shop) -> None:
     jobs, _ = fill(shop)
     assert run("purge", "jobs", "--confirm", "job").code == 1

@@ -49,6 +49,11 @@ class Command(StoreCommand):
         else:
             job = acts.begin_bulk("move", source.name, to=target.name, priority=priority, reason=reason)
         job = self._run(acts, job)
+        if job.status == "failed":
+            raise CommandError(
+                f"The job {job.id} has failed after {job.done:,} items: one does not fit {target.name}, so nobody goes "
+                "on with it. Move or change that item by its id, then move the others with --all."
+            )
         self._show(source.name, target.name, job.done, options, job=job)
 
     def _run(self, acts: Acts, job: Job) -> Job:
