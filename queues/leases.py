@@ -107,7 +107,9 @@ class Leases(Delays):
     def ack(self, lease: Lease | str, *, tr: Transaction | None = None) -> None:
         """Say that the leased item is done: it is gone for good. Acknowledging again changes nothing.
 
-        Raises `StaleLease` when the lease is over and the item is still here: somebody else may work on it.
+        Raises `StaleLease` when the lease is over and the item is still in this queue: somebody else may work on it.
+        When it is nowhere in this queue any more, this succeeds, and does not tell why: acknowledged before, or deleted
+        or moved meanwhile, which can be undone.
         """
         if self.ack_many([lease], tr=tr):
             raise StaleLease(
@@ -137,7 +139,7 @@ class Leases(Delays):
             if acked := len(held) - len(over):
                 tally.traffic("ack", acked)
                 tally.apply(tr)
-            # A lease that is over was acknowledged before if its item is nowhere.
+            # A lease that is over counts as acknowledged before if its item is nowhere in this queue.
             places = [
                 (lease, [ready.PlaceRead(tr, self._keys, generations, lease[0], state) for state in STATES])
                 for lease in over
