@@ -123,6 +123,11 @@ class Keyspace:
         self.all_slots = _children(self.slots)
         self.all_configs = _children(self._configs)
 
+    @staticmethod
+    def store_at(root: bytes) -> bytes:
+        """Return the key of the store record of a store with this root, be it ours or another's."""
+        return root + _pack("store")
+
     @property
     def content(self) -> tuple[Range, ...]:
         """The ranges of what a copy carries: all keys but slots, the store record and the mark of the copy itself."""

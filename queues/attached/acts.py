@@ -24,6 +24,10 @@ class Purged:
     skipped: int
     #: One entry for each chunk, for `put_back_items`.
     trash_ids: tuple[str, ...]
+    #: All that was there when it began was gone through; False: it was told to stop, or failed, before.
+    finished: bool = True
+    #: What stopped it when some chunks were done already; what fails before the first is raised.
+    failure: Exception | None = None
 
 
 class AttachedActs(Acting):
@@ -72,35 +76,47 @@ class AttachedActs(Acting):
         """Take every item that is in an attached queue now into the trash, chunk by chunk, each one transaction.
 
         `confirm` is the name as typed, else `ConfirmationMismatch`; a count further than `tolerance` from
-        `expect_depth` raises `DepthChanged`. `progress` hears the items taken so far and says whether to go on.
+        `expect_depth` raises `DepthChanged`. `progress` hears the items taken so far, 0 while they are counted, and
+        says whether to go on. A failure after the first chunk is not raised but told in what is returned.
         """
         if canonical(confirm) != canonical(name):
             raise ConfirmationMismatch(f"To purge this queue, type its name: {display_name(name)}. Nothing was taken.")
         queue = self._attached(name, expect_id)
-        if expect_depth is not None and abs((depth := queue.depth()) - expect_depth) > tolerance:
-            raise DepthChanged(
-                f"{display_name(name)} holds {depth:,} items now, not the {expect_depth:,} you confirmed: "
-                "nothing was taken.",
-                depth,
-            )
+        if expect_depth is not None:
+            depth = queue.depth_unless(lambda: progress is not None and not progress(0))
+            if depth is None:
+                return Purged(count=0, skipped=0, trash_ids=(), finished=False)
+            if abs(depth - expect_depth) > tolerance:
+                raise DepthChanged(
+                    f"{display_name(name)} holds {depth:,} items now, not the {expect_depth:,} you confirmed: "
+                    "nothing was taken.",
+                    depth,
+                )
         step, after, last = Step(), None, queue.last_place()
         count, skipped, trash_ids = 0, 0, []
-        while last is not None:
-            try:
-                trash_id, chunk = self._purge_chunk(queue, after, last, step.limit, reason)
-            except Conflict:
-                if not step.too_much():  # others take these items as fast as we do: smaller chunks meet fewer of them
-                    raise
-                continue
-            count, skipped = count + len(chunk.items), skipped + chunk.skipped
-            if chunk.items:
-                trash_ids.append(trash_id.hex())
-                step.took(len(chunk.items), sum(item.size for item in chunk.items))
-            after = chunk.place
-            told_to_stop = progress is not None and not progress(count)
-            if after is None or told_to_stop:
-                break
-        return Purged(count=count, skipped=skipped, trash_ids=tuple(trash_ids))
+        finished, failure = last is None, None
+        try:
+            while last is not None:
+                try:
+                    trash_id, chunk = self._purge_chunk(queue, after, last, step.limit, reason)
+                except Conflict:
+                    if not step.too_much():  # others take these as fast as we do: smaller chunks meet fewer of them
+                        raise
+                    continue
+                count, skipped = count + len(chunk.items), skipped + chunk.skipped
+                if chunk.items:
+                    trash_ids.append(trash_id.hex())
+                    step.took(len(chunk.items), sum(item.size for item in chunk.items))
+                after = chunk.place
+                finished = after is None or after >= last
+                told_to_stop = progress is not None and not progress(count)
+                if finished or told_to_stop:
+                    break
+        except Exception as error:
+            if not trash_ids:
+                raise
+            failure = error  # what was taken is told all the same: it lies in the trash under these ids only
+        return Purged(count=count, skipped=skipped, trash_ids=tuple(trash_ids), finished=finished, failure=failure)
 
     def put_back_items(self, trash_id: str) -> int:
         """Put the items that one chunk of a purge took back under their same keys, and return how many."""

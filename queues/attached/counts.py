@@ -7,6 +7,7 @@ One thread counts for all who look; it takes a small share of the time, and ends
 from __future__ import annotations
 
 import contextlib
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -20,6 +21,8 @@ from queues.keyspace import AttachedKeys, Keyspace
 from queues.kv.errors import ForkedStore
 from queues.kv.port import KeyValueStore, ReadTransaction
 from queues.status import Snapshot
+
+log = logging.getLogger("queues.attached")
 
 #: Items of one read: at most, and to begin with; bytes that one read should bring.
 MAX_STEP, FIRST_STEP, STEP_BYTES = 1_000, 100, 1_000_000
@@ -159,7 +162,7 @@ class AttachedCounts:
 
     def count(self, config: Config) -> Count:
         """Count a queue now, in steps of one read each, and remember the answer."""
-        count = self._count(config, lambda: False)
+        count = self.count_unless(lambda: False, config)
         assert count is not None
         return count
 
@@ -171,7 +174,8 @@ class AttachedCounts:
         if thread is not None and thread is not threading.current_thread():
             thread.join(5)
 
-    def _count(self, config: Config, stop: Callable[[], bool]) -> Count | None:
+    def count_unless(self, stop: Callable[[], bool], config: Config) -> Count | None:
+        """Count a queue like `count`; `stop` is asked before each read, and where it says so nothing is known: None."""
         assert config.prefix is not None
         keys = AttachedKeys(config.prefix)
         began, now = self._monotonic(), at(int(self._clock() * 1000))
@@ -218,11 +222,14 @@ class AttachedCounts:
                 if config is None or config.prefix is None:
                     self._forget(queue_id)
                 else:
-                    self._count(config, lambda: self._closed)
+                    self.count_unless(lambda: self._closed, config)
             except (StoreClosed, ForkedStore):
                 return
             except StoreError:
                 self._later(queue_id)  # whoever reads the store tells what is wrong with it
+            except Exception:  # one queue's record may hold anything: the others are counted all the same
+                log.exception("queue %d can not be counted for now", queue_id)
+                self._later(queue_id)
 
     def _next(self) -> int | None:
         """Wait for the next queue that is due; None: nobody wants any."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from queues.config import Config
-from queues.errors import BadPrefix, PrefixTaken
+from queues.errors import BadPrefix, NewerFormat, PrefixTaken
 from queues.keyspace import Keyspace, packed_prefix
 from queues.kv.port import ReadTransaction, Transaction
 from queues.names import display_name
+from queues.store_record import StoreRecord
 
 #: Bytes; leaves room in a key for a priority, a count and a random element.
 MAX_SIZE = 256
@@ -29,6 +30,8 @@ def check_prefix(prefix: bytes | tuple[Any, ...], root: bytes) -> bytes:
         raise BadPrefix("An empty prefix is the whole store: name the subspace to attach.")
     if prefix[0] == 0xFF:
         raise BadPrefix("A prefix that begins with byte 0xff belongs to the store's own system.")
+    if prefix[0] == 0xFE:
+        raise BadPrefix("A prefix that begins with byte 0xfe belongs to FoundationDB's directory layer.")
     if len(prefix) > MAX_SIZE:
         raise BadPrefix(f"A prefix has at most {MAX_SIZE} bytes; this one has {len(prefix):,}.")
     if prefix.startswith(root) or root.startswith(prefix):
@@ -37,7 +40,7 @@ def check_prefix(prefix: bytes | tuple[Any, ...], root: bytes) -> bytes:
 
 
 def claim(tr: Transaction, keyspace: Keyspace, config: Config) -> None:
-    """Note that a queue attaches its prefix; raise `PrefixTaken` when it overlaps one that is attached already.
+    """Note that a queue attaches its prefix; raise `PrefixTaken` when it overlaps one attached already, or a store.
 
     No two attached prefixes overlap, so one that is the beginning of ours can only be the last one before it.
     """
@@ -48,6 +51,7 @@ def claim(tr: Transaction, keyspace: Keyspace, config: Config) -> None:
         other = None if key is None else keyspace.prefix_of(key)
         if other is not None and (prefix.startswith(other) or other.startswith(prefix)):
             raise PrefixTaken(f"The prefix overlaps that of {_owner(tr, keyspace, other)}, which is attached already.")
+    _refuse_stores(tr, prefix)
     tr.set(keyspace.attached(prefix), config.id.to_bytes(8, "big"))
 
 
@@ -62,6 +66,24 @@ def owner(tr: ReadTransaction, keyspace: Keyspace, prefix: bytes) -> Config | No
     found = tr.get(keyspace.attached(prefix)).wait()
     record = None if found is None else tr.get(keyspace.config(int.from_bytes(found, "big"))).wait()
     return None if record is None else Config.decode(record)
+
+
+def _refuse_stores(tr: ReadTransaction, prefix: bytes) -> None:
+    """Raise `PrefixTaken` where the prefix is the root of another pqadmin store, or lies under one."""
+    found = [tr.get(Keyspace.store_at(prefix[:size])) for size in range(len(prefix) + 1)]
+    if any(_is_store(one.wait()) for one in found):
+        raise PrefixTaken("Another pqadmin store lies there: open it as a store, its keys are nobody else's to change.")
+
+
+def _is_store(record: bytes | None) -> bool:
+    """Say whether this is a store's record: other programs may well have a key of the same name."""
+    if record is None:
+        return False
+    try:
+        StoreRecord.decode(record)
+    except (NewerFormat, ValueError, KeyError, TypeError, RecursionError):
+        return False
+    return True
 
 
 def _prefix(config: Config) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -99,6 +99,11 @@ class AttachedQueue(Queue):
         found = self._backing.read(look, tr)
         counts.want([self.id])
         return found
+
+    def depth_unless(self, stop: Callable[[], bool]) -> int | None:
+        """Count the ready items until `stop`, asked again and again, says so: None."""
+        count = self._backing.counts.count_unless(stop, self._backing.kv.read(self._current))
+        return None if count is None else count.depth
 
     # Not for attached queues
 

@@ -48,7 +48,7 @@ PAGES = {
     "dashboard:audit": Row(open=Open.VIEWERS),
     "dashboard:trash": Row(open=Open.VIEWERS),
     "dashboard:new-queue": Row(open=Open.OPERATORS),
-    "dashboard:attach": Row(open=Open.OPERATORS),
+    "dashboard:attach": Row(open=Open.ADMINS),
     "dashboard:purge": Row(open=Open.OPERATORS, method="POST", arguments=QUEUE, status=404),
     "dashboard:detach": Row(open=Open.OPERATORS, method="POST", arguments=QUEUE, status=404),
     "dashboard:delete-item": Row(open=Open.OPERATORS, arguments=ITEM, status=404),

@@ -26,9 +26,11 @@ from queues.errors import (
     PrefixTaken,
     QueueExists,
     QueueNotFound,
+    StoreError,
     TrashNotFound,
     WrongKind,
 )
+from queues.store_record import StoreRecord
 from tests.conftest import Clock
 from tests.interop.recipe_client import RecipeClient
 
@@ -88,7 +90,21 @@ def test_attaching_shows_what_is_there_and_writes_nothing_there(store: Store) ->
 
 @pytest.mark.parametrize(
     "prefix",
-    [b"", (), b"\xff", b"\xff/system", b"x" * 257, ("x" * 400,), (object(),), "text", 5, None, (layer.Versionstamp(),)],
+    [
+        b"",
+        (),
+        b"\xff",
+        b"\xff/system",
+        b"\xfe",
+        b"\xfe\x15\x01",
+        b"x" * 257,
+        ("x" * 400,),
+        (object(),),
+        "text",
+        5,
+        None,
+        (layer.Versionstamp(),),
+    ],
 )
 def test_a_prefix_that_can_not_be_is_refused(store: Store, prefix: object) -> None:
     with pytest.raises(BadPrefix):
@@ -107,7 +123,7 @@ def test_a_prefix_over_our_own_keys_is_refused(store: Store, prefix: object) -> 
 @pytest.mark.parametrize("first", [PREFIX, PREFIX + b"\xff", b"a", b"\x00"])
 @pytest.mark.parametrize("more", [b"", b"\x00", b"\x15", b"\xff", b"\xff\xff\x01", b"\x02x\x00"])
 def test_no_two_attached_prefixes_overlap(store: Store, first: bytes, more: bytes) -> None:
-    for n, far in enumerate((b"\x01", b"Z", b"z", b"\xfe", PREFIX[:-1] + b"\x7f")):
+    for n, far in enumerate((b"\x01", b"Z", b"z", b"\xfd", PREFIX[:-1] + b"\x7f")):
         store.attach(f"far{n}", prefix=far)
     store.attach("one", prefix=first)
     for prefix in {first + more, *([first[:-1]] if len(first) > 1 and first[:-1] != PREFIX[:1] else [])}:
@@ -117,6 +133,24 @@ def test_no_two_attached_prefixes_overlap(store: Store, first: bytes, more: byte
     store.attach("two", prefix=first + more)
     with pytest.raises(PrefixTaken, match="two"):
         store.attach("one", prefix=first)
+
+
+@pytest.mark.parametrize("under", [(), ("q",), ("q", 7, 1, "i")])
+def test_another_store_is_never_attached_nor_what_lies_in_it(store: Store, under: tuple[object, ...]) -> None:
+    record = StoreRecord(format=99, id="0" * 32).encode()
+    store.transact(lambda tr: tr.set(layer.pack(("other", "pq", "store")), record))
+    with pytest.raises(PrefixTaken, match="Another pqadmin store"):
+        store.attach("x", prefix=("other", "pq", *under))
+    assert store.directory() == {}
+    store.attach("beside", prefix=("other", "queue"))
+
+
+@pytest.mark.parametrize(
+    "value", [b"", b"text", b"\x01\x00\x00\x02{}", b"\x01\x00\x00\x02[]", b"\x01\x00\x00\x02\xff\xff"]
+)
+def test_a_key_that_only_has_the_name_of_a_stores_record_hinders_nobody(store: Store, value: bytes) -> None:
+    store.transact(lambda tr: tr.set(layer.pack(("legacy", "store")), value))
+    assert store.attach("jobs", prefix=("legacy", "jobs")).attached
 
 
 def test_names_kinds_and_types_are_checked_as_for_our_own(store: Store, legacy: Queue) -> None:
@@ -536,7 +570,7 @@ def test_a_purge_takes_what_is_there_in_chunks_and_can_be_undone(store: Store, l
     purged = ann.purge_attached(
         "legacy", confirm="legacy", expect_depth=total, reason="wrong import", progress=progress
     )
-    assert (purged.count, purged.skipped, len(purged.trash_ids)) == (total, 0, len(heard))
+    assert (purged.count, purged.skipped, len(purged.trash_ids)) == (total, 0, len([taken for taken in heard if taken]))
     assert len(heard) > 2
     assert dump(store) == []
     assert legacy.depth() == 0
@@ -561,6 +595,51 @@ def test_a_purge_stops_where_it_is_told_to(store: Store, legacy: Queue) -> None:
     purged = store.acts("ann").purge_attached("legacy", confirm="legacy", progress=lambda count: False)
     assert 0 < purged.count < 300
     assert legacy.depth() == 300 - purged.count
+
+
+def test_a_purge_knows_that_nothing_was_left_when_it_was_told_to_stop(store: Store, legacy: Queue) -> None:
+    write(store, *[(layer.pack((n, 0, R)), b"") for n in range(200)])
+    ann = store.acts("ann")
+    first = ann.purge_attached("legacy", confirm="legacy", progress=lambda count: False)
+    assert (first.count, first.finished, legacy.depth()) == (100, False, 100)
+    rest = ann.purge_attached("legacy", confirm="legacy", progress=lambda count: False)
+    assert (rest.count, rest.finished, legacy.depth()) == (100, True, 0)
+
+
+def test_a_purge_that_is_told_to_stop_while_it_counts_takes_nothing(store: Store, legacy: Queue) -> None:
+    legacy.push(b"a", priority=1)
+    purged = store.acts("ann").purge_attached("legacy", confirm="legacy", expect_depth=1, progress=lambda count: False)
+    assert (purged.count, purged.trash_ids, purged.finished) == (0, (), False)
+    assert legacy.depth() == 1
+
+
+def test_a_purge_that_fails_halfway_tells_what_it_took(store: Store, legacy: Queue) -> None:
+    write(store, *[(layer.pack((n, 0, R)), b"") for n in range(400)])
+    before = dump(store)
+
+    def progress(count: int) -> bool:
+        if count > 100:
+            raise OSError("the pipe is broken")
+        return True
+
+    ann = store.acts("ann")
+    purged = ann.purge_attached("legacy", confirm="legacy", progress=progress)
+    assert 100 < purged.count < 400
+    assert isinstance(purged.failure, OSError)
+    assert not purged.finished
+    assert legacy.depth() == 400 - purged.count
+    assert sum(ann.put_back_items(trash_id) for trash_id in purged.trash_ids) == purged.count
+    assert dump(store) == before
+
+
+def test_a_purge_whose_store_is_closed_halfway_tells_what_it_took(store: Store, legacy: Queue) -> None:
+    write(store, *[(layer.pack((n, 0, R)), b"") for n in range(300)])
+    ann = store.acts("ann")
+    purged = ann.purge_attached("legacy", confirm="legacy", progress=lambda count: store.close() is None)
+    assert (purged.count, len(purged.trash_ids), purged.finished) == (100, 1, False)
+    assert isinstance(purged.failure, StoreError)
+    with pytest.raises(StoreError):
+        ann.purge_attached("legacy", confirm="legacy")
 
 
 def test_a_purge_takes_no_more_than_was_there_when_it_began(

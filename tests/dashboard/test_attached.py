@@ -10,6 +10,7 @@ import fdb.tuple
 import pytest
 
 from pqadmin.accounts.roles import Role
+from pqadmin.dashboard.views import attached
 from queues import Queue, Store
 from tests.dashboard.conftest import Desk
 from tests.dashboard.screen import Screen
@@ -180,15 +181,57 @@ def test_a_purge_states_the_count_and_wants_the_name(operator: Desk, legacy: Que
     assert "moved away" in operator.open("/audit/?queue=legacy")
 
 
-def test_a_purge_that_takes_too_long_stops_and_says_so(
-    operator: Desk, legacy: Queue, others: Others, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("pqadmin.dashboard.views.attached.PURGE_SECONDS", -1)
+@pytest.fixture
+def slow_purge(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the time for a purge run out once anything is in the trash."""
+    monkeypatch.setattr(attached, "clock", lambda: 100.0 * len(store.trash.entries().entries))
+
+
+@pytest.mark.usefixtures("slow_purge")
+def test_a_purge_that_takes_too_long_stops_and_says_so(operator: Desk, legacy: Queue, others: Others) -> None:
     others.push(*((7, b"x") for _ in range(300)))
     legacy.depth()
     page = operator.send(operator.open("/queues/legacy/purge/"), "/purge/", confirm="legacy")
     assert "Purge again to go on" in page
     assert 0 < others.depth() < 303
+
+
+@pytest.mark.usefixtures("slow_purge")
+def test_a_purge_whose_time_is_over_with_its_last_chunk_is_done(operator: Desk, legacy: Queue, others: Others) -> None:
+    page = operator.send(operator.open("/queues/legacy/purge/"), "/purge/", confirm="legacy")
+    assert "Purged 3 items" in page
+    assert "to go on" not in page.text
+    assert others.depth() == 0
+
+
+def test_a_purge_whose_time_is_over_while_it_counts_takes_nothing(
+    operator: Desk, legacy: Queue, others: Others, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attached, "PURGE_SECONDS", -1)
+    page = operator.send(operator.open("/queues/legacy/purge/"), "/purge/", confirm="legacy")
+    assert "Counting the items took too long: nothing was taken" in page
+    assert others.depth() == 3
+
+
+def test_a_purge_that_fails_halfway_says_what_it_took(
+    operator: Desk, store: Store, legacy: Queue, others: Others, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others.push(*((7, b"x") for _ in range(300)))
+    legacy.depth()
+
+    def detached_meanwhile() -> float:
+        if store.trash.entries().entries and "legacy" in store.directory():
+            store.detach("legacy")
+            store.attach("moved", prefix=PREFIX)
+        return 0.0
+
+    monkeypatch.setattr(attached, "clock", detached_meanwhile)
+    form = operator.open("/queues/legacy/purge/")
+    page = operator.send(form, "/purge/", confirm="legacy")
+    assert page.path == "/trash/"
+    assert "Purged 100 items. They are in the trash. Then it failed:" in page
+    assert "othing was" not in page.text
+    assert others.depth() == 203
 
 
 def test_acts_that_would_need_others_are_refused_in_clear_words(operator: Desk, legacy: Queue, others: Others) -> None:
@@ -237,27 +280,31 @@ def test_the_acts_of_attached_queues_are_refused_for_our_own(operator: Desk, sto
         assert "nothing attached" in page
 
 
+@pytest.fixture
+def admin(desk: Callable[..., Desk]) -> Desk:
+    """An admin."""
+    return desk(Role.ADMIN, "eve")
+
+
 def look(desk: Desk, name: str, prefix: str, **typed: str) -> Screen:
     """Fill in the form to attach a queue and look at what lies there."""
     return desk.send(desk.open("/attach/"), "/attach/#main", name=name, prefix_text=prefix, step="look", **typed)
 
 
-def test_attaching_takes_two_steps_and_shows_what_lies_there_first(
-    operator: Desk, store: Store, others: Others
-) -> None:
-    assert "/attach/" in operator.open("/").links
-    seen = look(operator, "legacy", '("legacy", "jobs")')
+def test_attaching_takes_two_steps_and_shows_what_lies_there_first(admin: Desk, store: Store, others: Others) -> None:
+    assert "/attach/" in admin.open("/").links
+    seen = look(admin, "legacy", '("legacy", "jobs")')
     assert "This is what lies there" in seen
     assert r"\x02legacy\x00\x02jobs\x00" in seen
     assert "First item (1, 1," in seen
     assert "('dispatch', 71, 4.5)" in seen
     assert store.queues() == [], "looking attaches nothing"
-    page = operator.send(seen, "/attach/")
+    page = admin.send(seen, "/attach/")
     assert page.path == "/queues/legacy/"
     queue = store.queue("legacy")
     assert queue.attached
     assert queue.config.prefix == PREFIX
-    assert "attached the queue" in operator.open("/audit/")
+    assert "attached the queue" in admin.open("/audit/")
 
 
 @pytest.mark.parametrize(
@@ -271,31 +318,36 @@ def test_attaching_takes_two_steps_and_shows_what_lies_there_first(
         ("legacy\\", "a backslash itself is"),
         ("café", "printable ASCII"),
         (r"\xff\x02", "belongs to the store's own system"),
+        (r"\xfe\x15\x01", "directory layer"),
         ("x" * 300, "at most 256 bytes"),
         ('("pq",)', "overlaps the keys of this store"),
     ],
 )
-def test_a_prefix_that_can_not_be_is_refused_at_its_field(
-    operator: Desk, store: Store, prefix: str, words: str
-) -> None:
-    page = look(operator, "legacy", prefix)
+def test_a_prefix_that_can_not_be_is_refused_at_its_field(admin: Desk, store: Store, prefix: str, words: str) -> None:
+    page = look(admin, "legacy", prefix)
     assert page.status == 422
     assert words in page.text
     assert 'id="attach-prefix-error"' in page.html
     assert store.queues() == []
 
 
-def test_a_preview_warns_of_nothing_and_of_other_keys(operator: Desk, store: Store, others: Others) -> None:
-    empty = look(operator, "e", "nothing")
+def test_a_preview_warns_of_nothing_and_of_other_keys(admin: Desk, store: Store, others: Others) -> None:
+    empty = look(admin, "e", "nothing")
     assert "Nothing lies under this prefix now" in empty
-    wrong = look(operator, "f", "0x" + PREFIX.hex(), kind="fifo")
+    wrong = look(admin, "f", "0x" + PREFIX.hex(), kind="fifo")
     assert "not one of this kind’s recipe" in wrong
 
 
-def test_a_prefix_that_overlaps_another_names_it(operator: Desk, legacy: Queue) -> None:
-    page = look(operator, "part", '("legacy",)')
+def test_a_prefix_that_overlaps_another_names_it(admin: Desk, legacy: Queue) -> None:
+    page = look(admin, "part", '("legacy",)')
     assert page.status == 422
     assert "“legacy”, which is attached already" in page
+
+
+def test_operators_are_not_offered_to_attach(operator: Desk, legacy: Queue) -> None:
+    page = operator.open("/")
+    assert "/attach/" not in page.links
+    assert operator.open("/attach/").status == 403
 
 
 def test_viewers_see_it_and_are_offered_nothing(desk: Callable[..., Desk], legacy: Queue) -> None:
@@ -331,7 +383,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize(("key", "value"), HOSTILE)
-def test_every_page_of_a_hostile_key_and_value(operator: Desk, store: Store, key: bytes, value: bytes) -> None:
+def test_every_page_of_a_hostile_key_and_value(admin: Desk, store: Store, key: bytes, value: bytes) -> None:
     others = Others(store, b"\x02<script>alert(1)</script>\xe2\x80\xae\x00")
     others.write((key, value))
     queue = store.attach("legacy", prefix=others.prefix)
@@ -339,15 +391,15 @@ def test_every_page_of_a_hostile_key_and_value(operator: Desk, store: Store, key
     base = "/queues/legacy/"
     item_page = f"{base}items/{quote(item.id)}/"
     for path in ("/", base, f"{base}?end=max", f"{base}pop/", f"{base}purge/", f"{base}detach/", item_page):
-        page = operator.open(path)
+        page = admin.open(path)
         assert page.status == 200
         _is_clean(page.html)
-    _is_clean(operator.open(f"{item_page}delete/").html)
-    _is_clean(look(operator, "other", r"\x02<script>").html)
-    taken = operator.send(operator.open(f"{base}pop/"), "/pop/")
+    _is_clean(admin.open(f"{item_page}delete/").html)
+    _is_clean(look(admin, "other", r"\x02<script>").html)
+    taken = admin.send(admin.open(f"{base}pop/"), "/pop/")
     assert "Taken from the queue" in taken
     for path in ("/trash/", "/audit/", "/audit/?queue=legacy"):
-        _is_clean(operator.open(path).html)
+        _is_clean(admin.open(path).html)
 
 
 def _is_clean(html: str) -> None:

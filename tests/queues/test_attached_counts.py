@@ -84,6 +84,23 @@ def test_a_detached_queue_is_forgotten(store_of_one: Store, monkeypatch: pytest.
     assert not fresh._wanted
 
 
+@pytest.mark.parametrize("record", [b"\x02newer", b"\x01\x00\x00\x02{}", b"\x01\x00\x00\x02[]", b"\x01\x00\x00\x03no!"])
+def test_a_config_that_can_not_be_read_hinders_no_other_count(
+    store_of_one: Store, monkeypatch: pytest.MonkeyPatch, record: bytes
+) -> None:
+    monkeypatch.setattr(counts, "LINGER", 0.5)
+    broken, whole = store_of_one.attach("broken", prefix=("broken",)).id, store_of_one.queue("legacy").id
+    store_of_one.transact(lambda tr: tr.set(store_of_one._keyspace.config(broken), record))
+    fresh = AttachedCounts(store_of_one._kv, store_of_one._keyspace, lambda: 0.0)
+    fresh.want([broken, whole])
+    thread = fresh._thread
+    assert thread is not None
+    thread.join(30)
+    assert fresh.known(whole).depth == 1
+    assert fresh.known(broken) is None
+    assert broken in fresh._wanted, "it is tried again later"
+
+
 @pytest.fixture
 def store_of_one():
     with open_store("memory:") as store:

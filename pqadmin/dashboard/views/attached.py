@@ -33,6 +33,8 @@ from queues.names import display_name
 PURGE_SECONDS = 20
 #: Others may push and take this share of the items, and this many, between the look and the confirmation.
 _TOLERATED_SHARE, _TOLERATED = 10, 10
+#: Tells the time for these seconds.
+clock = time.monotonic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +59,7 @@ class _LookedOnly(Exception):
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@require(Right.ACT)
+@require(Right.ADMIN)  # it opens any subspace of the store to reading and taking, whoever it belongs to
 def attach(request: HttpRequest) -> HttpResponse:
     """Show what lies under a prefix and, once that is confirmed, attach it."""
     form = AttachForm(request.POST) if request.method == "POST" else None
@@ -162,12 +164,10 @@ def purge(request: HttpRequest, name: str) -> HttpResponse:
         )
     data = form.cleaned_data
     done: list[Purged] = []
-    until, stopped = time.monotonic() + PURGE_SECONDS, False
+    until = clock() + PURGE_SECONDS
 
     def go_on(_count: int) -> bool:
-        nonlocal stopped
-        stopped = time.monotonic() > until
-        return not stopped
+        return clock() <= until
 
     def act() -> str:
         done.append(
@@ -191,15 +191,25 @@ def purge(request: HttpRequest, name: str) -> HttpResponse:
         # The number to confirm is the one now.
         context = _about_purge(request, status_of(name), form)
         return frame.answer(request, "dashboard/purge.html", context, refusal=refused)
-    _tell(request, done[0], stopped=stopped)
-    return frame.leave(queue_url(name))
+    _tell(request, done[0])
+    return frame.leave(queue_url(name) if done[0].failure is None else reverse("dashboard:trash"))
 
 
-def _tell(request: HttpRequest, purged: Purged, *, stopped: bool) -> None:
+def _tell(request: HttpRequest, purged: Purged) -> None:
+    if not purged.finished and not purged.count and not purged.skipped:
+        toasts.failed(
+            request,
+            _("Counting the items took too long: nothing was taken. “manage.py purge” takes them without a limit."),
+        )
+        return
     text = ngettext(
         "Purged %(n)s item. It is in the trash.", "Purged %(n)s items. They are in the trash.", purged.count
     ) % {"n": write.number(purged.count)}
-    if stopped:
+    if purged.failure is not None:
+        text += " " + _("Then it failed: %(why)s The others are where they were, unless the trash shows them.") % {
+            "why": _why(purged.failure)
+        }
+    elif not purged.finished:
         text += " " + _("That took long enough: the others are where they were. Purge again to go on.")
     if purged.skipped:
         skipped = ngettext(
@@ -220,6 +230,13 @@ def _tell(request: HttpRequest, purged: Purged, *, stopped: bool) -> None:
         action=reverse("dashboard:restore", args=[trash_id]),
         fields={once.FIELD: once.number(request, f"restore:{trash_id}")},
     )
+
+
+def _why(failure: Exception) -> str:
+    """Return why a purge failed halfway, without the advice, which would say that nothing was changed."""
+    if not isinstance(failure, QueueError | StoreError):
+        return _("this site has an error.")
+    return str(explain(failure).text).rstrip(".") + "."
 
 
 def _about_purge(request: HttpRequest, status: QueueStatus, form: DeleteForm | None) -> dict[str, Any]:

@@ -32,6 +32,7 @@ class Command(StoreCommand):
                     "items": purged.count,
                     "skipped": purged.skipped,
                     "trash_ids": list(purged.trash_ids),
+                    "finished": purged.finished,
                 }
             )
         elif not purged.trash_ids:
@@ -40,3 +41,5 @@ class Command(StoreCommand):
             self.stdout.write(f"Purged {name}: {purged.count:,} items are in the trash.")
             for trash_id in purged.trash_ids:
                 self.stdout.write(f"Undo: pqadmin undo {trash_id}")
+        if purged.failure is not None:  # after what was done, which is in the trash
+            raise purged.failure
