@@ -10,7 +10,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from queues.errors import (
@@ -26,6 +26,7 @@ from queues.errors import (
 )
 from queues.queue import Queue
 from queues.store import Store
+from queues.waiting import LONGEST, Outlook
 from queues.workers.dispatcher import AFTER_TROUBLE, Dispatcher, look, tend
 from queues.workers.keeper import Keeper, Task
 from queues.workers.settling import Settling, place_of
@@ -85,6 +86,8 @@ class Pool:
         self._idle = 0
         self._feeding = False
         self._turn = 0
+        #: Queues that failed, and until when they are left alone; only who feeds asks.
+        self._resting: dict[Queue, float] = {}
         self._at_work = 0
         self._stopping = threading.Event()
         self._pause = threading.Event()
@@ -172,6 +175,7 @@ class Pool:
                     with self._condition:
                         self._running.discard(task)
                         self._condition.notify_all()
+            self._give_back_unbegun()
         finally:
             with self._condition:
                 self._at_work -= 1
@@ -183,18 +187,27 @@ class Pool:
             self._idle += 1
             try:
                 while True:
+                    if self._stopping.is_set():
+                        return None
                     if self._leased:
                         task = self._leased.popleft()
                         self._running.add(task)
                         return task
-                    if self._stopping.is_set():
-                        return None
                     if self._feeding:
                         self._condition.wait()
                     else:
                         self._feed()
             finally:
                 self._idle -= 1
+
+    def _give_back_unbegun(self) -> None:
+        """Give back what was leased when the end came; `stop` waits for it, as no handler holds this thread up."""
+        while True:
+            with self._condition:
+                if not self._leased:
+                    return
+                task = self._leased.popleft()
+            self._settling.give_back_unbegun(task, "the worker was stopped")
 
     def _run(self, task: Task) -> None:
         name, item = task.queue.name, task.lease.item
@@ -243,17 +256,19 @@ class Pool:
 
     def _lease(self, wanted: int) -> tuple[list[Task], bool]:
         """Return at most so many leased items; else wait for them once, or say that nothing is due now."""
+        awake, rest = self._awake()
         try:
-            outlooks = look(self._store, tuple(self._handlers))
-            ready = [queue for queue in self._in_turn() if queue in outlooks and outlooks[queue].ready]
-            tasks: list[Task] = []
-            for queue in ready:
-                if len(tasks) < wanted and not self._stopping.is_set():
-                    tasks += self._lease_from(queue, min(wanted - len(tasks), outlooks[queue].ready))
-            if tasks or ready or tend(outlooks):
+            outlooks = look(self._store, awake)
+            ready = [queue for queue in awake if queue in outlooks and outlooks[queue].ready]
+            if tasks := self._lease_in_turn(ready, outlooks, wanted):
                 return tasks, False
+            if ready or tend(outlooks):
+                return [], False
+            if not awake or (self._once and rest is not None):  # what rests may have something
+                self._stopping.wait(rest)
+                return [], False
             if not self._once:  # what is due is the dispatcher's, which wakes us by it
-                self._store.wait_for_items(outlooks.values())
+                self._store.wait_for_items(outlooks.values(), timeout=LONGEST if rest is None else rest)
         except (StoreClosed, ForkedStore) as error:
             log.error("Work ends: %s", error)  # noqa: TRY400 # the message says all
             self._stopping.set()
@@ -262,6 +277,30 @@ class Pool:
             self._stopping.wait(AFTER_TROUBLE)
             return [], False
         return [], True
+
+    def _lease_in_turn(self, ready: Sequence[Queue], outlooks: Mapping[Queue, Outlook], wanted: int) -> list[Task]:
+        """Lease at most so many items; a queue that fails rests, and takes along nothing that others gave."""
+        tasks: list[Task] = []
+        for queue in ready:
+            if len(tasks) >= wanted or self._stopping.is_set():
+                break
+            try:
+                tasks += self._lease_from(queue, min(wanted - len(tasks), outlooks[queue].ready))
+            except (StoreClosed, ForkedStore):
+                raise
+            except (StoreError, QueueError) as error:
+                log.warning("%s: rests for %g s: %s", queue.name, AFTER_TROUBLE, error)
+                self._resting[queue] = time.monotonic() + AFTER_TROUBLE
+                if tasks:  # which are not to wait for further queues, that may be slow to fail too
+                    break
+        return tasks
+
+    def _awake(self) -> tuple[list[Queue], float | None]:
+        """Return the queues that do not rest, in turn, and the seconds until the next of the others does not."""
+        now = time.monotonic()
+        self._resting = {queue: until for queue, until in self._resting.items() if until > now}
+        rest = min(self._resting.values()) - now if self._resting else None
+        return [queue for queue in self._in_turn() if queue not in self._resting], rest
 
     def _lease_from(self, queue: Queue, n: int) -> list[Task]:
         handler = self._handlers[queue]

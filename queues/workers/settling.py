@@ -62,6 +62,10 @@ class Settling:
         if self._release(task, timedelta(0), reason):
             self._count("cut_off")
 
+    def give_back_unbegun(self, task: Task, reason: str) -> None:
+        """Release the item at once: no handler has begun with it."""
+        self._release(task, timedelta(0), reason)
+
     def hurry(self, grace: float) -> None:
         """Try no longer than so many seconds from now: the process ends."""
         self._until = time.monotonic() + grace
@@ -73,9 +77,10 @@ class Settling:
                 self._count("dead")
                 log.error("%s: item %s is dead after %d attempts", task.queue.name, item.id, item.attempts)
 
-        return self._persist(task, release, "released")
+        return self._persist(task, release, "released", once=True)
 
-    def _persist(self, task: Task, settle: Callable[[], None], verb: str) -> bool:
+    def _persist(self, task: Task, settle: Callable[[], None], verb: str, *, once: bool = False) -> bool:
+        """Go on trying; `once` says that what was applied is refused when it is repeated."""
         name, item_id = task.queue.name, task.lease.item.id
         until = time.monotonic() + task.handler.seconds
         rest = _FIRST_REST
@@ -85,7 +90,7 @@ class Settling:
                 settle()
                 return True
             except StaleLease as error:
-                if tried:
+                if tried and once:
                     return True  # an earlier try was applied although it was not answered
                 if task not in self._given_back:
                     log.warning("%s: item %s was not %s: %s", name, item_id, verb, error)

@@ -16,7 +16,9 @@ from datetime import timedelta
 import pytest
 
 from queues import Queue, Store, open_store
-from queues.errors import NotForAttached, QueueNotFound
+from queues.errors import NotForAttached, OutcomeUnknown, QueueNotFound
+from queues.kv.port import Transaction
+from queues.leases import Lease
 from queues.workers import Backoff, Job, Pool, Worker
 from tests.conftest import Clock
 
@@ -258,6 +260,54 @@ def test_a_deleted_queue_does_not_stop_the_others(store: Store, jobs: Queue, des
         await_true(lambda: desk.values == [b"a", b"b"])
 
 
+def test_a_queue_that_fails_neither_loses_nor_holds_up_what_others_give(
+    store: Store, jobs: Queue, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mail, lease = store.create_queue("mail"), Queue.lease
+    failed = threading.Event()
+
+    def fail(queue: Queue, n: int, **how: object) -> list[Lease]:
+        if queue.name == "jobs":
+            failed.set()
+            raise OutcomeUnknown("It may have been applied.")
+        return lease(queue, n, **how)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Queue, "lease", fail)
+    monkeypatch.setattr("queues.workers.pool.AFTER_TROUBLE", 10 * LONG)
+    with working(store, worker_of(desk, "jobs", "mail"), "jobs", "mail", threads=2) as pool:
+        await_true(lambda: pool._idle == 2)
+
+        def push_both(tr: Transaction) -> None:
+            jobs.push(b"never", priority=1, tr=tr)
+            mail.push(b"a", priority=1, tr=tr)
+
+        store.transact(push_both)
+        await_true(lambda: pool.tally().done == 1)
+        assert failed.wait(LONG)
+        mail.push(b"b", priority=1)
+        await_true(lambda: pool.tally().done == 2)
+    assert [(job.item.value, job.item.attempts) for job in desk.jobs] == [(b"a", 1), (b"b", 1)]
+
+
+def test_once_does_not_end_while_a_queue_that_failed_rests(
+    store: Store, jobs: Queue, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lease, tries = Queue.lease, []
+
+    def fail_first(queue: Queue, n: int, **how: object) -> list[Lease]:
+        tries.append(queue.name)
+        if tries == ["jobs"]:
+            raise OutcomeUnknown("It may have been applied.")
+        return lease(queue, n, **how)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Queue, "lease", fail_first)
+    monkeypatch.setattr("queues.workers.pool.AFTER_TROUBLE", 0.01)
+    store.create_queue("mail")
+    jobs.push(b"a", priority=1)
+    assert work_once(store, worker_of(desk, "jobs", "mail"), "jobs", "mail").tally().done == 1
+    assert tries == ["jobs", "jobs"]
+
+
 def test_work_ends_with_the_store(store: Store, jobs: Queue, desk: Desk) -> None:
     pool = Pool(store, worker_of(desk), ["jobs"], threads=3)
     pool.start()
@@ -349,6 +399,59 @@ def test_who_lost_the_lease_does_not_take_the_item_from_its_next_holder(
     jobs.ack(theirs)
 
 
+def test_an_unanswered_acknowledgement_that_was_not_applied_is_not_taken_for_one(
+    store: Store,
+    jobs: Queue,
+    desk: Desk,
+    clock: Clock,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ack, tries = Queue.ack, []
+
+    def fail_first(queue: Queue, lease: Lease) -> None:
+        tries.append(lease)
+        if len(tries) == 1:  # meanwhile the item goes to somebody else
+            clock.advance(61)
+            jobs.expire()
+            assert jobs.lease(1, seconds=1_000)
+            raise OutcomeUnknown("It may have been applied.")
+        ack(queue, lease)
+
+    monkeypatch.setattr(Queue, "ack", fail_first)
+    item = jobs.push(b"a", priority=1)
+    assert work_once(store, worker_of(desk)).tally().done == 0
+    assert len(tries) == 2
+    assert f"item {item.id} was not acknowledged" in caplog.text
+    assert jobs.find(item.id).state == "leased"
+
+
+@pytest.mark.parametrize(("verb", "value", "tally"), [("ack", b"a", (1, 0)), ("release", b"fail", (0, 1))])
+def test_what_was_applied_although_unanswered_counts(
+    store: Store,
+    jobs: Queue,
+    desk: Desk,
+    monkeypatch: pytest.MonkeyPatch,
+    verb: str,
+    value: bytes,
+    tally: tuple[int, int],
+) -> None:
+    settle, tries = getattr(Queue, verb), []
+
+    def apply_unanswered(queue: Queue, lease: Lease, **how: object) -> object:
+        tries.append(lease)
+        settled = settle(queue, lease, **how)
+        if len(tries) == 1:
+            raise OutcomeUnknown("It may have been applied.")
+        return settled
+
+    monkeypatch.setattr(Queue, verb, apply_unanswered)
+    jobs.push(value, priority=1)
+    pool = work_once(store, worker_of(desk))
+    assert (pool.tally().done, pool.tally().failed) == tally
+    assert len(tries) == 2
+
+
 # The end
 
 
@@ -381,6 +484,33 @@ def test_stopping_gives_back_what_does_not_finish(
     pool.wait()
     assert pool.tally().done == 0  # what it says afterwards comes too late
     assert jobs.depth() == 1
+
+
+def test_what_is_leased_while_the_pool_is_stopped_is_given_back_unbegun(
+    store: Store, jobs: Queue, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lease, leased, may_return = Queue.lease, threading.Event(), threading.Event()
+
+    def linger(queue: Queue, n: int, **how: object) -> list[Lease]:
+        leases = lease(queue, n, **how)  # type: ignore[arg-type]
+        leased.set()
+        assert may_return.wait(LONG)
+        return leases
+
+    monkeypatch.setattr(Queue, "lease", linger)
+    item = jobs.push(b"a", priority=1)
+    pool = Pool(store, worker_of(desk), ["jobs"], threads=2)
+    pool.start()
+    assert leased.wait(LONG)
+    ender = threading.Thread(target=lambda: (await_true(lambda: pool.stopping), may_return.set()))
+    ender.start()
+    tally = pool.stop(0.0)
+    ender.join()
+    pool.wait()
+    assert desk.values == []
+    assert (tally.done, tally.failed, tally.cut_off) == (0, 0, 0)
+    back = jobs.find(item.id)
+    assert (back.state, back.attempts) == ("ready", 1)
 
 
 def test_stopping_an_idle_pool_leaves_nothing_behind(store: Store, jobs: Queue, desk: Desk) -> None:
