@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from queues import delayed, ids, ready
+from queues import delayed, ids, leased, ready
 from queues.backing import Backing
 from queues.config import Config, Kind, Pause
 from queues.cursor import End
@@ -23,7 +23,8 @@ from queues.tally import Tally, wake
 T = TypeVar("T")
 #: Items of a page, and of one sweep's transaction.
 MAX_PAGE = 1_000
-#: A pop promotes what is late by more than this: so late it is only where nobody sweeps. Of a window it takes a few.
+#: A take promotes and expires what is late by more than this: so late it is only where nobody sweeps. At most a few of
+#: each; which delayed ones, of a window, is left to chance.
 _LATE_MS, _WINDOW, _FEW = 250, 100, 8
 
 
@@ -152,7 +153,8 @@ class Handle:
     def _front(
         self, tr: Transaction, *, n: int, end: End, serializable: bool, now_ms: int, late_ms: int | None
     ) -> tuple[Config, list[ready.Entry] | None]:
-        """Return the config and what stands at one end, or None when a delayed item was due by `late_ms`."""
+        """Return the config and what stands at one end, or None when something was due by `late_ms`."""
+        expired = None if late_ms is None else tr.snapshot.get_key(*self._keys.expired_by(late_ms))
 
         def issue(config: Config) -> tuple[ready.Heads, ready.Ahead]:
             source = tr if serializable else tr.snapshot
@@ -165,7 +167,7 @@ class Handle:
         tried = ahead.tried()
         if late_ms is not None:
             due_ms = ahead.next_due_ms()
-            if due_ms is not None and due_ms <= late_ms:
+            if (due_ms is not None and due_ms <= late_ms) or (expired is not None and expired.wait() is not None):
                 return config, None
         entries = heads.wait()
         if not entries:
@@ -173,21 +175,23 @@ class Handle:
         return config, ready.with_attempts(tr.snapshot, self._keys, config, entries) if tried else entries
 
     def _punctually(self, now_ms: int, take: Callable[[Transaction, int | None], T | None]) -> T:
-        """Take in a transaction of its own; before it, promote some of what should have been ready long ago.
+        """Take in a transaction of its own; before it, do some of what should have been done long ago.
 
-        Only some, chosen at random: whoever else pops now promotes others, and the sweep all of them.
+        Only some: whoever else takes now does others, and the sweep all of it.
         """
         late_ms = now_ms - _LATE_MS
         taken = self._backing.kv.transact(lambda tr: take(tr, late_ms))
         if taken is None:
-            self._backing.kv.transact(
-                lambda tr: delayed.promote_due(
-                    tr, self._keys, self._current(tr), until_ms=late_ms, limit=_WINDOW, few=_FEW
-                )
-            )
+            self._backing.kv.transact(lambda tr: self._catch_up(tr, now_ms=now_ms, late_ms=late_ms))
             taken = self._backing.kv.transact(lambda tr: take(tr, None))
             assert taken is not None
         return taken
+
+    def _catch_up(self, tr: Transaction, *, now_ms: int, late_ms: int) -> None:
+        """Promote a few delayed items that are late, and end a few leases that have expired."""
+        config = self._current(tr)
+        delayed.promote_due(tr, self._keys, config, until_ms=late_ms, limit=_WINDOW, few=_FEW)
+        leased.expire_due(tr, self._keys, config, until_ms=now_ms, limit=_FEW, budget=delayed.BUDGET)
 
     def _remove(self, tr: Transaction, item_id: str, verb: str) -> Item | None:
         """Take the one item of this id and count it under `verb`; None when it is not here."""

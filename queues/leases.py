@@ -78,7 +78,7 @@ class Leases(Delays):
     def _lease_in(
         self, tr: Transaction, *, n: int, end: End, terms: _Terms, serializable: bool, late_ms: int | None
     ) -> list[Lease] | None:
-        """Lease what stands at one end; None when a delayed item was due by `late_ms`."""
+        """Lease what stands at one end; None when an item was due by `late_ms`."""
         now_ms = terms.now_ms
         config, entries = self._front(tr, n=n, end=end, serializable=serializable, now_ms=now_ms, late_ms=late_ms)
         if not entries:

@@ -494,6 +494,44 @@ def test_a_lease_brings_in_what_is_late(jobs: Queue, clock: Clock) -> None:
     assert one(jobs.lease()).item.value == b"late"
 
 
+@pytest.mark.parametrize("verb", ["lease", "pop_min", "pop_max", "pop_many"])
+def test_whoever_polls_gets_what_a_dead_worker_held(jobs: Queue, clock: Clock, verb: str) -> None:
+    pushed = jobs.push(b"x", priority=1)
+    jobs.lease(seconds=10)
+    take = {"lease": jobs.lease, "pop_min": jobs.pop_min, "pop_max": jobs.pop_max, "pop_many": lambda: jobs.pop_many(5)}
+    clock.advance(10.2)
+    assert not take[verb](), "whoever sweeps is not late yet"
+    clock.advance(0.1)
+    taken = take[verb]()
+    item = taken[0].item if verb == "lease" else taken[0] if verb == "pop_many" else taken
+    assert (item.id, item.count, item.attempts) == (pushed.id, pushed.count, 2 if verb == "lease" else 1)
+    assert jobs.totals().traffic["expire"] == 1
+
+
+def test_taking_ends_a_few_leases_and_leaves_the_rest_to_others(jobs: Queue, clock: Clock) -> None:
+    jobs.configure(max_attempts=1)
+    jobs.push_many([(b"", n) for n in range(20)])
+    jobs.lease(20, seconds=1)
+    jobs.push(b"late", priority=1, delay=timedelta(seconds=1))
+    clock.advance(2)
+    assert jobs.pop_min().value == b"late"
+    assert depths(jobs) == (0, 0, 12, 8)
+    assert {item.died_at for item in jobs.dead().items} == {at(clock)}
+    assert jobs.lease() == []
+    assert depths(jobs) == (0, 0, 4, 16)
+
+
+def test_taking_in_a_transaction_or_while_paused_ends_no_lease(store: Store, jobs: Queue, clock: Clock) -> None:
+    jobs.push(b"x", priority=1)
+    jobs.lease(seconds=1)
+    clock.advance(60)
+    assert store.transact(lambda tr: (jobs.pop_min(tr=tr), jobs.lease(tr=tr))) == (None, [])
+    jobs.pause(reason="r")
+    with pytest.raises(QueuePaused):
+        jobs.pop_min()
+    assert depths(jobs) == (0, 0, 1, 0)
+
+
 def test_a_lease_waits_for_an_item(jobs: Queue) -> None:
     assert jobs.lease(timeout=0.01) == []
     jobs.push(b"x", priority=1)

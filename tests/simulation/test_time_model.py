@@ -33,7 +33,7 @@ from tests.simulation.test_model import faulty_store
 
 #: Seconds by which the second store's clock is ahead.
 SKEW = 60
-#: A pop promotes what is late by this many milliseconds, and at most so many items.
+#: A take promotes and expires when something is late by this many milliseconds, and at most so many items of each.
 LATE_MS, FEW = 250, 8
 
 SECONDS = st.sampled_from([0.001, 0.3, 5.0, 59.0, 60.0, 61.0, 200.0])
@@ -123,11 +123,15 @@ class TimeModel(RuleBasedStateMachine):
             self.put(item, state="ready", ms=0, token="")
 
     def note_late(self, now_ms: int) -> None:
-        """A take promoted some of what was late, whichever."""
+        """A take promoted some of what was late, whichever, and ended the first leases that were over."""
         late = [item for item in self.of("delayed") if item.ms <= now_ms - LATE_MS]
         there = {item.id for item in self.queues[0].delayed(limit=1_000).items}
         promoted = [item for item in late if item.id not in there]
         assert len(promoted) == min(len(late), FEW)
+        held = self.of("leased")
+        if late or any(item.ms <= now_ms - LATE_MS for item in held):
+            for item in [item for item in held if item.ms <= now_ms][:FEW]:
+                self.give_back(item, now_ms)
         for item in promoted:
             self.become_ready(item)
 
