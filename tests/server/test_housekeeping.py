@@ -1,6 +1,8 @@
 """What has expired goes from the tables: at the start, and again and again."""
 
+import logging
 import threading
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -11,7 +13,8 @@ from django.db import OperationalError, connection
 
 from pqadmin.accounts.models import LoginAttempt
 from pqadmin.dashboard.models import SentForm
-from pqadmin.server.housekeeping import Housekeeping, sweep
+from pqadmin.server import housekeeping
+from pqadmin.server.housekeeping import Housekeeping, Tidy, sweep
 from pqadmin.server.store import close_store, get_store
 from queues import open_store
 from queues.kv.slots import Mark, SlotPool
@@ -81,6 +84,61 @@ def test_the_trash_is_swept_beyond_its_deadline(db: None, settings: Any) -> None
         sweep()
         (left,) = store.trash.entries(limit=10).entries
         assert left.queue == "new"
+    close_store()
+
+
+def test_an_undone_purge_is_merged_and_the_trash_swept_within_a_minute(
+    settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    close_store()
+    monkeypatch.setattr(housekeeping, "sweep", lambda: None)  # the daily round is not what does it
+    monkeypatch.setattr(housekeeping, "TIDY_EVERY", 0.001)
+    settings.PQADMIN_STORE = "memory:tidy"
+    ended = housekeeping.start()  # before the store is open: nothing is done, and it goes on
+    try:
+        store = get_store()
+        with open_store(settings.PQADMIN_STORE, clock=lambda: 1_000_000.0) as long_ago:
+            long_ago.create_queue("old").push(b"x", priority=1)
+            long_ago.delete_queue("old")
+        jobs = store.create_queue("jobs")
+        acts = store.acts("ann")
+        for n in range(4):
+            jobs.push(b"x", priority=n)
+            acts.undo(acts.purge("jobs", confirm="jobs").trash_ids[0])
+            assert within(lambda: len(store.queue("jobs").config.generations) == 1)
+        assert store.queue("jobs").depth() == 4
+        assert within(lambda: not store.trash.entries(limit=10).entries)
+    finally:
+        ended.set()
+        close_store()
+
+
+def within(true: Callable[[], bool]) -> bool:
+    """Wait for it."""
+    deadline = time.monotonic() + LONG
+    while not true():
+        if time.monotonic() > deadline:
+            return False
+    return True
+
+
+def test_a_round_with_nothing_to_do_reads_three_times_and_tells_of_trouble_once(
+    settings: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    close_store()
+    settings.PQADMIN_STORE = "memory:"
+    store = get_store()
+    jobs = store.create_queue("jobs")
+    jobs.push_many([(b"x", n) for n in range(10)])
+    tidy = Tidy(threading.Event())
+    before = store._kv.reads()
+    tidy()
+    assert store._kv.reads() - before == 3
+    store.close()
+    with caplog.at_level(logging.WARNING):
+        tidy()
+        tidy()
+    assert [record.getMessage().split(" were")[0] for record in caplog.records] == ["undone purges", "trash"]
     close_store()
 
 

@@ -79,9 +79,9 @@ class Command(BaseCommand):
             ],
         )
         out.flush()
-        keeping = housekeeping.start()
+        kept = housekeeping.start()
         server.run()
-        keeping.end()
+        kept.set()
         pages.close()
         store.close_store()
         connections.close_all()
