@@ -77,6 +77,19 @@ def age_since(moment: datetime | None, now: datetime) -> str:
     return UNKNOWN if moment is None else age((now - moment).total_seconds())
 
 
+def countdown(seconds: float | None) -> str:
+    """Write the time that is left until a moment, to the second and rounded up: 0:04, 12:30, 1:02:03, 3 d."""
+    if seconds is None:
+        return UNKNOWN
+    left = max(0, math.ceil(seconds))
+    if left >= 48 * 3600:
+        return age(left)
+    minutes, rest = divmod(left, 60)
+    if minutes < 60:
+        return f"{minutes}:{rest:02}"
+    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
+
+
 def size(n: int | None) -> str:
     """Write a number of bytes in decimal units: 90.0 kB."""
     if n is None:

@@ -78,6 +78,12 @@ def counted_words(counted_at: datetime | None, now: datetime) -> str:
     return _("counted %(age)s ago") % {"age": write.age_since(counted_at, now)}
 
 
+def countdown_words(at: datetime, now: datetime) -> str:
+    """Say how long it is until a moment, or that it has come."""
+    left = (at - now).total_seconds()
+    return _("in %(left)s") % {"left": write.countdown(left)} if left > 0 else _("now")
+
+
 def attached_title(prefix: bytes | None) -> str:
     """Say what the mark of an attached queue means."""
     return _("The items are written by other programs; prefix %(prefix)s") % {"prefix": prefix_text(prefix)}

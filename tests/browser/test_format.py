@@ -33,7 +33,7 @@ def written(page: Page, name: str, calls: Sequence[Sequence[Any]]) -> Any:
     return page.evaluate(CALL, [name, calls])
 
 
-@pytest.mark.parametrize("kind", ["number", "counted", "rate", "age", "size"])
+@pytest.mark.parametrize("kind", ["number", "counted", "rate", "age", "countdown", "size"])
 def test_vectors(kind: str, page: Page) -> None:
     calls = [[vector[0]] for vector in VECTORS[kind]]
     assert written(page, kind, calls) == [vector[1] for vector in VECTORS[kind]]

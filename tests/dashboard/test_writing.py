@@ -31,6 +31,7 @@ NOW = datetime(2026, 11, 20, 14, 2, 11, tzinfo=UTC)
         ("counted", write.counted),
         ("rate", write.rate),
         ("age", write.age),
+        ("countdown", write.countdown),
         ("size", write.size),
         ("visible", write.visible),
         ("priority_short", write.priority_short),

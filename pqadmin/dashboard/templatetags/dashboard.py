@@ -17,7 +17,7 @@ from pqadmin.dashboard import foreign, prefixes
 from pqadmin.dashboard import format as write
 from pqadmin.dashboard.theme import chosen
 from pqadmin.dashboard.toasts import Toast, read
-from pqadmin.dashboard.words import counted_words
+from pqadmin.dashboard.words import countdown_words, counted_words
 from queues.names import display_name
 
 register = template.Library()
@@ -83,6 +83,24 @@ def age(moment: datetime | None, now: datetime | None = None) -> SafeString | st
     text = write.age_since(moment, now or datetime.now(UTC))
     return format_html(
         '<time data-age datetime="{}" title="{}">{}</time>', write.iso(moment), write.moment(moment), text
+    )
+
+
+@register.simple_tag
+def countdown(moment: datetime | None, now: datetime | None = None) -> SafeString | str:
+    """Write how long it is until a moment, as an element that the page keeps counting down; "now" once it has come.
+
+    `now` is the moment of the page. Nothing is announced while it counts.
+    """
+    if moment is None:
+        return write.UNKNOWN
+    now = now or datetime.now(UTC)
+    return format_html(
+        '<time data-countdown datetime="{}" data-now="{}" title="{}">{}</time>',
+        write.iso(moment),
+        int(now.timestamp() * 1000),
+        write.moment(moment),
+        countdown_words(moment, now),
     )
 
 

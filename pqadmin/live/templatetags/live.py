@@ -23,6 +23,8 @@ def words() -> dict[str, str]:
         "attached-title": _("The items are written by other programs; prefix %(prefix)s"),
         "counting": _("counting…"),
         "counted": _("counted %(age)s ago"),
+        "countdown-in": _("in %(left)s"),
+        "countdown-now": _("now"),
         "sum-attached": _("%(n)s attached"),
         "sum-uncounted": _("%(n)s not counted yet"),
         "stalled-for": _("stalled · nothing left for %(age)s"),

@@ -41,6 +41,17 @@ export function age(seconds) {
   return `${number(Math.floor(seconds / 86400))} d`;
 }
 
+/** The time that is left until a moment, to the second and rounded up: 0:04, 12:30, 1:02:03, 3 d. */
+export function countdown(seconds) {
+  if (seconds === null || seconds === undefined) return UNKNOWN;
+  const left = Math.max(0, Math.ceil(seconds));
+  if (left >= 48 * 3600) return age(left);
+  const two = (n) => String(n).padStart(2, "0");
+  const minutes = Math.floor(left / 60);
+  if (minutes < 60) return `${minutes}:${two(left % 60)}`;
+  return `${Math.floor(minutes / 60)}:${two(minutes % 60)}:${two(left % 60)}`;
+}
+
 /** A number of bytes in decimal units: 90.0 kB. */
 export function size(n) {
   if (n === null || n === undefined) return UNKNOWN;

@@ -3,6 +3,7 @@
 import { Announcer } from "./announce.js";
 import { Screen } from "./apply.js";
 import { showCopyButtons } from "./copy.js";
+import { startCountdowns } from "./countdown.js";
 import { age } from "./format.js";
 import { Freshness } from "./fresh.js";
 import { refetchTable } from "./refetch.js";
@@ -12,6 +13,7 @@ import { word } from "./words.js";
 
 const topic = document.body.dataset.liveTopic;
 if (topic) start(topic);
+else startCountdowns();
 showCopyButtons();
 
 function start(topic) {
@@ -114,6 +116,7 @@ function start(topic) {
   addEventListener("online", () => connection.retry());
   addEventListener("pageshow", (event) => event.persisted && connection.retry());
   setInterval(second, 1000);
+  startCountdowns(() => (fresh.seconds === null ? null : screen.now));
   if (document.hidden) connection.show(false);
   watch();
   connection.open();

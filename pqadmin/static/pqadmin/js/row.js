@@ -1,5 +1,6 @@
 // Writes one queue's numbers into the elements that carry its data-fields, touching only what differs.
 
+import { setCountdown } from "./countdown.js";
 import { UNKNOWN, age, counted, number, rate } from "./format.js";
 import { attachedTitle, countedWords, outlookWords, stateWords, word } from "./words.js";
 
@@ -126,8 +127,8 @@ const WRITERS = {
   "rate-in": (element, row) => setRate(element, row.in),
   "rate-out": (element, row) => setRate(element, row.out),
   oldest: (element, row, now) => setAge(element, row.oldest, now),
-  due: (element, row, now) => setAge(element, row.due, now),
-  expiry: (element, row, now) => setAge(element, row.expiry, now),
+  due: (element, row, now) => setCountdown(element, row.due, now),
+  expiry: (element, row, now) => setCountdown(element, row.expiry, now),
   min: (element, row, now) => setItem(element, row.min, now),
   max: (element, row, now) => setItem(element, row.max, now),
   mix: (element, row) => setMix(element, row.mix),
