@@ -5,7 +5,7 @@ A record is written in the transaction of the act that it records, so neither is
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -67,6 +67,7 @@ class Audit:
         queue: str | None = None,
         also: int | None = None,
         item: str | None = None,
+        items: Sequence[str] = (),
         count: int = 1,
         reason: str = "",
         before: Mapping[str, Any] | None = None,
@@ -74,7 +75,8 @@ class Audit:
     ) -> None:
         """Record an act inside the transaction that does it; `audit_id` was minted outside.
 
-        It is listed under its queue, and under the one of the id `also`, which it concerned too.
+        It is listed under its queue, and under the one of the id `also`, which it concerned too; under `item`, which
+        the record names, and under `items`, which it does not.
         """
         keyspace = self._backing.keyspace
         header = {
@@ -94,19 +96,23 @@ class Audit:
         for concerned in (queue_id, also):
             if concerned is not None:
                 tr.set(keyspace.audit_by_queue(concerned, audit_id), b"")
+        for listed in dict.fromkeys((*items, *(() if item is None else (item,)))):
+            tr.set(keyspace.audit_by_item(listed, audit_id), b"")
 
     def entries(
         self,
         *,
         queue: str | None = None,
         actor: str | None = None,
+        item: str | None = None,
         limit: int = 50,
         after: str | None = None,
         tr: ReadTransaction | None = None,
     ) -> AuditPage:
-        """Return a page of acts, newest first: of one queue, of one actor, of both, or all.
+        """Return a page of acts, newest first: of one item, of one queue, of one actor, of several of these, or all.
 
-        With both filters the queue's acts are read and the actor's kept, so a page may hold fewer than `limit`.
+        With several filters the acts of the first of these are read and those that fit the others kept, so a page may
+        hold fewer than `limit`. Acts of releases that did not list them by item are not found by it.
         """
         before = None if after is None else ids.parse(after)
         if after is not None and before is None:
@@ -116,13 +122,15 @@ class Audit:
 
         def look(tr: ReadTransaction) -> AuditPage:
             queue_id = None if queue is None else directory.find_id(tr, keyspace, queue)
-            begin, end = keyspace.audits(queue_id=queue_id, actor=actor, before=before)
+            begin, end = keyspace.audits(queue_id=queue_id, actor=actor, item=item, before=before)
             keys = tr.get_range(begin, end, limit=limit + 1, reverse=True).wait()
             wanted = [keyspace.last_id(key) for key, _ in keys[:limit]]
             reads = [(audit_id, tr.get(keyspace.audit(audit_id))) for audit_id in wanted]
             entries = tuple(_entry(audit_id, record) for audit_id, read in reads if (record := read.wait()) is not None)
-            if queue is not None and actor is not None:
+            if actor is not None and (queue is not None or item is not None):
                 entries = tuple(entry for entry in entries if entry.actor == actor)
+            if queue is not None and item is not None:
+                entries = tuple(entry for entry in entries if entry.queue == queue)
             return AuditPage(entries=entries, cursor=wanted[-1].hex() if len(keys) > limit else None)
 
         return self._backing.read(look, tr)

@@ -28,12 +28,15 @@ Elements are packed by FoundationDB's tuple layer on every engine, under one roo
     ("audit", "r", audit_id)              = record       who did what, when and why
     ("audit", "q", id, audit_id)          = ""           audit by queue
     ("audit", "a", actor, audit_id)       = ""           audit by actor
+    ("audit", "i", item, audit_id)        = ""           audit by item: 20 bytes, or the text of an attached queue's id
     ("attached",) + prefix                = id           attached queues by their raw prefix: none overlaps another
     ("trash", "p", trash_id, n, part)     = bytes        what is too large for its trash record, or too many
     ("job", "copy")                       = record       in the target of a copy that is not finished: how far it is
     ("job", "merge", id)                  = ""           the queue has two generations, which are being merged
     ("job", "bulk", job_id)               = record       an act on many items: what it does, and how far it is
     ("job", "part", job_id, n)            = trash_id     what its chunks put into the trash
+    ("job", "run", job_id)                = ""           it has not ended
+    ("job", "v")                          = total        job change: ADD 1 whenever one begins, ends or goes on
     ("slot", client, n)                   = mark         what became of a commit, on a cluster: see queues/kv/slots.py
 
 Reserved for verbs to come: ("q", id, "r", …) staged pop requests, ("history", …) ("elected", role) ("idem", key).
@@ -50,6 +53,7 @@ from typing import Any, Literal
 
 from fdb import tuple as fdb_tuple
 
+from queues import ids
 from queues.priority import Priority
 
 #: The states that generations hold, and that a purge takes.
@@ -82,6 +86,12 @@ def _short(actor: str) -> str:
 #: Bytes; with them an audit key stays below half of what a key may have.
 _MAX_ACTOR = 200
 
+
+def _item_element(item: str) -> bytes | str:
+    """Return an item's id as a key holds it: the bytes of one of ours, else its text, or what stands for a long one."""
+    return ids.parse(item) or _short(item)
+
+
 Range = tuple[bytes, bytes]
 
 
@@ -113,11 +123,15 @@ class Keyspace:
         self._audit = self.root + _pack("audit", "r")
         self._audit_queues = self.root + _pack("audit", "q")
         self._audit_actors = self.root + _pack("audit", "a")
+        self._audit_items = self.root + _pack("audit", "i")
         self.copy_mark = self.root + _pack("job", "copy")
         self._merges = self.root + _pack("job", "merge")
         self._bulk = self.root + _pack("job", "bulk")
         self._bulk_parts = self.root + _pack("job", "part")
+        self._running = self.root + _pack("job", "run")
+        self.job_change = self.root + _pack("job", "v")
         self.all_merges = _children(self._merges)
+        self.all_running = _children(self._running)
         self.all_bulk = _children(self._bulk)
         self.slots = self.root + _pack("slot")
         self.all_slots = _children(self.slots)
@@ -216,6 +230,15 @@ class Keyspace:
         """Return the key of an act on many items."""
         return self._bulk + _pack(job_id)
 
+    def all_bulk_before(self, job_id: bytes | None) -> Range:
+        """Return the range of acts on many items that began before this one."""
+        begin, end = self.all_bulk
+        return begin, end if job_id is None else self.bulk(job_id)
+
+    def running(self, job_id: bytes) -> bytes:
+        """Return the key that says that an act on many items has not ended."""
+        return self._running + _pack(job_id)
+
     def bulk_part(self, job_id: bytes, n: int) -> bytes:
         """Return the key that holds the trash id of a chunk of such an act."""
         return self._bulk_parts + _pack(job_id, n)
@@ -263,9 +286,22 @@ class Keyspace:
         """Return the key that lists an audit record under its actor."""
         return self._audit_actors + _pack(_short(actor), audit_id)
 
-    def audits(self, *, queue_id: int | None = None, actor: str | None = None, before: bytes | None = None) -> Range:
-        """Return the range of audit keys of one queue, or of one actor, or all, older than `before`."""
-        if queue_id is not None:
+    def audit_by_item(self, item: str, audit_id: bytes) -> bytes:
+        """Return the key that lists an audit record under an item."""
+        return self._audit_items + _pack(_item_element(item), audit_id)
+
+    def audits(
+        self,
+        *,
+        queue_id: int | None = None,
+        actor: str | None = None,
+        item: str | None = None,
+        before: bytes | None = None,
+    ) -> Range:
+        """Return the range of audit keys of one item, queue or actor, or all, older than `before`."""
+        if item is not None:
+            prefix = self._audit_items + _pack(_item_element(item))
+        elif queue_id is not None:
             prefix = self._audit_queues + _pack(queue_id)
         elif actor is not None:
             prefix = self._audit_actors + _pack(_short(actor))
