@@ -25,11 +25,12 @@ from queues.names import canonical, display_name
 from queues.priority import Priority
 from queues.purge_acts import PurgeActs
 from queues.queue import Queue
+from queues.settings_acts import SettingsActs
 
 __all__ = ["Acts", "Popped"]
 
 
-class Acts(BulkActs, PurgeActs):
+class Acts(BulkActs, PurgeActs, SettingsActs):
     """The acts of one person, come in by one way (web, api, cli)."""
 
     def create_queue(

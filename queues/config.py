@@ -18,6 +18,8 @@ MAX_REASON = 500
 #: How often an item is leased before it is dead, unless the queue says otherwise.
 DEFAULT_ATTEMPTS = 5
 MOST_ATTEMPTS = 1_000_000
+#: Kept only where they say something, so that the configs of queues without them read and write as ever.
+_OPTIONAL = ("max_depth", "max_value", "note", "runbook")
 
 
 def check_kind(kind: str) -> Kind:
@@ -32,7 +34,8 @@ def check_attempts(max_attempts: int | None) -> int | None:
     whole = isinstance(max_attempts, int) and not isinstance(max_attempts, bool)
     if max_attempts is not None and not (whole and 1 <= max_attempts <= MOST_ATTEMPTS):
         raise BadSetting(
-            f"An item is dead after 1 to {MOST_ATTEMPTS:,} attempts, or never (None), not after {max_attempts!r:.40}."
+            f"An item is dead after 1 to {MOST_ATTEMPTS:,} attempts, or never (None), not after {max_attempts!r:.40}.",
+            "max_attempts",
         )
     return max_attempts
 
@@ -77,11 +80,26 @@ class Config:
     prefix: bytes | None = None
     #: An item that was leased so often without being acknowledged is dead; None: never.
     max_attempts: int | None = DEFAULT_ATTEMPTS
+    #: Pushing is refused beyond so many items, ready and delayed; None: no limit.
+    max_depth: int | None = None
+    #: Pushing larger values (bytes) is refused; None: only what no queue takes.
+    max_value: int | None = None
+    #: What operators should know about the queue.
+    note: str = ""
+    #: An http or https address, or empty.
+    runbook: str = ""
+    #: Keys, names or globs, whose values pages hide.
+    redact: tuple[str, ...] = ()
 
     @property
     def attached(self) -> bool:
         """Say whether the items lie in a subspace that others write."""
         return self.prefix is not None
+
+    @property
+    def limited(self) -> bool:
+        """Say whether it matters how many items come in, or how large they are."""
+        return self.max_depth is not None or self.max_value is not None
 
     @property
     def fifo(self) -> bool:
@@ -119,7 +137,10 @@ class Config:
             header["prefix"] = self.prefix.hex()
         if self.max_attempts != DEFAULT_ATTEMPTS:
             header["max_attempts"] = self.max_attempts
-        return header
+        if self.redact:
+            header["redact"] = list(self.redact)
+        optional = {name: getattr(self, name) for name in _OPTIONAL}
+        return header | {name: value for name, value in optional.items() if value}
 
     @classmethod
     def decode(cls, record: bytes) -> Config:
@@ -151,4 +172,6 @@ class Config:
             created_ms=header["created"],
             prefix=bytes.fromhex(header["prefix"]) if "prefix" in header else None,
             max_attempts=header.get("max_attempts", DEFAULT_ATTEMPTS),
+            redact=tuple(header.get("redact", ())),
+            **{name: header[name] for name in _OPTIONAL if name in header},
         )

@@ -132,7 +132,7 @@ class Delays(Handle):
         now_ms = self._backing.now_ms()
 
         def write(tr: Transaction) -> list[Item]:
-            config = self._open(tr)
+            config = self._open(tr, values)
             tally = Tally(self._keys, wake=False)
             tally.traffic("push", len(values))
             items = []

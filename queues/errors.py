@@ -29,6 +29,8 @@ from queues.kv.errors import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from queues.item import Item
 
 __all__ = [
@@ -70,9 +72,11 @@ __all__ = [
     "QueueError",
     "QueueExists",
     "QueueNotFound",
+    "QueueFull",
     "QueuePaused",
     "SameQueue",
     "SourceChanged",
+    "SettingsChanged",
     "StaleLease",
     "StillMerging",
     "StoreClosed",
@@ -156,7 +160,19 @@ class BadValue(QueueError, TypeError):
 
 
 class BadSetting(QueueError, ValueError):
-    """The setting of a queue can not be that."""
+    """The setting of a queue can not be that. `name` is the setting, where it is known."""
+
+    def __init__(self, message: str, name: str = "") -> None:
+        self.name = name
+        super().__init__(message)
+
+
+class SettingsChanged(QueueError):
+    """Settings are not what was seen when they were changed. `changed` holds (seen, now) by name."""
+
+    def __init__(self, message: str, changed: Mapping[str, tuple[object, object]]) -> None:
+        self.changed = changed
+        super().__init__(message)
 
 
 class BadToken(QueueError, ValueError):
@@ -185,6 +201,10 @@ class QueueClosed(QueueError):
 
 class TooLarge(QueueError, ValueError):
     """More than one transaction may carry: at most 1,000 items and 5 MB."""
+class QueueFull(QueueError):
+    """The queue holds as many items as its limit lets in by push or move."""
+
+
 
 
 class HeadChanged(QueueError):

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from queues import delayed, ids, leased, ready
+from queues import delayed, ids, leased, limits, ready
 from queues.backing import Backing
 from queues.config import Config, Kind, Pause
 from queues.cursor import End
-from queues.errors import NotForAttached, QueueClosed, QueueNotFound, QueuePaused, TooLarge, WrongKind
+from queues.errors import NotForAttached, QueueNotFound, QueuePaused, TooLarge, WrongKind
 from queues.item import Item
 from queues.kv.port import ReadTransaction, Transaction
 from queues.names import display_name
@@ -104,17 +104,16 @@ class Handle:
 
         def write(tr: Transaction) -> list[Item]:
             tally = Tally(self._keys, wake=True)
-            items = ready.insert(tr, self._keys, self._open(tr), values, rands, tally)
+            items = ready.insert(tr, self._keys, self._open(tr, values), values, rands, tally)
             tally.apply(tr)
             return items
 
         return self._backing.transact(write, tr)
 
-    def _open(self, tr: ReadTransaction) -> Config:
-        """Return the config; raise `QueueClosed` when pushing is."""
+    def _open(self, tr: Transaction, values: Sequence[tuple[bytes, Priority | None]]) -> Config:
+        """Return the config; raise `QueueClosed`, `QueueFull`, `ValueTooLarge` when these may not come in."""
         config = self._current(tr)
-        if config.closed:
-            raise QueueClosed(f"Pushing to {display_name(config.name)} is closed.")
+        limits.admit(tr, self._keys, config, [len(value) for value, _ in values] if config.limited else ())
         return config
 
     def _rands(self, values: Sequence[tuple[bytes, Priority | None]]) -> list[bytes]:

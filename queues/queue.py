@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Unpack
 
 from queues import cursor as cursors
 from queues import dead, delayed, ids, leased, ready
-from queues.config import MAX_REASON, Config, Pause, check_attempts
+from queues.config import MAX_REASON, Config, Pause
 from queues.cursor import End
 from queues.deaths import Deaths
 from queues.delays import When, check_when, either
@@ -23,6 +24,7 @@ from queues.kv.port import ReadTransaction, Transaction
 from queues.leases import Lease
 from queues.names import display_name
 from queues.priority import Priority, normalise
+from queues.settings import Settings, check_settings
 from queues.status import QueueStatus, Totals, begin_status, read_totals
 from queues.tally import counted_in
 from queues.waiting import Waiting
@@ -285,11 +287,12 @@ class Queue(Waiting, Deaths):
         """Let items be taken again; resuming what is not paused changes nothing."""
         self._reconfigure(lambda config: replace(config, pause=None), tr)
 
-    def configure(self, *, max_attempts: int | None, tr: Transaction | None = None) -> None:
-        """Say how often an item is leased before it is dead (by default 5; None: never). Dead ones stay dead."""
-        self._own("its items are never leased.")
-        check_attempts(max_attempts)
-        self._reconfigure(lambda config: replace(config, max_attempts=max_attempts), tr)
+    def configure(self, *, tr: Transaction | None = None, **changes: Unpack[Settings]) -> None:
+        """Change settings of the queue; the others stay. Raises `BadSetting`, `NotForAttached`.
+
+        Items keep what was true of them: dead ones stay dead, and none leaves because it is larger than a new limit.
+        """
+        self._reconfigure(lambda config: replace(config, **check_settings(config, changes)), tr)
 
     def _page(
         self,

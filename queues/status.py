@@ -72,6 +72,14 @@ class QueueStatus:
     prefix: bytes | None = None
     #: When the items of an attached queue were counted; None: not yet, and there are at least as many as said.
     counted_at: datetime | None = None
+    #: What operators should know about the queue, and where it is written what to do.
+    note: str = ""
+    runbook: str = ""
+    #: Keys, names or globs, whose values pages hide.
+    redact: tuple[str, ...] = ()
+    #: Pushing is refused beyond so many items, and larger values are; None: no limit.
+    max_depth: int | None = None
+    max_value: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +144,11 @@ def begin_status(
             next_due=at(min(dues)) if dues else None,
             next_expiry=None if expiry_key is None else at(keys.expires_ms(expiry_key)),
             drift=drift.wait() is not None,
+            note=config.note,
+            runbook=config.runbook,
+            redact=config.redact,
+            max_depth=config.max_depth,
+            max_value=config.max_value,
         )
 
     return finish

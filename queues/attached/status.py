@@ -61,6 +61,9 @@ def begin_status(
             attached=True,
             prefix=config.prefix,
             counted_at=counted_at,
+            note=config.note,
+            runbook=config.runbook,
+            redact=config.redact,
         )
 
     return finish

@@ -1,0 +1,50 @@
+"""The limits of a queue: what may come in by push or move. What comes back from the trash always may.
+
+A limit of items is checked against the counters without reading them serializably, so that pushes go on conflicting
+with nobody: what is pushed at the very same moment may pass it by as much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from queues.config import Config
+from queues.errors import QueueClosed, QueueFull, ValueTooLarge
+from queues.keyspace import QueueKeys, Side, total
+from queues.kv.port import Result, Transaction
+from queues.names import display_name
+from queues.tally import counted_in
+
+_WAITING = ("ready", "delayed")
+_SIDES: tuple[Side, ...] = ("in", "out")
+
+
+def admit(tr: Transaction, keys: QueueKeys, config: Config, sizes: Iterable[int], outcome: str = "") -> None:
+    """Raise `QueueClosed`, `QueueFull` or `ValueTooLarge` unless values of these sizes may come in."""
+    if config.closed:
+        raise QueueClosed(f"Pushing to {display_name(config.name)} is closed{outcome or '.'}")
+    if not config.limited:
+        return
+    coming = list(sizes)
+    if config.max_value is not None and coming and max(coming) > config.max_value:
+        raise ValueTooLarge(
+            f"{display_name(config.name)} takes values of at most {config.max_value:,} bytes; "
+            f"this one has {max(coming):,}{outcome or '.'}"
+        )
+    if config.max_depth is not None:
+        waiting = _waiting(tr, keys, config)
+        if waiting + len(coming) > config.max_depth:
+            raise QueueFull(
+                f"{display_name(config.name)} holds {waiting:,} items, ready and delayed, and takes at most "
+                f"{config.max_depth:,}{outcome or '.'}"
+            )
+
+
+def _waiting(tr: Transaction, keys: QueueKeys, config: Config) -> int:
+    reads: list[tuple[Side, Result[bytes | None]]] = [
+        (side, tr.snapshot.get(keys.generation(generation).counter(state, side)))
+        for state in _WAITING
+        for generation in counted_in(config, state)
+        for side in _SIDES
+    ]
+    return sum(total(read.wait()) if side == "in" else -total(read.wait()) for side, read in reads)
