@@ -72,4 +72,7 @@ class Acting:
 def shown(item: Item) -> Mapping[str, Any]:
     """Return what an audit record says of an item."""
     priority = item.priority if item.foreign is None or item.priority is not None else item.foreign.priority_text
-    return {"priority": priority, "size": item.size}
+    more = {} if item.due_at is None else {"due": item.due_at.isoformat()}
+    if item.state == "leased":
+        more["worker"] = item.worker
+    return {"priority": priority, "size": item.size, **more}

@@ -26,11 +26,12 @@ from queues.priority import Priority
 from queues.purge_acts import PurgeActs
 from queues.queue import Queue
 from queues.settings_acts import SettingsActs
+from queues.state_acts import StateActs
 
 __all__ = ["Acts", "Popped"]
 
 
-class Acts(BulkActs, PurgeActs, SettingsActs):
+class Acts(BulkActs, StateActs, PurgeActs, SettingsActs):
     """The acts of one person, come in by one way (web, api, cli)."""
 
     def create_queue(

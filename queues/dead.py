@@ -39,17 +39,21 @@ class Entry:
         """The ordering part of its key."""
         return timed_suffix(self.died_ms, self.rand)
 
+    def encode(self) -> bytes:
+        """Return the item as the store keeps it."""
+        header = {
+            "priority": self.priority,
+            "count": self.count,
+            "attempts": self.attempts,
+            "worker": self.worker,
+            "reason": self.reason,
+        }
+        return records.encode(header, self.value)
+
 
 def insert(tr: Transaction, keys: QueueKeys, entry: Entry, tally: Tally) -> Item:
     """Write one item, from another state, as dead."""
-    header = {
-        "priority": entry.priority,
-        "count": entry.count,
-        "attempts": entry.attempts,
-        "worker": entry.worker,
-        "reason": entry.reason,
-    }
-    tr.set(keys.dead_item(entry.suffix), records.encode(header, entry.value))
+    tr.set(keys.dead_item(entry.suffix), entry.encode())
     tr.set(keys.index("dead", entry.rand), place(OUTSIDE, entry.suffix, entry.attempts))
     tally.state(OUTSIDE, "dead", "in")
     return as_item(entry)
@@ -73,7 +77,7 @@ def entry_at(tr: ReadTransaction, keys: QueueKeys, where: bytes) -> Entry | None
     """Return the dead item that an index entry points to."""
     key = keys.dead_item(read_place(where)[1])
     record = tr.get(key).wait()
-    return None if record is None else _entry(keys, (key, record))
+    return None if record is None else decode(keys, (key, record))
 
 
 def look(tr: ReadTransaction, keys: QueueKeys, *, after: bytes | None, limit: int) -> list[Entry]:
@@ -81,7 +85,7 @@ def look(tr: ReadTransaction, keys: QueueKeys, *, after: bytes | None, limit: in
     begin, end = keys.dead()
     if after is not None:
         begin = keys.dead_item(after) + b"\x00"
-    return [_entry(keys, pair) for pair in tr.get_range(begin, end, limit=limit).wait()]
+    return [decode(keys, pair) for pair in tr.get_range(begin, end, limit=limit).wait()]
 
 
 def at_place(tr: ReadTransaction, keys: QueueKeys, config: Config, where: bytes) -> Item | None:
@@ -107,7 +111,8 @@ def as_item(entry: Entry, *, preview: int | None = None) -> Item:
     )
 
 
-def _entry(keys: QueueKeys, pair: KeyValue) -> Entry:
+def decode(keys: QueueKeys, pair: KeyValue) -> Entry:
+    """Read a dead item from the store."""
     key, record = pair
     died_ms, rand = timed_elements(keys.dead_suffix_of(key))
     header, value = records.decode(record)

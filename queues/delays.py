@@ -160,18 +160,22 @@ class Delays(Handle):
 
     def _due_ms(self, when: When) -> int | None:
         """Return when an item is due, never early; None: now."""
-        seconds = self._backing.clock()
-        if isinstance(when, timedelta):
-            if when <= timedelta(0):
-                return None
-            due_ms = ceil(seconds * 1000) + _milliseconds(when)
-        else:
-            due_ms = _milliseconds(when - ids.EPOCH)
-            if due_ms <= int(seconds * 1000):
-                return None
-        if due_ms > ids.LAST_MS:
-            raise BadTime("An item is due before the year 10000.")
-        return due_ms
+        return due_ms(when, self._backing.clock())
+
+
+def due_ms(when: When, seconds: float) -> int | None:
+    """Return when an item is due, never early; None: now, which is so many seconds since the epoch."""
+    if isinstance(when, timedelta):
+        if when <= timedelta(0):
+            return None
+        due = ceil(seconds * 1000) + _milliseconds(when)
+    else:
+        due = _milliseconds(when - ids.EPOCH)
+        if due <= int(seconds * 1000):
+            return None
+    if due > ids.LAST_MS:
+        raise BadTime("An item is due before the year 10000.")
+    return due
 
 
 def _milliseconds(span: timedelta) -> int:

@@ -52,6 +52,7 @@ __all__ = [
     "EmbeddedOnly",
     "ForkedStore",
     "HeadChanged",
+    "ItemChanged",
     "ItemGoneOn",
     "ItemLeased",
     "ItemNotFound",
@@ -71,12 +72,12 @@ __all__ = [
     "QueueClosed",
     "QueueError",
     "QueueExists",
-    "QueueNotFound",
     "QueueFull",
+    "QueueNotFound",
     "QueuePaused",
     "SameQueue",
-    "SourceChanged",
     "SettingsChanged",
+    "SourceChanged",
     "StaleLease",
     "StillMerging",
     "StoreClosed",
@@ -93,6 +94,7 @@ __all__ = [
     "ValueChanged",
     "ValueTooLarge",
     "WrongKind",
+    "WrongState",
 ]
 
 
@@ -199,12 +201,12 @@ class QueueClosed(QueueError):
     """Pushing to this queue is closed."""
 
 
-class TooLarge(QueueError, ValueError):
-    """More than one transaction may carry: at most 1,000 items and 5 MB."""
 class QueueFull(QueueError):
     """The queue holds as many items as its limit lets in by push or move."""
 
 
+class TooLarge(QueueError, ValueError):
+    """More than one transaction may carry: at most 1,000 items and 5 MB."""
 
 
 class HeadChanged(QueueError):
@@ -254,6 +256,14 @@ class ItemGoneOn(QueueError):
 
 class ItemLeased(QueueError):
     """The item is in a worker's hands: release its lease first."""
+
+
+class ItemChanged(QueueError):
+    """An item is not as it was seen: somebody changed it meanwhile, or another worker leased it."""
+
+
+class WrongState(QueueError):
+    """The act is for items of another state: only delayed ones are promoted, only dead ones retried."""
 
 
 class ValueChanged(QueueError):

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from queues import moving, standing
+from queues import moving, picking
 from queues.acting import Acting, Note, Popped, shown
-from queues.attached import items as attached_items
 from queues.attached.queue import open_queue
 from queues.changes import ATTACHED, Change
-from queues.config import Config
 from queues.errors import BadPriority, SameQueue, TrashNotFound
-from queues.item import Item
-from queues.kv.port import Transaction
+from queues.foreign import item_id as foreign_id
+from queues.kv.port import ReadTransaction, Transaction
 from queues.moving import Place
 from queues.names import display_name
 from queues.priority import Priority
@@ -45,18 +43,49 @@ class Undone:
 
 
 class ItemActs(Acting):
-    """The acts of one person on particular items."""
+    """The acts of one person on particular items.
 
-    def delete_item(self, queue_name: str, item_id: str, *, reason: str = "", expect_id: int | None = None) -> Popped:
-        """Take one particular item into the trash, whatever its state; raise `ItemNotFound`."""
+    `expect` holds marks (`queues.picking`) of items as they were seen: `ItemChanged` when one is not so any more.
+    """
+
+    def pick(
+        self,
+        queue_name: str,
+        item_ids: Sequence[str],
+        *,
+        expect_id: int | None = None,
+        tr: ReadTransaction | None = None,
+    ) -> picking.Selection:
+        """Return up to 1,000 items of any state with their marks, to be acted on by `expect`."""
+
+        def look(tr: ReadTransaction) -> picking.Selection:
+            queue = self._queue(tr, queue_name, expect_id)
+            return picking.look(tr, self._backing.keyspace, queue.config, item_ids)
+
+        return self._backing.read(look, tr)
+
+    def delete_item(
+        self,
+        queue_name: str,
+        item_id: str,
+        *,
+        reason: str = "",
+        expect_id: int | None = None,
+        expect: str | None = None,
+    ) -> Popped:
+        """Take one particular item into the trash, whatever its state; raise `ItemNotFound`.
+
+        `expect` is its mark.
+        """
         trash_id = self._backing.minter.mint()
 
         def act(tr: Transaction, audit: Note) -> Popped:
             queue = self._queue(tr, queue_name, expect_id)
             keyspace = self._backing.keyspace
-            found = moving.find(tr, keyspace, queue.config, [item_id], skip_missing=False).standings
+            marks = None if expect is None else {item_id: expect}
+            found = picking.find(tr, keyspace, queue.config, [item_id], skip_missing=False, expect=marks).standings
             moving.delete(tr, keyspace, queue.config, found)
-            item = _item(found[0], queue.config)
+            item = picking.item_of(found[0], queue.config)
             self._store.trash.put_item(tr, trash_id, queue.config, item, by=self._actor, act="delete", there=found[0])
             audit(queue, "delete", item=item.id, reason=reason, before=shown(item))
             return Popped(item=item, trash_id=trash_id.hex())
@@ -70,6 +99,7 @@ class ItemActs(Acting):
         *,
         reason: str = "",
         expect_id: int | None = None,
+        expect: Mapping[str, str] | None = None,
         skip_missing: bool = False,
     ) -> Changed:
         """Take up to 1,000 items (5 MB) into the trash as one, whatever their states.
@@ -80,7 +110,9 @@ class ItemActs(Acting):
 
         def act(tr: Transaction, audit: Note) -> Changed:
             queue = self._queue(tr, queue_name, expect_id)
-            found = moving.find(tr, self._backing.keyspace, queue.config, item_ids, skip_missing=skip_missing)
+            found = picking.find(
+                tr, self._backing.keyspace, queue.config, item_ids, skip_missing=skip_missing, expect=expect
+            )
             changed = moving.delete(tr, self._backing.keyspace, queue.config, found.standings)
             self._store.trash.put_changes(tr, trash_id, queue.config, changed, by=self._actor, act="delete")
             return self._note(audit, queue, "delete", changed, trash_id, found.missing, reason)
@@ -96,6 +128,7 @@ class ItemActs(Acting):
         priority: Priority | None = None,
         reason: str = "",
         expect_id: int | None = None,
+        expect: Mapping[str, str] | None = None,
         skip_missing: bool = False,
     ) -> Changed:
         """Move up to 1,000 items (5 MB) to another queue as one: at every moment each is in exactly one of the two.
@@ -112,7 +145,7 @@ class ItemActs(Acting):
             if queue.id == target.id:
                 raise SameQueue(f"The items are in {display_name(queue.name)} already: name another queue.")
             keyspace = self._backing.keyspace
-            found = moving.find(tr, keyspace, queue.config, item_ids, skip_missing=skip_missing)
+            found = picking.find(tr, keyspace, queue.config, item_ids, skip_missing=skip_missing, expect=expect)
             changed = moving.move(
                 tr,
                 keyspace,
@@ -139,6 +172,7 @@ class ItemActs(Acting):
         place: Place | None = None,
         reason: str = "",
         expect_id: int | None = None,
+        expect: Mapping[str, str] | None = None,
         skip_missing: bool = False,
     ) -> Changed:
         """Give up to 1,000 items (5 MB) another priority, one shifted by a number, or bring them to the front or back.
@@ -152,7 +186,7 @@ class ItemActs(Acting):
         def act(tr: Transaction, audit: Note) -> Changed:
             queue = self._queue(tr, queue_name, expect_id)
             keyspace = self._backing.keyspace
-            found = moving.find(tr, keyspace, queue.config, item_ids, skip_missing=skip_missing)
+            found = picking.find(tr, keyspace, queue.config, item_ids, skip_missing=skip_missing, expect=expect)
             changed = moving.reprioritise(
                 tr, keyspace, queue.config, found.standings, priority=priority, shift=shift, place=place
             )
@@ -183,7 +217,7 @@ class ItemActs(Acting):
         def act(tr: Transaction, audit: Note) -> Changed:
             queue = self._queue(tr, queue_name, expect_id)
             keyspace = self._backing.keyspace
-            found = moving.find(tr, keyspace, queue.config, [item_id], skip_missing=False).standings
+            found = picking.find(tr, keyspace, queue.config, [item_id], skip_missing=False).standings
             changed = moving.edit(tr, keyspace, queue.config, found[0], value, expect=expect)
             if changed:
                 self._store.trash.put_changes(tr, trash_id, queue.config, changed, by=self._actor, act="edit")
@@ -217,7 +251,7 @@ class ItemActs(Acting):
         return self._act(act)
 
     def _trash_id(self, item_ids: Sequence[str]) -> bytes:
-        moving.check_number(item_ids)
+        picking.check_number(item_ids)
         return self._backing.minter.mint()
 
     def _note(
@@ -236,10 +270,10 @@ class ItemActs(Acting):
         if not changed:
             return Changed(count=0, skipped=skipped, trash_id=None)
         one = changed[0] if len(changed) == 1 else None
-        before = None if one is None else _item(one.before, queue.config)
+        before = None if one is None else picking.item_of(one.before, queue.config)
         after = None
         if one is not None and one.after is not None:
-            after = shown(_item(one.after, (to or queue).config))
+            after = shown(picking.item_of(one.after, (to or queue).config))
         if to is not None:
             after = {**(after or {}), "to": to.name}
         audit(
@@ -247,6 +281,7 @@ class ItemActs(Acting):
             verb,
             count=len(changed),
             item=None if before is None else before.id,
+            items=[_id_of(change.before) for change in changed],
             reason=reason,
             before=None if before is None else shown(before),
             after=after,
@@ -255,7 +290,5 @@ class ItemActs(Acting):
         return Changed(count=len(changed), skipped=skipped, trash_id=trash_id.hex())
 
 
-def _item(there: Standing, config: Config) -> Item:
-    if there.state == ATTACHED:
-        return attached_items.as_item(there.suffix, there.stored, fifo=config.fifo)
-    return standing.as_item(there, fifo=config.fifo)
+def _id_of(there: Standing) -> str:
+    return foreign_id(there.suffix) if there.state == ATTACHED else there.rand.hex()

@@ -6,76 +6,32 @@ An item that is leased is in a worker's hands: it can be deleted, and nothing el
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
-from queues import ids, standing
+from queues import limits, standing
 from queues.attached import items as attached_items
 from queues.changes import Change, attached, value_of
 from queues.config import Config
 from queues.errors import (
     BadPriority,
     ItemLeased,
-    ItemNotFound,
-    KeyTooLarge,
     NotForAttached,
-    QueueClosed,
-    TooLarge,
     ValueChanged,
     ValueTooLarge,
     WrongKind,
 )
-from queues.foreign import ForeignKey, parse_id
+from queues.foreign import ForeignKey
 from queues.keyspace import AttachedKeys, Keyspace, QueueKeys, ready_elements, ready_suffix
-from queues.kv.port import MAX_KEY_SIZE, Transaction
+from queues.kv.port import Transaction
 from queues.names import display_name
 from queues.priority import Priority, normalise
 from queues.queue import MAX_VALUE_SIZE
-from queues.ready import MAX_BYTES, MAX_ITEMS, Heads
+from queues.ready import Heads
 from queues.standing import Standing
 from queues.tally import Tally
 
 Place = Literal["front", "back"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """Items to be acted on, as they stand."""
-
-    standings: list[Standing]
-    #: Ids that are not here.
-    missing: int
-
-
-def check_number(item_ids: Sequence[str]) -> None:
-    """Raise `TooLarge` for more ids than one transaction takes."""
-    if not 1 <= len(item_ids) <= MAX_ITEMS:
-        raise TooLarge(f"One act takes 1 to {MAX_ITEMS:,} items; act on more in chunks.")
-
-
-def find(tr: Transaction, keyspace: Keyspace, config: Config, item_ids: Sequence[str], *, skip_missing: bool) -> Found:
-    """Return where items stand; raise `ItemNotFound` when some are not here, unless those are to be skipped."""
-    wanted = list(dict.fromkeys(item_ids))
-    if config.prefix is not None:
-        foreign = AttachedKeys(config.prefix)
-        suffixes = [suffix for suffix in map(parse_id, wanted) if suffix is not None and foreign.holds(suffix)]
-        reads = [tr.get_range(*foreign.only(suffix), limit=1) for suffix in suffixes]
-        standings = [attached(foreign.suffix_of(key), value) for read in reads for key, value in read.wait()]
-        if any(len(foreign.key(there.suffix)) > MAX_KEY_SIZE for there in standings):
-            raise KeyTooLarge(
-                f"A key of more than {MAX_KEY_SIZE} bytes is among these: it could not be put back, so it is not taken "
-                "by hand. Nothing was changed."
-            )
-    else:
-        found = standing.find(tr, keyspace.queue(config.id), config, [ids.parse(item_id) for item_id in wanted])
-        standings = [there for there in found if there is not None]
-    missing = len(wanted) - len(standings)
-    if missing and (not skip_missing or not standings):
-        what = "The item is" if len(wanted) == 1 else f"{missing:,} of the {len(wanted):,} items are"
-        raise ItemNotFound(f"{what} not here any more: somebody took or moved it. Nothing was changed.")
-    if sum(len(there.stored) for there in standings) > MAX_BYTES:
-        raise TooLarge("These items hold more than 5 MB together: act on fewer at once.")
-    return Found(standings=standings, missing=missing)
 
 
 def delete(tr: Transaction, keyspace: Keyspace, config: Config, standings: Sequence[Standing]) -> list[Change]:
@@ -103,8 +59,8 @@ def move(
     priority is kept where it fits, or `priority` given to it.
     """
     _refuse_leased(standings)
-    if target.closed:
-        raise QueueClosed(f"Pushing to {display_name(target.name)} is closed: nothing was moved.")
+    sizes = [len(value_of(there)) for there in standings]
+    limits.admit(tr, keyspace.queue(target.id), target, sizes, ": nothing was moved.")
     priorities = [_priority_in(target, _priority_of(there, source), priority) for there in standings]
     if source.prefix is not None and target.prefix is None:
         _check_sizes(target, standings)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from hashlib import blake2b
 
 from queues import records
@@ -181,7 +182,7 @@ def as_item(there: Standing, *, fifo: bool) -> Item:
     count = header.get("count")
     if there.state in ("ready", "leased"):
         count = ready_elements(there.suffix, fifo=fifo)[1]
-    due_ms = timed_elements(there.suffix)[0] if there.state == "delayed" else None
+    timed_ms = timed_elements(there.suffix)[0] if there.state in ("delayed", "dead") else None
     return Item(
         id=there.rand.hex(),
         priority=there.priority(fifo=fifo),
@@ -191,9 +192,17 @@ def as_item(there: Standing, *, fifo: bool) -> Item:
         size=len(value),
         state=there.state,
         attempts=there.attempts,
-        due_at=None if due_ms is None else at(due_ms),
+        due_at=_at(timed_ms) if there.state == "delayed" else None,
+        leased_at=_at(header.get("leased")),
+        expires_at=_at(header.get("expires")),
+        worker=header.get("worker", ""),
+        died_at=_at(timed_ms) if there.state == "dead" else None,
         reason=header.get("reason", ""),
     )
+
+
+def _at(ms: int | None) -> datetime | None:
+    return None if ms is None else at(ms)
 
 
 def _key(keys: QueueKeys, state: str, generation: int, suffix: bytes, rand: bytes) -> bytes:

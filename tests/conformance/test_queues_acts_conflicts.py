@@ -11,7 +11,8 @@ import pytest
 from queues import Acts, Queue, Store, open_store
 from queues.errors import Conflict
 from queues.merging import merge_step
-from queues.moving import delete, find, move
+from queues.moving import delete, move
+from queues.picking import find
 from queues.purging import bring_back, purge
 from tests.conftest import store_url
 from tests.full_count import check_full_count
