@@ -23,6 +23,7 @@ from queues.kv.port import ReadTransaction, Transaction
 from queues.leases import Lease
 from queues.priority import Priority
 from queues.queue import Queue
+from queues.search import Found, Query
 from queues.status import QueueStatus, Snapshot, Totals
 from queues.store import Store, open_store
 from queues.trash import TrashEntry, TrashPage
@@ -34,6 +35,7 @@ __all__ = [
     "Band",
     "Changed",
     "ForeignKey",
+    "Found",
     "Item",
     "Job",
     "Lease",
@@ -42,6 +44,7 @@ __all__ = [
     "Popped",
     "Priority",
     "Purged",
+    "Query",
     "Queue",
     "QueueStatus",
     "ReadTransaction",

@@ -13,9 +13,9 @@ from typing import Literal
 from queues.errors import BadCursor
 
 End = Literal["min", "max"]
-#: Which list a place lies in: ready items from one end, or the items of another state.
-List = Literal["min", "max", "delayed", "leased", "dead"]
-_LISTS: tuple[List, ...] = ("min", "max", "delayed", "leased", "dead")
+#: Which list a place lies in: ready items from one end, the items of another state, or what a search finds.
+List = Literal["min", "max", "delayed", "leased", "dead", "search"]
+_LISTS: tuple[List, ...] = ("min", "max", "delayed", "leased", "dead", "search")
 _VERSION = 1
 #: Characters; keys that others wrote have up to 10,000 bytes.
 _MAX_LENGTH = 14_000

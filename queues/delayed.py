@@ -105,7 +105,7 @@ def promote_due(
         for generation, delayed in ((generation, keys.generation(generation)) for generation in config.generations)
     ]
     entries = _merge(
-        [[_entry(generation, delayed, pair) for pair in read.wait()] for generation, delayed, read in reads]
+        [[decode(generation, delayed, pair) for pair in read.wait()] for generation, delayed, read in reads]
     )
     entries = entries[:limit]
     if few is not None and len(entries) > few:
@@ -149,7 +149,7 @@ def entry_at(tr: ReadTransaction, keys: QueueKeys, where: bytes) -> Entry | None
     delayed = keys.generation(generation)
     key = delayed.delayed(suffix)
     record = tr.get(key).wait()
-    return None if record is None else _entry(generation, delayed, (key, record))
+    return None if record is None else decode(generation, delayed, (key, record))
 
 
 def at_place(tr: ReadTransaction, keys: QueueKeys, config: Config, where: bytes) -> Item | None:
@@ -167,7 +167,7 @@ def look(tr: ReadTransaction, keys: QueueKeys, config: Config, *, after: bytes |
         if after is not None:
             begin = delayed.delayed(after) + b"\x00"
         reads.append((generation, delayed, tr.get_range(begin, end, limit=limit)))
-    found = [[_entry(generation, delayed, pair) for pair in read.wait()] for generation, delayed, read in reads]
+    found = [[decode(generation, delayed, pair) for pair in read.wait()] for generation, delayed, read in reads]
     return _merge(found)[:limit]
 
 
@@ -188,7 +188,8 @@ def as_item(entry: Entry, *, preview: int | None = None) -> Item:
     )
 
 
-def _entry(generation: int, delayed: GenerationKeys, pair: KeyValue) -> Entry:
+def decode(generation: int, delayed: GenerationKeys, pair: KeyValue) -> Entry:
+    """Read a delayed item from the store."""
     key, record = pair
     header, value = records.decode(record)
     return Entry(

@@ -5,25 +5,26 @@ Each verb is one transaction; given `tr=` it joins that transaction instead and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Unpack
 
 from queues import cursor as cursors
-from queues import dead, delayed, ids, leased, ready
-from queues.config import MAX_REASON, Config, Pause
+from queues import ready
+from queues.config import MAX_REASON, Pause
 from queues.cursor import End
 from queues.deaths import Deaths
 from queues.delays import When, check_when, either
 from queues.errors import BadQueueKind, BadTime, BadValue, ValueTooLarge, WrongKind
 from queues.handle import check_limit
 from queues.item import Item, Page
-from queues.keyspace import STATES, GenerationKeys, QueueKeys, total
+from queues.keyspace import STATES, GenerationKeys, total
 from queues.kv.port import ReadTransaction, Transaction
 from queues.leases import Lease
 from queues.names import display_name
 from queues.priority import Priority, normalise
+from queues.search import Searching
 from queues.settings import Settings, check_settings
 from queues.status import QueueStatus, Totals, begin_status, read_totals
 from queues.tally import counted_in
@@ -34,7 +35,7 @@ MAX_VALUE_SIZE = 90_000
 _ENDS: dict[str, End] = {"min": "min", "max": "max", "head": "min", "tail": "max"}
 
 
-class Queue(Waiting, Deaths):
+class Queue(Waiting, Deaths, Searching):
     """A named, durable, double-ended priority queue, or a FIFO queue. Thread-safe."""
 
     # Priority queues
@@ -207,25 +208,6 @@ class Queue(Waiting, Deaths):
 
         return self._backing.read(look, tr)
 
-    def find(self, item_id: str, *, tr: ReadTransaction | None = None) -> Item | None:
-        """Return the item of this id in whatever state; None when it is gone or never was here."""
-        rand = ids.parse(item_id)
-        if rand is None:
-            return None
-
-        def look(tr: ReadTransaction) -> Item | None:
-            def issue(config: Config) -> dict[str, ready.PlaceRead]:
-                return {state: ready.PlaceRead(tr, self._keys, config.generations, rand, state) for state in STATES}
-
-            config, places = self._with_config(tr, issue)
-            for state, read in places.items():
-                where = read.wait()
-                if where is not None:
-                    return _LOOK[state](tr, self._keys, config, where)
-            return None
-
-        return self._backing.read(look, tr)
-
     def items(
         self,
         *,
@@ -326,15 +308,6 @@ class Queue(Waiting, Deaths):
             items=tuple(ready.as_item(entry, config, preview=preview) for entry in shown),
             cursor=cursors.encode(self.id, side, shown[-1].suffix) if more else None,
         )
-
-
-#: How an item is read by its place in each state.
-_LOOK: dict[str, Callable[[ReadTransaction, QueueKeys, Config, bytes], Item | None]] = {
-    "ready": ready.at_place,
-    "delayed": delayed.at_place,
-    "leased": leased.at_place,
-    "dead": dead.at_place,
-}
 
 
 def check_value(value: bytes) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from queues import cursor as cursors
 from queues.attached import items, status
@@ -19,8 +20,10 @@ from queues.keyspace import AttachedKeys, total
 from queues.kv.port import MAX_KEY_SIZE, KeyValue, ReadTransaction, Result, Transaction
 from queues.priority import Priority
 from queues.queue import Queue
+from queues.search import Query
 from queues.status import QueueStatus, Totals, TrafficRead
 from queues.waiting import Outlook
+from queues.walking import Found, Lane, Met, Order
 
 #: Seconds between two looks of whoever waits for items, as what others push tells nobody: while something comes, and at
 #: most; and how much later each look is that finds nothing.
@@ -114,6 +117,38 @@ class AttachedQueue(Queue):
     def resume(self, *, tr: Transaction | None = None) -> None:
         """Raise `NotForAttached`."""
         raise NotForAttached(self.name, "it is never paused.")
+
+    # Searching
+
+    def _check_query(self, query: Query) -> None:
+        if query.state != "ready":
+            raise NotForAttached(self.name, f"its items are ready or gone, not {query.state}.")
+        if query.since is not None or query.until is not None:
+            raise NotForAttached(self.name, "its keys do not say when an item was pushed.")
+
+    def _lanes(self, config: Config, order: Order, query: Query) -> list[Lane]:
+        begin, end = self._foreign.range
+        if query.low is not None:
+            # Others may have written −0.0, which equals 0.0 and sorts before it.
+            begin = self._foreign.from_priority(
+                -0.0 if query.low == 0.0 and isinstance(query.low, float) else query.low
+            )[0]
+        if query.high is not None:
+            end = self._foreign.from_priority(query.high)[1]
+        return [Lane(1, begin, end, self._foreign.key, self._foreign.suffix_of)]
+
+    def _order(self, tr: ReadTransaction, config: Config, query: Query, scan: int) -> Order:
+        return "place"
+
+    def _meet(
+        self, tr: ReadTransaction, config: Config, order: Order, state: str, found: Sequence[Found]
+    ) -> list[Met | None]:
+        return [
+            Met(place, value, partial(items.as_item, place, value, fifo=config.fifo)) for place, _, (_, value) in found
+        ]
+
+    def _attempts(self, tr: ReadTransaction, config: Config, found: Sequence[Item]) -> list[Item]:
+        return list(found)
 
     # Bulk
 
