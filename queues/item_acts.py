@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from queues import moving, picking
-from queues.acting import Acting, Note, Popped, shown
+from queues.acting import Note, Popped, shown
 from queues.attached.queue import open_queue
 from queues.changes import ATTACHED, Change
 from queues.errors import BadPriority, SameQueue, TrashNotFound
 from queues.foreign import item_id as foreign_id
-from queues.kv.port import ReadTransaction, Transaction
+from queues.kv.port import Transaction
 from queues.moving import Place
 from queues.names import display_name
+from queues.picks import Picks
 from queues.priority import Priority
 from queues.queue import Queue, check_value
 from queues.standing import Standing
@@ -42,27 +43,11 @@ class Undone:
     skipped: int
 
 
-class ItemActs(Acting):
+class ItemActs(Picks):
     """The acts of one person on particular items.
 
     `expect` holds marks (`queues.picking`) of items as they were seen: `ItemChanged` when one is not so any more.
     """
-
-    def pick(
-        self,
-        queue_name: str,
-        item_ids: Sequence[str],
-        *,
-        expect_id: int | None = None,
-        tr: ReadTransaction | None = None,
-    ) -> picking.Selection:
-        """Return up to 1,000 items of any state with their marks, to be acted on by `expect`."""
-
-        def look(tr: ReadTransaction) -> picking.Selection:
-            queue = self._queue(tr, queue_name, expect_id)
-            return picking.look(tr, self._backing.keyspace, queue.config, item_ids)
-
-        return self._backing.read(look, tr)
 
     def delete_item(
         self,

@@ -23,7 +23,7 @@ from queues.errors import (
 )
 from queues.foreign import ForeignKey
 from queues.keyspace import AttachedKeys, Keyspace, QueueKeys, ready_elements, ready_suffix
-from queues.kv.port import Transaction
+from queues.kv.port import ReadTransaction, Transaction
 from queues.names import display_name
 from queues.priority import Priority, normalise
 from queues.queue import MAX_VALUE_SIZE
@@ -135,24 +135,41 @@ def reprioritise(
     place: Place | None = None,
 ) -> list[Change]:
     """Give items another priority, or bring them to the front or the back; those that do not change are left out."""
-    if config.attached:
-        raise NotForAttached(config.name, "its items are not re-prioritised.")
-    _refuse_leased(standings)
-    keys = keyspace.queue(config.id)
-    if place is not None:
-        afters = _to_place(tr, keys, config, standings, place)
-    else:
-        if config.fifo:
-            raise WrongKind(f"{display_name(config.name)} is a fifo queue: its items go to the front or the back.")
-        afters = [
-            standing.with_priority(there, config, _shifted(there.priority(fifo=config.fifo), priority, shift, config))
-            for there in standings
-        ]
+    newest = config.base + tr.stamp() if place == "back" else 0
+    # Ends are read by snapshot: whoever pushes there meanwhile has pushed after this act.
+    afters = reprioritised(
+        tr.snapshot, keyspace, config, standings, priority=priority, shift=shift, place=place, newest=newest
+    )
     changes = [
         Change(before=before, after=after) for before, after in zip(standings, afters, strict=True) if after != before
     ]
-    _apply(tr, keys, config, changes, "reprioritise")
+    _apply(tr, keyspace.queue(config.id), config, changes, "reprioritise")
     return changes
+
+
+def reprioritised(
+    tr: ReadTransaction,
+    keyspace: Keyspace,
+    config: Config,
+    standings: Sequence[Standing],
+    *,
+    priority: Priority | None = None,
+    shift: Priority | None = None,
+    place: Place | None = None,
+    newest: int = 0,
+) -> list[Standing]:
+    """Return where items would stand of another priority, or at the front or the back, changing nothing."""
+    if config.attached:
+        raise NotForAttached(config.name, "its items are not re-prioritised.")
+    _refuse_leased(standings)
+    if place is not None:
+        return _to_place(tr, keyspace.queue(config.id), config, standings, place, newest)
+    if config.fifo:
+        raise WrongKind(f"{display_name(config.name)} is a fifo queue: its items go to the front or the back.")
+    return [
+        standing.with_priority(there, config, _shifted(there.priority(fifo=config.fifo), priority, shift, config))
+        for there in standings
+    ]
 
 
 def edit(
@@ -195,18 +212,15 @@ def _take(tr: Transaction, keyspace: Keyspace, config: Config, standings: Sequen
 
 
 def _to_place(
-    tr: Transaction, keys: QueueKeys, config: Config, standings: Sequence[Standing], place: Place
+    tr: ReadTransaction, keys: QueueKeys, config: Config, standings: Sequence[Standing], place: Place, newest: int
 ) -> list[Standing]:
-    """Let ready items leave first at the minimum end, or last, in the order in which they stand now.
-
-    The end is read by snapshot: whoever pushes there meanwhile has pushed after this act.
-    """
+    """Let ready items leave first at the minimum end, or last, in the order in which they stand now."""
     if any(there.state != "ready" for there in standings):
         raise WrongKind("Only ready items can be brought to the front or the back: promote or retry the others first.")
-    end = Heads(tr.snapshot, keys, config.generations, end="min" if place == "front" else "max", limit=1).wait()
+    end = Heads(tr, keys, config.generations, end="min" if place == "front" else "max", limit=1).wait()
     priority, count, _ = ready_elements(end[0].suffix, fifo=config.fifo)
     order = sorted(range(len(standings)), key=lambda n: standings[n].suffix)
-    first = count - len(standings) if place == "front" else max(count + 1, config.base + tr.stamp())
+    first = count - len(standings) if place == "front" else max(count + 1, newest)
     afters = list(standings)
     for offset, n in enumerate(order):
         suffix = ready_suffix(priority, first + offset, standings[n].rand)

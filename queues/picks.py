@@ -1,0 +1,81 @@
+"""Picks: a person looks at particular items before acting on them, and at where the act would bring them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from queues import moving, picking, positions
+from queues.acting import Acting
+from queues.item import Item
+from queues.kv.port import ReadTransaction
+from queues.moving import Place
+from queues.picking import Selection
+from queues.positions import Position
+from queues.priority import Priority
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foreseen:
+    """What re-prioritising items would do."""
+
+    #: Each item before and after, in the order asked for; those that would not change are left out.
+    changes: tuple[tuple[Item, Item], ...]
+    #: Where the first of those to leave at the minimum end would stand, and the last; None: no ready one changes.
+    first: Position | None
+    last: Position | None
+
+
+class Picks(Acting):
+    """The looks of one person at items to act on."""
+
+    def pick(
+        self,
+        queue_name: str,
+        item_ids: Sequence[str],
+        *,
+        expect_id: int | None = None,
+        tr: ReadTransaction | None = None,
+    ) -> Selection:
+        """Return up to 1,000 items of any state with their marks, to be acted on by `expect`."""
+
+        def look(tr: ReadTransaction) -> Selection:
+            queue = self._queue(tr, queue_name, expect_id)
+            return picking.look(tr, self._backing.keyspace, queue.config, item_ids)
+
+        return self._backing.read(look, tr)
+
+    def foresee(
+        self,
+        queue_name: str,
+        item_ids: Sequence[str],
+        *,
+        priority: Priority | None = None,
+        shift: Priority | None = None,
+        place: Place | None = None,
+        expect_id: int | None = None,
+        tr: ReadTransaction | None = None,
+    ) -> Foreseen:
+        """Return what `reprioritise` would do now, by the same rules and refusals, changing nothing."""
+        keyspace = self._backing.keyspace
+
+        def look(tr: ReadTransaction) -> Foreseen:
+            config = self._queue(tr, queue_name, expect_id).config
+            found = picking.find(tr, keyspace, config, item_ids, skip_missing=True).standings
+            afters = moving.reprioritised(
+                tr, keyspace, config, found, priority=priority, shift=shift, place=place, newest=config.base
+            )
+            changes = [(now, then) for now, then in zip(found, afters, strict=True) if now != then]
+            ready = sorted((then.suffix for _, then in changes if then.state == "ready"))
+            leaving = [now for now, _ in changes]
+            ends = [
+                positions.position(tr, keyspace.queue(config.id), config, suffix, leaving)
+                for suffix in dict.fromkeys((*ready[:1], *ready[-1:]))
+            ]
+            return Foreseen(
+                changes=tuple((picking.item_of(now, config), picking.item_of(then, config)) for now, then in changes),
+                first=ends[0] if ends else None,
+                last=ends[-1] if ends else None,
+            )
+
+        return self._backing.read(look, tr)
