@@ -7,15 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from queues import directory, ids, records
 from queues.backing import Backing
 from queues.errors import BadCursor
+from queues.keyspace import Keyspace
 from queues.kv.port import ReadTransaction, Transaction
 
 MAX_PAGE = 1_000
+#: Entries that one page looks at, at most or a step more, when only some of them are wanted; and those of a step.
+MAX_LOOK, _STEP = 2_000, 250
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +50,8 @@ class AuditPage:
     entries: tuple[AuditEntry, ...]
     #: Pass it as `after=` for older entries; None when these are the oldest.
     cursor: str | None
+    #: Entries that were looked at for this page.
+    looked: int = 0
 
 
 class Audit:
@@ -103,37 +108,98 @@ class Audit:
         self,
         *,
         queue: str | None = None,
+        named: str | None = None,
         actor: str | None = None,
         item: str | None = None,
+        verb: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
         limit: int = 50,
         after: str | None = None,
         tr: ReadTransaction | None = None,
     ) -> AuditPage:
         """Return a page of acts, newest first: of one item, of one queue, of one actor, of several of these, or all.
 
-        With several filters the acts of the first of these are read and those that fit the others kept, so a page may
-        hold fewer than `limit`. Acts of releases that did not list them by item are not found by it.
+        `queue` is a queue that is there, through all its names; `named` are acts on whatever had this name then.
+        `verb`, `since` (included) and `until` (excluded, both aware) keep some of them. The acts of the first of item,
+        queue and actor are read by an index, and those that fit the other filters kept, in bounded steps: such a page
+        may hold fewer than `limit`, even none, and have a cursor. Acts of releases that did not list them by item are
+        not found by it.
         """
         before = None if after is None else ids.parse(after)
         if after is not None and before is None:
             raise BadCursor("This page address is damaged; start again from the first page.")
         limit = max(1, min(limit, MAX_PAGE))
-        keyspace = self._backing.keyspace
+        ends = [end for end in (before, _first_of(until)) if end is not None]
+        walk = _Walk(
+            keyspace=self._backing.keyspace,
+            actor=actor,
+            item=item,
+            since=_first_of(since),
+            filters={"actor": actor, "verb": verb, "queue": named},
+        )
 
         def look(tr: ReadTransaction) -> AuditPage:
-            queue_id = None if queue is None else directory.find_id(tr, keyspace, queue)
-            begin, end = keyspace.audits(queue_id=queue_id, actor=actor, item=item, before=before)
-            keys = tr.get_range(begin, end, limit=limit + 1, reverse=True).wait()
-            wanted = [keyspace.last_id(key) for key, _ in keys[:limit]]
-            reads = [(audit_id, tr.get(keyspace.audit(audit_id))) for audit_id in wanted]
-            entries = tuple(_entry(audit_id, record) for audit_id, read in reads if (record := read.wait()) is not None)
-            if actor is not None and (queue is not None or item is not None):
-                entries = tuple(entry for entry in entries if entry.actor == actor)
-            if queue is not None and item is not None:
-                entries = tuple(entry for entry in entries if entry.queue == queue)
-            return AuditPage(entries=entries, cursor=wanted[-1].hex() if len(keys) > limit else None)
+            queue_id = None if queue is None else directory.find_id(tr, self._backing.keyspace, queue)
+            return walk.page(tr, queue_id=queue_id, queue=queue, before=min(ends, default=None), limit=limit)
 
         return self._backing.read(look, tr)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Walk:
+    """A walk through the audit from newer to older acts, by the narrowest index."""
+
+    keyspace: Keyspace
+    actor: str | None
+    item: str | None
+    #: The first id that is late enough.
+    since: bytes | None
+    #: What an entry's fields are, where it matters.
+    filters: Mapping[str, str | None]
+
+    def page(
+        self, tr: ReadTransaction, *, queue_id: int | None, queue: str | None, before: bytes | None, limit: int
+    ) -> AuditPage:
+        """Return what fits among the next acts, at most `limit`."""
+        wanted = {name: value for name, value in self.filters.items() if value is not None}
+        if self.item is not None and queue is not None:
+            wanted["queue"] = queue
+        if self.item is None and queue_id is None:
+            wanted.pop("actor", None)  # read by the actor's own index
+        step = _STEP if wanted else limit
+        found: list[AuditEntry] = []
+        at, looked = before, 0
+        while True:
+            begin, end = self.keyspace.audits(
+                queue_id=queue_id, actor=self.actor, item=self.item, before=at, since=self.since
+            )
+            keys = tr.get_range(begin, end, limit=step + 1, reverse=True).wait() if begin < end else []
+            more = len(keys) > step
+            reads = [
+                (audit_id, tr.get(self.keyspace.audit(audit_id)))
+                for audit_id in (self.keyspace.last_id(key) for key, _ in keys[:step])
+            ]
+            for n, (audit_id, read) in enumerate(reads):
+                record = read.wait()
+                at, looked = audit_id, looked + 1
+                entry = None if record is None else _entry(audit_id, record)
+                if entry is not None and all(getattr(entry, name) == value for name, value in wanted.items()):
+                    found.append(entry)
+                if len(found) == limit:
+                    more = more or n + 1 < len(reads)
+                    break
+            if not more or len(found) == limit or looked >= MAX_LOOK:
+                cursor = at.hex() if more and at is not None else None
+                return AuditPage(entries=tuple(found), cursor=cursor, looked=looked)
+
+
+def _first_of(when: datetime | None) -> bytes | None:
+    """Return the smallest id of a moment."""
+    if when is None:
+        return None
+    ms = max(0, min(-((ids.EPOCH - when) // timedelta(milliseconds=1)), ids.LAST_MS))
+    return ms.to_bytes(6, "big").ljust(ids.SIZE, b"\x00")
 
 
 def _entry(audit_id: bytes, record: bytes) -> AuditEntry:

@@ -298,7 +298,7 @@ class Keyspace:
         item: str | None = None,
         before: bytes | None = None,
     ) -> Range:
-        """Return the range of audit keys of one item, queue or actor, or all, older than `before`."""
+        """Return the range of audit keys of one item, queue or actor, or all, older than `before`, not than `since`."""
         if item is not None:
             prefix = self._audit_items + _pack(_item_element(item))
         elif queue_id is not None:
@@ -308,7 +308,7 @@ class Keyspace:
         else:
             prefix = self._audit
         begin, end = _children(prefix)
-        return begin, end if before is None else prefix + _pack(before)
+        return begin if since is None else prefix + _pack(since), end if before is None else prefix + _pack(before)
 
     @staticmethod
     def last_id(key: bytes) -> bytes:
@@ -333,6 +333,7 @@ class QueueKeys:
         "change",
         "drift",
         "wake",
+        since: bytes | None = None,
     )
 
     def __init__(self, prefix: bytes) -> None:

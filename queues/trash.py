@@ -21,7 +21,7 @@ from queues.config import Config
 from queues.errors import AlreadyRestored, BadCursor, KeyTooLarge, QueueNotFound, TrashNotFound
 from queues.foreign import parse_id
 from queues.item import Item
-from queues.keyspace import AttachedKeys
+from queues.keyspace import AttachedKeys, Keyspace
 from queues.kv.port import MAX_KEY_SIZE, KeyValue, ReadTransaction, Result, Transaction
 from queues.kv.results import Ready
 from queues.standing import Standing
@@ -34,6 +34,8 @@ MAX_PAGE = 1_000
 _INLINE = 90_000
 #: Reads of one page before it is handed out as it is, when most of the trash was restored.
 _STEPS = 20
+#: Bytes of records after which a page is handed out as it is.
+_STEP_BYTES = 4_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +73,8 @@ class TrashPage:
     cursor: str | None
 
 
+    #: Entries that were looked at for this page.
+    looked: int = 0
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restored:
     """What came back from the trash."""
@@ -215,8 +219,28 @@ class Trash:
         rand = _parse(trash_id)
         return self._backing.read(lambda tr: _entry(rand, *self._read(tr, rand)), tr)
 
-    def entries(self, *, limit: int = 50, after: str | None = None, tr: ReadTransaction | None = None) -> TrashPage:
-        """Return a page of what can still be restored, newest first; it may hold fewer than `limit`."""
+        def look(tr: ReadTransaction) -> TrashEntry:
+            header, value = self._read(tr, rand)
+            return _entry(rand, header, value, _redact(header, self._config_of(tr, header).wait()))
+
+        return self._backing.read(look, tr)
+
+    def entries(
+        self,
+        *,
+        queue: str | None = None,
+        by: str | None = None,
+        act: str | None = None,
+        limit: int = 50,
+        after: str | None = None,
+        tr: ReadTransaction | None = None,
+    ) -> TrashPage:
+        """Return a page of what can still be restored, newest first; it may hold fewer than `limit`.
+
+        `queue` keeps entries of the queue that has this name or had it when they were written, `by` those of one
+        person, `act` those of one act; they are looked for in bounded steps, so such a page may be empty and have a
+        cursor. `looked` is how many entries were looked at.
+        """
         before = None if after is None else ids.parse(after)
         if after is not None and before is None:
             raise BadCursor("This page address is damaged; start again from the first page.")
@@ -227,21 +251,30 @@ class Trash:
             found: list[tuple[bytes, dict[str, Any], Result[bytes | None]]] = []
             seen = before
             for _ in range(_STEPS):
+            queue_id = None if queue is None else _named(tr, keyspace, queue)
                 pairs = tr.get_range(*keyspace.all_trash(seen), limit=limit, reverse=True).wait()
                 for key, record in pairs:
                     seen = keyspace.last_id(key)
+            looked = size = 0
                     header, value = records.decode(record)
-                    if not header["restored"] and not header.get("doomed"):
+                    looked, size = looked + 1, size + len(record)
+                    if header["restored"] or header.get("doomed"):
+                        continue
+                    if by is not None and header["by"] != by:
+                        continue
+                    if act is not None and header.get("act") != act:
+                        continue
+                    if queue is None or header["queue_id"] == queue_id or header["queue"] == queue:
                         found.append((seen, header, self._value(tr, seen, header, value)))
                     if len(found) == limit:
                         break
                 else:
-                    if len(pairs) == limit:
+                    if len(pairs) == limit and size < _STEP_BYTES:
                         continue
                 break
             entries = tuple(_entry(trash_id, header, read.wait() or b"") for trash_id, header, read in found)
             more = seen is not None and tr.get_key(*keyspace.all_trash(seen)).wait() is not None
-            return TrashPage(entries=entries, cursor=seen.hex() if seen is not None and more else None)
+            return TrashPage(entries=entries, cursor=seen.hex() if seen is not None and more else None, looked=looked)
 
         return self._backing.read(look, tr)
 
@@ -390,6 +423,13 @@ def _item(header: dict[str, Any], value: bytes) -> Item:
         return replace(standing.as_item(there, fifo=header["priority"] is None), priority=header["priority"])
     return Item(
         id=header["item"],
+def _named(tr: ReadTransaction, keyspace: Keyspace, name: str) -> int | None:
+    try:
+        return directory.find_id(tr, keyspace, name)
+    except (QueueNotFound, KeyTooLarge):
+        return None
+
+
         priority=header["priority"],
         count=header["count"],
         value=value,
