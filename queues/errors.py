@@ -56,12 +56,14 @@ __all__ = [
     "ItemGoneOn",
     "ItemLeased",
     "ItemNotFound",
+    "JobEnded",
     "JobNotFound",
     "KeyTooLarge",
     "NestedTransaction",
     "NewerFormat",
     "NotAStore",
     "NotAttached",
+    "NotElected",
     "NotForAttached",
     "NotTheRecipe",
     "OlderFormat",
@@ -280,6 +282,14 @@ class SameQueue(QueueError, ValueError):
 
 class StillMerging(QueueError):
     """Two purges' items can not be brought back at once: what the first brought back is still being merged."""
+
+
+class NotElected(QueueError):
+    """Another process does this now: the role was taken over."""
+
+
+class JobEnded(QueueError):
+    """A job can not go on, or can not be undone, as it is."""
 
 
 class JobNotFound(QueueError, LookupError):

@@ -37,9 +37,13 @@ Elements are packed by FoundationDB's tuple layer on every engine, under one roo
     ("job", "part", job_id, n)            = trash_id     what its chunks put into the trash
     ("job", "run", job_id)                = ""           it has not ended
     ("job", "v")                          = total        job change: ADD 1 whenever one begins, ends or goes on
+    ("agenda", second, id)                = ""           something delayed or leased of the queue falls due in that
+                                                         second, or did; second 0: whoever sweeps shall look
+    ("agenda", "w")                       = total        agenda wake: ADD 1 with what falls due soon
+    ("elected", role)                     = record       who does a role of which there is one: see queues/elected.py
     ("slot", client, n)                   = mark         what became of a commit, on a cluster: see queues/kv/slots.py
 
-Reserved for verbs to come: ("q", id, "r", …) staged pop requests, ("history", …) ("elected", role) ("idem", key).
+Reserved for verbs to come: ("q", id, "r", …) staged pop requests, ("history", …) ("idem", key).
 Items of attached queues lie outside of the root, under the prefix that was attached: see `AttachedKeys`.
 `side` is "in" or "out"; totals are 8 bytes little-endian and only grow, but for those in of
 a generation that is merged into the next.
@@ -136,6 +140,11 @@ class Keyspace:
         self.slots = self.root + _pack("slot")
         self.all_slots = _children(self.slots)
         self.all_configs = _children(self._configs)
+        self._elected = self.root + _pack("elected")
+        self._agenda = self.root + _pack("agenda")
+        self.agenda_wake = self._agenda + _pack("w")
+        #: The agenda, the earliest second first.
+        self.agenda = self._agenda + _INT_FIRST, self._agenda + _INT_END
 
     @staticmethod
     def store_at(root: bytes) -> bytes:
@@ -194,7 +203,20 @@ class Keyspace:
 
     def queue(self, queue_id: int) -> QueueKeys:
         """Return the keys of one queue."""
-        return QueueKeys(self._queues + _pack(queue_id))
+        return QueueKeys(self._queues + _pack(queue_id), self, queue_id)
+
+    def elected(self, role: str) -> bytes:
+        """Return the key that says who does a role."""
+        return self._elected + _pack(role)
+
+    def agenda_mark(self, second: int, queue_id: int) -> bytes:
+        """Return the key that says that something of a queue falls due in this second."""
+        return self._agenda + _pack(second, queue_id)
+
+    def read_mark(self, key: bytes) -> tuple[int, int]:
+        """Return (second, queue id) of such a key."""
+        second, queue_id = _unpack(key, len(self._agenda))
+        return second, queue_id
 
     def trash(self, trash_id: bytes) -> bytes:
         """Return the key of a trash record."""
@@ -211,6 +233,16 @@ class Keyspace:
     def trash_parts(self, trash_id: bytes) -> Range:
         """Return the range of all pieces of what a trash record stands for."""
         return _children(self._trash_parts + _pack(trash_id))
+
+    @property
+    def trash_deadlines(self) -> Range:
+        """The range of all deadlines, the first one first."""
+        return _children(self._trash_deadlines)
+
+    def deadline_of(self, key: bytes) -> int:
+        """Return the milliseconds of a deadline's key."""
+        deadline_ms: int = _unpack(key, len(self._trash_deadlines))[0]
+        return deadline_ms
 
     def trash_due(self, ms: int) -> Range:
         """Return the range of deadlines up to this time, the first one first."""
@@ -234,6 +266,10 @@ class Keyspace:
         """Return the range of acts on many items that began before this one."""
         begin, end = self.all_bulk
         return begin, end if job_id is None else self.bulk(job_id)
+
+    def bulk_begun_by(self, ms: int) -> Range:
+        """Return the range of acts on many items that began before this time, the oldest first."""
+        return self.all_bulk[0], self.bulk(max(0, ms).to_bytes(6, "big"))
 
     def running(self, job_id: bytes) -> bytes:
         """Return the key that says that an act on many items has not ended."""
@@ -297,6 +333,7 @@ class Keyspace:
         actor: str | None = None,
         item: str | None = None,
         before: bytes | None = None,
+        since: bytes | None = None,
     ) -> Range:
         """Return the range of audit keys of one item, queue or actor, or all, older than `before`, not than `since`."""
         if item is not None:
@@ -328,16 +365,19 @@ class QueueKeys:
         "_index",
         "_leases",
         "_prefix",
+        "_queue_id",
+        "_store",
         "_traffic",
         "_waits",
         "change",
         "drift",
         "wake",
-        since: bytes | None = None,
     )
 
-    def __init__(self, prefix: bytes) -> None:
+    def __init__(self, prefix: bytes, store: Keyspace, queue_id: int) -> None:
         self._prefix = prefix
+        self._store = store
+        self._queue_id = queue_id
         self._generations: dict[int, GenerationKeys] = {}
         self._index = {state: prefix + _pack("o", state) for state in STATES}
         self._leases = prefix + _pack("l")
@@ -394,6 +434,15 @@ class QueueKeys:
     def wait(self, bucket: int) -> bytes:
         """Return the key of a bucket of the wait histogram."""
         return self._waits + _pack(bucket)
+
+    @property
+    def agenda_wake(self) -> bytes:
+        """The key that tells whoever sweeps of something that falls due soon."""
+        return self._store.agenda_wake
+
+    def agenda_mark(self, second: int) -> bytes:
+        """Return the key that says that something of the queue falls due in this second."""
+        return self._store.agenda_mark(second, self._queue_id)
 
     @property
     def everything(self) -> Range:

@@ -83,6 +83,7 @@ def bring_back(tr: Transaction, keyspace: Keyspace, config: Config, generation: 
     if len(generations) > 1:
         tr.set(keyspace.merge(config.id), b"")
     tally = Tally(keys, wake=True)
+    tally.look_again()
     tally.traffic("restore", totals[generation].depth)
     # Its items have arrived, and nothing has left, since the moment before.
     moved = sum(totals[gone].ready_out for gone in empty) - totals[generation].ready_out

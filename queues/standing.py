@@ -124,6 +124,7 @@ def put(tr: Transaction, keys: QueueKeys, config: Config, standing: Standing, ta
         standing = replace(standing, generation=config.generations[-1])
     write(tr, keys, standing)
     tally.wake()
+    _put_on_agenda(standing, tally)
     _count(config, standing, tally, "in")
     return standing
 
@@ -147,6 +148,7 @@ def change(tr: Transaction, keys: QueueKeys, config: Config, before: Standing, a
     _clear(tr, keys, before)
     write(tr, keys, after)
     tally.wake()
+    _put_on_agenda(after, tally)
     if (before.state, before.generation) != (after.state, after.generation):
         _count(config, before, tally, "out")
         _count(config, after, tally, "in")
@@ -215,6 +217,13 @@ def _key(keys: QueueKeys, state: str, generation: int, suffix: bytes, rand: byte
 
 def _expiry(standing: Standing) -> bytes:
     return timed_suffix(records.decode(standing.stored)[0]["expires"], standing.rand)
+
+
+def _put_on_agenda(there: Standing, tally: Tally) -> None:
+    if there.state == "delayed":
+        tally.falls_due(timed_elements(there.suffix)[0])
+    elif there.state == "leased":
+        tally.falls_due(records.decode(there.stored)[0]["expires"])
 
 
 def _clear(tr: Transaction, keys: QueueKeys, there: Standing) -> None:

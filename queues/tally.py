@@ -14,16 +14,19 @@ from queues.kv.port import Transaction
 
 #: Twice what a sleeper sleeps at most: a transaction may commit some seconds after its time was taken.
 SOON_MS = 60_000
+#: The same for whoever sweeps the store: most leases end later, and so wake nobody there.
+AGENDA_SOON_MS = 20_000
 
 
 class Tally:
     """Collects one transaction's additions to the totals of one queue."""
 
-    __slots__ = ("_keys", "_totals")
+    __slots__ = ("_keys", "_seconds", "_totals")
 
     def __init__(self, keys: QueueKeys, *, wake: bool) -> None:
         self._keys = keys
         self._totals = {keys.change: 1}
+        self._seconds: set[int] = set()
         if wake:
             self.wake()
 
@@ -31,10 +34,21 @@ class Tally:
         """Tell workers that something may be poppable, or that there is a nearer time to wake up at."""
         self._totals[self._keys.wake] = 1
 
-    def falls_due(self, ms: int, now_ms: int) -> None:
-        """Tell workers of something that happens at this time, if they might sleep past it."""
-        if ms - now_ms < SOON_MS:
+    def falls_due(self, ms: int, now_ms: int | None = None) -> None:
+        """Put on the agenda what happens at this time, and tell workers and sweepers who might sleep past it.
+
+        Without the time now all are told.
+        """
+        self._seconds.add(ms // 1000)
+        if now_ms is None or ms - now_ms < SOON_MS:
             self.wake()
+        if now_ms is None or ms - now_ms < AGENDA_SOON_MS:
+            self._totals[self._keys.agenda_wake] = 1
+
+    def look_again(self) -> None:
+        """Put on the agenda that whoever sweeps shall look what falls due: much may have come at once."""
+        self._seconds.add(0)
+        self._totals[self._keys.agenda_wake] = 1
 
     def state(self, generation: int, state: str, side: Side, n: int = 1) -> None:
         """Count `n` items in or out of a state."""
@@ -52,10 +66,17 @@ class Tally:
         """Count one taken item's wait."""
         self._add(self._keys.wait(wait_bucket(ms)), 1)
 
+    @property
+    def empty(self) -> bool:
+        """Whether nothing has happened that is worth a change."""
+        return len(self._totals) == 1
+
     def apply(self, tr: Transaction) -> None:
         """Write the additions."""
         for key, n in self._totals.items():
             tr.add(key, n)
+        for second in self._seconds:
+            tr.set(self._keys.agenda_mark(second), b"")
 
     def _add(self, key: bytes, n: int) -> None:
         self._totals[key] = self._totals.get(key, 0) + n

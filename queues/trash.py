@@ -25,7 +25,7 @@ from queues.keyspace import AttachedKeys, Keyspace
 from queues.kv.port import MAX_KEY_SIZE, KeyValue, ReadTransaction, Result, Transaction
 from queues.kv.results import Ready
 from queues.standing import Standing
-from queues.tally import Tally, wake
+from queues.tally import Tally
 
 #: A week: an operator who comes back from a long weekend can still undo.
 KEPT_MS = 7 * 24 * 3600 * 1000
@@ -62,6 +62,8 @@ class TrashEntry:
     act: str = ""
     #: The name of the queue that items were moved to.
     to: str | None = None
+    #: The queue's rules of redaction as they are now; of a deleted queue as they were.
+    redact: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,10 +73,10 @@ class TrashPage:
     entries: tuple[TrashEntry, ...]
     #: Pass it as `after=` for older entries; None when these are the oldest.
     cursor: str | None
-
-
     #: Entries that were looked at for this page.
     looked: int = 0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restored:
     """What came back from the trash."""
@@ -123,6 +125,8 @@ class Trash:
             header |= {"place": changes.place_of(there), "record": changes.record_of(there)}
         if config.prefix is not None:
             header |= _foreign(config, [item])
+        if config.redact:
+            header |= {"redact": list(config.redact)}  # for when the queue is gone
         self._put(tr, trash_id, header, item.value)
 
     def put_changes(
@@ -217,7 +221,6 @@ class Trash:
     def get(self, trash_id: str, *, tr: ReadTransaction | None = None) -> TrashEntry:
         """Return one entry; raise `TrashNotFound`."""
         rand = _parse(trash_id)
-        return self._backing.read(lambda tr: _entry(rand, *self._read(tr, rand)), tr)
 
         def look(tr: ReadTransaction) -> TrashEntry:
             header, value = self._read(tr, rand)
@@ -248,14 +251,15 @@ class Trash:
         keyspace = self._backing.keyspace
 
         def look(tr: ReadTransaction) -> TrashPage:
-            found: list[tuple[bytes, dict[str, Any], Result[bytes | None]]] = []
-            seen = before
-            for _ in range(_STEPS):
             queue_id = None if queue is None else _named(tr, keyspace, queue)
+            found: list[tuple[bytes, dict[str, Any], Result[bytes | None]]] = []
+            configs: dict[int, Result[bytes | None]] = {}
+            seen = before
+            looked = size = 0
+            for _ in range(_STEPS):
                 pairs = tr.get_range(*keyspace.all_trash(seen), limit=limit, reverse=True).wait()
                 for key, record in pairs:
                     seen = keyspace.last_id(key)
-            looked = size = 0
                     header, value = records.decode(record)
                     looked, size = looked + 1, size + len(record)
                     if header["restored"] or header.get("doomed"):
@@ -266,13 +270,19 @@ class Trash:
                         continue
                     if queue is None or header["queue_id"] == queue_id or header["queue"] == queue:
                         found.append((seen, header, self._value(tr, seen, header, value)))
+                        if header["queue_id"] not in configs:
+                            configs[header["queue_id"]] = self._config_of(tr, header)
                     if len(found) == limit:
                         break
                 else:
                     if len(pairs) == limit and size < _STEP_BYTES:
                         continue
                 break
-            entries = tuple(_entry(trash_id, header, read.wait() or b"") for trash_id, header, read in found)
+            rules = {queue_id: read.wait() for queue_id, read in configs.items()}
+            entries = tuple(
+                _entry(trash_id, header, read.wait() or b"", _redact(header, rules[header["queue_id"]]))
+                for trash_id, header, read in found
+            )
             more = seen is not None and tr.get_key(*keyspace.all_trash(seen)).wait() is not None
             return TrashPage(entries=entries, cursor=seen.hex() if seen is not None and more else None, looked=looked)
 
@@ -315,7 +325,9 @@ class Trash:
         keyspace = self._backing.keyspace
         config = Config.from_header(header["config"])
         directory.add(tr, keyspace, config)
-        wake(tr, keyspace.queue(config.id))
+        tally = Tally(keyspace.queue(config.id), wake=True)
+        tally.look_again()
+        tally.apply(tr)
         return Restored(config=config, item=None, count=header["items"])
 
     def _restore_item(self, tr: Transaction, config: Config, header: dict[str, Any], value: bytes) -> Restored:
@@ -376,6 +388,9 @@ class Trash:
             return tr.get(self._backing.keyspace.trash_part(trash_id, 0, _VALUE))
         return Ready(value)
 
+    def _config_of(self, tr: ReadTransaction, header: dict[str, Any]) -> Result[bytes | None]:
+        return tr.get(self._backing.keyspace.config(header["queue_id"]))
+
     def _read(self, tr: ReadTransaction, trash_id: bytes) -> tuple[dict[str, Any], bytes]:
         record = tr.get(self._backing.keyspace.trash(trash_id)).wait()
         header, value = records.decode(record) if record is not None else ({"doomed": True}, b"")
@@ -408,6 +423,13 @@ def _suffix(item_id: str) -> bytes:
     return suffix
 
 
+def _named(tr: ReadTransaction, keyspace: Keyspace, name: str) -> int | None:
+    try:
+        return directory.find_id(tr, keyspace, name)
+    except (QueueNotFound, KeyTooLarge):
+        return None
+
+
 def _parse(trash_id: str) -> bytes:
     rand = ids.parse(trash_id)
     if rand is None:
@@ -423,13 +445,6 @@ def _item(header: dict[str, Any], value: bytes) -> Item:
         return replace(standing.as_item(there, fifo=header["priority"] is None), priority=header["priority"])
     return Item(
         id=header["item"],
-def _named(tr: ReadTransaction, keyspace: Keyspace, name: str) -> int | None:
-    try:
-        return directory.find_id(tr, keyspace, name)
-    except (QueueNotFound, KeyTooLarge):
-        return None
-
-
         priority=header["priority"],
         count=header["count"],
         value=value,
@@ -439,7 +454,14 @@ def _named(tr: ReadTransaction, keyspace: Keyspace, name: str) -> int | None:
     )
 
 
-def _entry(trash_id: bytes, header: dict[str, Any], value: bytes) -> TrashEntry:
+def _redact(header: dict[str, Any], config: bytes | None) -> tuple[str, ...]:
+    """Return the rules of an entry's queue: by its config, or by the one that lies in the trash with it."""
+    if config is not None:
+        return Config.decode(config).redact
+    return tuple(header.get("config", {}).get("redact", ())) or tuple(header.get("redact", ()))
+
+
+def _entry(trash_id: bytes, header: dict[str, Any], value: bytes, redact: tuple[str, ...]) -> TrashEntry:
     return TrashEntry(
         id=trash_id.hex(),
         what=header["what"],
@@ -453,4 +475,5 @@ def _entry(trash_id: bytes, header: dict[str, Any], value: bytes) -> TrashEntry:
         restored=header["restored"],
         act=header.get("act", ""),
         to=header["to"]["name"] if header.get("to") else None,
+        redact=redact,
     )

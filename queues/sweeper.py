@@ -1,0 +1,260 @@
+"""The sweeper: does what falls due in a store, also in queues that nobody pops from.
+
+Delayed items become ready, leases that expired end, the trash is cleared beyond its deadlines, undone purges are
+merged, slots and jobs that nobody needs any more are forgotten. It asks the agenda what falls due and sleeps exactly
+until then, however many queues there are. Every step is idempotent: of two that sweep, one finds it done.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+
+from queues import agenda, delayed, leased
+from queues.backing import Backing
+from queues.config import Config
+from queues.emptying import sweep_trash
+from queues.errors import Conflict, ForkedStore, QueueError, StoreClosed, StoreError
+from queues.jobs import sweep_jobs
+from queues.kv.port import ReadTransaction, Transaction
+from queues.merging import merge
+from queues.sweeping import sweep_slots
+from queues.trash import KEPT_MS
+
+log = logging.getLogger("queues.sweeper")
+
+#: Seconds after which it looks again though nothing woke it: half of what counts as soon on the agenda.
+LONGEST = 10.0
+#: Queues of one look; items of one transaction, and transactions of one queue before the next one's turn.
+QUEUES, _ITEMS, _TURNS = 500, 100, 10
+#: Keys of the trash, and items of undone purges, of one round.
+_KEYS = 2_000
+#: Seconds between rounds over what is due once a day, and between looks at all queues: marks miss nothing by design.
+_DAILY, _HOURLY = 24 * 3600.0, 3600.0
+#: Seconds for which a queue that failed is left alone.
+_AFTER_TROUBLE = 60.0
+#: Seconds after a due time, at least and at most: workers who wait for it do it first, so that it is done once.
+_JITTER = 0.01, 0.03
+
+_random = random.Random()  # noqa: S311 - spreads processes, guards nothing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Swept:
+    """What was done, by kind."""
+
+    #: Delayed items that were due and are ready now.
+    promoted: int = 0
+    #: Leases that had expired: their items are back, or dead after the last attempt.
+    expired: int = 0
+    #: Items of undone purges that were brought to their queue's newest generation.
+    merged: int = 0
+    #: Keys of the trash beyond its deadlines.
+    trash: int = 0
+    #: Slots that clients left behind.
+    slots: int = 0
+
+    def __add__(self, other: Swept) -> Swept:
+        return Swept(**{field.name: getattr(self, field.name) + getattr(other, field.name) for field in fields(self)})
+
+    def __bool__(self) -> bool:
+        return any(getattr(self, field.name) for field in fields(self))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """What one round did, and when the next one is worth it."""
+
+    swept: Swept
+    #: Seconds until something else falls due; 0: there is more to do.
+    rest: float
+    #: What to watch meanwhile.
+    known: Mapping[bytes, bytes | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Seen:
+    """What a round found to do, at one read version."""
+
+    agenda: agenda.Agenda
+    wake: bytes | None
+    trash_ms: int | None
+    merging: bool
+
+
+class Sweeper:
+    """Sweeps one store, round by round. One thread calls it."""
+
+    def __init__(self, backing: Backing, *, count: Callable[[], float] = time.monotonic) -> None:
+        self._backing = backing
+        self._kv, self._keyspace = backing.kv, backing.keyspace
+        self._count = count
+        self._stopping: Callable[[], bool] = lambda: False
+        self.begin()
+
+    def begin(self) -> None:
+        """Look at everything in the next round, whatever was done before."""
+        self._daily_at = self._survey_at = self._count()
+        #: Queues that failed, and until when they are left alone.
+        self._resting: dict[int, float] = {}
+        #: Kinds of work that fail, told once.
+        self._failing: set[str] = set()
+
+    def sweep(self) -> Swept:
+        """Do all that is due now, and return what was done."""
+        swept = Swept()
+        while True:
+            done = self.round()
+            swept += done.swept
+            if done.rest > 0:
+                return swept
+
+    def run(self, going: Callable[[], bool], tell: Callable[[Swept], None] = lambda swept: None) -> None:
+        """Sweep for as long as `going` says so; interrupting the store's watches lets it ask again."""
+        self._stopping = lambda: not going()
+        pause = threading.Event()
+        self.begin()
+        while going():
+            began = self._count()
+            done = self.round()
+            if done.swept:
+                tell(done.swept)
+            if done.rest and going():
+                jitter = _random.uniform(*_JITTER)
+                self._kv.watch(done.known, timeout=min(LONGEST, done.rest + jitter))
+                # Whatever wakes it very often is served in one go.
+                pause.wait(max(0.0, began + _JITTER[1] - self._count()))
+
+    def round(self) -> Round:
+        """Do some of what is due now."""
+        now_ms = self._backing.now_ms()
+        swept = Swept()
+        if self._count() >= self._survey_at:
+            self._attempt("queues", self._survey)
+            self._survey_at = self._count() + _HOURLY
+        seen = self._kv.read(lambda tr: self._look(tr, now_ms))
+        upcoming = [] if seen.agenda.next_ms is None else [seen.agenda.next_ms]
+        stale, late = [], []
+        self._resting = {queue_id: until for queue_id, until in self._resting.items() if until > self._count()}
+        for queue in seen.agenda.queues:
+            if queue.queue_id in self._resting:
+                continue
+            if queue.moment_ms is not None and queue.moment_ms <= now_ms:
+                late.append(queue)
+            elif not queue.settled:
+                stale.append(queue)
+            elif queue.moment_ms is not None:
+                upcoming.append(queue.moment_ms)
+        for queue in late:
+            if self._stopping():
+                break
+            swept += self._visit(queue.queue_id, now_ms)
+        if stale:
+            self._kv.transact(lambda tr: agenda.settle(tr, self._keyspace, stale))
+        more = bool(late or stale or (seen.agenda.more and not self._resting))
+        if seen.merging:
+            merged = self._attempt("undone purges", lambda: merge(self._kv, self._keyspace, limit=_KEYS))
+            swept += Swept(merged=merged)
+            more |= bool(merged)
+        if seen.trash_ms is not None and seen.trash_ms <= now_ms:
+            cleared = self._attempt("trash", lambda: sweep_trash(self._kv, self._keyspace, now_ms=now_ms, limit=_KEYS))
+            swept += Swept(trash=cleared)
+            more |= bool(cleared)
+        elif seen.trash_ms is not None:
+            upcoming.append(seen.trash_ms)
+        if self._count() >= self._daily_at:
+            self._daily_at = self._count() + _DAILY
+            swept += Swept(slots=self._attempt("slots", self._forget))
+        return Round(
+            swept=swept,
+            rest=0.0 if more else max(0.001, min([LONGEST, *((ms - now_ms) / 1000 for ms in upcoming)])),
+            known={self._keyspace.agenda_wake: seen.wake},
+        )
+
+    def _look(self, tr: ReadTransaction, now_ms: int) -> _Seen:
+        wake = tr.get(self._keyspace.agenda_wake)
+        trash, merging = tr.get_key(*self._keyspace.trash_deadlines), tr.get_key(*self._keyspace.all_merges)
+        seen = agenda.look(tr, self._keyspace, now_ms=now_ms, limit=QUEUES)
+        deadline = trash.wait()
+        return _Seen(
+            agenda=seen,
+            wake=wake.wait(),
+            trash_ms=None if deadline is None else self._keyspace.deadline_of(deadline),
+            merging=merging.wait() is not None,
+        )
+
+    def _visit(self, queue_id: int, now_ms: int) -> Swept:
+        """Do what is late in one queue, or some of it; a queue that fails is left alone for a while."""
+        swept = Swept()
+        try:
+            for _ in range(_TURNS):
+                done = self._kv.transact(lambda tr: self._promote_and_expire(tr, queue_id, now_ms))
+                swept += done
+                if not done or self._stopping():
+                    break
+        except (StoreClosed, ForkedStore):
+            raise
+        except Conflict:
+            pass  # others do it at this moment: the next round looks what they left
+        except Exception as error:
+            known = isinstance(error, StoreError | QueueError)
+            log.warning("Queue %d rests for %g s: %s", queue_id, _AFTER_TROUBLE, error, exc_info=not known)
+            self._resting[queue_id] = self._count() + _AFTER_TROUBLE
+        return swept
+
+    def _promote_and_expire(self, tr: Transaction, queue_id: int, now_ms: int) -> Swept:
+        record = tr.get(self._keyspace.config(queue_id)).wait()
+        if record is None:
+            return Swept()
+        config, keys = Config.decode(record), self._keyspace.queue(queue_id)
+        promoted = delayed.promote_due(tr, keys, config, until_ms=now_ms, limit=_ITEMS)
+        expired = leased.expire_due(tr, keys, config, until_ms=now_ms, limit=_ITEMS, budget=delayed.BUDGET)
+        return Swept(promoted=promoted, expired=expired)
+
+    def _survey(self) -> int:
+        """Put on the agenda what is not there: of stores that were written before there was one."""
+        begin, end = self._keyspace.all_configs
+        put = 0
+        while not self._stopping():
+
+            def look(tr: ReadTransaction, begin: bytes = begin) -> tuple[list[bytes], dict[int, int]]:
+                keys = [key for key, _ in tr.get_range(begin, end, limit=QUEUES).wait()]
+                return keys, agenda.unmarked(tr, self._keyspace, [self._keyspace.id_of_config(key) for key in keys])
+
+            keys, missing = self._kv.read(look, background=True)
+            if missing:
+                self._kv.transact(lambda tr, missing=missing: self._mark(tr, missing))  # type: ignore[misc]
+            put += len(missing)
+            if len(keys) < QUEUES:
+                break
+            begin = keys[-1] + b"\0"
+        return put
+
+    def _mark(self, tr: Transaction, moments: Mapping[int, int]) -> None:
+        tr.use_reserve()
+        for queue_id, moment_ms in moments.items():
+            tr.set(self._keyspace.agenda_mark(moment_ms // 1000, queue_id), b"")
+
+    def _forget(self) -> int:
+        now_ms = self._backing.now_ms()
+        sweep_jobs(self._kv, self._keyspace, before_ms=now_ms - KEPT_MS)
+        return sweep_slots(self._kv, self._keyspace, now_ms=now_ms)
+
+    def _attempt(self, what: str, work: Callable[[], int]) -> int:
+        """Do it; what fails is told once, until it goes well again, and keeps nothing else from being done."""
+        try:
+            done = work()
+        except (StoreClosed, ForkedStore):
+            raise
+        except Exception as error:
+            if what not in self._failing:
+                known = isinstance(error, StoreError | QueueError)
+                log.warning("%s were not swept: %s: %s", what, type(error).__name__, error, exc_info=not known)
+            self._failing.add(what)
+            return 0
+        self._failing.discard(what)
+        return done
