@@ -58,12 +58,9 @@ def move(
     Each keeps its id, unless it comes from an attached queue, which has none of ours: `rands` are for those. Its
     priority is kept where it fits, or `priority` given to it.
     """
-    _refuse_leased(standings)
+    priorities = arriving(source, target, standings, priority=priority)
     sizes = [len(value_of(there)) for there in standings]
     limits.admit(tr, keyspace.queue(target.id), target, sizes, ": nothing was moved.")
-    priorities = [_priority_in(target, _priority_of(there, source), priority) for there in standings]
-    if source.prefix is not None and target.prefix is None:
-        _check_sizes(target, standings)
     tally, arrivals = (Tally(keyspace.queue(config.id), wake=True) for config in (source, target))
     tally.traffic("move", len(standings))
     _take(tr, keyspace, source, standings, tally)
@@ -76,6 +73,18 @@ def move(
     for each in (tally, arrivals):
         each.apply(tr)
     return [Change(before=before, after=after) for before, after in zip(standings, afters, strict=True)]
+
+
+def arriving(
+    source: Config, target: Config, standings: Sequence[Standing], *, priority: Priority | None
+) -> list[Priority | None]:
+    """Return the priorities that items get in another queue, or raise why they do not fit there."""
+    _refuse_leased(standings)
+    if target.attached and any(there.state == "delayed" for there in standings):
+        raise NotForAttached(target.name, "its items are never delayed. Nothing was moved.")
+    if source.prefix is not None and target.prefix is None:
+        _check_sizes(target, standings)
+    return [_priority_in(target, _priority_of(there, source), priority) for there in standings]
 
 
 def _into(
@@ -116,8 +125,6 @@ def _into_attached(
     rands: Sequence[bytes],
 ) -> list[Standing]:
     assert target.prefix is not None
-    if any(there.state == "delayed" for there in standings):
-        raise NotForAttached(target.name, "its items are never delayed. Nothing was moved.")
     values = [(value_of(there), priority) for there, priority in zip(standings, priorities, strict=True)]
     ours = [there.rand or minted for there, minted in zip(standings, rands, strict=True)]
     suffixes = attached_items.write(tr, AttachedKeys(target.prefix), values, ours)

@@ -7,12 +7,15 @@ from dataclasses import dataclass
 
 from queues import moving, picking, positions
 from queues.acting import Acting
+from queues.errors import SameQueue
 from queues.item import Item
 from queues.kv.port import ReadTransaction
 from queues.moving import Place
+from queues.names import display_name
 from queues.picking import Selection
 from queues.positions import Position
 from queues.priority import Priority
+from queues.queue import Queue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +27,15 @@ class Foreseen:
     #: Where the first of those to leave at the minimum end would stand, and the last; None: no ready one changes.
     first: Position | None
     last: Position | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrival:
+    """What moving items would do."""
+
+    queue: Queue
+    #: Of each item there, in the order asked for; None in a FIFO queue.
+    priorities: tuple[Priority | None, ...]
 
 
 class Picks(Acting):
@@ -42,6 +54,28 @@ class Picks(Acting):
         def look(tr: ReadTransaction) -> Selection:
             queue = self._queue(tr, queue_name, expect_id)
             return picking.look(tr, self._backing.keyspace, queue.config, item_ids)
+
+        return self._backing.read(look, tr)
+
+    def foresee_move(
+        self,
+        queue_name: str,
+        item_ids: Sequence[str],
+        to: str,
+        *,
+        priority: Priority | None = None,
+        expect_id: int | None = None,
+        tr: ReadTransaction | None = None,
+    ) -> Arrival:
+        """Return where `move_items` would bring items, or raise why they do not fit there, changing nothing."""
+
+        def look(tr: ReadTransaction) -> Arrival:
+            queue, target = self._queue(tr, queue_name, expect_id), self._store.queue(to, tr=tr)
+            if queue.id == target.id:
+                raise SameQueue(f"The items are in {display_name(queue.name)} already: name another queue.")
+            found = picking.find(tr, self._backing.keyspace, queue.config, item_ids, skip_missing=True).standings
+            priorities = moving.arriving(queue.config, target.config, found, priority=priority)
+            return Arrival(queue=target, priorities=tuple(priorities))
 
         return self._backing.read(look, tr)
 
