@@ -1,48 +1,67 @@
-"""Acts on all items of a state: chunk by chunk, each one transaction with its trash, its audit record and a mark.
+"""Acts on all items that fit a query: chunk by chunk, each one transaction with its trash, its audit record and a mark.
 
 At every moment each item is in exactly one place. A job that is stopped or killed goes on where it was, run by anybody;
-one that is cancelled has done whole chunks, and each can be undone, as can all of them.
+one that is cancelled has done whole chunks. Undoing is a job of its own: chunk after chunk, the last one first.
 """
 
 from __future__ import annotations
 
+import os
+import secrets
+import socket
+import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from queues import moving, standing
 from queues.acting import Note
-from queues.attached.counts import Step
 from queues.attached.queue import open_queue
-from queues.changes import Change
-from queues.config import Config
+from queues.config import MAX_REASON, Config
 from queues.errors import (
-    AlreadyRestored,
     BadPriority,
     BadQueueKind,
-    Conflict,
-    ItemGoneOn,
+    BadSetting,
+    DepthChanged,
     ItemLeased,
+    JobEnded,
     NotForAttached,
-    QueueNotFound,
     SameQueue,
-    TrashNotFound,
-    ValueTooLarge,
     WrongKind,
 )
 from queues.item_acts import ItemActs, Undone
-from queues.jobs import Job, bounds, onward, read_job, read_jobs, walk, write_job
+from queues.job_changes import ACTS, ahead_of, config_of, refuse_state
+from queues.job_looks import Shown, all_shown, bounds, just_before, lanes_of, order_of
+from queues.job_steps import Steps, cancelled
+from queues.jobs import (
+    DONE,
+    HELD_MS,
+    RUNNING,
+    UNDO,
+    Job,
+    JobPage,
+    read_job,
+    read_jobs,
+    read_page,
+    read_running,
+    write_job,
+)
 from queues.keyspace import STATES
 from queues.kv.port import ReadTransaction, Transaction
+from queues.moving import Place
 from queues.names import display_name
 from queues.priority import Priority, normalise
 from queues.queue import Queue
-from queues.standing import Standing
+from queues.search import Query
 
-#: Items of one chunk.
-MAX_CHUNK = 200
-#: Bytes of one chunk, unless a single item is larger.
-_CHUNK_BYTES = 1_000_000
-_RUNNING, _DONE, _CANCELLED, _FAILED = "running", "done", "cancelled", "failed"
+#: Items a second; slower than that nobody waits for.
+SLOWEST, FASTEST = 1.0, 1_000_000.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Named:
+    """A queue for the audit."""
+
+    id: int
+    name: str
 
 
 class BulkActs(ItemActs):
@@ -53,118 +72,197 @@ class BulkActs(ItemActs):
         act: str,
         queue_name: str,
         *,
+        query: Query | None = None,
         state: str = "ready",
         low: Priority | None = None,
         high: Priority | None = None,
         to: str | None = None,
         priority: Priority | None = None,
         shift: Priority | None = None,
+        place: Place | None = None,
+        rate: float | None = None,
+        total: int | None = None,
+        expect_depth: int | None = None,
+        tolerance: int = 0,
         reason: str = "",
         expect_id: int | None = None,
     ) -> Job:
-        """Note an act on all items of a state, of ready ones perhaps within priorities; `run_bulk` does it.
+        """Note an act on all items that fit a query, or of a state; a runner does it, or `run_bulk`.
 
-        `act` is delete, move (`to`, perhaps with a `priority` for all) or reprioritise (`priority` or `shift`). What is
-        pushed behind the last item that is there now is not concerned.
+        `act` is delete, move (`to`, perhaps with a `priority` for all), reprioritise (`priority`, `shift` or `place`),
+        promote, retry or release: `queues.job_changes.ACTS` says which for which state. What is pushed behind the last
+        item that is there now is not concerned. `rate` limits the items changed a second, `total` tells how many it is
+        expected to meet where no counter does. A depth of the state further than `tolerance` from `expect_depth` raises
+        `DepthChanged`.
         """
-        if act not in ("delete", "move", "reprioritise") or state not in STATES:
-            raise BadQueueKind(f"Acts on all are delete, move, reprioritise, of {', '.join(STATES)} items.")
-        if act == "reprioritise" and (priority is None) == (shift is None):
-            raise BadPriority("Say the priority, or by how much to shift it.")
-        if state == "leased" and act != "delete":
-            raise ItemLeased("These items are in workers' hands: they can be deleted, and nothing else.")
-        if state != "ready" and (low is not None or high is not None):
-            raise WrongKind("Only ready items stand in the order of their priorities.")
-        job_id = self._backing.minter.mint()
+        wanted = query or Query(state=state, low=low, high=high)
+        _check(act, wanted, priority, shift, place, rate)
+        job_id, now_ms = self._backing.minter.mint(), self._backing.now_ms()
 
         def begin(tr: Transaction, audit: Note) -> Job:
             queue = self._queue(tr, queue_name, expect_id)
             target = self._target(tr, act, queue, to)
-            config = queue.config
-            within = tuple(None if edge is None else normalise(edge, config.priority_type) for edge in (low, high))
-            if config.fifo and (within != (None, None) or act == "reprioritise"):
-                raise WrongKind(f"{display_name(queue.name)} is a fifo queue: its items have no priority.")
+            config, keyspace = queue.config, self._backing.keyspace
+            fitting = _fitting(queue, wanted, act, place)
             # Total and ends are of the moment at which it begins: whoever pushes or pops meanwhile is not in its way.
-            ends = bounds(tr.snapshot, self._backing.keyspace.queue(queue.id), config, state, (within[0], within[1]))
+            depth = queue.depth(fitting.state, tr=tr.snapshot)
+            if expect_depth is not None and abs(depth - expect_depth) > tolerance:
+                raise DepthChanged(
+                    f"{display_name(queue.name)} holds {depth:,} {fitting.state} items now, not the "
+                    f"{expect_depth:,} you confirmed: nothing was begun.",
+                    depth,
+                )
+            order = order_of(act, fitting, ordered=place is not None)
+            ends = bounds(tr.snapshot, lanes_of(keyspace.queue(queue.id), config, fitting, order))
+            # Whoever shifts upwards begins at the top, so as not to meet the same items again.
+            backwards = shift is not None and not isinstance(shift, str) and shift > 0
             job = Job(
                 id=job_id.hex(),
                 act=act,
                 queue_id=queue.id,
                 queue=queue.name,
-                state=state,
-                status=_DONE if ends is None else _RUNNING,
+                state=fitting.state,
+                status=DONE if ends is None else RUNNING,
                 by=self._actor,
-                reason=reason,
+                via=self._via,
+                reason=reason[:MAX_REASON],
+                query=fitting.encode(),
                 to=None if target is None else target.name,
                 to_id=None if target is None else target.id,
                 priority=priority,
                 shift=shift,
-                total=queue.depth(state, tr=tr.snapshot) if within == (None, None) else None,
-                first=b"" if ends is None else ends[0],
-                last=b"" if ends is None else ends[1],
-                # Whoever shifts upwards begins at the top, so as not to meet the same items again.
-                backwards=shift is not None and not isinstance(shift, str) and shift > 0,
+                place=place,
+                total=total if _bounded(fitting) else depth,
+                mark=None if ends is None else just_before(ends, backwards=backwards),
+                bound=b"" if ends is None else ends[0] if backwards else ends[1],
+                backwards=backwards,
+                order=order,
+                ahead=None if place is None else ahead_of(tr, keyspace, config, fitting.state, place, depth),
+                rate=rate,
+                ended_ms=now_ms if ends is None else None,
             )
-            tr.use_reserve()
-            write_job(tr, self._backing.keyspace, job)
+            write_job(tr, keyspace, job)
+            self._tell(audit, queue, "begin_job", job, count=job.total or 0, also=job.to_id)
             return job
 
         return self._act(begin)
 
-    def run_bulk(self, job_id: str, *, progress: Callable[[Job], bool] | None = None) -> Job:
-        """Do what is left of a job and return it; `progress` hears of every chunk and says whether to go on.
+    def run_bulk(
+        self,
+        job_id: str,
+        *,
+        progress: Callable[[Job], bool] | None = None,
+        shown: Shown = all_shown,
+        pause: Callable[[float], object] = time.sleep,
+    ) -> Job:
+        """Do what is left of a job here and now and return it; `progress` hears of every step: False stops.
 
-        An item that does not fit (`BadPriority`, `ValueTooLarge`, `WrongKind`) stays, with those of its chunk and those
-        behind it: the job has failed then, and nobody goes on with it. What it did before stays until it is undone.
+        Whoever runs it now leaves it to us. An item that does not fit (`BadPriority`, `ValueTooLarge` …) stays, with
+        all behind it: the job has `failed` then, and says at which item and why.
         """
-        step = Step()
-        job = self.job(job_id)
-        while job.status == _RUNNING:
-            limit = min(step.limit, MAX_CHUNK)
-            try:
-                after, size = self._chunk(job_id, limit)
-            except Conflict:
-                if not step.too_much():  # others take these items as fast as we do: smaller chunks meet fewer of them
-                    raise
+        runner = runner_name()
+        steps = Steps(self._store, self._backing, job_id, runner, shown=shown)
+        job = steps.hold(take_over=True)
+        while job is not None and job.running and job.runner == runner:
+            wait_ms = job.due_ms - self._backing.now_ms()
+            if wait_ms > 0:
+                pause(min(wait_ms, HELD_MS // 3) / 1000)
+                job = steps.hold(take_over=False)
                 continue
-            except (BadPriority, ValueTooLarge, WrongKind) as error:
-                job = self._end(job_id, _FAILED)
-                if job.status != _FAILED:
-                    break  # somebody cancelled it meanwhile
-                raise type(error)(
-                    f"{error} The job {job_id} has failed after {job.done:,} items: those can be undone by its id, "
-                    "all others are where they were."
-                ) from error
-            step.took(max(1, after.done - job.done), size)
-            job = after
+            job = steps.take(job)
             if progress is not None and not progress(job):
+                steps.let_go()
                 break
-        return job
+        return job or self.job(job_id)
 
-    def cancel_bulk(self, job_id: str) -> Job:
+    def cancel_bulk(self, job_id: str, *, reason: str = "") -> Job:
         """Let a job end after the chunk that is being done; what it did stays done until it is undone."""
-        return self._end(job_id, _CANCELLED)
+        now_ms = self._backing.now_ms()
 
-    def undo_bulk(self, job_id: str) -> Undone:
-        """Undo all chunks of a job, the last one first; items that have gone on since are left alone.
+        def cancel(tr: Transaction, audit: Note) -> Job:
+            job = read_job(tr, self._backing.keyspace, job_id)
+            if not job.running:
+                return job
+            after = cancelled(job, now_ms=now_ms)
+            write_job(tr, self._backing.keyspace, after, job)
+            self._tell(audit, self._of(tr, job), "cancel_job", after, reason=reason)
+            return after
 
-        Run again it goes on where it was. A running job is cancelled.
+        return self._act(cancel)
+
+    def resume_bulk(self, job_id: str, *, reason: str = "") -> Job:
+        """Let a job go on that was cancelled or has failed; raise `JobEnded` when nothing is left of it."""
+        now_ms = self._backing.now_ms()
+
+        def resume(tr: Transaction, audit: Note) -> Job:
+            keyspace = self._backing.keyspace
+            job = read_job(tr, keyspace, job_id)
+            if job.running:
+                return job
+            if job.status == DONE:
+                raise JobEnded("This job is done: nothing is left of it.")
+            if job.undo is not None:
+                raise JobEnded("This job was undone, or is being undone: begin another one.")
+            if job.of is not None and read_job(tr, keyspace, job.of).undo != job.id:
+                raise JobEnded("What this job undid was undone by another one: nothing is left of it.")
+            after = replace(
+                job, status=RUNNING, ended_ms=None, failure="", failed_at=None, held_ms=0, seen_ms=now_ms, due_ms=now_ms
+            )
+            write_job(tr, keyspace, after, job)
+            self._tell(audit, self._of(tr, job), "resume_job", after, reason=reason)
+            return after
+
+        return self._act(resume)
+
+    def begin_undo(self, job_id: str, *, reason: str = "") -> Job:
+        """Note that all chunks of a job are to be undone, and return the job that does it; one that runs is cancelled.
+
+        Begun again, it goes on where it was.
         """
-        job = self.cancel_bulk(job_id)
-        keyspace, count, skipped = self._backing.keyspace, 0, 0
-        for n in range(job.chunks, 0, -1):
-            key = keyspace.bulk_part(bytes.fromhex(job.id), n)
-            trash_id = self._backing.read(lambda tr, key=key: tr.get(key).wait(), None)  # type: ignore[misc]
-            try:
-                undone = self.undo((trash_id or b"").hex(), partial=True)
-            except (AlreadyRestored, TrashNotFound):
-                continue
-            except ItemGoneOn as error:
-                skipped += error.gone
-                continue
-            count, skipped = count + undone.count, skipped + undone.skipped
-        queue = self._store.read(lambda tr: open_queue(self._backing, self._config(tr, job.queue_id, job.queue)))
-        return Undone(queue=queue, count=count, skipped=skipped)
+        undo_id, now_ms = self._backing.minter.mint(), self._backing.now_ms()
+
+        def begin(tr: Transaction, audit: Note) -> Job:
+            keyspace = self._backing.keyspace
+            job = read_job(tr, keyspace, job_id)
+            if job.act == UNDO:
+                raise JobEnded("An undo is not undone: cancel it while it is running, or begin the act again.")
+            before = None if job.undo is None else read_job(tr, keyspace, job.undo)
+            if before is not None and before.running:
+                return before
+            left = job.chunks if before is None or before.status == DONE else before.chunks
+            undo = Job(
+                id=undo_id.hex(),
+                act=UNDO,
+                queue_id=job.queue_id,
+                queue=job.queue,
+                state=job.state,
+                status=RUNNING,
+                by=self._actor,
+                via=self._via,
+                reason=reason[:MAX_REASON],
+                query=job.query,
+                to=job.to,
+                to_id=job.to_id,
+                total=job.done if left == job.chunks else None,
+                chunks=left,
+                of=job.id,
+            )
+            write_job(tr, keyspace, undo)
+            after = cancelled(job, now_ms=now_ms) if job.running else job
+            write_job(tr, keyspace, replace(after, undo=undo.id), job)
+            self._tell(audit, self._of(tr, job), "undo_job", undo, count=job.done, also=job.to_id)
+            return undo
+
+        return self._act(begin)
+
+    def undo_bulk(self, job_id: str, *, progress: Callable[[Job], bool] | None = None) -> Undone:
+        """Undo all chunks of a job here and now; items that have gone on since are left alone."""
+        undo = self.run_bulk(self.begin_undo(job_id).id, progress=progress)
+        keyspace = self._backing.keyspace
+        config = self._store.read(lambda tr: config_of(tr, keyspace, undo.queue_id, undo.queue))
+        return Undone(queue=open_queue(self._backing, config), count=undo.done, skipped=undo.skipped)
+
+    # Looking
 
     def job(self, job_id: str) -> Job:
         """Return a job as it is now; raise `JobNotFound`."""
@@ -173,6 +271,16 @@ class BulkActs(ItemActs):
     def jobs(self, limit: int = 50) -> list[Job]:
         """Return jobs, the newest first."""
         return self._backing.read(lambda tr: read_jobs(tr, self._backing.keyspace, limit), None)
+
+    def job_page(self, *, limit: int = 50, after: str | None = None) -> JobPage:
+        """Return a page of jobs, the newest first; raise `BadCursor`."""
+        return self._backing.read(lambda tr: read_page(tr, self._backing.keyspace, limit=limit, after=after), None)
+
+    def running_jobs(self) -> list[Job]:
+        """Return the jobs that have not ended, the oldest first."""
+        return self._backing.read(lambda tr: read_running(tr, self._backing.keyspace), None)
+
+    # Inside
 
     def _target(self, tr: Transaction, act: str, queue: Queue, to: str | None) -> Queue | None:
         if queue.attached:
@@ -184,81 +292,63 @@ class BulkActs(ItemActs):
             raise SameQueue(f"The items are in {display_name(queue.name)} already: name another queue.")
         return target
 
-    def _config(self, tr: ReadTransaction, queue_id: int, name: str) -> Config:
-        record = tr.get(self._backing.keyspace.config(queue_id)).wait()
-        if record is None:
-            raise QueueNotFound(name)
-        return Config.decode(record)
+    def _of(self, tr: ReadTransaction, job: Job) -> _Named:
+        """Return what a job's queue is called now, or was when it is gone."""
+        record = tr.get(self._backing.keyspace.config(job.queue_id)).wait()
+        return _Named(id=job.queue_id, name=job.queue if record is None else Config.decode(record).name)
 
-    def _end(self, job_id: str, status: str) -> Job:
-        """Let a job that is running end so; one that has ended stays as it is."""
+    def _tell(
+        self,
+        audit: Note,
+        queue: Queue | _Named,
+        verb: str,
+        job: Job,
+        *,
+        count: int = 0,
+        reason: str | None = None,
+        also: int | None = None,
+    ) -> None:
+        after = {"job": job.id, "act": job.act} | ({} if job.to is None else {"to": job.to})
+        audit(queue, verb, count=count, reason=job.reason if reason is None else reason, after=after, also=also)
 
-        def end(tr: Transaction, audit: Note) -> Job:
-            job = read_job(tr, self._backing.keyspace, job_id)
-            if job.status == _RUNNING:
-                job = replace(job, status=status)
-                tr.use_reserve()
-                write_job(tr, self._backing.keyspace, job)
-            return job
 
-        return self._act(end)
+def runner_name() -> str:
+    """Return a name for somebody who runs jobs: machine, process, and what tells it from others there."""
+    return f"{socket.gethostname()[:60]}:{os.getpid()}:{secrets.token_hex(4)}"
 
-    def _chunk(self, job_id: str, limit: int) -> tuple[Job, int]:
-        trash_id = self._backing.minter.mint()
-        rands = self._backing.minter.mint_many(limit)
 
-        def act(tr: Transaction, audit: Note) -> tuple[Job, int]:
-            keyspace = self._backing.keyspace
-            job = read_job(tr, keyspace, job_id)
-            if job.status != _RUNNING:
-                return job, 0
-            config = self._config(tr, job.queue_id, job.queue)
-            keys = keyspace.queue(config.id)
-            met = walk(tr.snapshot, keys, config, job, limit)
-            found = standing.find(tr, keys, config, [rand for _, rand in met])
-            some: list[Standing] = []
-            size = handled = 0
-            for there in found:
-                if there is not None and there.state == job.state:
-                    if some and size + len(there.stored) > _CHUNK_BYTES:
-                        break
-                    some.append(there)
-                    size += len(there.stored)
-                handled += 1
-            ended = len(met) < limit and handled == len(met)
-            changed = self._change(tr, job, config, some, rands) if some else []
-            after = replace(
-                job if ended else onward(job, met[handled - 1][0]),
-                done=job.done + len(changed),
-                chunks=job.chunks + bool(changed),
-                status=_DONE if ended else _RUNNING,
-            )
-            tr.use_reserve()
-            if changed:
-                target = None if job.to_id is None else self._config(tr, job.to_id, job.to or "")
-                self._store.trash.put_changes(tr, trash_id, config, changed, by=self._actor, act=job.act, to=target)
-                tr.set(keyspace.bulk_part(bytes.fromhex(job.id), after.chunks), trash_id)
-                audit(
-                    open_queue(self._backing, config),
-                    job.act,
-                    count=len(changed),
-                    reason=job.reason,
-                    after={"job": job.id} | ({} if target is None else {"to": target.name}),
-                    also=None if target is None else target.id,
-                )
-            write_job(tr, keyspace, after)
-            return after, size
+def _check(
+    act: str,
+    query: Query,
+    priority: Priority | None,
+    shift: Priority | None,
+    place: Place | None,
+    rate: float | None,
+) -> None:
+    query.check()
+    if not any(act in acts for acts in ACTS.values()) or query.state not in STATES:
+        known = sorted({act for acts in ACTS.values() for act in acts})
+        raise BadQueueKind(f"Acts on all are {', '.join(known)}, of {', '.join(STATES)} items.")
+    if act == "reprioritise" and sum(given is not None for given in (priority, shift, place)) != 1:
+        raise BadPriority("Say one of: the priority, by how much to shift it, or front or back.")
+    if query.state == "leased" and act not in ACTS["leased"]:
+        raise ItemLeased("These items are in workers' hands: they can be taken back or deleted, and nothing else.")
+    refuse_state(act, query.state)
+    if query.state != "ready" and (query.low is not None or query.high is not None):
+        raise WrongKind("Only ready items stand in the order of their priorities.")
+    if rate is not None and not SLOWEST <= rate <= FASTEST:
+        raise BadSetting(f"A job changes {SLOWEST:,.0f} to {FASTEST:,.0f} items a second.", "rate")
 
-        return self._act(act)
 
-    def _change(
-        self, tr: Transaction, job: Job, config: Config, some: list[Standing], rands: list[bytes]
-    ) -> list[Change]:
-        keyspace = self._backing.keyspace
-        if job.act == "delete":
-            return moving.delete(tr, keyspace, config, some)
-        if job.act == "reprioritise":
-            return moving.reprioritise(tr, keyspace, config, some, priority=job.priority, shift=job.shift)
-        assert job.to_id is not None
-        target = self._config(tr, job.to_id, job.to or "")
-        return moving.move(tr, keyspace, config, target, some, priority=job.priority, rands=rands[: len(some)])
+def _fitting(queue: Queue, query: Query, act: str, place: Place | None) -> Query:
+    """Return the query in the queue's own priorities; raise `WrongKind` for what a FIFO queue has none for."""
+    config = queue.config
+    if config.fifo and (query.low is not None or query.high is not None or (act == "reprioritise" and place is None)):
+        raise WrongKind(f"{display_name(queue.name)} is a fifo queue: its items have no priority.")
+    low, high = (None if edge is None else normalise(edge, config.priority_type) for edge in (query.low, query.high))
+    return replace(query, low=low, high=high)
+
+
+def _bounded(query: Query) -> bool:
+    """Say whether a walk leaves out items of the state, so that its depth does not tell how many it meets."""
+    return any(edge is not None for edge in (query.low, query.high, query.since, query.until))

@@ -1,22 +1,38 @@
 """Jobs: acts on many items, kept in the store with how far they are, so that anybody can go on with one.
 
-A job walks the items of one state of a queue from end to end, in their order, up to what was last when it began. Its
-mark moves in the transaction of the chunk that it marks, so whoever runs it, and however often it is killed, no item is
-met twice by it.
+A job's mark moves in the transaction of the chunk that it marks, so whoever runs it, and however often it is killed, no
+item is met twice by it. Who runs a job holds it for some seconds, so that others leave it alone; nothing but work done
+in vain depends on that.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import math
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any
 
 from queues import records
-from queues.config import Config
-from queues.errors import JobNotFound
-from queues.ids import minted_ms, parse
-from queues.keyspace import Keyspace, QueueKeys, Range, ready_elements, timed_elements
+from queues.errors import BadCursor, JobNotFound
+from queues.ids import at, minted_ms, parse
+from queues.keyspace import Keyspace
 from queues.kv.port import KeyValueStore, ReadTransaction, Transaction
 from queues.priority import Priority
+from queues.search import Query
+from queues.walking import Order
+
+RUNNING, DONE, CANCELLED, FAILED = "running", "done", "cancelled", "failed"
+#: What undoes another job, chunk by chunk.
+UNDO = "undo"
+#: Milliseconds for which whoever runs a job holds it; every chunk renews that.
+HELD_MS = 5_000
+#: Milliseconds over which the speed of a job is seen.
+_SPEED_MS = 5_000
+MAX_PAGE = 500
+#: Jobs that have not ended, of one look.
+MAX_RUNNING = 200
+#: Old jobs of one look of a sweep.
+_SWEPT = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,36 +40,132 @@ class Job:
     """An act on many items."""
 
     id: str
-    #: delete, move or reprioritise.
+    #: delete, move, reprioritise, promote, retry or release; or undo.
     act: str
     queue_id: int
     queue: str
     #: Of the items concerned: ready, delayed, leased or dead.
     state: str
-    #: running, done, cancelled or failed (an item did not fit).
+    #: running, done, cancelled or failed.
     status: str
     by: str
     reason: str
+    #: How it was begun: web, api, cli.
+    via: str = ""
+    #: Which items of the state are concerned.
+    query: dict[str, Any] = field(default_factory=dict)
     #: Where items are moved to.
     to: str | None = None
     to_id: int | None = None
     priority: Priority | None = None
     shift: Priority | None = None
-    #: Items when it began; None when only a range of priorities is concerned.
+    #: front or back.
+    place: str | None = None
+    #: Items that it may meet, as of when it began; None when that is not known.
     total: int | None = None
-    #: Items changed so far.
+    #: Items looked at, changed, and left alone: gone meanwhile, or as asked already.
+    met: int = 0
     done: int = 0
-    #: Chunks so far, each with a trash entry of its own.
+    skipped: int = 0
+    #: Chunks so far, each with a trash entry of its own; of an undo those that are left.
     chunks: int = 0
-    #: The places between which it walks, and from which end; the nearer one moves on.
-    first: bytes = b""
-    last: bytes = b""
+    #: The place up to which it is done, the one at which it ends, from which end it walks, and along what.
+    mark: bytes | None = None
+    bound: bytes = b""
     backwards: bool = False
+    order: Order = "place"
+    #: At the front or the back: the priority and the count of the first one there.
+    ahead: tuple[Priority | None, int] | None = None
+    #: The job that this one undoes; the one that undoes this.
+    of: str | None = None
+    undo: str | None = None
+    #: Items changed a second at most, and before when no more is done for that.
+    rate: float | None = None
+    due_ms: int = 0
+    #: Why it has failed, and at which item.
+    failure: str = ""
+    failed_at: str | None = None
+    #: Who runs it, or ran it last, and until when.
+    runner: str = ""
+    held_ms: int = 0
+    started_ms: int | None = None
+    ended_ms: int | None = None
+    #: Items met a second, lately, as of when.
+    speed: float | None = None
+    seen_ms: int = 0
+
+    @property
+    def began_at(self) -> datetime:
+        """When it was begun, UTC."""
+        return at(minted_ms(bytes.fromhex(self.id)))
+
+    @property
+    def started_at(self) -> datetime | None:
+        """When somebody first ran it, UTC."""
+        return None if self.started_ms is None else at(self.started_ms)
+
+    @property
+    def ended_at(self) -> datetime | None:
+        """When it ended, UTC; None while it is running."""
+        return None if self.ended_ms is None else at(self.ended_ms)
+
+    @property
+    def running(self) -> bool:
+        """Whether somebody goes on with it."""
+        return self.status == RUNNING
+
+    @property
+    def wanted(self) -> Query:
+        """Which items are concerned."""
+        return Query.decode(self.query)
+
+    def seconds_left(self) -> float | None:
+        """Return in how many seconds it will have met all, by its speed and its rate; None when that is not known."""
+        if not self.running or self.total is None or not self.speed:
+            return None
+        return max(0, self.total - self.met) / self.speed
 
     def encode(self) -> bytes:
         """Return the job as the store keeps it."""
         header = {name: getattr(self, name) for name in self.__slots__}
-        return records.encode(header | {"first": self.first.hex(), "last": self.last.hex()})
+        mark = None if self.mark is None else self.mark.hex()
+        return records.encode(header | {"mark": mark, "bound": self.bound.hex()})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobPage:
+    """Jobs, newest first."""
+
+    jobs: tuple[Job, ...]
+    #: Pass it as `after=` for older ones; None when these are the oldest.
+    cursor: str | None
+
+
+def onward(job: Job, *, now_ms: int, met: int, done: int) -> Job:
+    """Return the job after a step that met and changed so many items."""
+    passed = now_ms - job.seen_ms if job.seen_ms else 0
+    speed = job.speed
+    if passed > 0:
+        weight = 1 - math.exp(-passed / _SPEED_MS)
+        lately = met * 1000 / passed
+        speed = lately if speed is None else speed + weight * (lately - speed)
+    due_ms = job.due_ms
+    if job.rate is not None:
+        due_ms = max(now_ms, job.due_ms) + math.ceil(done * 1000 / job.rate)
+    return replace(
+        job,
+        met=job.met + met,
+        done=job.done + done,
+        speed=speed,
+        seen_ms=now_ms if passed >= 0 else job.seen_ms,
+        due_ms=due_ms,
+        held_ms=now_ms + HELD_MS,
+    )
+
+
+def ended(job: Job, status: str, *, now_ms: int) -> Job:
+    """Return the job when it has ended so."""
+    return replace(job, status=status, ended_ms=now_ms, held_ms=0)
 
 
 def read_job(tr: ReadTransaction, keyspace: Keyspace, job_id: str) -> Job:
@@ -61,101 +173,75 @@ def read_job(tr: ReadTransaction, keyspace: Keyspace, job_id: str) -> Job:
     rand = parse(job_id)
     record = None if rand is None else tr.get(keyspace.bulk(rand)).wait()
     if record is None:
-        raise JobNotFound("No act on many items has this id.")
+        raise JobNotFound("No act on many items has this id; its time may have run out.")
     return _decode(record)
 
 
-def write_job(tr: Transaction, keyspace: Keyspace, job: Job) -> None:
-    """Write how far a job is."""
-    tr.set(keyspace.bulk(bytes.fromhex(job.id)), job.encode())
+def write_job(tr: Transaction, keyspace: Keyspace, job: Job, was: Job | None = None) -> None:
+    """Write how far a job is, and tell whoever watches when it begins, ends or goes on."""
+    tr.use_reserve()
+    job_id = bytes.fromhex(job.id)
+    tr.set(keyspace.bulk(job_id), job.encode())
+    if was is not None and was.status == job.status:
+        return
+    if job.running:
+        tr.set(keyspace.running(job_id), b"")
+    else:
+        tr.clear(keyspace.running(job_id))
+    tr.add(keyspace.job_change, 1)
 
 
-def read_jobs(tr: ReadTransaction, keyspace: Keyspace, limit: int) -> list[Job]:
+def read_jobs(tr: ReadTransaction, keyspace: Keyspace, limit: int, before: bytes | None = None) -> list[Job]:
     """Return jobs, the newest first."""
-    return [_decode(record) for _, record in tr.get_range(*keyspace.all_bulk, limit=limit, reverse=True).wait()]
+    pairs = tr.get_range(*keyspace.all_bulk_before(before), limit=limit, reverse=True).wait()
+    return [_decode(record) for _, record in pairs]
 
 
-def walk(tr: ReadTransaction, keys: QueueKeys, config: Config, job: Job, limit: int) -> list[tuple[bytes, bytes]]:
-    """Return the (place, id) of the next items that a job meets."""
-    found = []
-    for begin, end, prefix in _ranges(keys, config, job.state):
-        low, high = max(begin, prefix + job.first), min(end, prefix + job.last + b"\0")
-        if low < high:
-            pairs = tr.get_range(low, high, limit=limit, reverse=job.backwards).wait()
-            found += [key[len(prefix) :] for key, _ in pairs]
-    found = sorted(found, reverse=job.backwards)[:limit]
-    return [(place, _rand(place, job.state, fifo=config.fifo)) for place in found]
+def read_page(tr: ReadTransaction, keyspace: Keyspace, *, limit: int, after: str | None) -> JobPage:
+    """Return a page of jobs, the newest first; raise `BadCursor`."""
+    before = None if after is None else parse(after)
+    if after is not None and before is None:
+        raise BadCursor("This page address is damaged; start again from the first page.")
+    limit = max(1, min(limit, MAX_PAGE))
+    found = read_jobs(tr, keyspace, limit + 1, before)
+    shown = tuple(found[:limit])
+    return JobPage(jobs=shown, cursor=shown[-1].id if len(found) > limit else None)
 
 
-def bounds(
-    tr: ReadTransaction, keys: QueueKeys, config: Config, state: str, within: tuple[Priority | None, Priority | None]
-) -> tuple[bytes, bytes] | None:
-    """Return the places of the first and the last item of a state, of ready ones within priorities; None: none."""
-    low, high = within
-    firsts, lasts = [], []
-    for generation, (begin, end, prefix) in zip(config.generations * 2, _ranges(keys, config, state), strict=False):
-        if state == "ready":
-            of = keys.generation(generation)
-            begin = begin if low is None else of.from_priority(low)[0]
-            end = end if high is None else of.from_priority(high)[1]
-        if begin >= end:
-            continue
-        reads = tr.get_key(begin, end), tr.get_key(begin, end, reverse=True)
-        first, last = (read.wait() for read in reads)
-        if first is not None and last is not None:
-            firsts.append(first[len(prefix) :])
-            lasts.append(last[len(prefix) :])
-    return (min(firsts), max(lasts)) if firsts else None
-
-
-def onward(job: Job, place: bytes) -> Job:
-    """Return the job with its mark behind a place."""
-    if job.backwards:
-        # The largest place before this one has no name: what lies at it is left out by its last byte.
-        return replace(job, last=_before(place))
-    return replace(job, first=place + b"\0")
+def read_running(tr: ReadTransaction, keyspace: Keyspace) -> list[Job]:
+    """Return the jobs that have not ended, the oldest first."""
+    keys = tr.get_range(*keyspace.all_running, limit=MAX_RUNNING).wait()
+    reads = [tr.get(keyspace.bulk(keyspace.last_id(key))) for key, _ in keys]
+    return [_decode(record) for read in reads if (record := read.wait()) is not None]
 
 
 def sweep_jobs(kv: KeyValueStore, keyspace: Keyspace, *, before_ms: int) -> None:
     """Forget jobs that have ended and that are so old that nothing of them is in the trash any more."""
-    for job in kv.read(lambda tr: read_jobs(tr, keyspace, 1_000), background=True):
+    begin, end = keyspace.bulk_begun_by(before_ms)
+    pairs = kv.read(lambda tr: tr.get_range(begin, end, limit=_SWEPT).wait(), background=True)
+    for job in (_decode(record) for _, record in pairs):
         job_id = bytes.fromhex(job.id)
 
         def forget(tr: Transaction, job: Job = job, job_id: bytes = job_id) -> None:
             parts = tr.get_range(*keyspace.bulk_parts(job_id), limit=1, reverse=True).wait()
-            ended_ms = minted_ms(parts[0][1]) if parts else minted_ms(job_id)
-            if read_job(tr, keyspace, job.id).status != "running" and ended_ms < before_ms:
+            left_ms = minted_ms(parts[0][1]) if parts else minted_ms(job_id)
+            now = read_job(tr, keyspace, job.id)
+            if not now.running and max(left_ms, now.ended_ms or 0) < before_ms:
                 tr.use_reserve()
                 tr.clear_range(*keyspace.bulk_parts(job_id))
                 tr.clear(keyspace.bulk(job_id))
 
-        kv.transact(forget, background=True)
-
-
-def _ranges(keys: QueueKeys, config: Config, state: str) -> list[tuple[bytes, bytes, bytes]]:
-    """Return (begin, end, prefix) of where the items of a state lie; places are what follows the prefix."""
-    if state == "leased":
-        return [(*keys.expiries(), keys.expiry(b""))]
-    if state == "dead":
-        return [(*keys.dead(), keys.dead_item(b""))]
-    found = []
-    for generation in config.generations:
-        of = keys.generation(generation)
-        where: Range = of.ready_range if state == "ready" else of.delayed_range()
-        found.append((*where, of.ready(b"") if state == "ready" else of.delayed(b"")))
-    return found
-
-
-def _rand(place: bytes, state: str, *, fifo: bool) -> bytes:
-    rand: bytes = ready_elements(place, fifo=fifo)[2] if state == "ready" else timed_elements(place)[1]
-    return rand
-
-
-def _before(place: bytes) -> bytes:
-    """Return a place that lies before this one and behind every other item's: ids end in a zero byte."""
-    return place[:-1]
+        if not job.running:
+            kv.transact(forget, background=True)
 
 
 def _decode(record: bytes) -> Job:
     header: dict[str, Any] = records.decode(record)[0]
-    return Job(**{**header, "first": bytes.fromhex(header["first"]), "last": bytes.fromhex(header["last"])})
+    known = {name: value for name, value in header.items() if name in Job.__slots__}
+    mark, ahead = header.get("mark"), header.get("ahead")
+    places = {
+        "mark": None if mark is None else bytes.fromhex(mark),
+        "bound": bytes.fromhex(header.get("bound", "")),
+        "ahead": None if ahead is None else (ahead[0], ahead[1]),
+    }
+    return Job(**{**known, **places})
