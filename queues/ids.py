@@ -13,6 +13,10 @@ from datetime import UTC, datetime, timedelta
 
 SIZE = 20
 _RANDOM_BITS = 112
+_RANDOM_BYTES = _RANDOM_BITS // 8
+#: Random bytes asked of the system at once. Each call gives up the interpreter's lock and takes it again at once: a
+#: thread that minted in a loop with a call for each id kept others from running for seconds.
+_DRAWN = 256 * _RANDOM_BYTES
 #: Where milliseconds count from.
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 #: Milliseconds at the end of year 9999: later ones can not be shown as a date.
@@ -26,6 +30,9 @@ class Minter:
         self._clock = clock
         self._lock = threading.Lock()
         self._last = 0
+        self._random = b""
+        self._at = 0
+        self._pid = 0
 
     def mint(self) -> bytes:
         """Return a new id, larger than every earlier one of this minter."""
@@ -33,11 +40,20 @@ class Minter:
 
     def mint_many(self, n: int) -> list[bytes]:
         """Return `n` new ids in increasing order."""
-        fresh = (int(self._clock() * 1000) << _RANDOM_BITS) | (int.from_bytes(os.urandom(14), "big") >> 1)
+        now = int(self._clock() * 1000) << _RANDOM_BITS
         with self._lock:
+            fresh = now | (int.from_bytes(self._draw(), "big") >> 1)
             first = max(fresh, self._last + 1)
             self._last = first + n - 1
         return [(first + i).to_bytes(SIZE, "big") for i in range(n)]
+
+    def _draw(self) -> bytes:
+        """Return random bytes that nobody else gets, a forked child neither."""
+        if self._at == len(self._random) or self._pid != os.getpid():
+            self._random, self._at, self._pid = os.urandom(_DRAWN), 0, os.getpid()
+        drawn = self._random[self._at : self._at + _RANDOM_BYTES]
+        self._at += _RANDOM_BYTES
+        return drawn
 
 
 def minted_ms(rand: bytes) -> int:

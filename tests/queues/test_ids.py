@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 
 from queues.ids import Minter, minted_at, minted_ms, parse
@@ -35,6 +36,20 @@ def test_threads_never_mint_the_same_id(clock: Clock) -> None:
     for thread in threads:
         thread.join()
     assert len(set(minted)) == 4000
+
+
+def test_a_forked_child_mints_other_ids_than_its_parent(clock: Clock) -> None:
+    minter = Minter(clock)
+    minter.mint()
+    read, write = os.pipe()
+    clock.advance(1)
+    if not (child := os.fork()):
+        os.write(write, minter.mint())
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert os.read(read, 20) != minter.mint()
+    os.close(read)
+    os.close(write)
 
 
 def test_an_id_is_read_as_it_is_shown(clock: Clock) -> None:

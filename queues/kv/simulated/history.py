@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 from sortedcontainers import SortedDict
 
@@ -14,6 +15,7 @@ from sortedcontainers import SortedDict
 VERSION_STEP = 1_000
 
 KeyRange = tuple[bytes, bytes]
+_VERSION = itemgetter(0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,8 +146,7 @@ class History:
             versions = self._values.get(key)
             if versions is None:
                 continue
-            while len(versions) > 1 and versions[1][0] <= oldest:
-                del versions[0]
+            del versions[: max(0, bisect_right(versions, oldest, key=_VERSION) - 1)]
             if len(versions) == 1 and versions[0][1] is None and versions[0][0] <= oldest:
                 del self._values[key]
 
@@ -154,10 +155,6 @@ def _weight(key: bytes, value: bytes | None) -> int:
     return 0 if value is None else len(key) + len(value)
 
 
-def _at(versions: Iterable[tuple[int, bytes | None]], version: int) -> bytes | None:
-    found = None
-    for written, value in versions:
-        if written > version:
-            break
-        found = value
-    return found
+def _at(versions: Sequence[tuple[int, bytes | None]], version: int) -> bytes | None:
+    at = bisect_right(versions, version, key=_VERSION)
+    return versions[at - 1][1] if at else None
