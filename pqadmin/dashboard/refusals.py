@@ -42,6 +42,16 @@ def _about(error: Exception) -> tuple[str, str, int, str]:
             return _("The name does not match"), _("Type it exactly as shown."), 422, "confirm"
         case errors.QueuePaused():
             return _("The queue is paused"), _("Nothing was taken. Resume the queue first, or wait."), 409, ""
+        case errors.SettingsChanged():
+            return _("Somebody else changed these settings meanwhile"), nothing, 409, ""
+        case errors.BadSetting(name=field):
+            return _("This can not be a setting"), nothing, 422, field
+        case errors.QueueFull():
+            return _("The queue is full"), nothing, 409, ""
+        case errors.ItemGoneOn():
+            return _("Some items have gone on since"), nothing, 409, ""
+        case errors.StillMerging():
+            return _("An earlier restore is still being worked in"), _("Try again in a minute."), 409, ""
         case errors.QueueClosed():
             return _("The queue is closed for pushes"), nothing, 409, ""
         case errors.QueueExists():

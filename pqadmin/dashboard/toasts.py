@@ -12,6 +12,10 @@ from dataclasses import dataclass, field
 from django.contrib import messages
 from django.contrib.messages.storage.base import Message
 from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from pqadmin.dashboard import once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +42,22 @@ def done(
     """Say on the next page what was done."""
     about = {"label": label, "action": action, "link": link, "fields": dict(fields or {})}
     messages.success(request, text, extra_tags=json.dumps(about))
+
+
+def undoable(request: HttpRequest, text: str, *trash_ids: str) -> None:
+    """Say on the next page what was done, with the way to undo it: one entry at once, several from the trash."""
+    if len(trash_ids) == 1:
+        done(
+            request,
+            text,
+            label=_("Undo"),
+            action=reverse("dashboard:restore", args=[trash_ids[0]]),
+            fields={once.FIELD: once.number(request, f"restore:{trash_ids[0]}")},
+        )
+    elif trash_ids:
+        done(request, text, label=_("Look in the trash"), link=reverse("dashboard:trash"))
+    else:
+        done(request, text)
 
 
 def failed(request: HttpRequest, text: str) -> None:

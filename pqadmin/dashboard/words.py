@@ -161,4 +161,34 @@ _VERBS = {
     "detach": gettext_lazy("detached the queue"),
     "delete_queue": gettext_lazy("deleted the queue"),
     "restore_queue": gettext_lazy("restored the queue"),
+    "configure": gettext_lazy("changed settings"),
+    "reveal": gettext_lazy("revealed a value"),
+    "move": gettext_lazy("moved"),
+    "reprioritise": gettext_lazy("re-prioritised"),
+    "edit": gettext_lazy("edited"),
+    "undo": gettext_lazy("undid"),
+    "promote": gettext_lazy("promoted"),
+    "reschedule": gettext_lazy("rescheduled"),
+    "retry": gettext_lazy("retried"),
+    "release": gettext_lazy("released"),
+    "lease": gettext_lazy("leased"),
+    "ack": gettext_lazy("acknowledged"),
+    "extend": gettext_lazy("extended the lease"),
+    "import": gettext_lazy("imported"),
+}
+
+
+def setting_words(name: str) -> str:
+    """Return the name of a queue's setting in words."""
+    return str(_SETTINGS.get(name, name))
+
+
+_SETTINGS = {
+    "note": gettext_lazy("note"),
+    "runbook": gettext_lazy("runbook link"),
+    "redact": gettext_lazy("redaction rules"),
+    "max_attempts": gettext_lazy("attempts"),
+    "closed": gettext_lazy("closed for pushes"),
+    "max_depth": gettext_lazy("limit of items"),
+    "max_value": gettext_lazy("limit of size"),
 }

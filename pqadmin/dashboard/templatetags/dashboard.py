@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
+from urllib.parse import urlsplit
 
 from django import template
 from django.contrib.messages.storage.base import Message
@@ -42,6 +43,18 @@ register.filter("escaped", prefixes.escaped)
 
 @register.filter
 def raw_rate(per_second: float | None) -> str:
+@register.filter
+def visible_lines(text: str) -> str:
+    """Make hidden characters of a text of several lines visible, its line breaks apart."""
+    return "\n".join(write.visible(line) for line in text.split("\n"))
+
+
+@register.filter
+def host(address: str) -> str:
+    """Return the host that an address leads to, as a reader should see it before he follows."""
+    return write.shorten(write.visible(urlsplit(address).hostname or ""), 80)
+
+
     """Write a rate for a `data-value`, as the live view does; empty while unknown."""
     return "" if per_second is None else f"{per_second:.9g}"
 
