@@ -15,7 +15,7 @@ import os
 import socket
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from queues import records
 from queues.backing import Backing
@@ -40,18 +40,25 @@ class Holding:
     term: int
     #: Until when it holds without being renewed, by the holder's clock, in milliseconds.
     expires_ms: int
+    #: Grows with every renewal, so that each can be seen, whatever the clock says.
+    renewed: int = 0
 
     def encode(self) -> bytes:
         """Return the holding as the store keeps it."""
-        return records.encode(
-            {"holder": self.holder, "name": self.name, "term": self.term, "expires": self.expires_ms},
-        )
+        header = {"holder": self.holder, "name": self.name, "term": self.term}
+        return records.encode(header | {"expires": self.expires_ms, "renewed": self.renewed})
 
     @classmethod
     def decode(cls, record: bytes) -> Holding:
         """Read a holding from the store."""
         header, _ = records.decode(record)
-        return cls(holder=header["holder"], name=header["name"], term=header["term"], expires_ms=header["expires"])
+        return cls(
+            holder=header["holder"],
+            name=header["name"],
+            term=header["term"],
+            expires_ms=header["expires"],
+            renewed=header["renewed"],
+        )
 
 
 class Candidate:
@@ -113,47 +120,45 @@ class Candidate:
 
     def check(self, tr: ReadTransaction) -> None:
         """Raise `NotElected` unless the role is still ours when `tr` commits."""
-        term = self._term
-        if term is None or not self._is_ours(tr, term):
+        if self._ours(tr, self._term) is None:
             raise NotElected("Another process does this now. Nothing was changed.")
 
     def resign(self) -> None:
         """Give the role up, if it is ours: another process takes it at once."""
         term, self._term = self._term, None
-        if term is None:
-            return
 
         def give_up(tr: Transaction) -> None:
-            if self._is_ours(tr, term):
+            held = self._ours(tr, term)
+            if held is not None:
                 tr.use_reserve()
-                tr.set(self._key, Holding(holder="", name=self._name, term=term, expires_ms=0).encode())
+                tr.set(self._key, replace(held, holder="", expires_ms=0).encode())
 
-        self._backing.transact(give_up, None)
+        if term is not None:
+            self._backing.transact(give_up, None)
 
     def _is_free(self, record: bytes | None, since: float) -> bool:
         """Say whether nobody does the role any more; the record has been the same since then."""
         if record is None:
             return True
-        holding = Holding.decode(record)
-        if not holding.holder or holding.expires_ms + SKEW_MS < self._backing.now_ms():
+        held = Holding.decode(record)
+        if not held.holder or held.expires_ms + SKEW_MS < self._backing.now_ms():
             return True
         return self._count() - since >= self._seconds
 
     def _take(self, seen: bytes | None) -> None:
         began, expires_ms = self._count(), self._expires_ms()
+        term = 1 if seen is None else Holding.decode(seen).term + 1
+        record = Holding(holder=self._id, name=self._name, term=term, expires_ms=expires_ms).encode()
 
-        def take(tr: Transaction) -> tuple[bytes, int] | None:
+        def take(tr: Transaction) -> bool:
             if tr.get(self._key).wait() != seen:
-                return None  # it is alive, or another one was faster
-            term = 1 if seen is None else Holding.decode(seen).term + 1
-            record = Holding(holder=self._id, name=self._name, term=term, expires_ms=expires_ms).encode()
+                return False  # it is alive, or another one was faster
             tr.use_reserve()
             tr.set(self._key, record)
-            return record, term
+            return True
 
-        taken = self._backing.transact(take, None)
-        if taken is not None:
-            self._seen, self._term = taken
+        if self._backing.transact(take, None):
+            self._seen, self._term = record, term
             self._ours_until = began + self._seconds
 
     def _renew(self, term: int) -> bool:
@@ -161,10 +166,11 @@ class Candidate:
         began, expires_ms = self._count(), self._expires_ms()
 
         def renew(tr: Transaction) -> bool:
-            if not self._is_ours(tr, term):
+            held = self._ours(tr, term)
+            if held is None:
                 return False
             tr.use_reserve()
-            tr.set(self._key, Holding(holder=self._id, name=self._name, term=term, expires_ms=expires_ms).encode())
+            tr.set(self._key, replace(held, expires_ms=expires_ms, renewed=held.renewed + 1).encode())
             return True
 
         if not self._backing.transact(renew, None):
@@ -172,12 +178,11 @@ class Candidate:
         self._ours_until = began + self._seconds
         return True
 
-    def _is_ours(self, tr: ReadTransaction, term: int) -> bool:
+    def _ours(self, tr: ReadTransaction, term: int | None) -> Holding | None:
+        """Return the holding if it is ours, in this term."""
         record = tr.get(self._key).wait()
-        if record is None:
-            return False
-        holding = Holding.decode(record)
-        return (holding.holder, holding.term) == (self._id, term)
+        held = None if record is None else Holding.decode(record)
+        return held if held is not None and (held.holder, held.term) == (self._id, term) else None
 
     def _expires_ms(self) -> int:
         return self._backing.now_ms() + int(self._seconds * 1000)
