@@ -43,6 +43,10 @@ register.filter("escaped", prefixes.escaped)
 
 @register.filter
 def raw_rate(per_second: float | None) -> str:
+    """Write a rate for a `data-value`, as the live view does; empty while unknown."""
+    return "" if per_second is None else f"{per_second:.9g}"
+
+
 @register.filter
 def visible_lines(text: str) -> str:
     """Make hidden characters of a text of several lines visible, its line breaks apart."""
@@ -53,11 +57,6 @@ def visible_lines(text: str) -> str:
 def host(address: str) -> str:
     """Return the host that an address leads to, as a reader should see it before he follows."""
     return write.shorten(write.visible(urlsplit(address).hostname or ""), 80)
-
-
-    """Write a rate for a `data-value`, as the live view does; empty while unknown."""
-    return "" if per_second is None else f"{per_second:.9g}"
-
 
 @register.simple_tag
 def icon(name: str) -> SafeString:
