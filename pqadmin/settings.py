@@ -16,6 +16,7 @@ PQADMIN_HOST = _chosen.host
 PQADMIN_PORT = _chosen.port
 PQADMIN_TRUSTED_PROXY = _chosen.trusted_proxy
 PQADMIN_ENVIRONMENT = _chosen.environment
+PQADMIN_REDACT = _chosen.redact
 PQADMIN_THREADS = 4  # threads that run views; a request waits its turn on the least busy one
 
 DEBUG = False
@@ -113,6 +114,7 @@ SILENCED_SYSTEM_CHECKS = [
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2_500_000
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 1000
 FILE_UPLOAD_MAX_MEMORY_SIZE = 2_500_000
+FILE_UPLOAD_HANDLERS = ["pqadmin.dashboard.uploads.BoundedUpload"]
 
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", _("English"))]

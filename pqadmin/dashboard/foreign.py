@@ -6,6 +6,8 @@ Whatever stands in an attached queue is hostile: text is bounded, and every char
 from __future__ import annotations
 
 from pqadmin.dashboard import format as write
+from pqadmin.dashboard.redaction import Redaction
+from pqadmin.dashboard.values import one_line
 from queues.foreign import decoded_value, describe
 from queues.item import Item
 
@@ -26,9 +28,9 @@ def priority_short(item: Item) -> str:
     return write.middle(priority(item))
 
 
-def preview(item: Item, width: int = write.PREVIEW_WIDTH) -> str:
-    """Write an item's value on one line: decoded where others packed a tuple."""
-    return decoded(item, width) or write.preview(item.value, width=width, more=item.truncated)
+def preview(item: Item, rules: Redaction, width: int = write.PREVIEW_WIDTH) -> str:
+    """Write an item's value on one line, what rules hide marked: decoded where others packed a tuple."""
+    return decoded(item, width) or one_line(item.value, rules, width=width, more=item.truncated)
 
 
 def decoded(item: Item, limit: int = MAX_DECODED) -> str:

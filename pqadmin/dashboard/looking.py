@@ -13,6 +13,7 @@ from django.http import HttpRequest
 from pqadmin.accounts.roles import Right, can
 from pqadmin.dashboard import format as write
 from pqadmin.dashboard.addresses import queue_url
+from pqadmin.dashboard.redaction import rules_of
 from pqadmin.dashboard.templatetags.dashboard import split
 from pqadmin.dashboard.words import attached_title
 from pqadmin.live.monitor import get_monitor
@@ -148,6 +149,7 @@ def about(request: HttpRequest, status: QueueStatus, **more: Any) -> dict[str, A
         "fifo": status.kind == "fifo",
         "attached_title": attached_title(status.prefix) if status.attached else "",
         "can_act": can(request.user, Right.ACT),
+        "rules": rules_of(status.redact),
         **more,
     }
 

@@ -18,6 +18,7 @@ from django.utils.translation import gettext as _
 from pqadmin.dashboard import foreign
 from pqadmin.dashboard import format as write
 from pqadmin.dashboard.addresses import queue_url
+from pqadmin.dashboard.redaction import NOTHING, Redaction, rules_of
 from pqadmin.dashboard.templatetags.dashboard import split
 from pqadmin.dashboard.words import attached_title, counted_words, outlook_words, state_words
 from pqadmin.live.rows import Row
@@ -92,7 +93,7 @@ def render_blank_row(*, can_act: bool) -> SafeString:
 
 
 def _row(row: Row, now: datetime, labels: Labels, can_act: bool) -> str:
-    status, totals = row.status, row.status.totals
+    status, totals, rules = row.status, row.status.totals, rules_of(row.status.redact)
     group, rest = split(status.name)
     url = escape(queue_url(status.name))
     verb = labels.enqueue if status.kind == "fifo" else labels.push
@@ -111,7 +112,7 @@ def _row(row: Row, now: datetime, labels: Labels, can_act: bool) -> str:
         rates=(row.rate_in, row.rate_out),
         oldest=write.UNKNOWN if status.oldest is None else _age(status.oldest, now),
         also=(totals.delayed, totals.leased, totals.dead),
-        ends=(_end("min", status.min, now), _end("max", status.max, now)),
+        ends=(_end("min", status.min, now, rules), _end("max", status.max, now, rules)),
         mix=_mix(status.bands),
         outlook=(row.outlook, escape(outlook_words(row))),
         name=f'<a href="{url}" data-part="link" title="{shown}">'
@@ -184,14 +185,14 @@ def _age(at: datetime, now: datetime) -> str:
     return f'<time data-age datetime="{at.isoformat()}">{write.age_since(at, now)}</time>'
 
 
-def _end(which: str, item: Item | None, now: datetime | None) -> str:
+def _end(which: str, item: Item | None, now: datetime | None, rules: Redaction = NOTHING) -> str:
     if item is None or now is None:
         return (
             f'<span class="end {which}" data-field="{which}"><b data-part="priority"></b><q data-part="value"></q>'
             '<time data-age datetime=""></time></span>'
         )
     priority = escape(foreign.priority_short(item))
-    value = escape(foreign.preview(item, _END_WIDTH))
+    value = escape(foreign.preview(item, rules, _END_WIDTH))
     age = '<time data-age datetime=""></time>' if item.pushed_at is None else _age(item.pushed_at, now)
     return (
         f'<span class="end {which}" data-field="{which}" data-item="{item.id}"><b data-part="priority">{priority}</b>'

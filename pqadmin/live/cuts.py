@@ -110,6 +110,7 @@ def read(
             ends[queue_id] = Ends(
                 min=queue.items(end="min", limit=items, preview=preview, tr=tr).items,
                 max=queue.items(end="max", limit=items, preview=preview, tr=tr).items,
+                redact=status.redact,
             )
         return Reading(snapshot=snapshot, ends=ends)
 

@@ -15,6 +15,7 @@ from pqadmin.dashboard import foreign
 from pqadmin.dashboard import format as write
 from pqadmin.dashboard.addresses import queue_url
 from pqadmin.dashboard.prefixes import prefix_text
+from pqadmin.dashboard.redaction import Redaction, rules_of
 from pqadmin.live.rows import Row, Summary
 from queues.item import Item
 from queues.names import display_name
@@ -37,6 +38,8 @@ class Ends:
 
     min: Sequence[Item]
     max: Sequence[Item]
+    #: The queue's own rules of redaction.
+    redact: tuple[str, ...]
 
 
 def hello(*, now: float, beat: float, stale_after: float) -> str:
@@ -111,6 +114,7 @@ def row(row: Row) -> str:
     """Serialize one queue's row."""
     status, totals, pause = row.status, row.status.totals, row.status.pause
     depths = [band.depth for band in status.bands]
+    rules = rules_of(status.redact)
     return _text(
         {
             "id": str(status.id),
@@ -133,8 +137,8 @@ def row(row: Row) -> str:
             "grows_by": row.grows_by,
             "quiet_since": None if row.quiet_since is None else _moment(row.quiet_since) // 1000 * 1000,
             "oldest": _maybe(status.oldest),
-            "min": item(status.min, width=_ROW_WIDTH),
-            "max": item(status.max, width=_ROW_WIDTH),
+            "min": item(status.min, rules, width=_ROW_WIDTH),
+            "max": item(status.max, rules, width=_ROW_WIDTH),
             "mix": [
                 {"level": level, "label": band.label, "depth": whole(band.depth)}
                 for band, level in zip(status.bands, write.mix_levels(depths), strict=True)
@@ -160,17 +164,18 @@ def row(row: Row) -> str:
 
 def ends(ends: Ends) -> str:
     """Serialize the first items of both ends."""
-    return _text({"min": [item(i) for i in ends.min], "max": [item(i) for i in ends.max]})
+    rules = rules_of(ends.redact)
+    return _text({"min": [item(i, rules) for i in ends.min], "max": [item(i, rules) for i in ends.max]})
 
 
-def item(item: Item | None, *, width: int = write.PREVIEW_WIDTH) -> Json | None:
-    """Describe one item as text that is safe to show, its value cut."""
+def item(item: Item | None, rules: Redaction, *, width: int = write.PREVIEW_WIDTH) -> Json | None:
+    """Describe one item as text that is safe to show, its value cut and what rules hide marked."""
     if item is None:
         return None
     return {
         "id": item.id,
         "priority": foreign.priority_short(item),
-        "text": foreign.preview(item, width),
+        "text": foreign.preview(item, rules, width),
         "size": item.size,
         "cut": item.truncated,
         "pushed": _maybe(item.pushed_at),

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from pqadmin.dashboard import foreign
 from pqadmin.dashboard.format import age_since, clock, counted, number, visible
+from pqadmin.dashboard.redaction import NOTHING
 from queues import Item, QueueStatus
 from queues.ids import to_ms
 
@@ -67,7 +68,7 @@ def print_items(output: Console, items: Iterable[Item]) -> None:
             Text(foreign.priority_short(item)),
             Text(age_since(item.pushed_at, now)),
             Text(number(item.size)),
-            Text(foreign.preview(item, _VALUE_WIDTH)),
+            Text(foreign.preview(item, NOTHING, _VALUE_WIDTH)),
             Text(item.id, "dim"),
         )
     output.print(table)

@@ -68,7 +68,27 @@ DATABASE_URL = Setting(
     meaning="Django's tables (people, sessions), as a database URL; empty is SQLite in the data folder.",
 )
 
-SETTINGS = (STORE, STORE_MAX_BYTES, DATA, HOST, PORT, ALLOWED_HOSTS, TRUSTED_PROXY, ENVIRONMENT, DATABASE_URL)
+REDACT = Setting(
+    name="PQADMIN_REDACT",
+    default=(
+        "password,passwd,passphrase,secret,client_secret,api_key,private_key,token,access_token,refresh_token,"
+        "id_token,auth_token,session_token,authorization,proxy_authorization,cookie,set_cookie"
+    ),
+    meaning="Keys whose values pages hide in every queue: names or globs, by commas; `none` hides nothing.",
+)
+
+SETTINGS = (
+    STORE,
+    STORE_MAX_BYTES,
+    DATA,
+    HOST,
+    PORT,
+    ALLOWED_HOSTS,
+    TRUSTED_PROXY,
+    ENVIRONMENT,
+    DATABASE_URL,
+    REDACT,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +103,7 @@ class Environment:
     trusted_proxy: tuple[Network, ...]
     environment: str
     database: Mapping[str, Any]
+    redact: tuple[str, ...]
 
 
 def read(variables: Mapping[str, str]) -> Environment:
@@ -108,6 +129,7 @@ def read(variables: Mapping[str, str]) -> Environment:
         trusted_proxy=value(TRUSTED_PROXY, _networks),
         environment=value(ENVIRONMENT, _environment),
         database=value(DATABASE_URL, lambda text: _database(text, data)),
+        redact=value(REDACT, _redact),
     )
 
 
@@ -162,6 +184,16 @@ def _environment(text: str) -> str:
     if len(text) > 40 or not text.isprintable():
         raise ValueError("a badge is at most 40 printable characters")
     return text
+
+
+def _redact(text: str) -> tuple[str, ...]:
+    if text.casefold() == "none":
+        return ()
+    rules = tuple(dict.fromkeys(rule for part in text.split(",") if (rule := part.strip())))
+    for rule in rules:
+        if len(rule) > 64 or not rule.isprintable():
+            raise ValueError("names of keys or globs, each of at most 64 printable characters")
+    return rules
 
 
 def _database(text: str, data: Path) -> Mapping[str, Any]:

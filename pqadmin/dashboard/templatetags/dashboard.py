@@ -16,6 +16,7 @@ from django.utils.safestring import SafeString
 
 from pqadmin.dashboard import foreign, prefixes
 from pqadmin.dashboard import format as write
+from pqadmin.dashboard.redaction import Redaction, rules_of
 from pqadmin.dashboard.theme import chosen
 from pqadmin.dashboard.toasts import Toast, read
 from pqadmin.dashboard.words import countdown_words, counted_words
@@ -37,14 +38,9 @@ register.filter("counted", write.counted)
 register.filter("item_priority", foreign.priority_short)
 register.filter("item_key", foreign.key)
 register.filter("decoded", foreign.decoded)
+register.filter("rules", rules_of)
 register.filter("prefix", prefixes.prefix_text)
 register.filter("escaped", prefixes.escaped)
-
-
-@register.filter
-def raw_rate(per_second: float | None) -> str:
-    """Write a rate for a `data-value`, as the live view does; empty while unknown."""
-    return "" if per_second is None else f"{per_second:.9g}"
 
 
 @register.filter
@@ -57,6 +53,13 @@ def visible_lines(text: str) -> str:
 def host(address: str) -> str:
     """Return the host that an address leads to, as a reader should see it before he follows."""
     return write.shorten(write.visible(urlsplit(address).hostname or ""), 80)
+
+
+@register.filter
+def raw_rate(per_second: float | None) -> str:
+    """Write a rate for a `data-value`, as the live view does; empty while unknown."""
+    return "" if per_second is None else f"{per_second:.9g}"
+
 
 @register.simple_tag
 def icon(name: str) -> SafeString:
@@ -116,10 +119,10 @@ def countdown(moment: datetime | None, now: datetime | None = None) -> SafeStrin
     )
 
 
-@register.simple_tag
-def preview(item: Any, width: int = write.PREVIEW_WIDTH) -> str:
-    """Write an item's value on one line."""
-    return foreign.preview(item, width)
+@register.simple_tag(takes_context=True)
+def preview(context: Context, item: Any, rules: Redaction | None = None) -> str:
+    """Write an item's value on one line, by the rules of redaction that are given or in the context."""
+    return foreign.preview(item, context["rules"] if rules is None else rules)
 
 
 @register.simple_tag

@@ -20,6 +20,7 @@ from pqadmin.dashboard import once, prefixes, toasts
 from pqadmin.dashboard.addresses import queue_url
 from pqadmin.dashboard.forms import AttachForm, DeleteForm, ReasonForm
 from pqadmin.dashboard.looking import PREVIEW_BYTES, about, status_of
+from pqadmin.dashboard.redaction import rules_of
 from pqadmin.dashboard.refusals import explain
 from pqadmin.dashboard.views import frame
 from pqadmin.live.rows import depth_of
@@ -67,6 +68,7 @@ def attach(request: HttpRequest) -> HttpResponse:
         "section": "queues",
         "form": form,
         "preview": None,
+        "site_rules": rules_of(()),
         "form_number": once.number(request, "attach"),
     }
     if form is None:

@@ -16,6 +16,7 @@ from pqadmin.accounts.roles import Right, require
 from pqadmin.dashboard import format as write
 from pqadmin.dashboard.forms import CreateForm, PushForm
 from pqadmin.dashboard.looking import mix
+from pqadmin.dashboard.redaction import rules_of
 from pqadmin.dashboard.refusals import explain
 from pqadmin.dashboard.rows import COLUMNS, render_rows
 from pqadmin.dashboard.toasts import Toast
@@ -61,6 +62,7 @@ def styleguide(request: HttpRequest) -> HttpResponse:
         "items": [row.status.min for row in rows if row.status.min is not None],
         "foreign": rows[-3].status.min,
         "item": rows[0].status.min,
+        "rules": rules_of(()),
         "values": [(show(value), _item(now, value)) for value in (*_VALUES, b"", b"x" * 30_000)],
         "mix": mix(status.bands),
         "refusals": [explain(error) for error in _ERRORS],

@@ -1,0 +1,157 @@
+"""Redaction: which parts of values pages hide, by the names of the keys that they stand under.
+
+Rules are names of keys, or globs (`*` and `?`), compared without regard to case, `_`, `-` and spaces: `api_key` hides
+what stands under `apiKey`, `API-Key` and `api_key`. Those of the site (PQADMIN_REDACT) hold for every queue, those of a
+queue for its items; a rule that begins with `!` shows again what another one hides.
+
+Nothing here reads the store: rules come with a queue's status. JSON is looked through as bytes, and as far as it goes:
+the beginning of a value hides at least what the whole value hides there.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import lru_cache
+
+from django.conf import settings
+
+#: Stands in text for what is hidden.
+MARK = "[redacted]"
+#: Longer keys are compared by their beginning: no rule is as long.
+_MAX_KEY = 1_000
+#: Keys whose verdict is remembered.
+_MAX_KNOWN = 4_096
+
+#: A part of a value: its first byte, and the one behind its last.
+Span = tuple[int, int]
+
+_STRING = re.compile(rb'"((?:[^"\\]++|\\.)*+)("?)', re.DOTALL)
+_COLON = re.compile(rb"[ \t\r\n]*+:[ \t\r\n]*+")
+_NESTING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
+_SCALAR = re.compile(rb"[^\s,\]}]*+")
+_IGNORED = re.compile(r"[-_ ]")
+
+
+class Redaction:
+    """Rules together. Falsy when they hide nothing. Never changes, so that all threads may share it."""
+
+    def __init__(self, rules: Sequence[str] = ()) -> None:
+        self._hidden = _compiled([rule for rule in rules if not rule.startswith("!")])
+        self._shown = _compiled([rule[1:] for rule in rules if rule.startswith("!")])
+        self._known: dict[str, bool] = {}
+
+    def __bool__(self) -> bool:
+        return self._hidden is not None
+
+    def hides(self, key: str) -> bool:
+        """Say whether what stands under this key is hidden."""
+        known = self._known.get(key)
+        if known is None:
+            known = self._judge(_plain(key[:_MAX_KEY]))
+            if len(self._known) < _MAX_KNOWN and len(key) <= _MAX_KEY:
+                self._known[key] = known
+        return known
+
+    def _judge(self, key: str) -> bool:
+        if self._hidden is None or not self._hidden.fullmatch(key):
+            return False
+        return self._shown is None or not self._shown.fullmatch(key)
+
+    def spans(self, value: bytes) -> list[Span]:
+        """Return the parts of JSON, whole or cut off anywhere, that stand under hidden keys.
+
+        What is no JSON is looked through the same way: a quoted key with a colon behind it counts there too.
+        """
+        found: list[Span] = []
+        at = 0
+        while self._hidden is not None and (string := _STRING.search(value, at)):
+            at = string.end()
+            if not string[2]:
+                break  # cut off inside a string: nothing follows
+            colon = _COLON.match(value, at)
+            if colon is None:
+                continue
+            at = colon.end()
+            if self.hides(_key(string[1])):
+                end = _end(value, at)
+                found.append((at, end))
+                at = end
+        return found
+
+
+def rules_of(redact: tuple[str, ...]) -> Redaction:
+    """Return the rules of a queue together with those of the site."""
+    return _together(redact, settings.PQADMIN_REDACT)
+
+
+@lru_cache(maxsize=1_024)
+def _together(queue: tuple[str, ...], site: tuple[str, ...]) -> Redaction:
+    return Redaction((*site, *queue))
+
+
+def covered(value: bytes, spans: Sequence[Span], mark: bytes) -> bytes:
+    """Return the value with a mark in the place of each part."""
+    pieces = []
+    at = 0
+    for begin, end in spans:
+        pieces += [value[at:begin], mark]
+        at = end
+    return b"".join([*pieces, value[at:]])
+
+
+def _compiled(rules: Sequence[str]) -> re.Pattern[str] | None:
+    patterns = [_pattern(plain) for rule in rules if (plain := _plain(rule.strip()))]
+    return re.compile("|".join(patterns), re.DOTALL) if patterns else None
+
+
+def _pattern(rule: str) -> str:
+    first, *rest = [_literal(part) for part in rule.split("*")]
+    if not rest:
+        return first
+    # Each part between stars is found where it comes first and never looked for again, so that no key takes long.
+    middle = "".join(f"(?>.*?{part})" for part in rest[:-1] if part)
+    return f"{first}{middle}.*{rest[-1]}"
+
+
+def _literal(part: str) -> str:
+    return "".join("." if char == "?" else re.escape(char) for char in part)
+
+
+def _plain(key: str) -> str:
+    return _IGNORED.sub("", unicodedata.normalize("NFC", key).casefold())
+
+
+def _key(raw: bytes) -> str:
+    text = raw.decode("utf-8", "replace")
+    if "\\" in text:
+        with suppress(ValueError):
+            text = str(json.loads(f'"{text}"', strict=False))
+    return text
+
+
+def _end(value: bytes, at: int) -> int:
+    """Return where the JSON value that begins at `at` ends: behind everything when that is cut off."""
+    first = value[at : at + 1]
+    if first == b'"':
+        string = _STRING.match(value, at)
+        return string.end() if string is not None and string[2] else len(value)
+    if first not in (b"{", b"["):
+        scalar = _SCALAR.match(value, at)
+        return at if scalar is None else scalar.end()
+    depth = 0
+    for token in _NESTING.finditer(value, at):
+        if token[0] in (b"{", b"["):
+            depth += 1
+        elif token[0] in (b"}", b"]"):
+            depth -= 1
+            if depth == 0:
+                return token.end()
+    return len(value)
+
+
+#: Hides nothing.
+NOTHING = Redaction()

@@ -1,0 +1,117 @@
+"""What a value is: unpacked, decoded, and with the parts found that rules of redaction hide.
+
+Values are hostile. Nothing here runs or follows what a value says, and work is bounded whatever was stored.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pqadmin.dashboard import format as write
+from pqadmin.dashboard.redaction import MARK, NOTHING, Redaction, Span, covered
+from pqadmin.dashboard.values import compressed, hex_dump, msgpack
+from pqadmin.dashboard.values.compressed import Unpacked
+from pqadmin.dashboard.values.json_text import NotJSON, parse_json
+from pqadmin.dashboard.values.tree import written
+from queues.foreign import decoded_value, describe
+
+#: Characters of a tuple or of msgpack written as text.
+MAX_WRITTEN = 400_000
+#: What stands for a hidden part inside of text that is JSON, so that it still is.
+_JSON_MARK = f'"{MARK}"'
+
+Kind = Literal["json", "text", "msgpack", "tuple", "binary"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """A value looked into."""
+
+    kind: Kind
+    #: What is inside of all packings; of text never a broken character at its end.
+    data: bytes
+    levels: tuple[Unpacked, ...]
+    #: Of JSON and msgpack.
+    tree: Any
+    #: The text of a tuple.
+    text: str
+    #: Parts of `data` that rules hide.
+    spans: tuple[Span, ...]
+    #: `data` is all that there is.
+    whole: bool
+    #: Nobody knows what is further inside, so rules may hide any of it.
+    unseen: bool
+
+    @property
+    def hides(self) -> bool:
+        """Say whether any of the stored bytes must not be shown."""
+        return bool(self.spans) or self.unseen
+
+
+def look(value: bytes, rules: Redaction) -> Look:
+    """Look into a value."""
+    data, levels = compressed.unpack_all(value)
+    whole = all(level.whole for level in levels)
+    text = write.as_text(data, cut=not whole)
+    kind: Kind = "binary"
+    tree: Any = None
+    written_text = ""
+    spans: tuple[Span, ...] = ()
+    if text is not None:
+        kind = "text"
+        data = data if whole else text.encode()
+        spans = tuple(rules.spans(data))
+        try:
+            tree = parse_json(text)
+            kind = "json"
+        except NotJSON:
+            pass
+    elif (packed := msgpack.unpack(data, rules, cut=not whole)) is not None:
+        kind, tree, spans, whole = "msgpack", packed.node, packed.spans, whole and packed.whole
+    elif whole and (elements := decoded_value(data)) is not None:
+        kind, written_text = "tuple", describe(elements, MAX_WRITTEN)
+    else:
+        spans = tuple(rules.spans(data))
+    deeper = len(levels) == compressed.MAX_LEVELS and compressed.unpack(data, limit=1) is not None
+    return Look(
+        kind=kind,
+        data=data,
+        levels=levels,
+        tree=tree,
+        text=written_text,
+        spans=spans,
+        whole=whole,
+        unseen=bool(rules) and (deeper or not all(level.whole for level in levels)),
+    )
+
+
+def hidden(value: bytes, rules: Redaction) -> tuple[Span, ...]:
+    """Return the parts of the stored bytes that rules hide: all of them where it is inside of a packing."""
+    if not rules or not value:
+        return ()
+    seen = look(value, rules)
+    return ((0, len(value)),) if seen.levels and seen.hides else seen.spans
+
+
+def masked(value: bytes, rules: Redaction) -> bytes:
+    """Return the very value if nothing of it is hidden, else what it decodes to as text with marks in it."""
+    if not rules or not value:
+        return value
+    seen = look(value, rules)
+    return _plain(seen, rules) if seen.hides else value
+
+
+def plain(value: bytes, rules: Redaction = NOTHING) -> bytes:
+    """Return what a value decodes to as text, what is hidden marked: for copies and downloads."""
+    return _plain(look(value, rules), rules)
+
+
+def _plain(seen: Look, rules: Redaction) -> bytes:
+    if seen.kind in ("json", "text"):
+        return covered(seen.data, seen.spans, _JSON_MARK.encode())
+    if seen.kind == "msgpack":
+        return written(seen.tree, rules, room=MAX_WRITTEN, indent=2, mark=_JSON_MARK).encode("utf-8", "replace")
+    if seen.kind == "tuple":
+        return seen.text.encode("utf-8", "replace")
+    return hex_dump.dump(seen.data, hex_dump.covers(seen.data, seen.spans)).encode()
