@@ -24,7 +24,9 @@ class Foreseen:
 
     #: Each item before and after, in the order asked for; those that would not change are left out.
     changes: tuple[tuple[Item, Item], ...]
-    #: Where the first of those to leave at the minimum end would stand, and the last; None: no ready one changes.
+    #: Where the first of the ready ones to leave at the minimum end stands now; None: no ready one changes.
+    was: Position | None
+    #: Where the first of them would stand, and the last.
     first: Position | None
     last: Position | None
 
@@ -100,14 +102,18 @@ class Picks(Acting):
                 tr, keyspace, config, found, priority=priority, shift=shift, place=place, newest=config.base
             )
             changes = [(now, then) for now, then in zip(found, afters, strict=True) if now != then]
-            ready = sorted((then.suffix for _, then in changes if then.state == "ready"))
             leaving = [now for now, _ in changes]
-            ends = [
-                positions.position(tr, keyspace.queue(config.id), config, suffix, leaving)
-                for suffix in dict.fromkeys((*ready[:1], *ready[-1:]))
-            ]
+            keys = keyspace.queue(config.id)
+
+            def position(suffix: bytes) -> Position:
+                return positions.position(tr, keys, config, suffix, leaving)
+
+            stood = sorted(now.suffix for now in leaving if now.state == "ready")
+            stands = sorted(then.suffix for _, then in changes if then.state == "ready")
+            ends = [position(suffix) for suffix in dict.fromkeys((*stands[:1], *stands[-1:]))]
             return Foreseen(
                 changes=tuple((picking.item_of(now, config), picking.item_of(then, config)) for now, then in changes),
+                was=position(stood[0]) if stood else None,
                 first=ends[0] if ends else None,
                 last=ends[-1] if ends else None,
             )

@@ -18,15 +18,20 @@ from django.utils.translation import gettext as _
 from pqadmin.dashboard import once
 
 
+#: What rides in a message's extra tags.
+_RIDING = ("label", "action", "link", "link_label", "fields")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Toast:
-    """A message as shown. `action` is posted to with `fields`; `link` is only opened."""
+    """A message as shown. `action` is posted to with `fields`; `link` is only opened, and may stand beside it."""
 
     text: str
     bad: bool = False
     label: str = ""
     action: str = ""
     link: str = ""
+    link_label: str = ""
     fields: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -37,27 +42,33 @@ def done(
     label: str = "",
     action: str = "",
     link: str = "",
+    link_label: str = "",
     fields: Mapping[str, str] | None = None,
 ) -> None:
     """Say on the next page what was done."""
-    about = {"label": label, "action": action, "link": link, "fields": dict(fields or {})}
+    about = {"label": label, "action": action, "link": link, "link_label": link_label, "fields": dict(fields or {})}
     messages.success(request, text, extra_tags=json.dumps(about))
 
 
-def undoable(request: HttpRequest, text: str, *trash_ids: str) -> None:
-    """Say on the next page what was done, with the way to undo it: one entry at once, several from the trash."""
+def undoable(request: HttpRequest, text: str, *trash_ids: str, link: str = "", link_label: str = "") -> None:
+    """Say on the next page what was done, with the way to undo it: one entry at once, several from the trash.
+
+    `link` leads to what was done, beside undoing one entry.
+    """
     if len(trash_ids) == 1:
         done(
             request,
             text,
             label=_("Undo"),
             action=reverse("dashboard:restore", args=[trash_ids[0]]),
+            link=link,
+            link_label=link_label,
             fields={once.FIELD: once.number(request, f"restore:{trash_ids[0]}")},
         )
     elif trash_ids:
         done(request, text, label=_("Look in the trash"), link=reverse("dashboard:trash"))
     else:
-        done(request, text)
+        done(request, text, label=link_label, link=link)
 
 
 def failed(request: HttpRequest, text: str) -> None:
@@ -75,4 +86,4 @@ def read(message: Message) -> Toast:
         about = {}
     if not isinstance(about, dict):
         about = {}
-    return Toast(text=text, bad=bad, **{k: about[k] for k in ("label", "action", "link", "fields") if k in about})
+    return Toast(text=text, bad=bad, **{k: about[k] for k in _RIDING if k in about})

@@ -41,6 +41,9 @@ def test_items_come_to_stand_where_it_was_foreseen(store: Store, how: dict, chos
     if not changed.count:
         assert foreseen.first is foreseen.last is None
         return
+    assert foreseen.was.before == min(
+        n for n, item in enumerate(items) if item.id in {o.id for o, _ in foreseen.changes}
+    )
     after = [item.id for item in jobs.items().items]
     moved = {old.id for old, _ in foreseen.changes}
     places = [n for n, item_id in enumerate(after) if item_id in moved]
