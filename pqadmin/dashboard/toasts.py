@@ -17,7 +17,6 @@ from django.utils.translation import gettext as _
 
 from pqadmin.dashboard import once
 
-
 #: What rides in a message's extra tags.
 _RIDING = ("label", "action", "link", "link_label", "fields")
 
