@@ -58,6 +58,7 @@ from typing import Any, Literal
 from fdb import tuple as fdb_tuple
 
 from queues import ids
+from queues.packing import pack, pack_bytes, unpack_item
 from queues.priority import Priority
 
 #: The states that generations hold, and that a purge takes.
@@ -69,11 +70,6 @@ OUTSIDE = 0
 
 #: Every encoded element begins with a code between these two, so they bound whatever follows a packed prefix.
 _FIRST, _LAST = b"\x00", b"\xff"
-
-
-def _pack(*elements: Any) -> bytes:
-    packed: bytes = fdb_tuple.pack(elements)
-    return packed
 
 
 def _unpack(key: bytes, prefix_length: int) -> tuple[Any, ...]:
@@ -113,43 +109,43 @@ class Keyspace:
     """The keys of one root. Ranges are (begin, end) with the end excluded."""
 
     def __init__(self, root: tuple[Any, ...]) -> None:
-        self.root = _pack(*root)
+        self.root = pack(*root)
         self.range = _children(self.root)
-        self.store = self.root + _pack("store")
-        self.directory_change = self.root + _pack("store", "v")
-        self._names = self.root + _pack("name")
-        self._configs = self.root + _pack("c")
-        self._queues = self.root + _pack("q")
-        self._trash = self.root + _pack("trash", "r")
-        self._trash_deadlines = self.root + _pack("trash", "e")
-        self._trash_parts = self.root + _pack("trash", "p")
-        self._attached = self.root + _pack("attached")
-        self._audit = self.root + _pack("audit", "r")
-        self._audit_queues = self.root + _pack("audit", "q")
-        self._audit_actors = self.root + _pack("audit", "a")
-        self._audit_items = self.root + _pack("audit", "i")
-        self.copy_mark = self.root + _pack("job", "copy")
-        self._merges = self.root + _pack("job", "merge")
-        self._bulk = self.root + _pack("job", "bulk")
-        self._bulk_parts = self.root + _pack("job", "part")
-        self._running = self.root + _pack("job", "run")
-        self.job_change = self.root + _pack("job", "v")
+        self.store = self.root + pack("store")
+        self.directory_change = self.root + pack("store", "v")
+        self._names = self.root + pack("name")
+        self._configs = self.root + pack("c")
+        self._queues = self.root + pack("q")
+        self._trash = self.root + pack("trash", "r")
+        self._trash_deadlines = self.root + pack("trash", "e")
+        self._trash_parts = self.root + pack("trash", "p")
+        self._attached = self.root + pack("attached")
+        self._audit = self.root + pack("audit", "r")
+        self._audit_queues = self.root + pack("audit", "q")
+        self._audit_actors = self.root + pack("audit", "a")
+        self._audit_items = self.root + pack("audit", "i")
+        self.copy_mark = self.root + pack("job", "copy")
+        self._merges = self.root + pack("job", "merge")
+        self._bulk = self.root + pack("job", "bulk")
+        self._bulk_parts = self.root + pack("job", "part")
+        self._running = self.root + pack("job", "run")
+        self.job_change = self.root + pack("job", "v")
         self.all_merges = _children(self._merges)
         self.all_running = _children(self._running)
         self.all_bulk = _children(self._bulk)
-        self.slots = self.root + _pack("slot")
+        self.slots = self.root + pack("slot")
         self.all_slots = _children(self.slots)
         self.all_configs = _children(self._configs)
-        self._elected = self.root + _pack("elected")
-        self._agenda = self.root + _pack("agenda")
-        self.agenda_wake = self._agenda + _pack("w")
+        self._elected = self.root + pack("elected")
+        self._agenda = self.root + pack("agenda")
+        self.agenda_wake = self._agenda + pack("w")
         #: The agenda, the earliest second first.
         self.agenda = self._agenda + _INT_FIRST, self._agenda + _INT_END
 
     @staticmethod
     def store_at(root: bytes) -> bytes:
         """Return the key of the store record of a store with this root, be it ours or another's."""
-        return root + _pack("store")
+        return root + pack("store")
 
     @property
     def content(self) -> tuple[Range, ...]:
@@ -164,7 +160,7 @@ class Keyspace:
 
     def name(self, name: str) -> bytes:
         """Return the key that holds the id of the queue of this name."""
-        return self._names + _pack(name)
+        return self._names + pack(name)
 
     def names(self, prefix: str = "", after: str | None = None) -> Range:
         """Return the range of names that begin with `prefix` and sort behind `after`."""
@@ -184,7 +180,7 @@ class Keyspace:
 
     def config(self, queue_id: int) -> bytes:
         """Return the key of a queue's config."""
-        return self._configs + _pack(queue_id)
+        return self._configs + pack(queue_id)
 
     def id_of_config(self, key: bytes) -> int:
         """Return the id of the queue whose config this key holds."""
@@ -194,7 +190,7 @@ class Keyspace:
     def queues_behind(self, queue_id: int | None) -> Range:
         """Return the range of the keys of all queues with a larger id."""
         begin, end = _children(self._queues)
-        return begin if queue_id is None else _children(self._queues + _pack(queue_id))[1], end
+        return begin if queue_id is None else _children(self._queues + pack(queue_id))[1], end
 
     def id_of_queue(self, key: bytes) -> int:
         """Return the id of the queue that a key of `queues_behind` belongs to."""
@@ -203,15 +199,15 @@ class Keyspace:
 
     def queue(self, queue_id: int) -> QueueKeys:
         """Return the keys of one queue."""
-        return QueueKeys(self._queues + _pack(queue_id), self, queue_id)
+        return QueueKeys(self._queues + pack(queue_id), self, queue_id)
 
     def elected(self, role: str) -> bytes:
         """Return the key that says who does a role."""
-        return self._elected + _pack(role)
+        return self._elected + pack(role)
 
     def agenda_mark(self, second: int, queue_id: int) -> bytes:
         """Return the key that says that something of a queue falls due in this second."""
-        return self._agenda + _pack(second, queue_id)
+        return self._agenda + pack(second, queue_id)
 
     def read_mark(self, key: bytes) -> tuple[int, int]:
         """Return (second, queue id) of such a key."""
@@ -220,19 +216,19 @@ class Keyspace:
 
     def trash(self, trash_id: bytes) -> bytes:
         """Return the key of a trash record."""
-        return self._trash + _pack(trash_id)
+        return self._trash + pack(trash_id)
 
     def trash_deadline(self, deadline_ms: int, trash_id: bytes) -> bytes:
         """Return the key by which a sweep finds a trash record."""
-        return self._trash_deadlines + _pack(deadline_ms, trash_id)
+        return self._trash_deadlines + pack(deadline_ms, trash_id)
 
     def trash_part(self, trash_id: bytes, n: int, part: str) -> bytes:
         """Return the key of a piece of what a trash record stands for."""
-        return self._trash_parts + _pack(trash_id, n, part)
+        return self._trash_parts + pack(trash_id, n, part)
 
     def trash_parts(self, trash_id: bytes) -> Range:
         """Return the range of all pieces of what a trash record stands for."""
-        return _children(self._trash_parts + _pack(trash_id))
+        return _children(self._trash_parts + pack(trash_id))
 
     @property
     def trash_deadlines(self) -> Range:
@@ -247,11 +243,11 @@ class Keyspace:
     def trash_due(self, ms: int) -> Range:
         """Return the range of deadlines up to this time, the first one first."""
         begin, _ = _children(self._trash_deadlines)
-        return begin, self._trash_deadlines + _pack(ms + 1)
+        return begin, self._trash_deadlines + pack(ms + 1)
 
     def merge(self, queue_id: int) -> bytes:
         """Return the key that says that a queue's generations are to be merged."""
-        return self._merges + _pack(queue_id)
+        return self._merges + pack(queue_id)
 
     def id_of_merge(self, key: bytes) -> int:
         """Return the id of the queue that a key of `all_merges` stands for."""
@@ -260,7 +256,7 @@ class Keyspace:
 
     def bulk(self, job_id: bytes) -> bytes:
         """Return the key of an act on many items."""
-        return self._bulk + _pack(job_id)
+        return self._bulk + pack(job_id)
 
     def all_bulk_before(self, job_id: bytes | None) -> Range:
         """Return the range of acts on many items that began before this one."""
@@ -273,15 +269,15 @@ class Keyspace:
 
     def running(self, job_id: bytes) -> bytes:
         """Return the key that says that an act on many items has not ended."""
-        return self._running + _pack(job_id)
+        return self._running + pack(job_id)
 
     def bulk_part(self, job_id: bytes, n: int) -> bytes:
         """Return the key that holds the trash id of a chunk of such an act."""
-        return self._bulk_parts + _pack(job_id, n)
+        return self._bulk_parts + pack(job_id, n)
 
     def bulk_parts(self, job_id: bytes) -> Range:
         """Return the range of the trash ids of such an act, in the order of its chunks."""
-        return _children(self._bulk_parts + _pack(job_id))
+        return _children(self._bulk_parts + pack(job_id))
 
     @staticmethod
     def part_of(key: bytes) -> str:
@@ -312,19 +308,19 @@ class Keyspace:
 
     def audit(self, audit_id: bytes) -> bytes:
         """Return the key of an audit record."""
-        return self._audit + _pack(audit_id)
+        return self._audit + pack(audit_id)
 
     def audit_by_queue(self, queue_id: int, audit_id: bytes) -> bytes:
         """Return the key that lists an audit record under its queue."""
-        return self._audit_queues + _pack(queue_id, audit_id)
+        return self._audit_queues + pack(queue_id, audit_id)
 
     def audit_by_actor(self, actor: str, audit_id: bytes) -> bytes:
         """Return the key that lists an audit record under its actor."""
-        return self._audit_actors + _pack(_short(actor), audit_id)
+        return self._audit_actors + pack(_short(actor), audit_id)
 
     def audit_by_item(self, item: str, audit_id: bytes) -> bytes:
         """Return the key that lists an audit record under an item."""
-        return self._audit_items + _pack(_item_element(item), audit_id)
+        return self._audit_items + pack(_item_element(item), audit_id)
 
     def audits(
         self,
@@ -337,15 +333,15 @@ class Keyspace:
     ) -> Range:
         """Return the range of audit keys of one item, queue or actor, or all, older than `before`, not than `since`."""
         if item is not None:
-            prefix = self._audit_items + _pack(_item_element(item))
+            prefix = self._audit_items + pack(_item_element(item))
         elif queue_id is not None:
-            prefix = self._audit_queues + _pack(queue_id)
+            prefix = self._audit_queues + pack(queue_id)
         elif actor is not None:
-            prefix = self._audit_actors + _pack(_short(actor))
+            prefix = self._audit_actors + pack(_short(actor))
         else:
             prefix = self._audit
         begin, end = _children(prefix)
-        return begin if since is None else prefix + _pack(since), end if before is None else prefix + _pack(before)
+        return begin if since is None else prefix + pack(since), end if before is None else prefix + pack(before)
 
     @staticmethod
     def last_id(key: bytes) -> bytes:
@@ -379,26 +375,26 @@ class QueueKeys:
         self._store = store
         self._queue_id = queue_id
         self._generations: dict[int, GenerationKeys] = {}
-        self._index = {state: prefix + _pack("o", state) for state in STATES}
-        self._leases = prefix + _pack("l")
-        self._expiries = prefix + _pack("e")
-        self._dead = prefix + _pack("z")
-        self._traffic = prefix + _pack("T")
-        self._waits = prefix + _pack("h")
-        self.wake = prefix + _pack("w")
-        self.change = prefix + _pack("v")
-        self.drift = prefix + _pack("f")
+        self._index = {state: prefix + pack("o", state) for state in STATES}
+        self._leases = prefix + pack("l")
+        self._expiries = prefix + pack("e")
+        self._dead = prefix + pack("z")
+        self._traffic = prefix + pack("T")
+        self._waits = prefix + pack("h")
+        self.wake = prefix + pack("w")
+        self.change = prefix + pack("v")
+        self.drift = prefix + pack("f")
 
     def generation(self, generation: int) -> GenerationKeys:
         """Return the keys of one generation."""
         keys = self._generations.get(generation)
         if keys is None:
-            keys = self._generations[generation] = GenerationKeys(self._prefix + _pack(generation))
+            keys = self._generations[generation] = GenerationKeys(self._prefix + pack(generation))
         return keys
 
     def index(self, state: str, rand: bytes, generation: int = 1) -> bytes:
         """Return the key under which an item in this state is found by its id."""
-        return self._indexed(state, generation) + _pack(rand)
+        return self._indexed(state, generation) + pack_bytes(rand)
 
     def by_age(self, state: str, generation: int = 1) -> Range:
         """Return the range of an index, oldest first."""
@@ -420,7 +416,7 @@ class QueueKeys:
 
     def traffic(self, verb: str) -> bytes:
         """Return the key of a traffic total."""
-        return self._traffic + _pack(verb)
+        return self._traffic + pack(verb)
 
     def all_traffic(self) -> Range:
         """Return the range of traffic totals."""
@@ -433,7 +429,7 @@ class QueueKeys:
 
     def wait(self, bucket: int) -> bytes:
         """Return the key of a bucket of the wait histogram."""
-        return self._waits + _pack(bucket)
+        return self._waits + pack(bucket)
 
     @property
     def agenda_wake(self) -> bytes:
@@ -455,11 +451,11 @@ class QueueKeys:
 
     def behind(self, *elements: Any) -> bytes:
         """Return the first place behind all keys of the queue that begin with these elements."""
-        return self._prefix + _pack(*elements) + _LAST
+        return self._prefix + pack(*elements) + _LAST
 
     def lease(self, rand: bytes) -> bytes:
         """Return the key of an item's lease."""
-        return self._leases + _pack(rand)
+        return self._leases + pack(rand)
 
     def leases(self) -> Range:
         """Return the range of leases."""
@@ -475,7 +471,7 @@ class QueueKeys:
 
     def expired_by(self, ms: int) -> Range:
         """Return the range of leases that have ended at this time, the first to end first."""
-        return _children(self._expiries)[0], self.expiry(_pack(ms + 1))
+        return _children(self._expiries)[0], self.expiry(pack(ms + 1))
 
     def expiry_suffix_of(self, key: bytes) -> bytes:
         """Return the part of an expiry key that orders leases."""
@@ -506,12 +502,12 @@ class GenerationKeys:
 
     def __init__(self, prefix: bytes) -> None:
         self._prefix = prefix
-        self._ready = prefix + _pack("i")
-        self.tried = prefix + _pack("d")
+        self._ready = prefix + pack("i")
+        self.tried = prefix + pack("d")
         #: The mark of tried items and, behind it, delayed items: its first key tells of both.
         self.ahead = self.tried, _children(self.tried)[1]
-        self._counters = prefix + _pack("n")
-        self._bands = prefix + _pack("b")
+        self._counters = prefix + pack("n")
+        self._bands = prefix + pack("b")
         self._sides: dict[tuple[str | int, Side], bytes] = {}
         self.ready_range = _children(self._ready)
 
@@ -526,7 +522,7 @@ class GenerationKeys:
     def _side(self, prefix: bytes, what: str | int, side: Side) -> bytes:
         key = self._sides.get((what, side))
         if key is None:
-            key = self._sides[what, side] = prefix + _pack(what, side)
+            key = self._sides[what, side] = prefix + pack(what, side)
         return key
 
     @property
@@ -536,11 +532,11 @@ class GenerationKeys:
 
     def indexed(self, state: str) -> bytes:
         """Return what the index keys of a state begin with, in generations after the first."""
-        return self._prefix + _pack("o", state)
+        return self._prefix + pack("o", state)
 
     def stored(self, state: str, suffix: bytes) -> bytes:
         """Return the key of what is ready or delayed."""
-        return (self._ready if state == "ready" else self._prefix + _pack("d")) + suffix
+        return (self._ready if state == "ready" else self._prefix + pack("d")) + suffix
 
     def counters(self) -> Range:
         """Return the range of the depth totals."""
@@ -566,7 +562,7 @@ class GenerationKeys:
 
     def due_by(self, ms: int) -> Range:
         """Return the range of delayed items that are due at this time, the next due first."""
-        return _children(self.tried)[0], self.delayed(_pack(ms + 1))
+        return _children(self.tried)[0], self.delayed(pack(ms + 1))
 
     def due_ms(self, key: bytes) -> int:
         """Return when the delayed item of this key is due, in milliseconds."""
@@ -591,7 +587,7 @@ class GenerationKeys:
 
     def from_priority(self, priority: Priority) -> Range:
         """Return the range of ready items of exactly this priority."""
-        return _children(self._ready + _pack(priority))
+        return _children(self._ready + pack(priority))
 
 
 class AttachedKeys:
@@ -623,11 +619,11 @@ class AttachedKeys:
 
     def from_priority(self, priority: Priority) -> Range:
         """Return the range of the items of exactly this priority."""
-        return _children(self._prefix + _pack(priority))
+        return _children(self._prefix + pack(priority))
 
     def counts(self, priority: Priority | None) -> Range:
         """Return the range of keys whose count (FIFO: index) is a whole number, all of one priority."""
-        begin = self._prefix if priority is None else self._prefix + _pack(priority)
+        begin = self._prefix if priority is None else self._prefix + pack(priority)
         return begin + _INT_FIRST, begin + _INT_END
 
 
@@ -638,18 +634,21 @@ _INT_FIRST, _INT_END = b"\x0b", b"\x1e"
 def packed_prefix(elements: tuple[Any, ...]) -> bytes:
     """Pack a prefix that is given as a tuple; raise `ValueError` for what can not be packed."""
     try:
-        return _pack(*elements)
+        return pack(*elements)
     except Exception as error:  # the tuple layer raises whatever it stumbles over
         raise ValueError(str(error)) from error
 
 
 def ready_suffix(priority: Priority | None, count: int | None, rand: bytes) -> bytes:
     """Return the ordering part of a ready key; a FIFO queue's items have no priority."""
-    return _pack(count, rand) if priority is None else _pack(priority, count, rand)
+    return pack(count, rand) if priority is None else pack(priority, count, rand)
 
 
 def ready_elements(suffix: bytes, *, fifo: bool) -> tuple[Priority | None, int, Any]:
     """Return (priority, count, rand) of a ready key's ordering part."""
+    common = unpack_item(suffix, fifo=fifo)
+    if common is not None:
+        return common
     elements = _unpack(suffix, 0)
     if fifo:
         count, rand = elements
@@ -660,7 +659,7 @@ def ready_elements(suffix: bytes, *, fifo: bool) -> tuple[Priority | None, int, 
 
 def timed_suffix(ms: int, rand: bytes) -> bytes:
     """Return the ordering part of the key of an item that stands by a time."""
-    return _pack(ms, rand)
+    return pack(ms, rand)
 
 
 def timed_elements(suffix: bytes) -> tuple[int, bytes]:

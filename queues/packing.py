@@ -1,0 +1,73 @@
+"""The tuple encoding: FoundationDB's own bytes, written several times faster for what every push and pop packs.
+
+Whole numbers of up to seven bytes, byte strings, text and floats are packed here; whatever else a tuple holds is left
+to FoundationDB's tuple layer. Both give the same bytes: tests compare them.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+from fdb import tuple as fdb_tuple
+
+#: The code of the number 0; that of another number lies as far from it as the number has bytes.
+ZERO = 0x14
+_CODES = [bytes([code]) for code in range(256)]
+_MASKS = [(1 << 8 * size) - 1 for size in range(8)]
+_SIGN = 1 << 63
+_ALL = (1 << 64) - 1
+_double, _word = struct.Struct(">d"), struct.Struct(">Q")
+
+
+def pack(*elements: Any) -> bytes:
+    """Return the elements packed as a tuple."""
+    packed = b""
+    for element in elements:
+        kind = type(element)
+        if kind is int:
+            size = (element.bit_length() + 7) >> 3
+            if size > 7:
+                break
+            if element >= 0:
+                packed += _CODES[ZERO + size] + element.to_bytes(size, "big")
+            else:
+                packed += _CODES[ZERO - size] + (_MASKS[size] + element).to_bytes(size, "big")
+        elif kind is bytes:
+            packed += pack_bytes(element)
+        elif kind is str:
+            packed += b"\x02" + element.encode().replace(b"\x00", b"\x00\xff") + b"\x00"
+        elif kind is float:
+            bits: int = _word.unpack(_double.pack(element))[0]
+            packed += b"\x21" + _word.pack(bits ^ _ALL if bits & _SIGN else bits | _SIGN)
+        else:
+            break
+    else:
+        return packed
+    whole: bytes = fdb_tuple.pack(elements)
+    return whole
+
+
+def pack_bytes(element: bytes) -> bytes:
+    """Return one byte string packed as a tuple."""
+    return b"\x01" + (element.replace(b"\x00", b"\x00\xff") if b"\x00" in element else element) + b"\x00"
+
+
+def unpack_item(packed: bytes, *, fifo: bool) -> tuple[int | None, int, bytes] | None:
+    """Return (priority, count, rand) of a tuple that holds them, no number negative; None for any other.
+
+    A FIFO queue's tuples have no priority.
+    """
+    at, priority = 0, None
+    try:
+        if not fifo:
+            at = packed[0] - ZERO + 1
+            if not 0 < at <= 9:
+                return None
+            priority = int.from_bytes(packed[1:at], "big")
+        rand = at + packed[at] - ZERO + 1
+        if not at < rand <= at + 9 or packed[rand] != 1 or packed.find(b"\x00", rand) != len(packed) - 1:
+            return None
+    except IndexError:
+        return None
+    return priority, int.from_bytes(packed[at + 1 : rand], "big"), packed[rand + 1 : -1]
