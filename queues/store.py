@@ -23,6 +23,8 @@ from queues.emptying import sweep_trash
 from queues.errors import NotAttached, NotForAttached, QueueExists, QueueNotFound, TooLarge
 from queues.ids import Minter
 from queues.item import Item
+from queues.job_looks import Shown, all_shown
+from queues.job_runner import JobRunner
 from queues.jobs import sweep_jobs
 from queues.keyspace import Keyspace, total_bytes
 from queues.kv import open_kv
@@ -33,8 +35,10 @@ from queues.priority import Priority, check_type
 from queues.queue import Queue
 from queues.snapshots import read_statuses
 from queues.status import Snapshot
+from queues.sweeper import Sweeper, Swept
 from queues.sweeping import sweep_slots
 from queues.trash import KEPT_MS, Trash
+from queues.upkeep import Upkeep
 from queues.waiting import LONGEST, Outlook
 
 T = TypeVar("T")
@@ -296,6 +300,10 @@ class Store:
         """Return the acts of a person: each is audited, and undoable where it removes something."""
         return Acts(self, self._backing, actor=actor, via=via)
 
+    def job_runner(self, *, shown: Shown = all_shown) -> JobRunner:
+        """Return a runner of the store's jobs; `shown` gives, by a queue's config, what a searcher sees of a value."""
+        return JobRunner(self, self._backing, shown=shown)
+
     # Transactions
 
     def read(self, fn: Callable[[ReadTransaction], T]) -> T:
@@ -362,6 +370,24 @@ class Store:
     def interrupt(self) -> None:
         """Wake every thread in `wait_for_change` and `wait_for_items`; used at shutdown."""
         self._kv.interrupt()
+
+    # Sweeping
+
+    def sweep(self) -> Swept:
+        """Do all that is due now, as upkeep does: promote, expire, merge, clear the trash; return what was done."""
+        return Sweeper(self._backing).sweep()
+
+    def upkeep(
+        self,
+        *,
+        tell: Callable[[Swept], None] = lambda swept: None,
+        on_elected: Callable[[bool], None] = lambda elected: None,
+    ) -> Upkeep:
+        """Return the offer to sweep this store in the background: start it, and stop it before closing the store.
+
+        Of all processes that offer it one is elected. `tell` hears what was done, `on_elected` who is.
+        """
+        return Upkeep(self._backing, tell=tell, on_elected=on_elected)
 
     def sweep_slots(self) -> int:
         """Clear what clients of a cluster left behind more than 24 hours ago; return how many keys that were."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from queues import Queue, Store, leased
+from queues import Queue, Store, agenda, leased
 from queues.bands import band_of
 from queues.config import Config
 from queues.keyspace import (
@@ -18,6 +18,7 @@ from queues.keyspace import (
 from queues.kv.port import ReadTransaction
 
 EVERYTHING = 10_000_000
+LATER = 1 << 60
 
 
 def check_full_count(store: Store, queue: Queue) -> int:
@@ -54,9 +55,21 @@ def check_full_count(store: Store, queue: Queue) -> int:
         if queue.kind == "priority":
             assert {n: band.depth for n, band in enumerate(status.bands) if band.depth} == dict(bands)
         assert not status.drift
+        _check_agenda(store, tr, queue.id)
         return len(ready)
 
     return store.read(count)
+
+
+def _check_agenda(store: Store, tr: ReadTransaction, queue_id: int) -> None:
+    """Assert that whoever goes by the agenda comes to a queue before anything falls due there."""
+    moment_ms = agenda.begin_moments(tr, store._keyspace, [queue_id])()[queue_id]
+    if moment_ms is not None:
+        marks = [
+            store._keyspace.read_mark(key) for key, _ in tr.get_range(*store._keyspace.agenda, limit=EVERYTHING).wait()
+        ]
+        seconds = [second for second, of in marks if of == queue_id]
+        assert min(seconds, default=LATER) <= moment_ms // 1000, "what falls due is not on the agenda"
 
 
 def _ready(tr: ReadTransaction, keys: QueueKeys, config: Config) -> tuple[dict, Counter]:

@@ -1,6 +1,6 @@
-"""At start and once a day the site forgets what has expired: sessions, numbers of sent forms, failed logins, slots.
+"""At start and once a day the site forgets what has expired in its tables: sessions, sent forms, failed logins.
 
-Every minute it clears what is in the trash beyond its deadline, and merges undone purges: operators wait for those.
+The store is kept by one process among all that serve it or run `sweep --watch`: what is due there is done at once.
 """
 
 import logging
@@ -13,12 +13,12 @@ from django.conf import settings
 from django.db import DatabaseError, connections, transaction
 
 from pqadmin.server.store import opened_store
-from queues.errors import QueueError, StoreError
+from queues.upkeep import Upkeep
 
 log = logging.getLogger(__name__)
 
 EVERY = 24 * 3600.0  # seconds
-TIDY_EVERY = 60.0  # seconds
+LOOK_EVERY = 0.5  # seconds; for the store, which may be opened later than the site, and anew
 
 
 class Housekeeping:
@@ -64,66 +64,54 @@ def sweep() -> None:
                 forget()
         except DatabaseError as error:
             log.warning("%s were not swept: %s: %s", what, type(error).__name__, error)
-    _sweep_store()
 
 
-def _sweep_store() -> None:
-    """Sweep the store if the site has it open: one that could not be reached yet is swept tomorrow."""
-    store = opened_store()
-    if store is None:
-        return
-    steps: dict[str, Callable[[], int]] = {
-        "slots": store.sweep_slots,
-        "trash": store.sweep_trash,
-        "undone purges": store.merge_generations,
-    }
-    for what, step in steps.items():
-        try:
-            while step():
-                pass
-        except (StoreError, QueueError) as error:
-            log.warning("%s were not swept: %s: %s", what, type(error).__name__, error)
-
-
-class Tidy:
-    """The round of every minute.
-
-    Where nothing is to do it costs three key-value reads, two more for each act on many items that is kept, no write.
-    What goes wrong is logged once, until it goes well again.
-    """
+class Keeping:
+    """The site's offer to sweep its store, for as long as it has it open."""
 
     def __init__(self, ended: threading.Event) -> None:
         self._ended = ended
-        self._failing: set[str] = set()
+        self._thread = threading.Thread(target=self._run, name="pqadmin-keeping", daemon=True)
+        self._thread.start()
 
-    def __call__(self) -> None:
-        """Finish what operators wait for, in a store that the site has open."""
-        store = opened_store()
-        if store is None:
-            return
-        steps: dict[str, Callable[[], int]] = {"undone purges": store.merge_generations, "trash": store.sweep_trash}
-        for what, step in steps.items():
+    def end(self, timeout: float = 5.0) -> None:
+        """Give the role up, so that another process takes it at once; call it before the store is closed."""
+        self._ended.set()
+        self._thread.join(timeout)
+
+    def _run(self) -> None:
+        upkeep: Upkeep | None = None
+        while not self._ended.is_set():
+            store = opened_store()
+            if store is not None and (upkeep is None or not upkeep.alive):
+                upkeep = store.upkeep()
+                upkeep.start()
+            self._ended.wait(LOOK_EVERY)
+        if upkeep is not None:
+            upkeep.stop()
+
+
+class Kept:
+    """All that `start` began."""
+
+    def __init__(self) -> None:
+        self._ended = threading.Event()
+        self._keeping = Keeping(self._ended)
+
+        def alone() -> None:
             try:
-                while not self._ended.is_set() and step():
-                    pass
-                self._failing.discard(what)
-            except Exception as error:
-                if what not in self._failing and not self._ended.is_set():
-                    known = isinstance(error, StoreError | QueueError)
-                    log.warning("%s were not swept: %s: %s", what, type(error).__name__, error, exc_info=not known)
-                self._failing.add(what)
+                sweep()
+            finally:
+                connections.close_all()  # this thread's own; the next sweep is a day away
+
+        Housekeeping(alone, ended=self._ended)
+
+    def end(self) -> None:
+        """Sweep no more; call it before the store is closed."""
+        self._ended.set()
+        self._keeping.end()
 
 
-def start() -> threading.Event:
-    """Start both rounds beside the server; they end when what is returned is set."""
-    ended = threading.Event()
-
-    def alone() -> None:
-        try:
-            sweep()
-        finally:
-            connections.close_all()  # this thread's own; the next sweep is a day away
-
-    Housekeeping(alone, ended=ended)
-    Housekeeping(Tidy(ended), every=TIDY_EVERY, ended=ended)
-    return ended
+def start() -> Kept:
+    """Begin to keep house beside the server."""
+    return Kept()

@@ -1,10 +1,10 @@
-"""What has expired goes from the tables: at the start, and again and again."""
+"""What has expired goes from the tables, at the start and again and again; the store is swept as things fall due."""
 
-import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,10 +14,10 @@ from django.db import OperationalError, connection
 from pqadmin.accounts.models import LoginAttempt
 from pqadmin.dashboard.models import SentForm
 from pqadmin.server import housekeeping
-from pqadmin.server.housekeeping import Housekeeping, Tidy, sweep
+from pqadmin.server.housekeeping import Housekeeping, sweep
 from pqadmin.server.store import close_store, get_store
 from queues import open_store
-from queues.kv.slots import Mark, SlotPool
+from queues.upkeep import ROLE, Upkeep
 
 DAY = timedelta(days=1)
 LONG = 30.0  # seconds; reached only when something hangs
@@ -58,88 +58,78 @@ def test_what_can_not_be_forgotten_does_not_stop_the_rest(rows: Callable[[], dic
     assert rows() == {"sessions": ["new"], "forms": ["new", "old"], "logins": ["new"]}
 
 
-def test_stale_slots_of_the_store_are_swept_too(db: None, settings: Any) -> None:
+@pytest.fixture
+def kept(settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[housekeeping.Kept]:
+    """Housekeeping of a site whose store is not open yet."""
     close_store()
-    sweep()  # no store is open: nothing to sweep, and none is opened for it
-    settings.PQADMIN_STORE = "memory:"
+    monkeypatch.setattr(housekeeping, "sweep", lambda: None)
+    monkeypatch.setattr(housekeeping, "LOOK_EVERY", 0.001)
+    settings.PQADMIN_STORE = f"lmdb:{tmp_path / 'store'}"
+    started = housekeeping.start()
+    yield started
+    started.end()
+    close_store()
+
+
+def test_what_falls_due_in_an_idle_queue_is_done_without_any_worker(kept: housekeeping.Kept) -> None:
     store = get_store()
-    key = SlotPool(store._keyspace.slots).take().key
-    store.transact(lambda tr: tr.set(key, Mark(sequence=1, attempt=0, ms=0).encode()))
-    sweep()
-    assert store.read(lambda tr: tr.get(key).wait()) is None
-    store.close()
-    sweep()  # a store that can not be swept is left for the next time
-    close_store()
+    jobs = store.create_queue("jobs")
+    jobs.push(b"delayed", priority=1, delay=timedelta(milliseconds=50))
+    jobs.push(b"leased", priority=2)
+    jobs.lease(seconds=0.05)
+    snapshot = store.snapshot([jobs.id])
+    while (totals := snapshot.queues[jobs.id].totals).ready < 2:
+        assert store.wait_for_change(snapshot, timeout=LONG), "as boards are told of it"
+        snapshot = store.snapshot([jobs.id], previous=snapshot)
+    assert (totals.delayed, totals.leased) == (0, 0)
 
 
-def test_the_trash_is_swept_beyond_its_deadline(db: None, settings: Any) -> None:
-    close_store()
-    settings.PQADMIN_STORE = "memory:housekeeping"
-    with open_store(settings.PQADMIN_STORE, clock=lambda: 1_000_000.0) as long_ago:
+def test_what_operators_wait_for_is_done_at_once(kept: housekeeping.Kept) -> None:
+    store = get_store()
+    with open_store(store.url, clock=lambda: 1_000_000.0) as long_ago:
         long_ago.create_queue("old").push(b"x", priority=1)
         long_ago.delete_queue("old")
-        store = get_store()
-        store.create_queue("new").push(b"x", priority=1)
-        store.delete_queue("new")
-        sweep()
-        (left,) = store.trash.entries(limit=10).entries
-        assert left.queue == "new"
-    close_store()
+    jobs = store.create_queue("jobs")
+    acts = store.acts("ann")
+    for n in range(4):
+        jobs.push(b"x", priority=n)
+        acts.undo(acts.purge("jobs", confirm="jobs").trash_ids[0])
+        assert within(lambda: len(store.queue("jobs").config.generations) == 1)
+    assert store.queue("jobs").depth() == 4
+    assert within(lambda: all(entry.queue != "old" for entry in store.trash.entries(limit=10).entries))
 
 
-def test_an_undone_purge_is_merged_and_the_trash_swept_within_a_minute(
-    settings: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    close_store()
-    monkeypatch.setattr(housekeeping, "sweep", lambda: None)  # the daily round is not what does it
-    monkeypatch.setattr(housekeeping, "TIDY_EVERY", 0.001)
-    settings.PQADMIN_STORE = "memory:tidy"
-    ended = housekeeping.start()  # before the store is open: nothing is done, and it goes on
-    try:
-        store = get_store()
-        with open_store(settings.PQADMIN_STORE, clock=lambda: 1_000_000.0) as long_ago:
-            long_ago.create_queue("old").push(b"x", priority=1)
-            long_ago.delete_queue("old")
-        jobs = store.create_queue("jobs")
-        acts = store.acts("ann")
-        for n in range(4):
-            jobs.push(b"x", priority=n)
-            acts.undo(acts.purge("jobs", confirm="jobs").trash_ids[0])
-            assert within(lambda: len(store.queue("jobs").config.generations) == 1)
-        assert store.queue("jobs").depth() == 4
-        assert within(lambda: not store.trash.entries(limit=10).entries)
-    finally:
-        ended.set()
+def test_a_site_that_ends_hands_over_to_another_at_once(kept: housekeeping.Kept) -> None:
+    store = get_store()
+    elected = threading.Event()
+    assert within(lambda: store.read(lambda tr: tr.get(store._keyspace.elected(ROLE)).wait()))
+    with open_store(store.url) as other:
+        standby = Upkeep(other._backing, seconds=600.0, on_elected=lambda now: elected.set())
+        standby.start()
+        assert not standby.elected
+        kept.end()
         close_store()
+        assert elected.wait(LONG)
+        assert standby.elected
+        standby.stop()
 
 
-def within(true: Callable[[], bool]) -> bool:
+def test_it_goes_on_with_a_store_that_is_opened_anew(kept: housekeeping.Kept) -> None:
+    get_store().create_queue("jobs").push(b"x", priority=1, delay=timedelta(milliseconds=50))
+    close_store()
+    store = get_store()
+    store.transact(lambda tr: tr.clear(store._keyspace.elected(ROLE)))  # as if it had been closed for some seconds
+    store.interrupt()
+    assert within(lambda: store.queue("jobs").depth() == 1)
+
+
+def within(true: Callable[[], object]) -> bool:
     """Wait for it."""
     deadline = time.monotonic() + LONG
     while not true():
         if time.monotonic() > deadline:
             return False
     return True
-
-
-def test_a_round_with_nothing_to_do_reads_three_times_and_tells_of_trouble_once(
-    settings: Any, caplog: pytest.LogCaptureFixture
-) -> None:
-    close_store()
-    settings.PQADMIN_STORE = "memory:"
-    store = get_store()
-    jobs = store.create_queue("jobs")
-    jobs.push_many([(b"x", n) for n in range(10)])
-    tidy = Tidy(threading.Event())
-    before = store._kv.reads()
-    tidy()
-    assert store._kv.reads() - before == 3
-    store.close()
-    with caplog.at_level(logging.WARNING):
-        tidy()
-        tidy()
-    assert [record.getMessage().split(" were")[0] for record in caplog.records] == ["undone purges", "trash"]
-    close_store()
 
 
 def test_it_sweeps_at_once_and_again_and_a_failure_does_not_end_it() -> None:

@@ -15,7 +15,7 @@ from django.db import connections
 from django.urls import get_resolver
 
 from pqadmin import __version__
-from pqadmin.server import banner, environment, first_start, housekeeping, listening, store
+from pqadmin.server import banner, environment, first_start, housekeeping, jobs, listening, store
 from queues.errors import QueueError, StoreError, StoreUnreachable
 
 THREADS_END_WITHIN = 3.0  # seconds
@@ -80,8 +80,10 @@ class Command(BaseCommand):
         )
         out.flush()
         kept = housekeeping.start()
+        run = jobs.Running()
         server.run()
-        kept.set()
+        run.end()
+        kept.end()
         pages.close()
         store.close_store()
         connections.close_all()

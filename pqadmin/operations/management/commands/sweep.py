@@ -1,0 +1,99 @@
+"""`pqadmin sweep`: do what is due in a store, once or for as long as it runs."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from dataclasses import asdict
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from pqadmin.operations.command import StoreCommand
+from pqadmin.operations.interruption import Interrupted, Interruption
+from pqadmin.operations.plain_text import json_text
+from queues import Store
+from queues.sweeper import Swept
+from queues.upkeep import Upkeep
+
+#: Seconds between two looks whether the store is still there.
+_LOOK_EVERY = 1.0
+
+
+class Command(StoreCommand):
+    """Make ready what is due, end leases that expired, clear the trash, merge undone purges."""
+
+    help = (
+        "Do what is due in all queues: make delayed items ready, end leases that have expired, clear the trash beyond "
+        "its deadlines, merge undone purges, forget what clients of a cluster left behind. Every running site does "
+        "this by itself; with --watch this command offers to, and of all that offer it one is elected."
+    )
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        """Declare the arguments."""
+        parser.add_argument(
+            "--watch", action="store_true", help="stay, and do what is due when it is due, until Ctrl-C or SIGTERM"
+        )
+
+    def run(self, store: Store, options: dict[str, Any]) -> None:
+        """Sweep and say what was done."""
+        logging.getLogger("queues.sweeper").setLevel(logging.WARNING)
+        if options["watch"]:
+            self._watch(store, options)
+            return
+        swept = store.sweep()
+        if options["json"]:
+            self.print_json(asdict(swept))
+        else:
+            self.stdout.write(_words(swept) or "Nothing was due.")
+
+    def _watch(self, store: Store, options: dict[str, Any]) -> None:
+        done = Swept()
+        lock = threading.Lock()
+
+        def tell(swept: Swept) -> None:
+            nonlocal done
+            with lock:
+                done += swept
+                if options["verbosity"]:
+                    self.print_line(json_text(asdict(swept)) if options["json"] else _words(swept))
+                    self.stdout.flush()
+
+        def elected(now: bool) -> None:
+            if options["verbosity"]:
+                words = "Sweeping." if now else "Another process sweeps now; standing by."
+                self.stderr.write(words, lambda same: same)
+                self.stderr.flush()
+
+        upkeep = store.upkeep(tell=tell, on_elected=elected)
+        with Interruption() as interruption:
+            try:
+                if options["verbosity"]:
+                    self.stderr.write(f"Offering to sweep {store.url}; stop with Ctrl-C.", lambda same: same)
+                upkeep.start()
+                self._wait(upkeep)
+            except Interrupted:
+                interruption.finish(upkeep.stop)
+        if not options["json"]:
+            self.stdout.write(f"Ended. {_words(done) or 'Nothing was due.'}")
+
+    @staticmethod
+    def _wait(upkeep: Upkeep) -> None:
+        while upkeep.alive:
+            threading.Event().wait(_LOOK_EVERY)
+
+
+#: What was done, of one and of several.
+_WORDS = {
+    "promoted": ("delayed item made ready", "delayed items made ready"),
+    "expired": ("lease ended", "leases ended"),
+    "merged": ("item of an undone purge merged", "items of undone purges merged"),
+    "trash": ("key of old trash cleared", "keys of old trash cleared"),
+    "slots": ("slot forgotten", "slots forgotten"),
+}
+
+
+def _words(swept: Swept) -> str:
+    """Say what was done, in one line; nothing when there was nothing."""
+    said = [f"{n:,} {_WORDS[what][n > 1]}" for what, n in asdict(swept).items() if n]
+    return f"{', '.join(said)}." if said else ""
