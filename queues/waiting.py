@@ -52,6 +52,10 @@ class Waiting(Leases):
         """Return how many items can be taken now, and when that changes by itself."""
         return self._backing.read(self._outlook, tr)
 
+    def wait(self, timeout: float) -> bool:
+        """Return True as soon as something can be taken, which others may take first; False after so many seconds."""
+        return self._wait(lambda: self.outlook().ready > 0, False, timeout, None)
+
     def tend(self) -> None:
         """Do some of what is due: make delayed items ready, and end leases that have expired.
 

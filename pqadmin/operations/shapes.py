@@ -27,6 +27,12 @@ def item_shape(item: Item) -> Shape:
         "state": item.state,
         "pushed_at": time_shape(item.pushed_at),
         "size": item.size,
+        "attempts": item.attempts,
+        "due_at": time_shape(item.due_at),
+        "expires_at": time_shape(item.expires_at),
+        "worker": item.worker or None,
+        "died_at": time_shape(item.died_at),
+        "reason": item.reason or None,
         "key": None if item.foreign is None else item.foreign.text,
         **value,
     }

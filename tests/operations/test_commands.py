@@ -19,6 +19,7 @@ from queues import Queue
 from tests.operations.conftest import Run, Shop
 
 ITEM_FIELDS = {"id", "priority", "count", "state", "pushed_at", "size", "key"}
+ITEM_FIELDS |= {"attempts", "due_at", "expires_at", "worker", "died_at", "reason"}
 
 
 @pytest.fixture

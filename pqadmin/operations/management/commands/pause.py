@@ -5,10 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandParser
 
 from pqadmin.operations.command import StoreCommand
 from pqadmin.operations.shapes import pause_shape
+from pqadmin.operations.times import moment
 from queues import Store
 
 
@@ -22,23 +23,17 @@ class Command(StoreCommand):
         parser.add_argument("queue")
         parser.add_argument("--reason", required=True, help="why, for everybody who looks at the queue")
         parser.add_argument(
-            "--until", metavar="TIME", help="resume by itself at this time, ISO 8601; without a zone it is UTC"
+            "--until",
+            type=moment,
+            metavar="TIME",
+            help="resume by itself at this time, ISO 8601; without a zone it is UTC",
         )
 
     def run(self, store: Store, options: dict[str, Any]) -> None:
         """Pause the queue."""
-        until = None if options["until"] is None else _moment(options["until"])
-        self.acts(store).pause(options["queue"], reason=options["reason"], until=until)
+        self.acts(store).pause(options["queue"], reason=options["reason"], until=options["until"])
         queue = store.queue(options["queue"])
         if options["json"]:
             self.print_json({"queue": queue.name, "pause": pause_shape(queue.pause_state, datetime.now(UTC))})
         else:
             self.stdout.write(f"Paused {queue.name}.")
-
-
-def _moment(text: str) -> datetime:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise CommandError("--until is a time like 2026-11-20T18:00:00Z.") from None
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)

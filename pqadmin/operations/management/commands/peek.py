@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.management.base import CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from pqadmin.operations.command import ENDS, StoreCommand, whole_number
 from pqadmin.operations.shapes import item_shape
 from pqadmin.operations.tables import console, print_items
-from queues import Store
+from queues import Item, Queue, Store
+
+#: What an item can be.
+STATES = ("ready", "delayed", "leased", "dead")
 
 
 class Command(StoreCommand):
-    """Show the items at one end, changing nothing."""
+    """Show the items at one end, or those of another state, changing nothing."""
 
     help = "Show the items at one end of a queue, changing nothing."
 
@@ -21,15 +24,31 @@ class Command(StoreCommand):
         """Declare the arguments."""
         parser.add_argument("queue")
         parser.add_argument("--end", choices=ENDS, default="min", help="FIFO: head or tail (default: %(default)s)")
+        parser.add_argument(
+            "--state",
+            choices=STATES,
+            default="ready",
+            help="delayed: the next due first; leased: the next to expire; dead: the first to die",
+        )
         parser.add_argument("-n", type=whole_number, default=1, metavar="N", help="at most N items, up to 1,000")
 
     def run(self, store: Store, options: dict[str, Any]) -> None:
         """Show the items, the first to leave first."""
         queue = store.queue(options["queue"])
-        items = queue.items(end=options["end"], limit=options["n"]).items
+        items = _items(queue, options["state"], options["end"], options["n"])
         if options["json"]:
             self.print_json({"queue": queue.name, "items": [item_shape(item) for item in items]})
         elif items:
             print_items(console(self.stdout), items)
         else:
-            self.stdout.write(f"{queue.name} is empty.")
+            ready = options["state"] == "ready"
+            self.stdout.write(f"{queue.name} is empty." if ready else f"{queue.name} has no {options['state']} items.")
+
+
+def _items(queue: Queue, state: str, end: str, n: int) -> tuple[Item, ...]:
+    if state == "ready":
+        return queue.items(end=end, limit=n).items
+    if end not in ("min", "head"):
+        raise CommandError(f"--end is for ready items; {state} ones are listed by time.")
+    pages = {"delayed": queue.delayed, "leased": queue.leased, "dead": queue.dead}
+    return pages[state](limit=n).items

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import time
+from collections.abc import Callable
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -9,8 +12,9 @@ from django.core.management.base import CommandError, CommandParser
 from pqadmin.operations.command import ENDS, StoreCommand, whole_number
 from pqadmin.operations.shapes import item_shape
 from pqadmin.operations.tables import console, print_items
-from queues import Popped, Store
-from queues.errors import QueueError, StoreError, TooLarge
+from pqadmin.operations.times import seconds
+from queues import Popped, Queue, Store
+from queues.errors import QueueError, QueuePaused, StoreError, TooLarge
 
 #: Items of one transaction at first; halved while they are too large for one.
 _STEP = 500
@@ -26,6 +30,12 @@ class Command(StoreCommand):
         parser.add_argument("queue")
         parser.add_argument("--end", choices=ENDS, default="min", help="FIFO: head (default: %(default)s)")
         parser.add_argument("-n", type=whole_number, default=1, metavar="N", help="at most N items")
+        parser.add_argument(
+            "--timeout",
+            type=seconds,
+            metavar="SPAN",
+            help="wait so long for the first item: 90s, 15m; through a pause too",
+        )
         parser.add_argument("--reason", default="", help="why, for the audit trail")
 
     def run(self, store: Store, options: dict[str, Any]) -> None:
@@ -36,12 +46,22 @@ class Command(StoreCommand):
             raise CommandError(f"{queue.name} is a FIFO queue: items leave it at the head only.")
         taken: list[Popped] = []
         try:
-            self._take(store, queue.name, end, taken, options)
+            self._wait(queue, options["timeout"], lambda: self._take(store, queue.name, end, taken, options), taken)
         except (QueueError, StoreError):
             if taken:  # what was taken before is shown all the same
                 self._show(queue.name, taken, options)
             raise
         self._show(queue.name, taken, options)
+
+    def _wait(self, queue: Queue, timeout: float | None, take: Callable[[], None], taken: list[Popped]) -> None:
+        """Take what is there; while nothing is, wait for the rest of the time and try again."""
+        if timeout is None:
+            take()
+            return
+        deadline = time.monotonic() + timeout
+        while not taken and queue.wait(max(0.0, deadline - time.monotonic())):
+            with contextlib.suppress(QueuePaused):  # paused since it was seen
+                take()
 
     def _take(self, store: Store, name: str, end: str, taken: list[Popped], options: dict[str, Any]) -> None:
         acts = self.acts(store)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from pqadmin.operations.command import StoreCommand, stdin_bytes
+from pqadmin.operations.command import StoreCommand
 from pqadmin.operations.shapes import item_shape
 from pqadmin.operations.tables import console, print_items
+from pqadmin.operations.times import add_when
+from pqadmin.operations.value_argument import add_value, read_value
 from queues import Store
 from queues.priority import parse_priority
-from queues.queue import MAX_VALUE_SIZE
 
 
 class Command(StoreCommand):
@@ -27,9 +26,9 @@ class Command(StoreCommand):
     def add_own_arguments(self, parser: CommandParser) -> None:
         """Declare the arguments."""
         parser.add_argument("queue")
-        parser.add_argument("value", nargs="?", help="the value as text; - reads standard input to its end")
-        parser.add_argument("--file", metavar="PATH", help="read the value from a file")
+        add_value(parser)
         parser.add_argument("--priority", metavar="P", help="needed in a priority queue, refused in a FIFO queue")
+        add_when(parser)
 
     def run(self, store: Store, options: dict[str, Any]) -> None:
         """Push the value."""
@@ -43,21 +42,10 @@ class Command(StoreCommand):
             raise CommandError(f"{queue.name} is a priority queue: give --priority.")
         else:
             priority = parse_priority(given, queue.priority_type)
-        item = self.acts(store).push(queue.name, _value(options), priority=priority)
+        item = self.acts(store).push(
+            queue.name, read_value(options), priority=priority, delay=options["delay"], due=options["due"]
+        )
         if options["json"]:
             self.print_json({"queue": queue.name, "item": item_shape(item)})
         else:
             print_items(console(self.stdout), [item])
-
-
-def _value(options: dict[str, Any]) -> bytes:
-    """Return the value's bytes; no more is read than the largest value and one byte, which is refused."""
-    text, path = options["value"], options["file"]
-    if (text is None) == (path is None):
-        raise CommandError("Give the value as an argument, with --file, or as - for standard input; one of them.")
-    if path is not None:
-        with Path(path).open("rb") as stream:
-            return stream.read(MAX_VALUE_SIZE + 1)
-    if text == "-":
-        return stdin_bytes().read(MAX_VALUE_SIZE + 1)
-    return os.fsencode(text)
