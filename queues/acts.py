@@ -25,13 +25,14 @@ from queues.names import canonical, display_name
 from queues.priority import Priority
 from queues.purge_acts import PurgeActs
 from queues.queue import Queue
+from queues.reveal_acts import RevealActs
 from queues.settings_acts import SettingsActs
 from queues.state_acts import StateActs
 
 __all__ = ["Acts", "Popped"]
 
 
-class Acts(BulkActs, StateActs, PurgeActs, SettingsActs):
+class Acts(BulkActs, StateActs, PurgeActs, RevealActs, SettingsActs):
     """The acts of one person, come in by one way (web, api, cli)."""
 
     def create_queue(
