@@ -22,6 +22,10 @@ class Refusal:
     field: str = ""
 
 
+class NoTarget(errors.QueueError):
+    """No queue has the name that items shall move to."""
+
+
 def explain(error: Exception) -> Refusal:
     """Put an error of the queue core into words for the person who acted."""
     text = write.visible(str(error))
@@ -46,6 +50,10 @@ def _about(error: Exception) -> tuple[str, str, int, str]:
             return _("Somebody else changed these settings meanwhile"), nothing, 409, ""
         case errors.BadSetting(name=field):
             return _("This can not be a setting"), nothing, 422, field
+        case errors.JobNotFound():
+            return _("No such job"), nothing, 404, ""
+        case errors.JobEnded():
+            return _("This job can not do that"), nothing, 409, ""
         case errors.QueueFull():
             return _("The queue is full"), nothing, 409, ""
         case errors.ItemGoneOn():
@@ -78,6 +86,20 @@ def _about(error: Exception) -> tuple[str, str, int, str]:
             return _("Only for attached queues"), nothing, 404, ""
         case errors.NotTheRecipe():
             return _("Other programs’ keys stand in the way"), nothing, 409, ""
+        case errors.ItemChanged():
+            return _("Not as you saw it any more"), "", 409, ""
+        case errors.WrongState():
+            return _("The state has changed"), "", 409, ""
+        case errors.ItemLeased():
+            return _("A worker holds it"), "", 409, ""
+        case errors.ValueChanged():
+            return _("Somebody else saved another value meanwhile"), "", 409, ""
+        case errors.SameQueue():
+            return _("That is the same queue"), nothing, 422, "to"
+        case errors.BadTime():
+            return _("This can not be a time"), nothing, 422, "when"
+        case NoTarget():
+            return _("No queue has this name"), nothing, 422, "to"
         case errors.ItemNotFound():
             return _("The item is not there any more"), _("Somebody took it since."), 409, ""
         case errors.PlaceTaken():

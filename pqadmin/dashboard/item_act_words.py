@@ -1,0 +1,239 @@
+"""The acts on items in words: what each is for, what it would do, what it did, and why not."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from pqadmin.dashboard import format as write
+from pqadmin.dashboard.act_forms import HOLDS
+from pqadmin.dashboard.selection import state_word
+from queues import Item, Lease
+from queues.names import display_name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemAct:
+    """An act on items."""
+
+    verb: str
+    #: States that it is for; "attached" for the items of attached queues.
+    states: tuple[str, ...]
+    icon: str = ""
+    #: The items are still in their queue afterwards.
+    stays: bool = True
+    #: It takes something away.
+    grave: bool = False
+
+    @property
+    def attached(self) -> bool:
+        """Say whether attached queues have it."""
+        return "attached" in self.states
+
+
+_EVERY = ("ready", "delayed", "leased", "dead", "attached")
+ITEM_ACTS = {
+    each.verb: each
+    for each in (
+        ItemAct(verb="move", states=("ready", "delayed", "dead", "attached"), stays=False),
+        ItemAct(verb="reprioritise", states=("ready", "delayed", "dead")),
+        ItemAct(verb="delete", states=_EVERY, icon="trash", stays=False, grave=True),
+        ItemAct(verb="promote", states=("delayed",), icon="play"),
+        ItemAct(verb="reschedule", states=("delayed",)),
+        ItemAct(verb="retry", states=("dead",), icon="undo"),
+        ItemAct(verb="release", states=("leased",), icon="undo", grave=True),
+        ItemAct(verb="lease", states=("ready",), icon="taken"),
+        ItemAct(verb="ack", states=("leased",), icon="check", stays=False),
+    )
+}
+
+
+def title(act: ItemAct, n: int) -> str:
+    """Return the question that the page of an act asks."""
+    text = {
+        "move": lambda: ngettext("Move this item", "Move %(n)s items", n),
+        "reprioritise": lambda: ngettext("Re-prioritise this item", "Re-prioritise %(n)s items", n),
+        "delete": lambda: ngettext("Delete this item?", "Delete %(n)s items?", n),
+        "promote": lambda: ngettext("Make this item ready now?", "Make %(n)s items ready now?", n),
+        "reschedule": lambda: ngettext("Reschedule this item", "Reschedule %(n)s items", n),
+        "retry": lambda: ngettext("Retry this item?", "Retry %(n)s items?", n),
+        "release": lambda: ngettext("Take this item back?", "Take %(n)s items back?", n),
+        "lease": lambda: ngettext("Lease this item", "Lease %(n)s items", n),
+        "ack": lambda: ngettext("Is this item done?", "Are these %(n)s items done?", n),
+    }[act.verb]()
+    return text % {"n": write.number(n)} if "%(n)s" in text else text
+
+
+def button(act: ItemAct, n: int) -> str:
+    """Return what the button says."""
+    text = {
+        "move": lambda: ngettext("Move it", "Move %(n)s items", n),
+        "reprioritise": lambda: ngettext("Re-prioritise it", "Re-prioritise %(n)s items", n),
+        "delete": lambda: ngettext("Delete it", "Delete %(n)s items", n),
+        "promote": lambda: ngettext("Promote it", "Promote %(n)s items", n),
+        "reschedule": lambda: ngettext("Reschedule it", "Reschedule %(n)s items", n),
+        "retry": lambda: ngettext("Retry it", "Retry %(n)s items", n),
+        "release": lambda: ngettext("Release it", "Release %(n)s items", n),
+        "lease": lambda: ngettext("Lease it", "Lease %(n)s items", n),
+        "ack": lambda: ngettext("It is done", "They are done", n),
+    }[act.verb]()
+    return text % {"n": write.number(n)} if "%(n)s" in text else text
+
+
+def consequence(act: ItemAct, items: Sequence[Item]) -> str:
+    """Say what an act would do to these items, and how it can be undone."""
+    if not items:
+        return ""
+    n = len(items)
+    week = _("This can be undone for 7 days.")
+    if act.verb == "move":
+        return _("Value and id stay; at every moment each item is in exactly one of the two queues.") + " " + week
+    if act.verb == "reprioritise":
+        return _("Among items of the same priority the push order stays.") + " " + week
+    if act.verb == "delete":
+        text = ngettext(
+            "Only this very item goes to the trash, wherever it stands.", "Only these very items go to the trash.", n
+        )
+        return " ".join(filter(None, [text, _losing(items), week]))
+    if act.verb == "promote":
+        return _("It does not wait for its due time: it goes behind all of its priority that are ready.") + " " + week
+    if act.verb == "reschedule":
+        return _("Its priority stays. A due time that has passed makes it ready at once.") + " " + week
+    if act.verb == "retry":
+        return _("It goes back to its old place with all its attempts before it.") + " " + week
+    if act.verb == "release":
+        return " ".join([_losing(items), _("Acknowledging it is refused from then on."), week])
+    if act.verb == "lease":
+        return _("Nobody else gets it while you hold it. Not done by then, it goes back to its place by itself.")
+    return _("It leaves the queue as if a worker had finished it.") + " " + week
+
+
+def _losing(items: Sequence[Item]) -> str:
+    """Say which workers lose items."""
+    workers = Counter(item.worker for item in items if item.state == "leased")
+    if not workers:
+        return ""
+    named = [_worker(worker) for worker, _n in workers.most_common(3)]
+    if len(workers) > 3:
+        named.append(_("%(n)s others") % {"n": write.number(len(workers) - 3)})
+    taken = sum(workers.values())
+    return ngettext("%(workers)s loses %(n)s item.", "%(workers)s lose %(n)s items.", max(taken, len(workers))) % {
+        "workers": ", ".join(named),
+        "n": write.number(taken),
+    }
+
+
+def _worker(name: str) -> str:
+    return write.shorten(write.visible(name), 60) or _("an unnamed worker")
+
+
+def why_not(act: ItemAct, item: Item, user: str) -> str | None:
+    """Say why an act is not for an item; None if it is."""
+    state = "attached" if item.foreign is not None else item.state
+    if state not in act.states:
+        return state
+    return "other" if act.verb == "ack" and item.worker != user else None
+
+
+def unfit(act: ItemAct, items: Sequence[Item], user: str) -> list[dict[str, Any]]:
+    """Say which items an act is not for, by reason, and what can be done about it."""
+    by_reason: dict[str, list[Item]] = {}
+    for item in items:
+        reason = why_not(act, item, user)
+        if reason is not None:
+            by_reason.setdefault(reason, []).append(item)
+    return [_unfit(act, reason, some) for reason, some in by_reason.items()]
+
+
+def _unfit(act: ItemAct, reason: str, items: list[Item]) -> dict[str, Any]:
+    n = len(items)
+    values = {"n": write.number(n), "state": state_word(reason)}
+    release = ""
+    if reason == "other":
+        text = _("Another worker holds it: %(worker)s.") % {"worker": write.visible(items[0].worker)}
+    elif reason == "leased":
+        text = ngettext("%(n)s item is in a worker’s hands", "%(n)s items are in workers’ hands", n) % values
+        holders = Counter(item.worker for item in items)
+        text += ": " + ", ".join(_worker(worker) for worker, _n in holders.most_common(3)) + "."
+        release = "&".join(f"id={item.id}" for item in items) if n <= 50 else ""
+    else:
+        text = ngettext("%(n)s item is %(state)s.", "%(n)s items are %(state)s.", n) % values
+    return {"text": text, "why": _why(act, reason), "release": release}
+
+
+def _why(act: ItemAct, reason: str) -> str:
+    if reason == "leased" and act.verb in ("move", "reprioritise"):
+        return _("Release the lease first; then the worker’s acknowledgement is refused.")
+    if reason == "other":
+        return _("Only who leased an item says that it is done.")
+    only = {
+        "promote": _("Only delayed items are promoted."),
+        "reschedule": _("Only delayed items are rescheduled."),
+        "retry": _("Only dead items are retried."),
+        "release": _("Only leased items are released."),
+        "ack": _("Only leased items are acknowledged."),
+        "lease": _("Only ready items are leased."),
+    }
+    return only.get(act.verb, "")
+
+
+def why_not_attached(act: ItemAct) -> str:
+    """Say in the core's words why an attached queue has no such act."""
+    return {
+        "reprioritise": _("its items are not re-prioritised."),
+        "promote": _("its items are never delayed."),
+        "reschedule": _("its items are never delayed."),
+        "retry": _("its items are never dead."),
+    }.get(act.verb, _("nobody else would keep to a lease."))
+
+
+def done(act: ItemAct, n: int, asked: int, typed: Mapping[str, Any]) -> str:
+    """Say what an act did."""
+    if n == 0:
+        return _("Nothing was changed: everything was as asked already.")
+    to = write.shorten(display_name(str(typed.get("to") or "")), 80)
+    text = {
+        "move": lambda: ngettext("Moved the item to %(to)s.", "Moved %(n)s items to %(to)s.", n),
+        "reprioritise": lambda: ngettext("Re-prioritised the item.", "Re-prioritised %(n)s items.", n),
+        "delete": lambda: ngettext(
+            "Deleted the item. It is in the trash.", "Deleted %(n)s items. They are in the trash.", n
+        ),
+        "promote": lambda: ngettext("Promoted the item: it is ready.", "Promoted %(n)s items: they are ready.", n),
+        "reschedule": lambda: ngettext("Rescheduled the item.", "Rescheduled %(n)s items.", n),
+        "retry": lambda: ngettext(
+            "Retried the item: it is ready again.", "Retried %(n)s items: they are ready again.", n
+        ),
+        "release": lambda: ngettext("Took the item back from its worker.", "Took %(n)s items back from workers.", n),
+        "ack": lambda: _("The item is done and has left the queue."),
+    }[act.verb]()
+    for name, value in (("n", write.number(n)), ("to", to)):
+        text = text.replace(f"%({name})s", value)
+    if n < asked:
+        text += " " + ngettext("%(n)s was as asked already.", "%(n)s were as asked already.", asked - n) % {
+            "n": write.number(asked - n)
+        }
+    return text
+
+
+def holds() -> list[tuple[int, str]]:
+    """Return for how long an operator can hold an item, in seconds and in words."""
+    return [
+        (
+            seconds,
+            ngettext("%(n)s minute", "%(n)s minutes", seconds // 60) % {"n": seconds // 60}
+            if seconds < 3600
+            else ngettext("%(n)s hour", "%(n)s hours", seconds // 3600) % {"n": seconds // 3600},
+        )
+        for seconds in HOLDS
+    ]
+
+
+def held(lease: Lease | None) -> str:
+    """Say that an operator holds an item."""
+    until = "" if lease is None else write.clock(lease.expires_at)
+    return _("You hold the item until %(at)s: say that it is done, or release it, on this page.") % {"at": until}

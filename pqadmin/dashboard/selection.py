@@ -1,0 +1,192 @@
+"""Selections: items chosen on a page, as they stood when they were shown, and what became of them since."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from django.http import QueryDict
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from pqadmin.dashboard import format as write
+from pqadmin.dashboard.addresses import item_url
+from pqadmin.dashboard.words import verb_words
+from pqadmin.server.store import get_store
+from queues import AuditEntry, Item
+from queues.ids import at as moment_of
+from queues.ids import to_ms
+from queues.names import display_name
+from queues.picking import Picked, Selection
+
+#: The hidden fields of a form on a selection: ids with marks, and the moment it was shown.
+PICKED, SHOWN_AT = "picked", "shown_at"
+#: Items of one act, the core's limit, and characters of their ids: those of attached queues are whole keys.
+MOST, _MAX_TEXT = 1_000, 2_000_000
+#: Items whose fate is looked up in the audit.
+_TOLD = 8
+#: Clocks of two machines may differ by so much.
+_APART = timedelta(seconds=2)
+#: Verbs after which an item is not in its queue any more.
+_REMOVING = {"pop_min", "pop_max", "dequeue", "delete", "move", "ack", "purge"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fate:
+    """What became of an item since it was shown."""
+
+    item_id: str
+    text: str
+    #: Where it is now; empty when nobody knows.
+    url: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fates:
+    """What became of those that are not as they were shown."""
+
+    gone: int
+    changed: int
+    told: tuple[Fate, ...]
+
+    @property
+    def untold(self) -> int:
+        """Items whose fate was not looked up."""
+        return self.gone + self.changed - len(self.told)
+
+    @property
+    def words(self) -> str:
+        """Say how many are concerned."""
+        parts = []
+        if self.gone:
+            parts.append(
+                ngettext("%(n)s item is not here any more.", "%(n)s items are not here any more.", self.gone)
+                % {"n": write.number(self.gone)}
+            )
+        if self.changed:
+            parts.append(
+                ngettext("%(n)s item is not as it was shown.", "%(n)s items are not as they were shown.", self.changed)
+                % {"n": write.number(self.changed)}
+            )
+        return " ".join(parts)
+
+
+def wanted(data: QueryDict) -> list[str]:
+    """Return the ids that an address or a form asks for, each once, in their order."""
+    packed = data.get(PICKED, "")[:_MAX_TEXT]
+    if packed:
+        ids = [pair.rpartition(":")[0] or pair for pair in packed.split()]
+    else:
+        ids = [*data.getlist("id"), *data.get("ids", "")[:_MAX_TEXT].split()]
+    return list(dict.fromkeys(item_id for item_id in ids if item_id))
+
+
+def marks(data: QueryDict) -> dict[str, str] | None:
+    """Return the marks that a form carries by id; None for a form that carries none."""
+    pairs = [pair.rpartition(":") for pair in data.get(PICKED, "")[:_MAX_TEXT].split()]
+    found = {item_id: mark for item_id, _colon, mark in pairs if item_id and mark}
+    return found if found and len(found) == len(pairs) else None
+
+
+def hidden_fields(picked: Sequence[Picked]) -> dict[str, str]:
+    """Return the hidden fields that carry a selection."""
+    return {
+        PICKED: " ".join(f"{each.item.id}:{each.mark}" for each in picked),
+        SHOWN_AT: str(to_ms(datetime.now(UTC))),
+    }
+
+
+def states(items: Sequence[Item]) -> str:
+    """Say how many items are in which state; empty when all are ready."""
+    counted = Counter(item.state for item in items)
+    if set(counted) <= {"ready", "attached"}:
+        return ""
+    return " · ".join(f"{write.number(n)} {_STATE[state]()}" for state, n in counted.items())
+
+
+def state_word(state: str) -> str:
+    """Return a state's word."""
+    return _STATE[state]() if state in _STATE else state
+
+
+_STATE = {
+    "ready": lambda: _("ready"),
+    "delayed": lambda: _("delayed"),
+    "leased": lambda: _("leased"),
+    "dead": lambda: _("dead"),
+    "attached": lambda: _("ready"),
+}
+
+
+def fates(queue_name: str, seen: Mapping[str, str], now: Selection, data: QueryDict) -> Fates:
+    """Tell what became of items since a form showed them."""
+    there = {each.item.id: each for each in now.picked}
+    gone = [item_id for item_id in seen if item_id not in there]
+    changed = [item_id for item_id in seen if item_id in there and there[item_id].mark != seen[item_id]]
+    text = data.get(SHOWN_AT, "")
+    since = moment_of(int(text)) if text.isdecimal() and len(text) < 15 else None
+    told = [_gone(queue_name, item_id) for item_id in gone[:_TOLD]]
+    told += [_changed(queue_name, there[item_id].item, since) for item_id in changed[: _TOLD - len(told)]]
+    return Fates(gone=len(gone), changed=len(changed), told=tuple(told))
+
+
+def gone_words(item_id: str) -> tuple[str, str]:
+    """Say what became of an item that is not in its queue, and where it is: by the audit, as far as that knows."""
+    entry = _latest(item_id)
+    if entry is None or entry.verb not in _REMOVING:
+        return _("A program took it: no person’s act names it."), ""
+    to = (entry.after or {}).get("to")
+    if entry.verb == "move" and isinstance(to, str):
+        words = _("%(by)s moved it to %(queue)s at %(at)s.") % {
+            "by": _by(entry),
+            "queue": write.shorten(display_name(to), 80),
+            "at": write.clock(entry.at),
+        }
+        return words, "" if item_id.startswith("key-") else item_url(to, item_id)
+    return _acted(entry), ""
+
+
+def _gone(queue_name: str, item_id: str) -> Fate:
+    text, url = gone_words(item_id)
+    return Fate(item_id=item_id, text=text, url=url)
+
+
+def _changed(queue_name: str, item: Item, since: datetime | None) -> Fate:
+    entry = _latest(item.id)
+    words = [now_words(item)]
+    if entry is not None and since is not None and entry.at >= since - _APART:
+        words.insert(0, _acted(entry))
+    return Fate(item_id=item.id, text=" ".join(words), url=item_url(queue_name, item.id))
+
+
+def now_words(item: Item) -> str:
+    """Say how an item stands now."""
+    if item.state == "leased":
+        worker = write.shorten(write.visible(item.worker), 80)
+        return _("It is leased by %(worker)s now.") % {"worker": worker or _("somebody")}
+    if item.state == "delayed":
+        return _("It is due %(at)s now.") % {"at": write.clock(item.due_at)}
+    if item.state == "dead":
+        return _("It is dead now.")
+    if item.priority is not None:
+        return _("It is ready with priority %(priority)s now.") % {"priority": write.priority_short(item.priority)}
+    return _("It is ready now.")
+
+
+def _acted(entry: AuditEntry) -> str:
+    return _("%(by)s %(verb)s it at %(at)s.") % {
+        "by": _by(entry),
+        "verb": verb_words(entry.verb),
+        "at": write.clock(entry.at),
+    }
+
+
+def _by(entry: AuditEntry) -> str:
+    return write.shorten(write.visible(entry.actor), 80) or _("somebody")
+
+
+def _latest(item_id: str) -> AuditEntry | None:
+    entries = get_store().audit.entries(item=item_id, limit=5).entries
+    return next((entry for entry in entries if entry.verb != "reveal"), None)

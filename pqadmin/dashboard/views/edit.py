@@ -1,0 +1,162 @@
+"""Editing an item's value: it is saved only over the very value that was seen; a conflict shows both."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods
+
+from pqadmin.accounts.roles import Right, require
+from pqadmin.dashboard import format as write
+from pqadmin.dashboard import once, toasts
+from pqadmin.dashboard.act_forms import EditForm, typed_value
+from pqadmin.dashboard.addresses import item_url
+from pqadmin.dashboard.looking import about
+from pqadmin.dashboard.redaction import rules_of
+from pqadmin.dashboard.refusals import Refusal, explain
+from pqadmin.dashboard.values import NotJSON, hidden, parse_json, show
+from pqadmin.dashboard.views import frame
+from pqadmin.dashboard.views.item import gone, look_at
+from pqadmin.server.store import get_store
+from queues import Changed, Item, QueueStatus
+from queues.errors import ItemLeased, NotForAttached, QueueError, StoreError
+from queues.standing import digest
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@require(Right.ACT)
+@frame.seeing_queue
+def edit(request: HttpRequest, name: str, item_id: str) -> HttpResponse:
+    """Show an item's value in an editor and save what was typed."""
+    saving = request.method == "POST" and once.FIELD in request.POST and "check" not in request.POST
+    queue_id = frame.made_for(request, "edit") if saving else 0
+    status, item = look_at(name, item_id)
+    if item is None:
+        return gone(request, status, item_id)
+    refusal = _refused(status, item)
+    if refusal is not None:
+        return frame.answer(request, "dashboard/edit.html", about(request, status, item=item), refusal=refusal)
+    form = EditForm(request.POST) if request.method == "POST" and "value" in request.POST else None
+    if form is None:
+        return _open(request, status, item)
+    if not form.is_valid() and saving:
+        return frame.answer(
+            request, "dashboard/edit.html", _typed(request, status, item, form), refusal=frame.invalid(form)
+        )
+    if not saving:
+        context = _typed(request, status, item, form) | {"check": check(form.payload)}
+        fragment = request.headers.get("HX-Target") == "div#edit-check"
+        return render(request, "dashboard/_check.html" if fragment else "dashboard/edit.html", context)
+    return _save(request, status, item, form, queue_id)
+
+
+def _refused(status: QueueStatus, item: Item) -> Refusal | None:
+    if status.attached:
+        return explain(NotForAttached(status.name, _("its items are not edited.")))
+    if item.state == "leased":
+        return explain(ItemLeased(_("The item is in a worker’s hands: release the lease first.")))
+    return None
+
+
+def _open(request: HttpRequest, status: QueueStatus, item: Item) -> HttpResponse:
+    """Show the value as it is; a redacted one only to whoever asks for it by name, which is audited."""
+    if hidden(item.value, rules_of(status.redact)):
+        if request.method != "POST" or "reveal" not in request.POST:
+            return render(request, "dashboard/edit.html", _context(request, status, item) | {"covered": True})
+        try:
+            item = (
+                get_store()
+                .acts(request.user.get_username())
+                .reveal(status.name, item.id, reason=_("to edit it"), expect_id=status.id)
+            )
+        except (QueueError, StoreError) as error:
+            return frame.refuse(request, explain(error), item_url(status.name, item.id))
+    text, encoding = typed_value(item.value)
+    context = _context(request, status, item)
+    return render(request, "dashboard/edit.html", context | {"text": text, "encoding": encoding})
+
+
+def _save(request: HttpRequest, status: QueueStatus, item: Item, form: EditForm, queue_id: int) -> HttpResponse:
+    changed: list[Changed] = []
+    address = item_url(status.name, item.id)
+
+    def act() -> str:
+        changed.append(
+            get_store()
+            .acts(request.user.get_username())
+            .edit_item(
+                status.name,
+                item.id,
+                form.payload,
+                expect=form.cleaned_data["digest"] or "-",
+                reason=form.cleaned_data["reason"],
+                expect_id=queue_id,
+            )
+        )
+        return address
+
+    refused = frame.act_once(request, "edit", status, queue_id, act)
+    if refused is not None:
+        status, now = look_at(status.name, item.id)
+        if now is None:
+            return frame.refuse(request, refused, address)
+        frame.blame(form, refused)
+        context = _typed(request, status, now, form)
+        if digest(now.value) != form.cleaned_data["digest"]:
+            context |= _conflict(request, status, now)
+        return frame.answer(request, "dashboard/edit.html", context, refusal=refused)
+    done = changed[0]
+    if done.trash_id is None:
+        toasts.done(request, _("Nothing was changed: the value is the same."))
+    else:
+        size = write.size(len(form.payload))
+        toasts.undoable(request, _("Saved the value, %(size)s.") % {"size": size}, done.trash_id)
+    return frame.leave(address)
+
+
+def _conflict(request: HttpRequest, status: QueueStatus, now: Item) -> dict[str, Any]:
+    """Show the value that somebody else saved; sending again saves over that one."""
+    entries = get_store().audit.entries(item=now.id, limit=5).entries
+    edited = next((entry for entry in entries if entry.verb in ("edit", "undo")), None)
+    by = _("somebody") if edited is None else write.visible(edited.actor)
+    at = "" if edited is None else write.clock(edited.at)
+    return {
+        "conflict": {"by": by, "at": at, "shown": show(now.value, rules=rules_of(status.redact))},
+        "digest": digest(now.value),
+    }
+
+
+def _typed(request: HttpRequest, status: QueueStatus, item: Item, form: EditForm) -> dict[str, Any]:
+    return _context(request, status, item) | {
+        "form": form,
+        "text": form["value"].value() or "",
+        "encoding": form["encoding"].value() or "text",
+        "digest": form["digest"].value() or "",
+    }
+
+
+def _context(request: HttpRequest, status: QueueStatus, item: Item) -> dict[str, Any]:
+    context = about(
+        request,
+        status,
+        item=item,
+        item_address=item_url(status.name, item.id),
+        digest=digest(item.value),
+        hidden=frame.form_fields(request, "edit", status),
+    )
+    return context | {"shown": show(item.value, rules=context["rules"])}
+
+
+def check(payload: bytes) -> dict[str, Any]:
+    """Say whether bytes are JSON, how many they are, and what is wrong where."""
+    size = write.size(len(payload))
+    try:
+        parse_json(payload.decode("utf-8"))
+    except NotJSON as error:
+        return {"good": False, "text": str(error), "size": size}
+    except UnicodeDecodeError:
+        return {"good": False, "text": _("These bytes are no text, so no JSON."), "size": size}
+    return {"good": True, "text": _("This is JSON."), "size": size}
