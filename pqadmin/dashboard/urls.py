@@ -40,6 +40,7 @@ urlpatterns = [
     path("queues/<str:name>/items/<str:item_id>/", item.item, name="item"),
     path("queues/<str:name>/items/<str:item_id>/delete/", acts.delete_item, name="delete-item"),
     path("queues/<str:name>/items/<str:item_id>/download/", item.download, name="download"),
+    path("queues/<str:name>/items/<str:item_id>/reveal/", item.reveal, name="reveal"),
     path("audit/", audit.audit, name="audit"),
     path("trash/", trash.trash, name="trash"),
     path("trash/<str:trash_id>/restore/", trash.restore, name="restore"),

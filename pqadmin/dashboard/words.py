@@ -139,6 +139,19 @@ def problem_words(problems: dict[str, int]) -> str:
     return " · ".join(parts) or _("nothing stalled or growing")
 
 
+def item_state_word(state: str) -> str:
+    """Return the word for the state of an item."""
+    return str(_ITEM_STATES.get(state, state))
+
+
+_ITEM_STATES = {
+    "ready": pgettext_lazy("item", "ready"),
+    "delayed": pgettext_lazy("item", "delayed"),
+    "leased": pgettext_lazy("item", "leased"),
+    "dead": pgettext_lazy("item", "dead"),
+}
+
+
 def verb_words(verb: str) -> str:
     """Return an audited verb in words; one of a later release as it is."""
     return str(_VERBS.get(verb, verb))

@@ -45,6 +45,7 @@ PAGES = {
     "dashboard:queue": Row(open=Open.VIEWERS, arguments=QUEUE),
     "dashboard:item": Row(open=Open.VIEWERS, arguments=ITEM, status=404),
     "dashboard:download": Row(open=Open.VIEWERS, arguments=ITEM, status=404),
+    "dashboard:reveal": Row(open=Open.OPERATORS, method="POST", arguments=ITEM, status=404),
     "dashboard:audit": Row(open=Open.VIEWERS),
     "dashboard:trash": Row(open=Open.VIEWERS),
     "dashboard:new-queue": Row(open=Open.OPERATORS),
