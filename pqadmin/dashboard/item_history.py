@@ -1,0 +1,151 @@
+"""What is known of one item besides itself: what people did to it, and where it went when it is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from pqadmin.dashboard import format as write
+from pqadmin.dashboard.addresses import item_url, queue_url
+from pqadmin.dashboard.words import verb_words
+from pqadmin.server.store import get_store
+from queues import AuditEntry, ids
+from queues.errors import QueueError
+from queues.names import display_name
+
+#: Acts on an item that its page shows; the audit has them all.
+SHOWN = 10
+#: Trash entries looked through for an item that an act took.
+_TRASH = 50
+#: An act's trash entry and its audit entry are minted within a moment of each other.
+_APART = timedelta(seconds=10)
+#: Acts after which an item may be gone.
+_TAKING = frozenset({"pop_min", "pop_max", "dequeue", "delete", "ack", "purge"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One act on an item, in words."""
+
+    at: datetime
+    by: str
+    via: str
+    what: str
+    details: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """What people did to an item, newest first."""
+
+    lines: tuple[Line, ...]
+    #: There is more in the audit.
+    more: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Whereabouts:
+    """Where an item went, as far as is known."""
+
+    words: str
+    #: Where to go on, to the item or to the queue that it was moved to; empty when there is nothing.
+    label: str = ""
+    link: str = ""
+    #: What it can be restored from; empty when it can not.
+    trash_id: str = ""
+
+
+def history_of(item_id: str) -> History:
+    """Read what people did to an item."""
+    page = get_store().audit.entries(item=item_id, limit=SHOWN)
+    return History(lines=tuple(_line(entry) for entry in page.entries), more=page.cursor is not None)
+
+
+def whereabouts(queue_id: int, item_id: str) -> Whereabouts | None:
+    """Say where an item went that is not in its queue; None when neither the audit nor the trash knows."""
+    entries = [
+        entry for entry in get_store().audit.entries(item=item_id, limit=SHOWN).entries if entry.verb != "reveal"
+    ]
+    last = next(iter(entries), None)
+    if last is None:
+        return None
+    if last.verb == "move":
+        return _moved(last, item_id)
+    if last.verb not in _TAKING:
+        return None
+    words = _("%(by)s: %(verb)s, %(at)s.") % _who(last)
+    trash_id = _in_trash(last, queue_id, item_id)
+    return Whereabouts(words=f"{words} {_('It is in the trash.')}" if trash_id else words, trash_id=trash_id)
+
+
+def _moved(entry: AuditEntry, item_id: str) -> Whereabouts:
+    to = (entry.after or {}).get("to", "")
+    values = _who(entry) | {"to": write.shorten(display_name(to), 80)}
+    words = _("%(by)s moved it to %(to)s, %(at)s.") % values
+    try:
+        found = get_store().queue(to).find(item_id)
+    except QueueError:
+        found = None
+    if found is None:
+        return Whereabouts(words=words, label=_("To that queue"), link=queue_url(to))
+    return Whereabouts(words=words, label=_("To the item"), link=item_url(to, item_id))
+
+
+def _in_trash(entry: AuditEntry, queue_id: int, item_id: str) -> str:
+    """Return the id of the trash entry of what this act took; empty when it can not be restored any more."""
+    after = ids.to_ms(entry.at + _APART).to_bytes(6, "big").hex() + "f" * 28
+    for kept in get_store().trash.entries(limit=_TRASH, after=after).entries:
+        if kept.at < entry.at - _APART:
+            break
+        if kept.queue_id != queue_id or kept.by != entry.actor or kept.count != entry.count:
+            continue
+        if kept.item.id == item_id if kept.item is not None else kept.act == entry.verb:
+            return kept.id
+    return ""
+
+
+def _line(entry: AuditEntry) -> Line:
+    return Line(
+        at=entry.at,
+        by=write.shorten(write.visible(entry.actor), 60),
+        via=entry.via,
+        what=verb_words(entry.verb),
+        details=" · ".join(_details(entry)),
+        reason=write.shorten(write.visible(entry.reason), 200),
+    )
+
+
+def _details(entry: AuditEntry) -> Sequence[str]:
+    before, after = entry.before or {}, entry.after or {}
+    parts = []
+    if entry.queue is not None and "to" in after:
+        values = {
+            "source": write.shorten(display_name(entry.queue), 40),
+            "to": write.shorten(display_name(after["to"]), 40),
+        }
+        parts.append(_("%(source)s → %(to)s") % values)
+    old, new = before.get("priority"), after.get("priority")
+    if new is not None and old is not None and old != new:
+        values = {"old": write.priority_short(old), "new": write.priority_short(new)}
+        parts.append(_("priority %(old)s → %(new)s") % values)
+    old, new = before.get("size"), after.get("size")
+    if new is not None and old is not None and old != new:
+        parts.append(_("%(old)s → %(new)s") % {"old": write.size(old), "new": write.size(new)})
+    if entry.count > 1:
+        parts.append(
+            ngettext("with %(n)s other", "with %(n)s others", entry.count - 1) % {"n": write.number(entry.count - 1)}
+        )
+    return parts
+
+
+def _who(entry: AuditEntry) -> dict[str, str]:
+    return {
+        "by": write.shorten(write.visible(entry.actor), 60),
+        "verb": verb_words(entry.verb),
+        "at": write.moment(entry.at),
+    }
