@@ -15,11 +15,16 @@ Invariants that every engine keeps:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
+R = TypeVar("R")
+A = TypeVar("A")
+R_contra = TypeVar("R_contra", contravariant=True)
+A_co = TypeVar("A_co", covariant=True)
 
 #: Bytes; the smallest of what the engines allow (LMDB's).
 MAX_KEY_SIZE = 511
@@ -103,6 +108,59 @@ class Transaction(ReadTransaction, Protocol):
         """
 
 
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Stands in place of an answer: this request wrote nothing, and its caller is told so by `error`."""
+
+    error: Exception
+
+
+#: What runs a function as `KeyValueStore.transact` does.
+Transact = Callable[[Callable[[Transaction], Any]], Any]
+
+
+class Server(Protocol[R_contra, A_co]):
+    """Does the same kind of thing for many callers in one transaction: see `KeyValueStore.serve`.
+
+    There is one server for what may be done together; stores tell servers apart by identity.
+    """
+
+    @property
+    def contended(self) -> bool:
+        """Whether its transactions take from each other, like pops; if not, they conflict with hardly anybody."""
+
+    def serve(self, tr: Transaction, requests: Sequence[R_contra]) -> Sequence[A_co | Refused]:
+        """Answer the first requests, one at least, in their order; the others are asked again in another transaction.
+
+        Pure and short, as what is given to `transact`. An error from it undoes everything; each request is then
+        served alone, so it is told to its own caller only.
+        """
+
+    def conduct(self, transact: Transact, requests: Sequence[R_contra]) -> Sequence[A_co | Refused]:
+        """Serve a batch outside of any transaction, in one of its own: `transact(lambda tr: serve(tr, requests))`.
+
+        Called by stores whose transactions may conflict with those of other processes, so that a server can do
+        something better than to try and try again.
+        """
+
+
+class Ticket(Protocol):
+    """A request on its way that no thread waits for."""
+
+    answer: Any
+    error: BaseException | None
+
+    def withdraw(self) -> bool:
+        """Take the request back; False when it is being served, or was: its landing hears of it."""
+
+
+class Landing(Protocol):
+    """Where tickets arrive that are answered."""
+
+    def land(self, tickets: Sequence[Any]) -> None:
+        """Take tickets of this landing whose answers have come; called once for all of a batch. Never blocks."""
+
+
 class KeyValueStore(Protocol):
     """One open store. Thread-safe; not usable in a forked child (`ForkedStore`)."""
 
@@ -118,6 +176,17 @@ class KeyValueStore(Protocol):
         A return means that it was applied exactly once. An exception from `fn` undoes all that it wrote and is
         raised to the caller; `OutcomeUnknown` alone leaves it open whether it was applied.
         """
+
+    def serve(self, server: Server[R, A], request: R) -> A:
+        """Have `server` serve this request, together with those of others that wait for it, and return its answer.
+
+        Batches have at most 200 requests, all made before their transaction began; a batch is tried again as it is.
+        A return means that the request was served exactly once. Who is interrupted takes back a request that nobody
+        serves yet, and else waits for its outcome.
+        """
+
+    def submit(self, server: Server[R, A], request: R, landing: Landing) -> Ticket:
+        """Have `server` serve this request as `serve` does, without waiting: its ticket goes to `landing`."""
 
     def watch(self, known: Mapping[bytes, bytes | None], *, timeout: float) -> bool:
         """Block until a key's value differs from what is known, or `timeout` seconds have passed.

@@ -12,14 +12,17 @@ from queues.kv import guard
 from queues.kv.cluster.client import open_database
 from queues.kv.cluster.transaction import ClusterTransaction
 from queues.kv.cluster.watches import Watches
+from queues.kv.combining import Combiner
 from queues.kv.errors import StoreError, StoreUnavailable
 from queues.kv.exactly_once import PATIENCE, ExactlyOnce, NotCommitted
 from queues.kv.lifecycle import Lifecycle
-from queues.kv.port import MAX_TRANSACTION_SECONDS, ReadTransaction, Transaction
+from queues.kv.port import MAX_TRANSACTION_SECONDS, Landing, ReadTransaction, Server, Ticket, Transaction
 from queues.kv.slots import SlotPool
 from queues.kv.watching import Wake, WatchBoard, Watcher
 
 T = TypeVar("T")
+R = TypeVar("R")
+A = TypeVar("A")
 
 #: Seconds that one try may take, to its commit's answer.
 TRY_TIMEOUT = 5.0
@@ -47,6 +50,7 @@ class ClusterStore:
         self._lifecycle = Lifecycle(url)
         self._slots = None if slots is None else SlotPool(slots)
         self._exactly_once = ExactlyOnce(self._slots)
+        self._combiner = Combiner(self._apply, self._lifecycle)
         self._board = WatchBoard()
         self._watches = Watches(self._board)
         self._random = random.Random()  # noqa: S311 - spreads retries, guards nothing
@@ -74,18 +78,24 @@ class ClusterStore:
         guard.refuse_nesting()
         self._lifecycle.enter()
         try:
-            patience = self._patience(BACKGROUND_PATIENCE if background else PATIENCE)
-            timeout = min(TRY_TIMEOUT, patience)
-            result = self._exactly_once.run(
-                lambda: self._begin(background=background, timeout=timeout), fn, patience=patience
-            )
-            self._heard()
-            return result
-        except StoreUnavailable:
-            self._silent = True
-            raise
+            return self._apply(fn, background=background)
         finally:
             self._lifecycle.leave()
+
+    def serve(self, server: Server[R, A], request: R) -> A:
+        """Have `server` serve this request, together with those of others, and return its answer."""
+        guard.refuse_nesting()
+        self._lifecycle.enter()
+        try:
+            return self._combiner.serve(server, request)
+        finally:
+            self._lifecycle.leave()
+
+    def submit(self, server: Server[R, A], request: R, landing: Landing) -> Ticket:
+        """Have `server` serve this request without waiting for it."""
+        guard.refuse_nesting()
+        self._lifecycle.enter()  # until it has landed
+        return self._combiner.submit(server, request, landing)
 
     def watch(self, known: Mapping[bytes, bytes | None], *, timeout: float) -> bool:
         """Block until a key's value differs from what is known, or the time is up.
@@ -149,6 +159,20 @@ class ClusterStore:
             self._clear(*self._slots.range)
 
     # Inside
+
+    def _apply(self, fn: Callable[[Transaction], T], *, background: bool = False) -> T:
+        """Run `fn` and commit, for an operation that was accepted."""
+        try:
+            patience = self._patience(BACKGROUND_PATIENCE if background else PATIENCE)
+            timeout = min(TRY_TIMEOUT, patience)
+            result = self._exactly_once.run(
+                lambda: self._begin(background=background, timeout=timeout), fn, patience=patience
+            )
+            self._heard()
+            return result
+        except StoreUnavailable:
+            self._silent = True
+            raise
 
     def _begin(self, *, background: bool = False, timeout: float = TRY_TIMEOUT) -> ClusterTransaction:
         return ClusterTransaction(

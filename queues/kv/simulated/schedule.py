@@ -14,6 +14,7 @@ class Point(Enum):
     COMMIT = "before the commit"
     ANSWER = "after the commit, before its answer"
     WATCH = "while watching"
+    WAIT = "while another thread of the process serves"
 
 
 Schedule = Callable[[Point], None]

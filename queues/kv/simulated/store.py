@@ -8,9 +8,10 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from queues.kv import guard
+from queues.kv.combining import Combiner, Entry
 from queues.kv.exactly_once import ExactlyOnce
 from queues.kv.lifecycle import Lifecycle, on_fork
-from queues.kv.port import MAX_TRANSACTION_SECONDS, ReadTransaction, Transaction
+from queues.kv.port import MAX_TRANSACTION_SECONDS, Landing, ReadTransaction, Server, Ticket, Transaction
 from queues.kv.simulated.attempt import Attempt
 from queues.kv.simulated.faults import Fault, Faults, JumpingClock
 from queues.kv.simulated.history import History
@@ -21,6 +22,8 @@ from queues.kv.slots import SlotPool
 from queues.kv.watching import Wake, WatchBoard, Watcher
 
 T = TypeVar("T")
+R = TypeVar("R")
+A = TypeVar("A")
 
 
 class Memory:
@@ -60,6 +63,7 @@ class SimulatedStore:
         self._lifecycle = Lifecycle(url)
         self._slots = None if slots is None else SlotPool(slots)
         self._exactly_once = ExactlyOnce(self._slots, clock=self._clock, sleep=sleep)
+        self._combiner = Combiner(self._apply, self._lifecycle, sleep=self._sleep_until_told)
         self._count_lock = threading.Lock()
         self._reads = 0
         self._memory.openers += 1
@@ -89,9 +93,24 @@ class SimulatedStore:
         guard.refuse_nesting()
         self._lifecycle.enter()
         try:
-            return self._exactly_once.run(self._begin_attempt, fn)
+            return self._apply(fn)
         finally:
             self._lifecycle.leave()
+
+    def serve(self, server: Server[R, A], request: R) -> A:
+        """Have `server` serve this request, together with those of others, and return its answer."""
+        guard.refuse_nesting()
+        self._lifecycle.enter()
+        try:
+            return self._combiner.serve(server, request)
+        finally:
+            self._lifecycle.leave()
+
+    def submit(self, server: Server[R, A], request: R, landing: Landing) -> Ticket:
+        """Have `server` serve this request without waiting for it."""
+        guard.refuse_nesting()
+        self._lifecycle.enter()  # until it has landed
+        return self._combiner.submit(server, request, landing)
 
     def watch(self, known: Mapping[bytes, bytes | None], *, timeout: float) -> bool:
         """Block until a key's value differs from what is known, or the time is up."""
@@ -147,6 +166,17 @@ class SimulatedStore:
         self._land()
         memory = self._memory
         return SimulatedTransaction(memory.history, self._clock, memory.board.notify, self._schedule)
+
+    def _apply(self, fn: Callable[[Transaction], T]) -> T:
+        """Run `fn` and commit, for an operation that was accepted."""
+        return self._exactly_once.run(self._begin_attempt, fn)
+
+    def _sleep_until_told(self, entry: Entry) -> None:
+        """Wait for another thread of this process."""
+        if self._schedule is not unscheduled:
+            while not entry.told:
+                self._schedule(Point.WAIT)
+        entry.heed()
 
     def _begin_attempt(self) -> Attempt:
         self._schedule(Point.BEGIN)
