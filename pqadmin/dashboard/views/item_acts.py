@@ -87,6 +87,20 @@ def act(request: HttpRequest, name: str) -> HttpResponse:
     return _send(page, queue_id)
 
 
+def leasing_fields(request: HttpRequest, status: QueueStatus, item_id: str, end: str) -> dict[str, str]:
+    """Return the hidden fields of a form that leases an item at an end, as it stands now; none if it is gone."""
+    chosen = ITEM_ACTS["lease"]
+    found = _acts(request).pick(status.name, [item_id], expect_id=status.id)
+    if not found.picked:
+        return {}
+    return {
+        "act": chosen.verb,
+        "end": end,
+        **frame.form_fields(request, _purpose(chosen), status),
+        **selection.hidden_fields(found.picked),
+    }
+
+
 def _purpose(chosen: ItemAct) -> str:
     return f"items-{chosen.verb}"
 
