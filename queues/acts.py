@@ -6,7 +6,7 @@ Tools that only push and pop use `Queue`; whatever has a person's name on it (pa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from queues.acting import Note, Popped, shown
 from queues.attached.queue import open_queue
@@ -52,18 +52,34 @@ class Acts(BulkActs, StateActs, PurgeActs, RevealActs, SettingsActs):
 
         return self._act(act)
 
-    def push(self, queue_name: str, value: bytes, *, priority: Priority | None = None) -> Item:
-        """Push one item (FIFO: enqueue it)."""
-        return self.push_many(queue_name, [(value, priority)])[0]
+    def push(
+        self,
+        queue_name: str,
+        value: bytes,
+        *,
+        priority: Priority | None = None,
+        delay: timedelta | None = None,
+        due: datetime | None = None,
+        expect_id: int | None = None,
+    ) -> Item:
+        """Push one item (FIFO: enqueue it), at once or delayed."""
+        return self.push_many(queue_name, [(value, priority)], delay=delay, due=due, expect_id=expect_id)[0]
 
     def push_many(
-        self, queue_name: str, items: Sequence[tuple[bytes, Priority | None]], *, reason: str = ""
+        self,
+        queue_name: str,
+        items: Sequence[tuple[bytes, Priority | None]],
+        *,
+        delay: timedelta | None = None,
+        due: datetime | None = None,
+        expect_id: int | None = None,
+        reason: str = "",
     ) -> list[Item]:
-        """Push at most 1,000 items and 5 MB as one, with one audit record."""
+        """Push at most 1,000 items and 5 MB as one, with one audit record; `delay` or `due` hold for all of them."""
 
         def act(tr: Transaction, audit: Note) -> list[Item]:
-            queue = self._store.queue(queue_name, tr=tr)
-            pushed = _push(queue, items, tr)
+            queue = self._queue(tr, queue_name, expect_id)
+            pushed = _push(queue, items, delay, due, tr)
             one = pushed[0] if len(pushed) == 1 else None
             audit(
                 queue,
@@ -227,8 +243,14 @@ class Acts(BulkActs, StateActs, PurgeActs, RevealActs, SettingsActs):
         return self._act(act)
 
 
-def _push(queue: Queue, items: Sequence[tuple[bytes, Priority | None]], tr: Transaction) -> list[Item]:
+def _push(
+    queue: Queue,
+    items: Sequence[tuple[bytes, Priority | None]],
+    delay: timedelta | None,
+    due: datetime | None,
+    tr: Transaction,
+) -> list[Item]:
     if queue.kind == "fifo":
-        return queue.enqueue_many([value for value, _ in items], tr=tr)
+        return queue.enqueue_many([value for value, _ in items], delay=delay, due=due, tr=tr)
     # A missing priority is refused by the queue's own rule, in its own words.
-    return queue.push_many([(value, priority) for value, priority in items], tr=tr)  # type: ignore[misc]
+    return queue.push_many([(value, priority) for value, priority in items], delay=delay, due=due, tr=tr)  # type: ignore[misc]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -16,55 +14,9 @@ from queues.errors import BadName, BadPriority
 from queues.names import check_name
 from queues.priority import Priority, PriorityType, parse_priority
 
-#: As much text as the largest value can take in any encoding; the core judges the bytes.
-_MAX_TYPED = 400_000
 _MAX_REASON = 500
 #: How long an operator may pause a queue from the list of choices.
 PAUSES = {"15m": timedelta(minutes=15), "1h": timedelta(hours=1), "4h": timedelta(hours=4), "24h": timedelta(days=1)}
-
-
-class PushForm(forms.Form):
-    """One item. `payload` and `parsed_priority` are what to push, once the form is valid."""
-
-    value = forms.CharField(required=False, strip=False, max_length=_MAX_TYPED)
-    encoding = forms.ChoiceField(required=False, choices=[("text", "text"), ("base64", "base64")])
-    priority = forms.CharField(required=False, strip=False, max_length=2_000)
-
-    def __init__(self, *args: Any, fifo: bool, priority_type: PriorityType, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.payload = b""
-        self.parsed_priority: Priority | None = None
-        self._type = priority_type
-        if fifo:
-            del self.fields["priority"]
-
-    def clean_value(self) -> str:
-        """Take the value as typed; a browser's line ends become plain ones."""
-        return str(self.cleaned_data["value"]).replace("\r\n", "\n")
-
-    def clean_priority(self) -> str:
-        """Read the priority by the queue's type."""
-        text = str(self.cleaned_data["priority"])
-        try:
-            self.parsed_priority = parse_priority(text, self._type)
-        except BadPriority as error:
-            raise forms.ValidationError(str(error)) from None
-        return text
-
-    def clean(self) -> dict[str, Any]:
-        """Make the bytes of the value."""
-        cleaned = super().clean() or self.cleaned_data
-        text = cleaned.get("value")
-        if text is None:
-            return cleaned
-        if cleaned.get("encoding") == "base64":
-            try:
-                self.payload = base64.b64decode("".join(text.split()), validate=True)
-            except (binascii.Error, ValueError):
-                self.add_error("value", _("This is not base64."))
-        else:
-            self.payload = text.encode("utf-8", "surrogatepass")
-        return cleaned
 
 
 class CreateForm(forms.Form):

@@ -1,4 +1,4 @@
-"""Forms that were sent: each form that changes something works once, however often it is sent."""
+"""Forms: those that were sent, as each works once, and those that people keep to push alike items again."""
 
 from django.db import models
 
@@ -13,3 +13,21 @@ class SentForm(models.Model):
 
     def __str__(self) -> str:
         return self.number
+
+
+class PushTemplate(models.Model):
+    """What somebody filled into a queue's push form and gave a name, for everybody who pushes there."""
+
+    #: The queue's number: it stays through renames, and through deleting and restoring.
+    queue_id = models.BigIntegerField()
+    name = models.CharField(max_length=80)
+    #: The fields of the form as they were typed.
+    fields = models.JSONField()
+    by = models.CharField(max_length=150)
+    at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["queue_id", "name"], name="one_template_of_a_name")]
+
+    def __str__(self) -> str:
+        return self.name

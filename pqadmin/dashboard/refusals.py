@@ -74,6 +74,8 @@ def _about(error: Exception) -> tuple[str, str, int, str]:
             return _("The priority does not fit"), nothing, 422, "priority"
         case errors.BadValue() | errors.ValueTooLarge() | errors.TooLarge():
             return _("The value does not fit"), nothing, 422, "value"
+        case errors.BadTime():
+            return _("The time does not fit"), nothing, 422, ""
         case errors.AlreadyRestored():
             return _("Already put back"), _("It is where it was; nothing was done a second time."), 409, ""
         case errors.TrashNotFound():

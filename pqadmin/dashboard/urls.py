@@ -15,6 +15,7 @@ from pqadmin.dashboard.views import (
     queue_acts,
     settings,
     styleguide,
+    push,
     trash,
 )
 
@@ -26,7 +27,9 @@ urlpatterns = [
     path("new/", queue_acts.create, name="new-queue"),
     path("attach/", attached.attach, name="attach"),
     path("queues/<str:name>/", queue.queue, name="queue"),
-    path("queues/<str:name>/push/", acts.push, name="push"),
+    path("queues/<str:name>/push/", push.push, name="push"),
+    path("queues/<str:name>/push/many/", push.push_many, name="push-many"),
+    path("queues/<str:name>/push/templates/<str:number>/delete/", push.forget_template, name="forget-template"),
     path("queues/<str:name>/check/", checks.check_value, name="check-value"),
     path("queues/<str:name>/pop/", acts.pop, name="pop"),
     path("queues/<str:name>/put-back/", acts.put_back, name="put-back"),

@@ -62,6 +62,10 @@ PAGES = {
     "dashboard:resume": Row(open=Open.OPERATORS, method="POST", arguments=QUEUE, status=303),
     "dashboard:rename": Row(open=Open.OPERATORS, method="POST", arguments=QUEUE, status=422),
     "dashboard:delete": Row(open=Open.OPERATORS, method="POST", arguments=QUEUE, status=422),
+    "dashboard:push-many": Row(open=Open.OPERATORS, method="POST", arguments=QUEUE, status=422),
+    "dashboard:forget-template": Row(
+        open=Open.OPERATORS, method="POST", arguments={**QUEUE, "number": "1"}, status=303
+    ),
     "dashboard:restore": Row(open=Open.OPERATORS, method="POST", arguments={"trash_id": "0" * 40}, status=303),
     "dashboard:styleguide": Row(open=Open.ADMINS),
 }

@@ -1,4 +1,4 @@
-"""Acts on items: push, pop, put back. Each answers with a redirect, so that a reload sends nothing again."""
+"""Acts on items: pop, delete, put back. Each answers with a redirect, so that a reload sends nothing again."""
 
 from __future__ import annotations
 
@@ -11,75 +11,17 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from pqadmin.accounts.roles import Right, require
-from pqadmin.dashboard import foreign, once, toasts
-from pqadmin.dashboard import format as write
+from pqadmin.dashboard import once, toasts
 from pqadmin.dashboard.addresses import item_url, queue_url
-from pqadmin.dashboard.forms import PushForm, ReasonForm
+from pqadmin.dashboard.forms import ReasonForm
 from pqadmin.dashboard.looking import about, status_of
 from pqadmin.dashboard.refusals import explain
-from pqadmin.dashboard.values import NotJSON, parse_json, show
+from pqadmin.dashboard.values import show
 from pqadmin.dashboard.views import frame
 from pqadmin.dashboard.views.item import gone, look_at
 from pqadmin.server.store import get_store
 from queues import Item, Popped, QueueStatus
 from queues.errors import HeadChanged, QueueError, QueueNotFound, StoreError
-
-
-@require_http_methods(["GET", "HEAD", "POST"])
-@require(Right.ACT)
-@frame.seeing_queue
-def push(request: HttpRequest, name: str) -> HttpResponse:
-    """Push one item (FIFO: enqueue it)."""
-    status = status_of(name)
-    fifo = status.kind == "fifo"
-    if request.method != "POST":
-        return render(request, "dashboard/push.html", _push_context(request, status, None))
-    form = PushForm(request.POST, fifo=fifo, priority_type=status.priority_type)
-    context = _push_context(request, status, form)
-    if "check" in request.POST:
-        form.is_valid()
-        return render(request, "dashboard/push.html", context | {"check": check(form)})
-    if not form.is_valid():
-        return frame.answer(request, "dashboard/push.html", context, refusal=frame.invalid(form))
-    try:
-        with once.once(request, f"push:{status.id}") as sending:
-            item = get_store().acts(request.user.get_username()).push(name, form.payload, priority=form.parsed_priority)
-            sending.answer = queue_url(name)
-    except once.AlreadySent as sent:
-        return frame.replayed(request, sent, queue_url(name))
-    except once.FormRefused:
-        return frame.answer(request, "dashboard/push.html", context, refusal=frame.stale_form())
-    except (QueueError, StoreError) as error:
-        if isinstance(error, QueueNotFound):
-            raise
-        refusal = explain(error)
-        frame.blame(form, refusal)
-        return frame.answer(request, "dashboard/push.html", context, refusal=refusal)
-    toasts.done(request, _pushed(item, fifo), label=_("Look at it"), link=item_url(name, item.id))
-    return frame.leave(queue_url(name))
-
-
-def _pushed(item: Item, fifo: bool) -> str:
-    if fifo:
-        return _("Enqueued %(size)s.") % {"size": write.size(item.size)}
-    values = {"size": write.size(item.size), "priority": foreign.priority_short(item)}
-    return _("Pushed %(size)s with priority %(priority)s.") % values
-
-
-def _push_context(request: HttpRequest, status: QueueStatus, form: PushForm | None) -> dict[str, Any]:
-    return about(request, status, push_form=form, form_number=once.number(request, f"push:{status.id}"))
-
-
-def check(form: PushForm) -> dict[str, Any]:
-    """Say whether what was typed is JSON, how many bytes it has, and what is wrong where."""
-    size = write.size(len(form.payload))
-    try:
-        parse_json(form.payload.decode("utf-8"))
-    except NotJSON as error:
-        return {"good": False, "text": str(error), "size": size}
-    except UnicodeDecodeError:
-        return {"good": False, "text": _("These bytes are no text, so no JSON."), "size": size}
-    return {"good": True, "text": _("This is JSON."), "size": size}
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -7,9 +7,8 @@ from django.shortcuts import render
 from django.views.decorators.http import require_POST
 
 from pqadmin.accounts.roles import Right, require
-from pqadmin.dashboard.forms import PushForm
 from pqadmin.dashboard.looking import status_of
-from pqadmin.dashboard.views import acts, frame
+from pqadmin.dashboard.views import frame, push
 
 
 @require_POST
@@ -18,6 +17,6 @@ from pqadmin.dashboard.views import acts, frame
 def check_value(request: HttpRequest, name: str) -> HttpResponse:
     """Say whether what was typed is JSON and how many bytes it has."""
     status = status_of(name)
-    form = PushForm(request.POST, fifo=status.kind == "fifo", priority_type=status.priority_type)
+    form = push.form_of(request, status)
     form.is_valid()
-    return render(request, "dashboard/_check.html", {"check": acts.check(form)})
+    return render(request, "dashboard/_check.html", {"check": push.check(form)})

@@ -16,7 +16,7 @@ from pqadmin.dashboard import format as write
 from pqadmin.dashboard import toasts
 from pqadmin.dashboard.addresses import queue_url
 from pqadmin.dashboard.looking import PREVIEW_BYTES, about
-from pqadmin.dashboard.refusals import Refusal, explain
+from pqadmin.dashboard.refusals import Refusal
 from pqadmin.dashboard.settings_form import SettingsForm, seen_of, typed_of
 from pqadmin.dashboard.views import frame
 from pqadmin.dashboard.words import setting_words

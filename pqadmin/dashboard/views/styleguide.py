@@ -14,8 +14,9 @@ from django.views.decorators.http import require_safe
 
 from pqadmin.accounts.roles import Right, require
 from pqadmin.dashboard import format as write
-from pqadmin.dashboard.forms import CreateForm, PushForm
+from pqadmin.dashboard.forms import CreateForm
 from pqadmin.dashboard.looking import mix
+from pqadmin.dashboard.push_forms import UNITS, PushForm
 from pqadmin.dashboard.redaction import rules_of
 from pqadmin.dashboard.refusals import explain
 from pqadmin.dashboard.rows import COLUMNS, render_rows
@@ -68,6 +69,8 @@ def styleguide(request: HttpRequest) -> HttpResponse:
         "refusals": [explain(error) for error in _ERRORS],
         "toasts": _toasts(),
         "push_form": bad_push,
+        "when_form": bad_push,
+        "units": list(UNITS),
         "form": bad_create,
         "form_number": "",
         "url": "#",

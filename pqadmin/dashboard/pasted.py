@@ -1,0 +1,82 @@
+"""Several items as text: read by the formats of imports, all of it looked through before anything is pushed."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+
+from django.utils.translation import gettext as _
+
+from pqadmin.dashboard import format as write
+from pqadmin.operations import formats
+from pqadmin.operations.entries import BadEntry, Entry
+from queues.priority import PriorityType
+from queues.ready import MAX_BYTES, MAX_ITEMS
+
+#: Wrong lines that are shown.
+MAX_SHOWN = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """What a text holds. It can be pushed when `wrong` is empty and nothing is bad."""
+
+    #: At most as many as one transaction takes.
+    entries: tuple[Entry, ...]
+    #: Items, all of them.
+    count: int
+    #: Bytes of all values.
+    size: int
+    #: The first of the lines that hold no item, with why.
+    bad: tuple[BadEntry, ...]
+    bad_count: int
+    file_format: formats.Format | None
+    #: Why none of it can be pushed, apart from bad lines; empty: it can.
+    wrong: str
+
+    @property
+    def good(self) -> bool:
+        """Say whether it can be pushed."""
+        return not self.wrong and not self.bad_count and self.count > 0
+
+
+def read(data: bytes, *, file_format: formats.Format | None, priority_type: PriorityType | None) -> Batch:
+    """Look through a text; `priority_type` None is a FIFO queue."""
+    entries: list[Entry] = []
+    bad: list[BadEntry] = []
+    count = size = bad_count = 0
+    wrong = ""
+    try:
+        file_format = file_format or formats.sniff(io.BufferedReader(io.BytesIO(data)))
+        for outcome in formats.read(io.BytesIO(data), file_format, priority_type=priority_type):
+            if isinstance(outcome, Entry):
+                count, size = count + 1, size + len(outcome.value)
+                if count <= MAX_ITEMS:
+                    entries.append(outcome)
+            elif isinstance(outcome, BadEntry):
+                bad_count += 1
+                if len(bad) < MAX_SHOWN:
+                    bad.append(outcome)
+    except formats.BadFormat as error:
+        wrong = str(error)
+    if not wrong and not count and not bad_count:
+        wrong = _("There is no item in it.")
+    if not wrong and (count > MAX_ITEMS or size > MAX_BYTES):
+        wrong = _(
+            "These are %(n)s items of %(size)s together. One transaction takes at most %(items)s items and %(most)s, "
+            "so that they arrive all or none. Push them in parts, or as many as you like with the command below."
+        ) % {
+            "n": write.number(count),
+            "size": write.size(size),
+            "items": write.number(MAX_ITEMS),
+            "most": write.size(MAX_BYTES),
+        }
+    return Batch(
+        entries=tuple(entries),
+        count=count,
+        size=size,
+        bad=tuple(bad),
+        bad_count=bad_count,
+        file_format=file_format,
+        wrong=wrong,
+    )
