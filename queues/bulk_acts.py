@@ -206,7 +206,7 @@ class BulkActs(ItemActs):
             if job.of is not None and read_job(tr, keyspace, job.of).undo != job.id:
                 raise JobEnded("What this job undid was undone by another one: nothing is left of it.")
             after = replace(
-                job, status=RUNNING, ended_ms=None, failure="", failed_at=None, held_ms=0, seen_ms=now_ms, due_ms=now_ms
+                job, status=RUNNING, ended_ms=None, failure="", failed_at=None, held_ms=0, seen=(), due_ms=now_ms
             )
             write_job(tr, keyspace, after, job)
             self._tell(audit, self._of(tr, job), "resume_job", after, reason=reason)

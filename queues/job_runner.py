@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from queues.backing import Backing
 from queues.bulk_acts import runner_name
-from queues.errors import QueueError, StoreError
+from queues.errors import JobNotFound, QueueError, StoreClosed, StoreError
 from queues.job_looks import Shown, all_shown
 from queues.job_steps import Steps
 from queues.jobs import HELD_MS, Job, read_running
@@ -89,7 +89,9 @@ class JobRunner:
                         known = {self._backing.keyspace.job_change: self._change}
                         self._backing.kv.watch(known, timeout=rest)
                         self._looked = -LONGEST
-                except StoreError as error:
+                except StoreClosed:
+                    return
+                except (StoreError, JobNotFound) as error:
                     if not trouble and not ended.is_set():
                         log.warning("Jobs wait, as the store failed: %s: %s", type(error).__name__, error)
                     trouble = min(max(_SHORTEST_TROUBLE, 2 * trouble), _LONGEST_TROUBLE)

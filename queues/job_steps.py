@@ -100,7 +100,7 @@ class Steps:
                 held_ms=now_ms + HELD_MS,
                 started_ms=job.started_ms or now_ms,
                 # The time in which nobody ran it is not its speed's.
-                seen_ms=job.seen_ms if mine else now_ms,
+                seen=job.seen if mine else ((now_ms, job.met),) * 2,
             )
             write_job(tr, self._backing.keyspace, job, job)
             return job

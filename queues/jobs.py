@@ -26,8 +26,8 @@ RUNNING, DONE, CANCELLED, FAILED = "running", "done", "cancelled", "failed"
 UNDO = "undo"
 #: Milliseconds for which whoever runs a job holds it; every chunk renews that.
 HELD_MS = 5_000
-#: Milliseconds over which the speed of a job is seen.
-_SPEED_MS = 5_000
+#: Milliseconds over which the speed of a job is seen, up to twice as many, and at least.
+_SPEED_MS, _LEAST_MS = 5_000, 500
 MAX_PAGE = 500
 #: Jobs that have not ended, of one look.
 MAX_RUNNING = 200
@@ -90,9 +90,8 @@ class Job:
     held_ms: int = 0
     started_ms: int | None = None
     ended_ms: int | None = None
-    #: Items met a second, lately, as of when.
-    speed: float | None = None
-    seen_ms: int = 0
+    #: Two moments and what it had met then; its speed is seen from the earlier one on.
+    seen: tuple[tuple[int, int], ...] = ()
 
     @property
     def began_at(self) -> datetime:
@@ -119,6 +118,13 @@ class Job:
         """Which items are concerned."""
         return Query.decode(self.query)
 
+    @property
+    def speed(self) -> float | None:
+        """Items met a second, lately; None when it was not seen for long enough."""
+        if not self.seen or self.held_ms - HELD_MS - self.seen[0][0] < _LEAST_MS:
+            return None
+        return (self.met - self.seen[0][1]) * 1000 / (self.held_ms - HELD_MS - self.seen[0][0])
+
     def seconds_left(self) -> float | None:
         """Return in how many seconds it will have met all, by its speed and its rate; None when that is not known."""
         if not self.running or self.total is None or not self.speed:
@@ -143,12 +149,11 @@ class JobPage:
 
 def onward(job: Job, *, now_ms: int, met: int, done: int) -> Job:
     """Return the job after a step that met and changed so many items."""
-    passed = now_ms - job.seen_ms if job.seen_ms else 0
-    speed = job.speed
-    if passed > 0:
-        weight = 1 - math.exp(-passed / _SPEED_MS)
-        lately = met * 1000 / passed
-        speed = lately if speed is None else speed + weight * (lately - speed)
+    seen = job.seen
+    if not seen or now_ms < seen[-1][0]:
+        seen = ((now_ms, job.met + met),) * 2
+    elif now_ms - seen[1][0] >= _SPEED_MS:
+        seen = (seen[1], (now_ms, job.met + met))
     due_ms = job.due_ms
     if job.rate is not None:
         due_ms = max(now_ms, job.due_ms) + math.ceil(done * 1000 / job.rate)
@@ -156,8 +161,7 @@ def onward(job: Job, *, now_ms: int, met: int, done: int) -> Job:
         job,
         met=job.met + met,
         done=job.done + done,
-        speed=speed,
-        seen_ms=now_ms if passed >= 0 else job.seen_ms,
+        seen=seen,
         due_ms=due_ms,
         held_ms=now_ms + HELD_MS,
     )
@@ -243,5 +247,6 @@ def _decode(record: bytes) -> Job:
         "mark": None if mark is None else bytes.fromhex(mark),
         "bound": bytes.fromhex(header.get("bound", "")),
         "ahead": None if ahead is None else (ahead[0], ahead[1]),
+        "seen": tuple((ms, met) for ms, met in header.get("seen", ())),
     }
     return Job(**{**known, **places})

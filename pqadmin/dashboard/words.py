@@ -188,6 +188,10 @@ _VERBS = {
     "ack": gettext_lazy("acknowledged"),
     "extend": gettext_lazy("extended the lease"),
     "import": gettext_lazy("imported"),
+    "begin_job": gettext_lazy("began a job"),
+    "cancel_job": gettext_lazy("cancelled a job"),
+    "resume_job": gettext_lazy("let a job go on"),
+    "undo_job": gettext_lazy("began to undo a job"),
 }
 
 

@@ -45,6 +45,12 @@ PAGES = {
     "dashboard:queue": Row(open=Open.VIEWERS, arguments=QUEUE),
     "dashboard:item": Row(open=Open.VIEWERS, arguments=ITEM, status=404),
     "dashboard:download": Row(open=Open.VIEWERS, arguments=ITEM, status=404),
+    "dashboard:bulk": Row(open=Open.OPERATORS, arguments=QUEUE),
+    "dashboard:jobs": Row(open=Open.VIEWERS),
+    "dashboard:job": Row(open=Open.VIEWERS, arguments={"job_id": "0" * 40}, status=404),
+    "dashboard:cancel-job": Row(open=Open.OPERATORS, method="POST", arguments={"job_id": "0" * 40}, status=303),
+    "dashboard:resume-job": Row(open=Open.OPERATORS, method="POST", arguments={"job_id": "0" * 40}, status=303),
+    "dashboard:undo-job": Row(open=Open.OPERATORS, method="POST", arguments={"job_id": "0" * 40}, status=303),
     "dashboard:reveal": Row(open=Open.OPERATORS, method="POST", arguments=ITEM, status=404),
     "dashboard:audit": Row(open=Open.VIEWERS),
     "dashboard:trash": Row(open=Open.VIEWERS),
@@ -53,8 +59,13 @@ PAGES = {
     "dashboard:purge": Row(open=Open.OPERATORS, method="POST", arguments=QUEUE, status=422),
     "dashboard:settings": Row(open=Open.OPERATORS, method="POST", arguments=QUEUE, status=422),
     "dashboard:detach": Row(open=Open.OPERATORS, method="POST", arguments=QUEUE, status=404),
-    "dashboard:delete-item": Row(open=Open.OPERATORS, arguments=ITEM, status=404),
+    "dashboard:act": Row(open=Open.OPERATORS, method="POST", arguments=QUEUE, status=303),
+    "dashboard:edit": Row(open=Open.OPERATORS, arguments=ITEM, status=404),
     "dashboard:push": Row(open=Open.OPERATORS, method="POST", arguments=QUEUE, status=422),
+    "dashboard:push-many": Row(open=Open.OPERATORS, method="POST", arguments=QUEUE, status=422),
+    "dashboard:forget-template": Row(
+        open=Open.OPERATORS, method="POST", arguments={**QUEUE, "number": "1"}, status=303
+    ),
     "dashboard:check-value": Row(open=Open.OPERATORS, method="POST", arguments=QUEUE),
     "dashboard:pop": Row(open=Open.OPERATORS, method="POST", arguments=QUEUE, status=409),
     "dashboard:put-back": Row(open=Open.OPERATORS, method="POST", arguments=QUEUE, status=303),
@@ -62,10 +73,6 @@ PAGES = {
     "dashboard:resume": Row(open=Open.OPERATORS, method="POST", arguments=QUEUE, status=303),
     "dashboard:rename": Row(open=Open.OPERATORS, method="POST", arguments=QUEUE, status=422),
     "dashboard:delete": Row(open=Open.OPERATORS, method="POST", arguments=QUEUE, status=422),
-    "dashboard:push-many": Row(open=Open.OPERATORS, method="POST", arguments=QUEUE, status=422),
-    "dashboard:forget-template": Row(
-        open=Open.OPERATORS, method="POST", arguments={**QUEUE, "number": "1"}, status=303
-    ),
     "dashboard:restore": Row(open=Open.OPERATORS, method="POST", arguments={"trash_id": "0" * 40}, status=303),
     "dashboard:styleguide": Row(open=Open.ADMINS),
 }

@@ -1,0 +1,142 @@
+"""Jobs: acts on many items, running and past; each can be cancelled, let go on, and undone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST, require_safe
+
+from pqadmin.accounts.roles import Right, require
+from pqadmin.dashboard import once, toasts
+from pqadmin.dashboard.job_words import job_url, tell
+from pqadmin.dashboard.refusals import explain
+from pqadmin.dashboard.views import frame
+from pqadmin.server.store import get_store
+from queues import Acts, Job
+from queues.errors import BadCursor, JobNotFound, QueueError, StoreError
+
+PAGE = 50
+#: Characters of an id that are shown; longer ones are none.
+_MAX_ID = 100
+
+
+def _acts(request: HttpRequest) -> Acts:
+    return get_store().acts(request.user.get_username())
+
+
+@require_safe
+@require(Right.READ)
+def jobs(request: HttpRequest) -> HttpResponse:
+    """Show what is running, and what was, newest first."""
+    after, wrong = request.GET.get("after", "")[:300] or None, ""
+    acts, now = _acts(request), datetime.now(UTC)
+    try:
+        page = acts.job_page(limit=PAGE, after=after)
+    except BadCursor as error:
+        after, wrong = None, str(error)
+        page = acts.job_page(limit=PAGE)
+    running = [] if after else acts.running_jobs()
+    context = {
+        "section": "jobs",
+        "running": [tell(job, now) for job in reversed(running)],
+        "past": [tell(job, now) for job in page.jobs if not job.running],
+        "wrong": wrong,
+        "in_middle": after is not None,
+        "next_url": "" if page.cursor is None else "?" + urlencode({"after": page.cursor}),
+        "now": now,
+    }
+    return render(request, "dashboard/jobs.html", context)
+
+
+@require_safe
+@require(Right.READ)
+def job(request: HttpRequest, job_id: str) -> HttpResponse:
+    """Show one job: how far it is, what it did, what failed and why."""
+    acts = _acts(request)
+    try:
+        found = acts.job(job_id)
+    except JobNotFound as error:
+        return render(request, "dashboard/no_job.html", {"section": "jobs", "why": str(error)}, status=404)
+    return render(request, "dashboard/job.html", _about(request, acts, found))
+
+
+def _about(request: HttpRequest, acts: Acts, found: Job) -> dict[str, Any]:
+    now = datetime.now(UTC)
+    other = found.of or found.undo
+    return {
+        "section": "jobs",
+        "told": tell(found, now),
+        "job": found,
+        "other": None if other is None else _other(acts, other, now),
+        "audit_url": f"{reverse('dashboard:audit')}?{urlencode({'queue': found.queue})}",
+        "hidden": {once.FIELD: once.number(request, f"job:{found.id}")},
+        "now": now,
+    }
+
+
+def _other(acts: Acts, job_id: str, now: datetime) -> Any:
+    try:
+        return tell(acts.job(job_id), now)
+    except JobNotFound:
+        return None
+
+
+@require_POST
+@require(Right.ACT)
+def cancel(request: HttpRequest, job_id: str) -> HttpResponse:
+    """Let a job end after the chunk that is being done."""
+
+    def act() -> str:
+        was = _acts(request).job(job_id)
+        if not was.running:
+            toasts.failed(request, _("It had ended already. Nothing was changed."))
+            return job_url(job_id)
+        ended = _acts(request).cancel_bulk(job_id)
+        if ended.status == "cancelled":
+            toasts.done(request, _("Cancelled. What it did stays done until you undo it."))
+        return job_url(job_id)
+
+    return _once(request, job_id, act)
+
+
+@require_POST
+@require(Right.ACT)
+def resume(request: HttpRequest, job_id: str) -> HttpResponse:
+    """Let a job go on that was cancelled or has failed."""
+
+    def act() -> str:
+        _acts(request).resume_bulk(job_id)
+        toasts.done(request, _("It goes on where it was."))
+        return job_url(job_id)
+
+    return _once(request, job_id, act)
+
+
+@require_POST
+@require(Right.ACT)
+def undo(request: HttpRequest, job_id: str) -> HttpResponse:
+    """Begin to undo all that a job did."""
+    return _once(request, job_id, lambda: job_url(_acts(request).begin_undo(job_id).id))
+
+
+def _once(request: HttpRequest, job_id: str, act: Callable[[], str]) -> HttpResponse:
+    """Do an act on a job once; whatever was refused is said on the job's own page."""
+    job_id = job_id[:_MAX_ID]
+    here = job_url(job_id)
+    try:
+        with once.once(request, f"job:{job_id}") as sending:
+            sending.answer = act()
+    except once.AlreadySent as sent:
+        return frame.replayed(request, sent, here)
+    except once.FormRefused:
+        return frame.refuse(request, frame.stale_form(), here)
+    except (QueueError, StoreError) as error:
+        return frame.refuse(request, explain(error), here)
+    return frame.leave(sending.answer)

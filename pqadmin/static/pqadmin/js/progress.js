@@ -1,0 +1,66 @@
+// Keeps the progress of running jobs current: asks the page's own address anew while something runs and somebody looks.
+
+/** Milliseconds between two looks, and after one that failed. */
+const EVERY = 1000;
+const AFTER_TROUBLE = 5000;
+let timer = 0;
+
+function region() {
+  return document.querySelector("#jobs[data-refresh]");
+}
+
+function plan(wait) {
+  clearTimeout(timer);
+  timer = 0;
+  if (region() !== null && !document.hidden) timer = setTimeout(look, wait);
+}
+
+async function look() {
+  let wait = EVERY;
+  try {
+    const answer = await fetch(location.href, { headers: { Accept: "text/html" }, cache: "no-store" });
+    if (!answer.ok || answer.redirected) throw new Error(`answer ${answer.status}`);
+    show(new DOMParser().parseFromString(await answer.text(), "text/html"));
+    mark(false);
+  } catch {
+    wait = AFTER_TROUBLE; // the server went away: what stands there says of when it is
+    mark(true);
+  }
+  plan(wait);
+}
+
+/** Numbers change in their places; a job that begins or ends changes what there is to do, so everything is shown anew. */
+function show(page) {
+  const mine = region();
+  const theirs = page.getElementById("jobs");
+  if (mine === null || theirs === null) return;
+  if (mine.dataset.set !== theirs.dataset.set) {
+    const inside = mine.contains(document.activeElement);
+    mine.replaceWith(document.adoptNode(theirs));
+    if (inside) document.getElementById("main")?.focus();
+    return;
+  }
+  for (const element of mine.querySelectorAll("[data-live]")) {
+    const now = theirs.querySelector(`[data-live="${CSS.escape(element.dataset.live)}"]`);
+    if (now !== null) update(element, now);
+  }
+}
+
+/** A meter keeps its element, so that it moves on instead of beginning anew. */
+function update(element, now) {
+  const meter = element.querySelector("progress");
+  const next = now.querySelector("progress");
+  if (meter !== null && next !== null && meter.hasAttribute("value") && next.hasAttribute("value")) {
+    meter.value = next.value;
+  } else if (element.innerHTML !== now.innerHTML) {
+    element.replaceChildren(...document.adoptNode(now).childNodes);
+  }
+}
+
+function mark(stale) {
+  region()?.toggleAttribute("data-stale", stale);
+}
+
+document.addEventListener("visibilitychange", () => plan(0));
+addEventListener("pageshow", (event) => event.persisted && plan(0));
+plan(EVERY);
