@@ -22,9 +22,9 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
 
 from queues import Store, open_store
+from tests.browser.operator import Operator
 
 ROOT = Path(__file__).resolve().parents[2]
-AXE = Path(__file__).parent / "vendor" / "axe-core" / "axe.min.js"
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -234,6 +234,12 @@ def new_page(site: Site, chromium: Browser, signed_in: Any, strict: Strict) -> I
 def page(new_page: NewPage) -> Page:
     """A page of the signed-in admin."""
     return new_page()
+
+
+@pytest.fixture
+def operator(page: Page) -> Operator:
+    """The signed-in admin in front of a page."""
+    return Operator(page)
 
 
 def wait_live(page: Page) -> None:

@@ -3,27 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from queues import Store
-from tests.browser.conftest import AXE, NewPage, Site, wait_live
-
-#: WCAG 2.2 AA and what axe counts as good practice.
-TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-
-
-def findings(page: Page) -> list[dict[str, Any]]:
-    """Run axe in the page, past its policy, and return what it found."""
-    source = AXE.read_text("utf-8")
-    page.evaluate(source)
-    found = page.evaluate("tags => axe.run(document, {runOnly: tags, resultTypes: ['violations']})", TAGS)
-    return [
-        {"rule": violation["id"], "where": [node["target"] for node in violation["nodes"]][:5]}
-        for violation in found["violations"]
-    ]
+from tests.browser.axe import findings
+from tests.browser.conftest import NewPage, Site, wait_live
 
 
 @pytest.fixture
