@@ -13,10 +13,9 @@ _WORD = 1 << 64
 
 def check_key(key: bytes) -> None:
     """Refuse a key that some engine could not hold: KeyTooLarge, or ValueError for an illegal one."""
-    size = len(key)
-    if size > MAX_KEY_SIZE:
-        raise KeyTooLarge(f"The key has {size} bytes; at most {MAX_KEY_SIZE} are allowed. Nothing was written.")
-    if not size or key[0] == 0xFF:
+    if len(key) > MAX_KEY_SIZE:
+        raise KeyTooLarge(f"The key has {len(key)} bytes; at most {MAX_KEY_SIZE} are allowed. Nothing was written.")
+    if not b"" < key < KEYS_END:
         raise ValueError("A key is never empty and never begins with byte 0xff.")
 
 

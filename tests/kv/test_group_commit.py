@@ -12,7 +12,7 @@ import lmdb
 import pytest
 
 from queues.kv import open_kv
-from queues.kv.embedded import EmbeddedStore, writer
+from queues.kv.embedded import EmbeddedStore, runner
 from queues.kv.errors import StoreFull
 from queues.kv.port import Transaction
 
@@ -23,7 +23,7 @@ LONG = 60
 
 @pytest.fixture
 def kv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddedStore]:
-    monkeypatch.setattr(writer, "MAX_SECONDS", float("inf"))  # what waits together is a batch on a slow machine too
+    monkeypatch.setattr(runner, "MAX_SECONDS", float("inf"))  # what waits together is a batch on a slow machine too
     opened = open_kv(f"lmdb:{tmp_path}/store")
     assert isinstance(opened, EmbeddedStore)
     yield opened

@@ -1,35 +1,63 @@
-"""Functions on their way to the writer thread, and the threads that wait for them."""
+"""Functions and requests on their way to the writer thread, and the threads that wait for them."""
 
 from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from queues.kv.port import MAX_TRANSACTION_SECONDS, Transaction
+from queues.kv.port import MAX_TRANSACTION_SECONDS, Landing, Server, Transaction
 
 T = TypeVar("T")
+R = TypeVar("R")
+A = TypeVar("A")
 
 #: More calls than there can be threads: the writer is busy and looks by itself.
 _NEVER = 1 << 62
+#: Threads of a batch that are woken at once; each wakes the next one. To wake all at once would have most of them
+#: stand up only to wait for the interpreter, which costs as much again.
+_ABREAST = 2
+#: Called by `map`, so that nothing can interrupt a thread between taking the next lock and opening it.
+_release = type(threading.Lock()).release
 
 
 class Call:
-    """One thread's place in the queue, used again for its next call."""
+    """One thread's place in the queue, used again for its next call: a function, or a request and who serves it."""
 
-    __slots__ = ("answered", "error", "fn", "result")
+    __slots__ = ("abandoned", "answer", "answered", "error", "landing", "others", "server", "work")
 
     def __init__(self) -> None:
-        self.fn: Callable[[Transaction], Any] | None = None
-        self.result: Any = None
+        #: The function; with a server, the request.
+        self.work: Any = None
+        self.server: Server[Any, Any] | None = None
+        self.answer: Any = None
         self.error: BaseException | None = None
+        #: Who is told of the answer when no thread waits for it.
+        self.landing: Landing | None = None
         self.answered = threading.Lock()
         self.answered.acquire()
+        #: Wakes the next thread of the batch, at each step one.
+        self.others: Iterator[None] = iter(())
+        #: Its thread was interrupted and may never wake another.
+        self.abandoned = False
 
-    def answer(self) -> None:
-        """Let the caller go on with what `result` or `error` say."""
-        self.answered.release()
+
+class Submitted(Call):
+    """A request that no thread waits for."""
+
+    __slots__ = ("_calls",)
+
+    def __init__(self, calls: Calls, server: Server[Any, Any], request: Any, landing: Landing) -> None:
+        self._calls = calls
+        self.work = request
+        self.server = server
+        self.answer = self.error = None
+        self.landing = landing
+
+    def withdraw(self) -> bool:
+        """Take the request back; False when it is being served, or was: its landing hears of it."""
+        return self._calls.withdraw(self)
 
 
 class _Own(threading.local):
@@ -55,32 +83,23 @@ class Calls:
 
     def run(self, fn: Callable[[Transaction], T]) -> T:
         """Hand `fn` to the writer, wait for its commit, and return its result or raise its error."""
-        own = self._own
-        call = own.call
-        call.fn = fn
-        queue = self._queue
-        try:
-            queue.append(call)
-            if len(queue) >= self._wake_at:
-                self.wake()
-            if self._refusal is not None:
-                self._refuse_all(self._refusal)
-            call.answered.acquire()
-        except BaseException:  # KeyboardInterrupt, anywhere: this call may still be queued, so it is never used again
-            own.call = Call()
-            self._withdraw(call)
-            raise
-        call.fn = None
-        error = call.error
-        if error is None:
-            result: T = call.result
-            call.result = None
-            return result
-        call.error = None
-        try:
-            raise error
-        finally:
-            del error
+        call = self._own.call
+        call.work = fn
+        result: T = self._wait(call)
+        return result
+
+    def serve(self, server: Server[R, A], request: R) -> A:
+        """Hand a request to the writer, wait for the commit that serves it, return its answer or raise its error."""
+        call = self._own.call
+        call.work, call.server = request, server
+        answer: A = self._wait(call)
+        return answer
+
+    def submit(self, server: Server[R, A], request: R, landing: Landing) -> Submitted:
+        """Hand a request to the writer; its call lands once the commit that serves it is durable."""
+        call = Submitted(self, server, request, landing)
+        self._add(call)
+        return call
 
     def take(self) -> Call | None:
         """Return the next call; None when nobody waits."""
@@ -88,6 +107,14 @@ class Calls:
             return self._queue.popleft()
         except IndexError:
             return None
+
+    def withdraw(self, call: Call) -> bool:
+        """Take a call back; False when it was taken."""
+        try:
+            self._queue.remove(call)
+        except ValueError:
+            return False
+        return True
 
     def sleep(self, want: int, timeout: float = -1) -> None:
         """Sleep until `want` calls wait, or for `timeout` seconds. May return early."""
@@ -108,14 +135,65 @@ class Calls:
         self._refusal = refusal
         self._refuse_all(refusal)
 
+    def _add(self, call: Call) -> None:
+        queue = self._queue
+        queue.append(call)
+        if len(queue) >= self._wake_at:
+            self.wake()
+        if self._refusal is not None:
+            self._refuse_all(self._refusal)
+
+    def _wait(self, call: Call) -> Any:
+        before = call.others
+        try:
+            self._add(call)
+            call.answered.acquire()
+            next(call.others, None)
+        except BaseException:  # KeyboardInterrupt, anywhere: this call may still be queued, so it is never used again
+            self._own.call = Call()
+            self._abandon(call, before)
+            raise
+        call.work = call.server = None
+        error = call.error
+        if error is None:
+            answer, call.answer = call.answer, None
+            return answer
+        call.error = None
+        try:
+            raise error
+        finally:
+            del error
+
+    def _abandon(self, call: Call, before: Iterator[None]) -> None:
+        """Take an interrupted thread's call back, or wait until it is decided, and wake whom it would have woken."""
+        if self.withdraw(call):
+            return
+        if call.others is before:
+            call.answered.acquire(timeout=MAX_TRANSACTION_SECONDS)
+        call.abandoned = True
+        next(call.others, None)  # one step too many does no harm
+
     def _refuse_all(self, refusal: Callable[[], BaseException]) -> None:
+        refused = []
         while (call := self.take()) is not None:
             call.error = refusal()
-            call.answer()
+            refused.append(call)
+        deliver(refused)
 
-    def _withdraw(self, call: Call) -> None:
-        """Take a call back; one that the writer has is decided soon, unless it never got as far as the queue."""
-        try:
-            self._queue.remove(call)
-        except ValueError:
-            call.answered.acquire(timeout=MAX_TRANSACTION_SECONDS)
+
+def deliver(calls: Sequence[Call]) -> None:
+    """Let the callers go on with what `answer` or `error` say; what was submitted lands together."""
+    landings: dict[Landing, list[Call]] = {}
+    waiting = []
+    for call in calls:
+        if call.landing is None:
+            waiting.append(call)
+        else:
+            landings.setdefault(call.landing, []).append(call)
+    others = map(_release, [call.answered for call in waiting])
+    for call in waiting:
+        call.others = others
+    for _ in range(_ABREAST + sum(call.abandoned for call in waiting)):
+        next(others, None)
+    for landing, landed in landings.items():
+        landing.land(landed)

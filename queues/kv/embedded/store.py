@@ -19,10 +19,12 @@ from queues.kv.embedded.turns import Turns
 from queues.kv.embedded.writer import Writer
 from queues.kv.errors import BadStoreURL
 from queues.kv.lifecycle import Lifecycle
-from queues.kv.port import ReadTransaction, Transaction
+from queues.kv.port import Landing, ReadTransaction, Server, Ticket, Transaction
 from queues.kv.watching import Wake, WatchBoard, Watcher
 
 T = TypeVar("T")
+R = TypeVar("R")
+A = TypeVar("A")
 
 
 class Engine:
@@ -96,7 +98,7 @@ class EmbeddedStore:
     def __init__(self, engine: Engine, url: str) -> None:
         self._engine = engine
         self._lifecycle = Lifecycle(url)
-        self._run = engine.writer.run
+        self._run, self._serve = engine.writer.run, engine.writer.serve
 
     def read(self, fn: Callable[[ReadTransaction], T], *, background: bool = False) -> T:
         """Run `fn` on one consistent version and return its result."""
@@ -109,6 +111,18 @@ class EmbeddedStore:
         guard.refuse_nesting()
         self._lifecycle.check()
         return self._run(fn)
+
+    def serve(self, server: Server[R, A], request: R) -> A:
+        """Have `server` serve a request in the next commit and return its answer once it is durable."""
+        guard.refuse_nesting()
+        self._lifecycle.check()
+        return self._serve(server, request)
+
+    def submit(self, server: Server[R, A], request: R, landing: Landing) -> Ticket:
+        """Have `server` serve a request in the next commit; its ticket lands once that is durable."""
+        guard.refuse_nesting()
+        self._lifecycle.check()
+        return self._engine.writer.submit(server, request, landing)
 
     def watch(self, known: Mapping[bytes, bytes | None], *, timeout: float) -> bool:
         """Block until a key's value differs from what is known, or the time is up."""

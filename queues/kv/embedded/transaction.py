@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NoReturn
 
 import lmdb
 
@@ -76,15 +77,18 @@ class EmbeddedTransaction(EmbeddedReads):
 
     def set(self, key: bytes, value: bytes) -> None:
         """Write one pair."""
+        replace = self._cursor.replace
         check_key(key)
         check_value(value)
         size = len(key) + len(value)
-        self._grow(size)
+        self._size += size
+        if self._size > MAX_TRANSACTION_SIZE:
+            self._refuse_size()
         batch = self._batch
         try:
             if key in batch.adds:
                 batch.forget_sum(key)
-            old = self._cursor.replace(key, value)
+            old = replace(key, value)
         except lmdb.Error as error:
             raise self._broken(error) from error
         batch.log.append((key, old))
@@ -92,13 +96,16 @@ class EmbeddedTransaction(EmbeddedReads):
 
     def clear(self, key: bytes) -> None:
         """Remove one key."""
+        pop = self._cursor.pop
         check_key(key)
-        self._grow(len(key))
+        self._size += len(key)
+        if self._size > MAX_TRANSACTION_SIZE:
+            self._refuse_size()
         batch = self._batch
         try:
             if key in batch.adds:
                 batch.forget_sum(key)
-            old = self._cursor.pop(key)
+            old = pop(key)
         except lmdb.Error as error:
             raise self._broken(error) from error
         if old is not None:
@@ -190,8 +197,11 @@ class EmbeddedTransaction(EmbeddedReads):
             self._check_time()
         self._size += size
         if self._size > MAX_TRANSACTION_SIZE:
-            self.failure = too_large()
-            raise self.failure
+            self._refuse_size()
+
+    def _refuse_size(self) -> NoReturn:
+        self.failure = too_large()
+        raise self.failure
 
     def _check_time(self) -> None:
         if self._cursor is ENDED:

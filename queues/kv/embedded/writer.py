@@ -6,37 +6,26 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Sequence
 
 import lmdb
 
 from queues.kv import guard
 from queues.kv.embedded.batch import Batch
-from queues.kv.embedded.calls import Call, Calls
+from queues.kv.embedded.calls import Call, Calls, deliver
 from queues.kv.embedded.environment import Environment, Outcome
 from queues.kv.embedded.failures import EngineFailure, translate
 from queues.kv.embedded.poller import Poller
 from queues.kv.embedded.room import Room
-from queues.kv.embedded.transaction import EmbeddedTransaction
+from queues.kv.embedded.runner import Runner
 from queues.kv.embedded.turns import Turns
 from queues.kv.errors import OutcomeUnknown, StoreClosed, StoreError
-from queues.kv.port import Transaction
 from queues.kv.watching import WatchBoard
-
-T = TypeVar("T")
 
 log = logging.getLogger("queues.kv")
 
-#: A batch is committed after so many functions, seconds, bytes or stamps, or when nobody waits any more.
-MAX_FUNCTIONS = 2_000
-MAX_SECONDS = 0.010
-MAX_BYTES = 4_000_000
-MAX_STAMPS = 1 << 19
 #: The part of the last commit's time that a batch waits for the callers of the last one to come back.
 LINGER = 0.2
-#: Seconds after which a function is worth a warning: it holds up everybody.
-SLOW = 0.050
 #: Keys with this prefix are the writers' own: which commit of which process was the last.
 _MARK_PREFIX = b"\xff\x02writer/"
 
@@ -59,8 +48,9 @@ class Writer:
         self._room = room
         self._turns = turns
         self._board = board
-        self._clock = clock
-        self._calls = Calls()
+        self._calls = calls = Calls()
+        #: How callers hand in functions and requests; each returns once what it wrote is durable.
+        self.run, self.serve, self.submit = calls.run, calls.serve, calls.submit
         self._closing = False
         self._last_size = 0
         self._last_seconds = 0.0
@@ -68,13 +58,14 @@ class Writer:
         self._working = threading.RLock()
         self._sequence = 0
         self._poller = poller
-        self.reads = 0
+        self._runner = Runner(calls, room, clock)
         self._thread = threading.Thread(target=self._work, name=f"pq-writer {name}", daemon=True)
         self._thread.start()
 
-    def run(self, fn: Callable[[Transaction], T]) -> T:
-        """Run `fn` in the next batch and return its result once it is durable."""
-        return self._calls.run(fn)
+    @property
+    def reads(self) -> int:
+        """How many reads functions and servers have issued."""
+        return self._runner.reads
 
     def hold_still(self, timeout: float) -> bool:
         """Wait until no commit is under way and begin none until `go_on`; False when the time is up."""
@@ -100,8 +91,7 @@ class Writer:
             except Exception as error:  # the store can not be written at all; the thread lives on
                 if not isinstance(error, StoreError):
                     log.exception("The writer of %s failed", self._environment.path)
-                while (call := calls.take()) is not None:
-                    _refuse(call, error)
+                _refuse(list(iter(calls.take, None)), error)
         calls.refuse(lambda: StoreClosed("The store was closed; open it again."))
 
     def _await_calls(self) -> bool:
@@ -121,12 +111,11 @@ class Writer:
         batch = self._begin()
         taken: list[Call] = []
         try:
-            self._run_calls(batch, taken)
+            self._runner.run_all(batch, taken)
             if not batch.log:
                 batch.txn.abort()
                 self._answer(taken)
                 return
-            keys = batch.keys()
             self._seal(batch)
         except (EngineFailure, lmdb.Error) as error:
             batch.txn.abort()
@@ -135,20 +124,18 @@ class Writer:
             return
         except BaseException as error:
             batch.txn.abort()
-            for call in taken:
-                _refuse(call, error)
+            _refuse(taken, error)
             raise
         outcome, failure = self._commit(batch)
         if outcome is Outcome.NOT_DONE:
             self._run_alone(taken)
             return
         if outcome is Outcome.UNKNOWN and failure is not None:
-            for call in taken:
-                _refuse(call, failure)
+            _refuse(taken, failure)
             return
         self._room.spend(batch.room)
         self._answer(taken)
-        self._board.notify(keys)
+        self._tell(batch)
 
     def _begin(self) -> Batch:
         turns = self._turns
@@ -160,42 +147,6 @@ class Writer:
         finally:
             turns.got()
         return Batch(txn, room)
-
-    def _run_calls(self, batch: Batch, taken: list[Call]) -> None:
-        take = self._calls.take
-        until = time.perf_counter() + MAX_SECONDS
-        before = time.perf_counter()
-        while (call := take()) is not None:
-            taken.append(call)
-            self._run_one(batch, call)
-            now = time.perf_counter()
-            if now - before > SLOW:
-                log.warning("A transaction took %.0f ms and held up all others: %r", (now - before) * 1e3, call.fn)
-            before = now
-            if now > until or len(taken) >= MAX_FUNCTIONS or batch.size > MAX_BYTES or batch.stamps > MAX_STAMPS:
-                return
-
-    def _run_one(self, batch: Batch, call: Call) -> None:
-        """Run one function; undo it alone if it fails. Raises EngineFailure when the batch is lost."""
-        mark = len(batch.log)
-        tr = EmbeddedTransaction(batch, self._clock)
-        try:
-            call.result = call.fn(tr)  # type: ignore[misc]
-            call.error = None
-            tr.finish()
-            if tr.lacks_room():
-                raise self._room.full()
-            tr.join_batch()
-        except EngineFailure:
-            raise
-        except BaseException as error:  # whatever it is, it is the caller's
-            if isinstance(tr.failure, EngineFailure):
-                raise tr.failure from error
-            call.result, call.error = None, error
-            batch.undo(mark)
-        finally:
-            self.reads += tr.reads
-            tr.end()
 
     def _seal(self, batch: Batch) -> None:
         batch.flush_all()
@@ -238,17 +189,16 @@ class Writer:
             except StoreError as error:
                 failure = error
             if failure is not None:
-                call.result, call.error = None, failure
-            call.answer()
+                call.answer, call.error = None, failure
+            deliver([call])
 
     def _run_in_own_commit(self, call: Call) -> StoreError | None:
         batch = self._begin()
         try:
-            self._run_one(batch, call)
+            self._runner.run_alone(batch, call)
             if not batch.log:
                 batch.txn.abort()
                 return None
-            keys = batch.keys()
             self._seal(batch)
         except BaseException:
             batch.txn.abort()
@@ -257,16 +207,20 @@ class Writer:
         if outcome is not Outcome.DONE:
             return failure
         self._room.spend(batch.room)
-        self._board.notify(keys)
+        self._tell(batch)
         return None
+
+    def _tell(self, batch: Batch) -> None:
+        if len(self._board):  # whoever comes now reads what was committed
+            self._board.notify(batch.keys())
 
     def _answer(self, taken: list[Call]) -> None:
         self._last_size = len(taken)
-        for call in taken:
-            call.answered.release()
+        deliver(taken)
 
 
-def _refuse(call: Call, error: BaseException) -> None:
-    own = type(error)(*error.args) if isinstance(error, StoreError) else error  # each thread raises its own
-    call.result, call.error = None, own
-    call.answer()
+def _refuse(calls: Sequence[Call], error: BaseException) -> None:
+    for call in calls:
+        own = type(error)(*error.args) if isinstance(error, StoreError) else error  # each thread raises its own
+        call.answer, call.error = None, own
+    deliver(calls)

@@ -1,0 +1,146 @@
+"""What goes on inside a batch: functions run one by one, requests of one server served together."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from queues.kv.embedded.batch import Batch
+from queues.kv.embedded.calls import Call, Calls
+from queues.kv.embedded.failures import EngineFailure
+from queues.kv.embedded.room import Room
+from queues.kv.embedded.transaction import EmbeddedTransaction
+from queues.kv.port import Refused, Server
+
+T = TypeVar("T")
+
+log = logging.getLogger("queues.kv")
+
+#: A batch is committed after so many functions, seconds, bytes or stamps, or when nobody waits any more.
+MAX_FUNCTIONS = 2_000
+MAX_SECONDS = 0.010
+MAX_BYTES = 4_000_000
+MAX_STAMPS = 1 << 19
+#: Requests of one server that are served together.
+MAX_REQUESTS = 200
+#: Seconds after which a function is worth a warning: it holds up everybody.
+SLOW = 0.050
+
+
+class Runner:
+    """Runs what callers handed in; what fails is undone alone. Used by the writer thread only."""
+
+    def __init__(self, calls: Calls, room: Room, clock: Callable[[], float]) -> None:
+        self._calls = calls
+        self._room = room
+        self._clock = clock
+        self.reads = 0
+
+    def run_all(self, batch: Batch, taken: list[Call]) -> None:
+        """Run calls until the batch is full or nobody waits. Raises EngineFailure when the batch is lost."""
+        take = self._calls.take
+        before = time.perf_counter()
+        until = before + MAX_SECONDS
+        together: dict[Server[Any, Any], list[Call]] = {}
+        gathered = 0
+        while True:
+            call = take()
+            if call is not None:
+                taken.append(call)
+                if call.server is None:
+                    self.run_alone(batch, call)
+                else:
+                    together.setdefault(call.server, []).append(call)
+                    gathered += 1
+                    if gathered < MAX_REQUESTS and len(taken) < MAX_FUNCTIONS:
+                        continue
+            elif not gathered:
+                return
+            if gathered and (call is None or call.server is not None):
+                self._serve_all(batch, together)
+                together, gathered = {}, 0
+            now = time.perf_counter()
+            if now - before > SLOW:
+                work = "requests" if call is None or call.server is not None else repr(call.work)
+                log.warning("A transaction took %.0f ms and held up all others: %s", (now - before) * 1e3, work)
+            before = now
+            if now > until or len(taken) >= MAX_FUNCTIONS or batch.size > MAX_BYTES or batch.stamps > MAX_STAMPS:
+                self._serve_all(batch, together)
+                return
+
+    def run_alone(self, batch: Batch, call: Call) -> None:
+        """Run one function, or serve one request; undo it alone if it fails."""
+        if call.server is None:
+            call.answer, call.error = self._attempt(batch, call.work)
+        else:
+            self._serve(batch, call.server, [call])
+
+    def _serve_all(self, batch: Batch, together: dict[Server[Any, Any], list[Call]]) -> None:
+        """Serve what was gathered, first what others' requests may need: pushes before pops."""
+        for server in sorted(together, key=_contended):
+            self._serve(batch, server, together[server])
+
+    def _serve(self, batch: Batch, server: Server[Any, Any], calls: list[Call]) -> None:
+        """Serve requests of one server; where that fails, each alone."""
+        done = 0
+        while done < len(calls):
+            waiting = calls[done:]
+            answers, error = self._attempt(batch, _Service(server, waiting))
+            if error is None:
+                for call, answer in zip(waiting, answers, strict=False):  # the others are served next
+                    if type(answer) is Refused:
+                        call.answer, call.error = None, answer.error
+                    else:
+                        call.answer, call.error = answer, None
+                done += len(answers)
+            elif len(waiting) == 1:
+                waiting[0].answer, waiting[0].error = None, error
+                done += 1
+            else:
+                for call in waiting:
+                    self._serve(batch, server, [call])
+                return
+
+    def _attempt(self, batch: Batch, fn: Callable[[EmbeddedTransaction], T]) -> tuple[T | Any, BaseException | None]:
+        """Run a function and return its result, or its error once it is undone."""
+        mark = len(batch.log)
+        tr = EmbeddedTransaction(batch, self._clock)
+        try:
+            result = fn(tr)
+            tr.finish()
+            if tr.lacks_room():
+                raise self._room.full()
+            tr.join_batch()
+        except EngineFailure:
+            raise
+        except BaseException as error:  # whatever it is, it is the caller's
+            if isinstance(tr.failure, EngineFailure):
+                raise tr.failure from error
+            batch.undo(mark)
+            return None, error
+        finally:
+            self.reads += tr.reads
+            tr.end()
+        return result, None
+
+
+class _Service:
+    """The function that has a server serve these calls."""
+
+    __slots__ = ("_requests", "_server")
+
+    def __init__(self, server: Server[Any, Any], calls: Sequence[Call]) -> None:
+        self._server = server
+        self._requests = [call.work for call in calls]
+
+    def __call__(self, tr: EmbeddedTransaction) -> Sequence[Any]:
+        answers = self._server.serve(tr, self._requests)
+        if not 0 < len(answers) <= len(self._requests):
+            raise RuntimeError(f"{self._server!r} answered {len(answers)} of {len(self._requests)} requests.")
+        return answers
+
+
+def _contended(server: Server[Any, Any]) -> bool:
+    return server.contended
