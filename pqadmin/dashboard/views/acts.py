@@ -1,4 +1,4 @@
-"""Acts on items: pop, delete, put back. Each answers with a redirect, so that a reload sends nothing again."""
+"""Acts at the ends: pop, and put back what was popped. Each answers with a redirect: a reload sends nothing again."""
 
 from __future__ import annotations
 
@@ -14,13 +14,15 @@ from pqadmin.accounts.roles import Right, require
 from pqadmin.dashboard import once, toasts
 from pqadmin.dashboard.addresses import item_url, queue_url
 from pqadmin.dashboard.forms import ReasonForm
+from pqadmin.dashboard.item_act_words import holds
 from pqadmin.dashboard.looking import about, status_of
+from pqadmin.dashboard.redaction import rules_of
 from pqadmin.dashboard.refusals import explain
 from pqadmin.dashboard.values import show
 from pqadmin.dashboard.views import frame
-from pqadmin.dashboard.views.item import gone, look_at
+from pqadmin.dashboard.views.item_acts import leasing_fields
 from pqadmin.server.store import get_store
-from queues import Item, Popped, QueueStatus
+from queues import QueueStatus
 from queues.errors import HeadChanged, QueueError, QueueNotFound, StoreError
 
 
@@ -61,13 +63,16 @@ def _confirm_pop(request: HttpRequest, status: QueueStatus, end: str, **more: An
     queue = get_store().queue(status.name)
     page = queue.items(end=end, limit=1)
     item = page.items[0] if page.items else None
+    rules = rules_of(status.redact)
     context = about(
         request,
         status,
         end=end,
         item=item,
-        shown=None if item is None else show(item.value),
+        shown=None if item is None else show(item.value, rules=rules),
         form_number=once.number(request, f"pop:{status.id}"),
+        leasing=None if item is None or status.attached else leasing_fields(request, status, item.id, end),
+        holds=holds(),
         **more,
     )
     template = "dashboard/_pop.html" if request.headers.get("HX-Target") == "div#act" else "dashboard/pop.html"
@@ -75,59 +80,6 @@ def _confirm_pop(request: HttpRequest, status: QueueStatus, end: str, **more: An
     if refusal is not None:
         return frame.answer(request, "dashboard/pop.html", context, refusal=refusal)
     return render(request, template, context)
-
-
-@require_http_methods(["GET", "HEAD", "POST"])
-@require(Right.ACT)
-@frame.seeing_queue
-def delete_item(request: HttpRequest, name: str, item_id: str) -> HttpResponse:
-    """Show one item and, once it is confirmed, take it into the trash wherever it stands."""
-    queue_id = frame.made_for(request, "delete-item")
-    status, item = look_at(name, item_id)
-    form = ReasonForm(request.POST) if request.method == "POST" else None
-    if form is None:
-        return gone(request, status, item_id) if item is None else _confirm_delete(request, status, item, form)
-    form.is_valid()
-    popped: list[Popped] = []
-
-    def act() -> str:
-        reason = form.cleaned_data.get("reason", "")
-        acts = get_store().acts(request.user.get_username())
-        popped.append(acts.delete_item(name, item_id, reason=reason, expect_id=queue_id))
-        return queue_url(name)
-
-    refused = frame.act_once(request, "delete-item", status, queue_id, act)
-    if refused is not None:
-        if item is None:
-            return frame.refuse(request, refused, queue_url(name))
-        return _confirm_delete(request, status, item, form, refusal=refused)
-    trash_id = popped[0].trash_id
-    toasts.done(
-        request,
-        _("Deleted the item. It is in the trash."),
-        label=_("Undo"),
-        action=f"{queue_url(name)}put-back/",
-        fields={"trash_id": trash_id, once.FIELD: once.number(request, f"put-back:{trash_id}")},
-    )
-    return frame.leave(queue_url(name))
-
-
-def _confirm_delete(
-    request: HttpRequest, status: QueueStatus, item: Item, form: ReasonForm | None, **more: Any
-) -> HttpResponse:
-    context = about(
-        request,
-        status,
-        item=item,
-        item_url=item_url(status.name, item.id),
-        shown=show(item.value),
-        form=form,
-        hidden=frame.form_fields(request, "delete-item", status),
-        **more,
-    )
-    if "refusal" in more:
-        return frame.answer(request, "dashboard/delete_item.html", context, refusal=more["refusal"])
-    return render(request, "dashboard/delete_item.html", context)
 
 
 @require_POST
