@@ -1,0 +1,282 @@
+"""Redaction: nothing under a hidden key is seen, wherever values are shown and wherever they are cut."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pqadmin.accounts.roles import Role
+from pqadmin.dashboard.redaction import MARK, Redaction, covered
+from pqadmin.dashboard.values import hidden, masked, one_line, plain, show
+from queues import Store
+from tests.dashboard.conftest import Desk
+from tests.dashboard.test_values import pack
+
+SECRET = "h\u00fcnter-2\U0001f511"
+RULES = Redaction(["password", "*_token", "card?"])
+
+
+@pytest.mark.parametrize(
+    ("rules", "key", "hides"),
+    [
+        (["password"], "password", True),
+        (["password"], "PassWord", True),
+        (["password"], "password2", False),
+        (["api_key"], "apiKey", True),
+        (["api_key"], "API-Key", True),
+        (["apikey"], "api key", True),
+        (["*token"], "refresh_token", True),
+        (["*token"], "token_count", False),
+        (["*token*"], "token_count", True),
+        (["card?"], "cards", True),
+        (["card?"], "card", False),
+        (["[a-z]*"], "abc", False),
+        (["[a-z]*"], "[az]x", True),
+        (["a*b*c"], "a--b--c", True),
+        (["a*b*c"], "acb", False),
+        (["*"], "", True),
+        (["straße"], "STRASSE", True),
+        (["caf\u00e9"], "cafe\u0301", True),
+        (["token", "!token"], "token", False),
+        (["*token", "!page_token"], "pageToken", False),
+        (["*token", "!page_token"], "my_token", True),
+        ([], "password", False),
+        (["", " ", "-"], "", False),
+    ],
+)
+def test_rules_are_names_and_globs(rules: list[str], key: str, hides: bool) -> None:
+    assert Redaction(rules).hides(key) is hides
+
+
+def test_no_rule_takes_long_for_any_key() -> None:
+    rules = Redaction(["*a" * 31 + "*b", "?*" * 32])
+    began = time.monotonic()
+    assert not Redaction(["*a" * 31 + "*b"]).hides("a" * 900)
+    rules.hides("a" * 100_000)
+    assert time.monotonic() - began < 1
+
+
+def test_a_queue_shows_what_the_site_hides_if_it_says_so(settings: Any) -> None:
+    from pqadmin.dashboard.redaction import rules_of
+
+    settings.PQADMIN_REDACT = ("password", "token")
+    assert rules_of(("iban",)).hides("IBAN")
+    assert rules_of(("iban",)).hides("token")
+    assert not rules_of(("!token",)).hides("token")
+    settings.PQADMIN_REDACT = ()
+    assert not rules_of(())
+
+
+_words = st.text(max_size=6) | st.sampled_from(['"', "\\", '":"', "{", "]", ",", "\n", "\u202e"])
+_plain = st.none() | st.booleans() | st.integers(0, 99) | _words
+_names = st.text(max_size=5) | st.sampled_from(["pass", 'a"b', "\\", "secretary", "token_x", "passwords"])
+_guarded = st.sampled_from(["password", "PassWord", "auth-token", "my_token", "cards"])
+
+
+def _hiding(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Objects with names that are hidden; under those stand secrets, in any form."""
+    secrets = (
+        st.just(SECRET) | st.lists(st.just(SECRET), max_size=2) | st.dictionaries(_names, st.just(SECRET), max_size=2)
+    )
+    return st.builds(
+        lambda shown, key, secret, more: {**shown, key: secret, **more},
+        st.dictionaries(_names, inner, max_size=2),
+        _guarded,
+        secrets,
+        st.dictionaries(_names, inner, max_size=2),
+    )
+
+
+_trees = st.recursive(_plain, lambda inner: st.lists(inner, max_size=3) | _hiding(inner), max_leaves=8).filter(
+    lambda tree: isinstance(tree, dict | list)
+)
+_FRAGMENTS = ["hünter", "nter-2", "h\\u00fc", "🔑", "ud83d", "hü"]
+
+
+def leaks(text: str) -> bool:
+    """Say whether any part of the secret that says something can be read, its bytes written in hex included."""
+    return any(fragment in text for fragment in _FRAGMENTS) or SECRET.encode()[:4].hex(" ") in text
+
+
+@given(_trees, st.booleans(), st.sampled_from([None, 2]), st.data())
+@settings(max_examples=120, deadline=None)
+def test_no_cut_of_json_shows_a_secret(tree: Any, ascii_only: bool, indent: int | None, data: st.DataObject) -> None:
+    stored = json.dumps(tree, ensure_ascii=ascii_only, indent=indent).encode()
+    cut = data.draw(st.integers(0, len(stored)))
+    for value, more in ((stored, False), (stored[:cut], True)):
+        text = covered(value, RULES.spans(value), b"#").decode("utf-8", "replace")
+        assert not leaks(text)
+        assert not leaks(one_line(value, RULES, width=10_000, more=more))
+        for view in ("json", "text", "hex"):
+            assert not leaks(show(value, rules=RULES, wanted=view, everything=True).html)
+        assert not leaks(plain(value, RULES).decode("utf-8", "replace"))
+        assert not leaks(masked(value, RULES).decode("utf-8", "replace"))
+    # What remains is JSON with marks in it, and everything else is as it was.
+    assert _with_marks(tree) == json.loads(masked(stored, RULES))
+
+
+def _with_marks(tree: Any) -> Any:
+    if isinstance(tree, list):
+        return [_with_marks(element) for element in tree]
+    if isinstance(tree, dict):
+        return {key: MARK if RULES.hides(key) else _with_marks(value) for key, value in tree.items()}
+    return tree
+
+
+@given(_trees, st.data())
+@settings(max_examples=80, deadline=None)
+def test_no_cut_of_msgpack_shows_a_secret(tree: Any, data: st.DataObject) -> None:
+    stored = pack(tree)
+    cut = data.draw(st.integers(1, len(stored)))
+    for value, more in ((stored, False), (stored[:cut], True)):
+        assert not leaks(one_line(value, RULES, width=10_000, more=more))
+    for view in ("msgpack", "text", "hex"):
+        assert not leaks(show(stored, rules=RULES, wanted=view, everything=True).html)
+    assert not leaks(plain(stored, RULES).decode("utf-8", "replace"))
+
+
+@given(_trees, st.data())
+@settings(max_examples=30, deadline=None)
+def test_no_cut_of_what_is_packed_shows_a_secret(tree: Any, data: st.DataObject) -> None:
+    stored = gzip.compress(json.dumps({"password": SECRET, "rest": tree}, ensure_ascii=False).encode())
+    assert hidden(stored, RULES) == ((0, len(stored)),)
+    cut = data.draw(st.integers(1, len(stored)))
+    for value, more in ((stored, False), (stored[:cut], True)):
+        assert not leaks(one_line(value, RULES, width=10_000, more=more))
+    shown = show(stored, rules=RULES, wanted="packed", everything=True)
+    assert "packed" not in shown.fits
+    assert not leaks(shown.html)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (b'{"p\\u0061ssword": "hunter2", "a": 1}', '{"p\\u0061ssword": "[redacted]", "a": 1}'),
+        (b'{"password" : null}', '{"password" : "[redacted]"}'),
+        (b'{"password": -1.5e3, "b": [1]}', '{"password": "[redacted]", "b": [1]}'),
+        (b'{"a": {"password": {"deep": ["]", "}"]}}, "b": 2}', '{"a": {"password": "[redacted]"}, "b": 2}'),
+        (
+            b'{"password": "a\\"b", "c": 3}\n{"password": 4}',
+            '{"password": "[redacted]", "c": 3}\n{"password": "[redacted]"}',
+        ),
+        (b'{"note": "password: hunter2"}', '{"note": "password: hunter2"}'),
+        (b'["password", "hunter2"]', '["password", "hunter2"]'),
+    ],
+)
+def test_what_is_hidden_and_what_is_not(value: bytes, text: str) -> None:
+    assert masked(value, RULES).decode() == text
+
+
+def test_a_value_without_hidden_keys_is_the_very_value() -> None:
+    for value in (b'{"user": 1}', b"", b"\x00\xff", gzip.compress(b'{"user": 1}')):
+        assert masked(value, RULES) is value
+        assert hidden(value, RULES) == ()
+
+
+def _stored(store: Store) -> str:
+    """Create a queue with rules and an item with secrets in it; return the item's id."""
+    acts = store.acts("root")
+    acts.create_queue("jobs")
+    acts.configure("jobs", redact=("iban",))
+    value = json.dumps({"user": "ada", "password": "hunter2", "deep": [{"IBAN": ["DE89-3704"]}]}).encode()
+    return store.queue("jobs").push(value, priority=5).id
+
+
+def _clean(html: str) -> bool:
+    return not any(part in html for part in ("hunter2", "DE89", "3704", "68 75 6e", "nter"))
+
+
+def test_no_page_shows_what_rules_hide(operator: Desk, store: Store) -> None:
+    item_id = _stored(store)
+    here = f"/queues/jobs/items/{item_id}/"
+    addresses = ["/", "/queues/jobs/", here, f"{here}?as=text&all", f"{here}?as=hex&all", f"{here}download/?as=text"]
+    addresses += [f"/queues/jobs/pop/?end={end}" for end in ("min", "max")]
+    addresses += [f"/queues/jobs/act/?act=delete&id={item_id}", "/queues/jobs/?q=ada&state=ready"]
+    for address in addresses:
+        page = operator.open(address)
+        assert page.status == 200, address
+        assert _clean(page.html), address
+    page = operator.open(here)
+    assert "Parts of this value are redacted" in page
+    assert '"user"' in page.text
+    assert page.text.count("redacted") >= 3
+    store.acts("root").delete_item("jobs", item_id)
+    for address in ("/trash/", "/audit/", here):
+        assert _clean(operator.open(address).html), address
+    store.acts("root").delete_queue("jobs", confirm="jobs")
+    assert _clean(operator.open("/trash/").html), "of a deleted queue too"
+
+
+def test_raw_bytes_are_not_handed_out(operator: Desk, store: Store) -> None:
+    here = f"/queues/jobs/items/{_stored(store)}/"
+    refused = operator.open(f"{here}download/")
+    assert refused.status == 403
+    assert "Parts of this value are redacted" in refused
+    assert _clean(refused.html)
+
+
+def test_revealing_is_audited_and_shows_one_answer(operator: Desk, store: Store) -> None:
+    item_id = _stored(store)
+    here = f"/queues/jobs/items/{item_id}/"
+    page = operator.open(here)
+    revealed = operator.send(page, "/reveal/", reason="ticket 7", **{"as": "text"})
+    assert revealed.status == 200
+    assert "hunter2" in revealed
+    assert "DE89-3704" in revealed
+    assert "Revealed to you, on this page alone." in revealed
+    entry = store.audit.entries(item=item_id).entries[0]
+    assert (entry.actor, entry.verb, entry.reason, entry.item, entry.queue) == (
+        "ada",
+        "reveal",
+        "ticket 7",
+        item_id,
+        "jobs",
+    )
+    assert entry.before is entry.after is None
+    assert _clean(operator.open(here).html), "only that answer showed it"
+    again = operator.send(page, "/reveal/", reason="ticket 7")
+    assert "already sent" in again
+    assert _clean(again.html)
+    assert len([e for e in store.audit.entries(item=item_id).entries if e.verb == "reveal"]) == 1
+    assert "revealed a value" in operator.open(here)
+
+
+def test_revealed_bytes_can_be_downloaded(operator: Desk, store: Store) -> None:
+    item_id = _stored(store)
+    action, fields = operator.open(f"/queues/jobs/items/{item_id}/").form("/reveal/")
+    response = operator.client.post(action, {**fields, "download": "raw"})
+    assert response.content == store.queue("jobs").find(item_id).value  # type: ignore[union-attr]
+    assert response["Content-Disposition"].startswith("attachment;")
+    assert "no-store" in response["Cache-Control"]
+    assert store.audit.entries(item=item_id).entries[0].verb == "reveal"
+
+
+def test_viewers_reveal_nothing(desk: Callable[..., Desk], store: Store) -> None:
+    item_id = _stored(store)
+    viewer = desk(Role.VIEWER)
+    page = viewer.open(f"/queues/jobs/items/{item_id}/")
+    assert "An operator can reveal them." in page
+    assert "/reveal/" not in page.html
+    assert viewer.post(f"/queues/jobs/items/{item_id}/reveal/", {}).status == 403
+    assert store.audit.entries(item=item_id).entries == ()
+
+
+def test_frames_hide_what_pages_hide(store: Store) -> None:
+    from pqadmin.live import cuts, wire
+
+    _stored(store)
+    queue = store.queue("jobs")
+    reading = cuts.read(
+        store, [queue.id], previous=None, ends_of=[queue.id], known_ends=(), preview=256, items=wire.END_ITEMS
+    )
+    sent = wire.ends(reading.ends[queue.id]) + json.dumps(wire.item(reading.snapshot.queues[queue.id].min, RULES))
+    assert "[redacted]" in wire.ends(reading.ends[queue.id])
+    assert "DE89" not in wire.ends(reading.ends[queue.id])
+    assert "hunter2" not in sent
