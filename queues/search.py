@@ -127,6 +127,8 @@ class Found:
     cursor: str | None
     #: The search is over: everything was looked at.
     ended: bool
+    #: By place or by age: see `Searching.search`.
+    order: Order
     #: Items that all steps up to here looked at, and found.
     searched_so_far: int
     found_so_far: int
@@ -230,6 +232,7 @@ class Searching(Handle):
                 searched=step.searched,
                 cursor=None if place is None else self._cursor(wanted, end, order, place, searched, found),
                 ended=place is None,
+                order=order,
                 searched_so_far=searched,
                 found_so_far=found,
             )
@@ -309,6 +312,7 @@ class Searching(Handle):
             searched=looked,
             cursor=None,
             ended=True,
+            order="place",
             searched_so_far=looked,
             found_so_far=len(items),
         )

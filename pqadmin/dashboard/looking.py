@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from django.http import HttpRequest
@@ -13,86 +14,73 @@ from django.http import HttpRequest
 from pqadmin.accounts.roles import Right, can
 from pqadmin.dashboard import format as write
 from pqadmin.dashboard.addresses import queue_url
+from pqadmin.dashboard.listed import PREVIEW_BYTES as PREVIEW_BYTES
+from pqadmin.dashboard.listed import Listed, list_items
+from pqadmin.dashboard.looking_for import Asked
+from pqadmin.dashboard.looking_for import asked as asked_for
 from pqadmin.dashboard.redaction import rules_of
 from pqadmin.dashboard.templatetags.dashboard import split
+from pqadmin.dashboard.values import masked
 from pqadmin.dashboard.words import attached_title
 from pqadmin.live.monitor import get_monitor
 from pqadmin.live.outlook import Known, judge
 from pqadmin.live.rows import Row, attached_row
 from pqadmin.live.wire import END_ITEMS
 from pqadmin.server.store import get_store
-from queues import Band, Item, Page, QueueStatus, ReadTransaction
-from queues.errors import BadCursor
+from queues import Band, Item, Page, Queue, QueueStatus, ReadTransaction
 from queues.ids import to_ms
-from queues.priority import Priority
-
-#: Items on one page of a queue.
-PAGE = 50
-PREVIEW_BYTES = 256
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """Which items of a queue to list: from which end, after which cursor or from which priority."""
-
-    end: str = "min"
-    after: str | None = None
-    priority: Priority | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """One queue at one moment."""
+    """One queue at one moment, and the items of it that were asked for."""
 
     status: QueueStatus
     row: Row
     min: Sequence[Item]
     max: Sequence[Item]
-    page: Page
-    #: The cursor was not one of this queue's; the page is the first.
-    foreign_cursor: bool
+    asked: Asked
+    listed: Listed
     now: datetime
 
 
-def see(name: str, place: Place | None = None) -> Seen:
-    """Read a queue for its page; raise `QueueNotFound`."""
-    where = place or Place()
+def see(name: str, fields: Mapping[str, str]) -> Seen:
+    """Read a queue for its page, with the items that an address asks for; raise `QueueNotFound`.
 
-    def look(tr: ReadTransaction) -> tuple[QueueStatus, Page, Page, Page, bool]:
-        queue = get_store().queue(name, tr=tr)
-        foreign = False
-        try:
-            page = queue.items(
-                end=where.end,
-                limit=PAGE,
-                after=where.after,
-                priority=None if where.after else where.priority,
-                preview=PREVIEW_BYTES,
-                tr=tr,
-            )
-        except BadCursor:
-            foreign = True
-            page = queue.items(end=where.end, limit=PAGE, preview=PREVIEW_BYTES, tr=tr)
+    All of it is of one version, but for what a search finds: that goes by steps.
+    """
+    store, now = get_store(), datetime.now(UTC)
+
+    def look(tr: ReadTransaction) -> tuple[Queue, QueueStatus, Page, Page, Asked, Listed | None]:
+        queue = store.queue(name, tr=tr)
+        asked = asked_for(fields, queue, now=now)
         return (
+            queue,
             queue.status(tr=tr, preview=PREVIEW_BYTES),
             queue.items(end="min", limit=END_ITEMS, preview=PREVIEW_BYTES, tr=tr),
             queue.items(end="max", limit=END_ITEMS, preview=PREVIEW_BYTES, tr=tr),
-            page,
-            foreign,
+            asked,
+            None if asked.searching else list_items(queue, asked, tr=tr),
         )
 
-    with get_store().suggesting():
-        status, low, high, page, foreign = get_store().read(look)
+    with store.suggesting():
+        queue, status, low, high, asked, listed = store.read(look)
     now = datetime.now(UTC)
     return Seen(
         status=status,
         row=row_of(status, now),
         min=low.items,
         max=high.items,
-        page=page,
-        foreign_cursor=foreign,
+        asked=asked,
+        listed=list_items(queue, asked, shown=seen_by_all(status.redact)) if listed is None else listed,
         now=now,
     )
+
+
+def seen_by_all(redact: tuple[str, ...]) -> Callable[[bytes], bytes] | None:
+    """Return what everybody sees of values: what is hidden is not found either. None: all of them."""
+    rules = rules_of(redact)
+    return partial(masked, rules=rules) if rules else None
 
 
 def row_of(status: QueueStatus, now: datetime) -> Row:

@@ -8,6 +8,8 @@ import { age } from "./format.js";
 import { Freshness } from "./fresh.js";
 import { refetchTable } from "./refetch.js";
 import { setText, tickAges } from "./row.js";
+import { startSearches } from "./search.js";
+import { startSelections } from "./select.js";
 import { Connection } from "./socket.js";
 import { word } from "./words.js";
 
@@ -15,6 +17,8 @@ const topic = document.body.dataset.liveTopic;
 if (topic) start(topic);
 else startCountdowns();
 showCopyButtons();
+startSelections();
+startSearches();
 
 function start(topic) {
   const overview = topic === "overview";

@@ -1,0 +1,251 @@
+"""What the list of a queue's items shows: its tabs and ends, the items or the trash, what can be done with them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import HttpRequest
+from django.urls import Resolver404, resolve
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext, pgettext_lazy
+
+from pqadmin.accounts.roles import Right, can
+from pqadmin.dashboard import format as write
+from pqadmin.dashboard import once
+from pqadmin.dashboard.addresses import queue_url
+from pqadmin.dashboard.listed import PAGE
+from pqadmin.dashboard.looking import Seen
+from pqadmin.dashboard.looking_for import TRASH
+from pqadmin.dashboard.words import verb_words
+from pqadmin.server.store import get_store
+from queues import TrashEntry, TrashPage
+from queues.errors import BadCursor
+from queues.keyspace import STATES
+from queues.names import display_name
+
+#: Acts on chosen items by state, in the order of their buttons; what needs no confirmation first.
+_ACTS = {
+    "ready": ("move", "reprioritise", "delete"),
+    "delayed": ("promote", "reschedule", "move", "reprioritise", "delete"),
+    "leased": ("release", "delete"),
+    "dead": ("retry", "move", "reprioritise", "delete"),
+}
+#: Those that all matching items can be given to.
+_ALL_ACTS = {
+    "ready": ("move", "reprioritise", "delete"),
+    "delayed": ("promote", "move", "reprioritise", "delete"),
+    "leased": ("release", "delete"),
+    "dead": ("retry", "move", "reprioritise", "delete"),
+}
+_ACT_WORDS = {
+    "move": gettext_lazy("Move…"),
+    "reprioritise": gettext_lazy("Re-prioritise…"),
+    "delete": gettext_lazy("Delete…"),
+    "promote": gettext_lazy("Promote…"),
+    "reschedule": gettext_lazy("Reschedule…"),
+    "retry": gettext_lazy("Retry…"),
+    "release": gettext_lazy("Release…"),
+}
+_TABS = {
+    "ready": pgettext_lazy("tab", "Ready"),
+    "delayed": pgettext_lazy("tab", "Delayed"),
+    "leased": pgettext_lazy("tab", "Leased"),
+    "dead": pgettext_lazy("tab", "Dead"),
+    TRASH: pgettext_lazy("tab", "Trash"),
+}
+_END_WORDS: Mapping[str, tuple[Promise | str, Promise | str]] = {
+    "ready": (gettext_lazy("Min first"), gettext_lazy("Max first")),
+    "fifo": (gettext_lazy("Head first"), gettext_lazy("Tail first")),
+    "delayed": (gettext_lazy("Next due first"), gettext_lazy("Last due first")),
+    "leased": (gettext_lazy("Next to expire first"), gettext_lazy("Last to expire first")),
+    "dead": (gettext_lazy("First dead first"), gettext_lazy("Last dead first")),
+    "age": (gettext_lazy("Oldest first"), gettext_lazy("Youngest first")),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tab:
+    """One state of the queue's items."""
+
+    state: str
+    label: str
+    url: str
+    current: bool
+    #: None where it is not counted.
+    depth: int | None
+    #: How the depth reads.
+    shown: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Act:
+    """Something that can be done with items."""
+
+    name: str
+    label: str
+    #: Where all matching items get it; empty: only chosen ones do.
+    all_url: str = ""
+
+
+def item_list(request: HttpRequest, seen: Seen) -> dict[str, Any]:
+    """Return what the list's template shows."""
+    asked, listed, status = seen.asked, seen.listed, seen.status
+    url = queue_url(status.name)
+    trash = _trash(seen) if asked.state == TRASH else None
+    may_act = can(request.user, Right.ACT)
+    cursor = listed.cursor if trash is None else trash.cursor
+    next_url = "" if cursor is None else asked.address(after=cursor)
+    return {
+        "asked": asked,
+        "listed": listed,
+        "url": url,
+        "tabs": _tabs(seen, trash),
+        "ends": _ends(seen),
+        "in_middle": asked.after is not None and not listed.foreign_cursor,
+        "first_url": asked.address(),
+        "next_url": next_url,
+        "more_to_search": asked.searching and cursor is not None and len(listed.items) < PAGE,
+        "select_url": asked.address(select="page", **({"after": asked.after} if asked.after else {})),
+        "clear_url": "?" + urlencode({"state": asked.state}),
+        "narrow": any(asked.typed.get(name) for name in ("id", "low", "high", "since", "until")),
+        "scope": _scope(seen),
+        "total": _total(seen),
+        "acts": _acts(seen, url) if may_act else (),
+        "all_words": _all_words(seen),
+        "export_url": _offered(f"{url}export/", asked.pinned),
+        "trash_rows": [
+            (entry, _trash_words(entry), once.number(request, f"restore:{entry.id}") if may_act else "")
+            for entry in (trash.entries if trash else ())
+        ],
+    }
+
+
+def _tabs(seen: Seen, trash: TrashPage | None) -> list[Tab]:
+    status, asked = seen.status, seen.asked
+    kept = {name: value for name, value in asked.pinned.items() if name != "state"} if asked.searching else {}
+    tabs = []
+    for state in ("ready", TRASH) if status.attached else (*STATES, TRASH):
+        depth = None if state == TRASH else getattr(status.totals, state)
+        shown = write.number(depth)
+        if state == TRASH:
+            shown = _trash_depth(seen, trash)
+        elif status.attached:
+            depth, shown = seen.row.ready, write.counted(seen.row.ready)
+        tabs.append(
+            Tab(
+                state=state,
+                label=str(_TABS[state]),
+                url="?" + urlencode({"state": state} | (kept if state != TRASH else {})),
+                current=state == asked.state,
+                depth=depth,
+                shown=shown,
+            )
+        )
+    return tabs
+
+
+def _trash(seen: Seen) -> TrashPage:
+    trash = get_store().trash
+    try:
+        return trash.entries(queue=seen.status.name, limit=PAGE, after=seen.asked.after)
+    except BadCursor:
+        return trash.entries(queue=seen.status.name, limit=PAGE)
+
+
+def _trash_words(entry: TrashEntry) -> str:
+    """Say what was done."""
+    words = verb_words(entry.act)
+    return words if entry.to is None else _("%(act)s to %(queue)s") % {"act": words, "queue": display_name(entry.to)}
+
+
+def _trash_depth(seen: Seen, trash: TrashPage | None) -> str:
+    """Count the queue's acts in the trash, as far as one page goes."""
+    if trash is None or seen.asked.after is not None:
+        trash = get_store().trash.entries(queue=seen.status.name, limit=PAGE)
+    return write.number(len(trash.entries)) + ("+" if trash.cursor is not None else "")
+
+
+def _ends(seen: Seen) -> list[tuple[str, str, bool, str]]:
+    """Return (label, address, current, end) of both ends."""
+    asked, status = seen.asked, seen.status
+    if asked.state == TRASH:
+        return []
+    kind = "fifo" if asked.state == "ready" and status.kind == "fifo" else asked.state
+    words = _END_WORDS["age" if seen.listed.by_age else kind]
+    return [
+        (str(label), "?" + urlencode({**asked.pinned, "end": end}), asked.end == end, end)
+        for label, end in zip(words, ("min", "max"), strict=True)
+    ]
+
+
+def _total(seen: Seen) -> int | None:
+    """Return how many items a search would look at; None where that is not known."""
+    if seen.asked.state == TRASH or seen.listed.narrowed:
+        return None
+    return seen.row.ready if seen.status.attached else int(getattr(seen.status.totals, seen.asked.state))
+
+
+def _scope(seen: Seen) -> str:
+    """Say what was searched and what was found."""
+    listed = seen.listed
+    if not seen.asked.searching:
+        return ""
+    found = ngettext("%(n)s found", "%(n)s found", listed.found) % {"n": write.number(listed.found)}
+    searched, total = write.number(listed.searched), _total(seen)
+    if listed.ended:
+        words = ngettext("searched %(n)s item, all there is", "searched %(n)s items, all there are", listed.searched)
+        if listed.narrowed:
+            words = ngettext(
+                "searched %(n)s item in these bounds", "searched %(n)s items in these bounds", listed.searched
+            )
+        words %= {"n": searched}
+    elif total is not None:
+        words = _("searched %(n)s of %(total)s") % {"n": searched, "total": write.number(max(total, listed.searched))}
+    else:
+        words = _("searched %(n)s so far") % {"n": searched}
+    return f"{words} · {found}"
+
+
+def _acts(seen: Seen, url: str) -> list[Act]:
+    state, status = seen.asked.state, seen.status
+    if state == TRASH:
+        return []
+    names = [name for name in _ACTS[state] if not (name == "reprioritise" and status.kind == "fifo")]
+    if status.attached:
+        names = [name for name in names if name in ("move", "delete")]
+    return [Act(name=name, label=str(_ACT_WORDS[name]), all_url=_all_url(seen, url, name)) for name in names]
+
+
+def _all_url(seen: Seen, url: str, act: str) -> str:
+    asked = seen.asked
+    if seen.status.attached or asked.wrong or act not in _ALL_ACTS[asked.state]:
+        return ""
+    if not seen.listed.items and seen.listed.ended:
+        return ""
+    return _offered(f"{url}bulk/", {"act": act, **asked.pinned})
+
+
+def _all_words(seen: Seen) -> str:
+    """Say which items “all” are."""
+    asked, listed = seen.asked, seen.listed
+    if asked.searching:
+        if listed.ended:
+            return ngettext("%(n)s match", "All %(n)s that match", listed.found) % {"n": write.number(listed.found)}
+        return _("All that match")
+    total = _total(seen)
+    if total is None:
+        return _("All of them")
+    return ngettext("The only one", "All %(n)s", total) % {"n": write.number(total)}
+
+
+def _offered(url: str, fields: Mapping[str, str]) -> str:
+    """Return an address with its fields if the site has such a page."""
+    try:
+        resolve(url)
+    except Resolver404:
+        return ""
+    return f"{url}?{urlencode(fields)}"

@@ -1,0 +1,102 @@
+"""One page of a queue's items: a list, or as much of a search as a short time allows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from pqadmin.dashboard.looking_for import TRASH, Asked
+from queues import Found, Item, Queue, ReadTransaction
+from queues.errors import BadCursor
+
+#: Items on one page of a queue.
+PAGE = 50
+PREVIEW_BYTES = 256
+#: Items of one step of a search, each a read of its own, and seconds after which an answer goes out.
+SCAN = 5_000
+SECONDS = 0.25
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """The items of a page, and how much was looked through for them."""
+
+    items: tuple[Item, ...]
+    #: Where the next page begins; None: there is none.
+    cursor: str | None
+    searched: int
+    found: int
+    #: The items are in the order of their age, not of their places.
+    by_age: bool
+    #: Keys said that other items need not be looked at.
+    narrowed: bool
+    #: The cursor was not one of this list; the page is the first.
+    foreign_cursor: bool = False
+
+    @property
+    def ended(self) -> bool:
+        """Say whether everything was looked at."""
+        return self.cursor is None
+
+
+EMPTY = Listed(items=(), cursor=None, searched=0, found=0, by_age=False, narrowed=False)
+
+
+def list_items(
+    queue: Queue,
+    asked: Asked,
+    *,
+    shown: Callable[[bytes], bytes] | None = None,
+    tr: ReadTransaction | None = None,
+    seconds: float = SECONDS,
+) -> Listed:
+    """Return the page that an address asks for; `shown` gives what the reader sees of a value.
+
+    Within `tr` it is one step, for lists without a search; without it there are as many as the time allows.
+    """
+    if asked.state == TRASH:
+        return EMPTY
+    try:
+        return _list(queue, asked, asked.after, shown, tr, seconds)
+    except BadCursor:
+        return replace(_list(queue, asked, None, shown, tr, seconds), foreign_cursor=True)
+
+
+def _list(
+    queue: Queue,
+    asked: Asked,
+    after: str | None,
+    shown: Callable[[bytes], bytes] | None,
+    tr: ReadTransaction | None,
+    seconds: float,
+) -> Listed:
+    items: list[Item] = []
+    until = time.monotonic() + seconds
+    while True:
+        found: Found = queue.search(
+            asked.query,
+            after=after,
+            end=asked.end,
+            limit=PAGE - len(items),
+            scan=SCAN,
+            preview=PREVIEW_BYTES,
+            shown=shown,
+            tr=tr,
+        )
+        items += found.items
+        if found.ended or len(items) == PAGE or tr is not None or time.monotonic() >= until:
+            break
+        after = found.cursor
+    query = asked.query
+    by_age = found.order == "age"
+    return Listed(
+        items=tuple(items),
+        cursor=found.cursor,
+        searched=found.searched_so_far,
+        found=found.found_so_far,
+        by_age=by_age,
+        narrowed=(query.since or query.until) is not None
+        if by_age
+        else query.state == "ready" and (query.low is not None or query.high is not None),
+    )
