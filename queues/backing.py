@@ -12,6 +12,7 @@ from queues.ids import Minter, at
 from queues.keyspace import Keyspace
 from queues.kv.port import KeyValueStore, ReadTransaction, Transaction
 from queues.line import Lines
+from queues.servers import Servers
 
 T = TypeVar("T")
 
@@ -28,6 +29,8 @@ class Backing:
     counts: AttachedCounts
     #: Who waits for items in this process.
     lines: Lines = field(default_factory=Lines)
+    #: What does the same kind of thing to one queue for many callers.
+    servers: Servers = field(default_factory=Servers)
 
     def now_ms(self) -> int:
         """Return the milliseconds since the epoch by this process's clock."""

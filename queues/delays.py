@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from math import ceil
 
 from queues import cursor as cursors
 from queues import delayed, ids, ready
+from queues.config import Config
+from queues.errands import Errand
 from queues.errors import BadTime
-from queues.handle import Handle, check_limit
+from queues.handle import check_limit
 from queues.item import Item, Page
 from queues.keyspace import ready_suffix
 from queues.kv.port import ReadTransaction, Transaction
 from queues.priority import Priority
+from queues.taking import Taking
 from queues.tally import Tally
 
 #: How long to wait from now, or until when.
@@ -22,7 +26,7 @@ When = timedelta | datetime
 _MILLISECOND = timedelta(milliseconds=1)
 
 
-class Delays(Handle):
+class Delays(Taking):
     """The verbs of delayed items."""
 
     def promote(self, limit: int = 100, *, tr: Transaction | None = None) -> int:
@@ -131,9 +135,8 @@ class Delays(Handle):
         rands = self._rands(values)
         now_ms = self._backing.now_ms()
 
-        def write(tr: Transaction) -> list[Item]:
-            config = self._open(tr, values)
-            tally = Tally(self._keys, wake=False)
+        def finish(tr: Transaction, config: Config, tally: Tally) -> list[Item]:
+            self._admit(tr, config, values)
             tally.traffic("push", len(values))
             items = []
             for (value, priority), rand, due_ms in zip(values, rands, dues, strict=True):
@@ -153,10 +156,11 @@ class Delays(Handle):
                         value=value,
                     )
                 items.append(item)
-            tally.apply(tr)
             return items
 
-        return self._backing.transact(write, tr)
+        size = sum(len(value) for value, _ in values)
+        pushed: list[Item] = self._run(Errand(begin=lambda tr: partial(finish, tr), size=size), tr)
+        return pushed
 
     def _due_ms(self, when: When) -> int | None:
         """Return when an item is due, never early; None: now."""

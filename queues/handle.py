@@ -7,13 +7,14 @@ in every transaction together with the data, and the guess is only used when the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from queues import delayed, ids, leased, limits, ready
+from queues import ids, limits, ready
 from queues.backing import Backing
 from queues.config import Config, Kind, Pause
 from queues.cursor import End
-from queues.errors import NotForAttached, QueueNotFound, QueuePaused, TooLarge, WrongKind
+from queues.errands import Errand, Errands, Finish
+from queues.errors import NotForAttached, QueueNotFound, TooLarge, WrongKind
 from queues.item import Item
 from queues.kv.port import ReadTransaction, Transaction
 from queues.names import display_name
@@ -23,9 +24,6 @@ from queues.tally import Tally, wake
 T = TypeVar("T")
 #: Items of a page, and of one sweep's transaction.
 MAX_PAGE = 1_000
-#: A take promotes and expires what is late by more than this: so late it is only where nobody sweeps. At most a few of
-#: each; which delayed ones, of a window, is left to chance.
-_LATE_MS, _WINDOW, _FEW = 250, 100, 8
 
 
 class Handle:
@@ -102,95 +100,36 @@ class Handle:
         if not rands:
             return []
 
-        def write(tr: Transaction) -> list[Item]:
-            tally = Tally(self._keys, wake=True)
-            items = ready.insert(tr, self._keys, self._open(tr, values), values, rands, tally)
-            tally.apply(tr)
-            return items
+        def begin(tr: Transaction) -> Finish:
+            def finish(config: Config, tally: Tally) -> list[Item]:
+                self._admit(tr, config, values)
+                return ready.insert(tr, self._keys, config, values, rands, tally)
 
-        return self._backing.transact(write, tr)
+            return finish
 
-    def _open(self, tr: Transaction, values: Sequence[tuple[bytes, Priority | None]]) -> Config:
-        """Return the config; raise `QueueClosed`, `QueueFull`, `ValueTooLarge` when these may not come in."""
-        config = self._current(tr)
+        items: list[Item] = self._run(Errand(begin=begin, size=_size(values)), tr)
+        return items
+
+    def _admit(self, tr: Transaction, config: Config, values: Sequence[tuple[bytes, Priority | None]]) -> None:
+        """Raise `QueueClosed`, `QueueFull`, `ValueTooLarge` when these may not come in."""
         limits.admit(tr, self._keys, config, [len(value) for value, _ in values] if config.limited else ())
-        return config
+
+    def _run(self, errand: Errand, tr: Transaction | None) -> Any:
+        """Run an errand in the caller's transaction, or together with those of others."""
+        if tr is None:
+            return self._backing.kv.serve(self._errands, errand)
+        (answer,) = self._errands.serve(tr, [errand])
+        return answer
+
+    @property
+    def _errands(self) -> Errands:
+        return self._backing.servers.of((self.id, "errand"), lambda: Errands(self._keys, self._current))
 
     def _rands(self, values: Sequence[tuple[bytes, Priority | None]]) -> list[bytes]:
         """Return a new id for each value; raise `TooLarge` for more than one transaction takes."""
         if len(values) > ready.MAX_ITEMS or sum(len(value) for value, _ in values) > ready.MAX_BYTES:
             raise TooLarge("One transaction pushes at most 1,000 items and 5 MB; push them in parts.")
         return self._backing.minter.mint_many(len(values)) if values else []
-
-    def _take(self, n: int, end: End, tr: Transaction | None) -> list[Item]:
-        check_number(n)
-        now_ms = self._backing.now_ms()
-        if tr is None and not self.attached:
-            return self._punctually(
-                now_ms,
-                lambda tr, late_ms: self._pop(tr, n=n, end=end, serializable=False, now_ms=now_ms, late_ms=late_ms),
-            )
-        serializable = tr is not None
-        return self._backing.transact(
-            lambda tr: self._take_in(tr, n=n, end=end, serializable=serializable, now_ms=now_ms), tr
-        )
-
-    def _take_in(self, tr: Transaction, *, n: int, end: End, serializable: bool, now_ms: int) -> list[Item]:
-        return self._pop(tr, n=n, end=end, serializable=serializable, now_ms=now_ms, late_ms=None) or []
-
-    def _pop(
-        self, tr: Transaction, *, n: int, end: End, serializable: bool, now_ms: int, late_ms: int | None
-    ) -> list[Item] | None:
-        config, entries = self._front(tr, n=n, end=end, serializable=serializable, now_ms=now_ms, late_ms=late_ms)
-        if not entries:
-            return None if entries is None else []
-        tally = Tally(self._keys, wake=False)
-        items = ready.take(tr, self._keys, config, entries, now_ms, tally)
-        tally.apply(tr)
-        return items
-
-    def _front(
-        self, tr: Transaction, *, n: int, end: End, serializable: bool, now_ms: int, late_ms: int | None
-    ) -> tuple[Config, list[ready.Entry] | None]:
-        """Return the config and what stands at one end, or None when something was due by `late_ms`."""
-        expired = None if late_ms is None else tr.snapshot.get_key(*self._keys.expired_by(late_ms))
-
-        def issue(config: Config) -> tuple[ready.Heads, ready.Ahead]:
-            source = tr if serializable else tr.snapshot
-            heads = ready.Heads(source, self._keys, config.generations, end=end, limit=n)
-            return heads, ready.Ahead(tr.snapshot, self._keys, config.generations)
-
-        config, (heads, ahead) = self._with_config(tr, issue)
-        if config.pause is not None and config.pause.holds(now_ms):
-            raise QueuePaused(_paused(config, config.pause))
-        tried = ahead.tried()
-        if late_ms is not None:
-            due_ms = ahead.next_due_ms()
-            if (due_ms is not None and due_ms <= late_ms) or (expired is not None and expired.wait() is not None):
-                return config, None
-        entries = heads.wait()
-        if not entries:
-            ready.note_drift(tr, self._keys, config)
-        return config, ready.with_attempts(tr.snapshot, self._keys, config, entries) if tried else entries
-
-    def _punctually(self, now_ms: int, take: Callable[[Transaction, int | None], T | None]) -> T:
-        """Take in a transaction of its own; before it, do some of what should have been done long ago.
-
-        Only some: whoever else takes now does others, and the sweep all of it.
-        """
-        late_ms = now_ms - _LATE_MS
-        taken = self._backing.kv.transact(lambda tr: take(tr, late_ms))
-        if taken is None:
-            self._backing.kv.transact(lambda tr: self._catch_up(tr, now_ms=now_ms, late_ms=late_ms))
-            taken = self._backing.kv.transact(lambda tr: take(tr, None))
-            assert taken is not None
-        return taken
-
-    def _catch_up(self, tr: Transaction, *, now_ms: int, late_ms: int) -> None:
-        """Promote a few delayed items that are late, and end a few leases that have expired."""
-        config = self._current(tr)
-        delayed.promote_due(tr, self._keys, config, until_ms=late_ms, limit=_WINDOW, few=_FEW)
-        leased.expire_due(tr, self._keys, config, until_ms=now_ms, limit=_FEW, budget=delayed.BUDGET)
 
     def _remove(self, tr: Transaction, item_id: str, verb: str) -> Item | None:
         """Take the one item of this id and count it under `verb`; None when it is not here."""
@@ -250,6 +189,10 @@ class Handle:
             raise WrongKind(f"{display_name(self.name)} is a {self.kind} queue: it has no {verb}, use {instead}.")
 
 
+def _size(values: Sequence[tuple[bytes, Priority | None]]) -> int:
+    return sum(len(value) for value, _ in values)
+
+
 def check_number(n: int) -> None:
     """Raise `TooLarge` for a number of items that no transaction takes."""
     if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= ready.MAX_ITEMS:
@@ -260,8 +203,3 @@ def check_limit(limit: int) -> None:
     """Raise `TooLarge` for a number of items that no page has."""
     if not 1 <= limit <= MAX_PAGE:
         raise TooLarge(f"A page has 1 to {MAX_PAGE:,} items.")
-
-
-def _paused(config: Config, pause: Pause) -> str:
-    by = f" by {pause.by}" if pause.by else ""
-    return f"{display_name(config.name)} is paused{by}: {pause.reason}"

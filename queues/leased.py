@@ -12,6 +12,7 @@ end it one does, and the other finds it ended.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from queues import dead, ready, records
@@ -54,6 +55,41 @@ class Entry:
         return records.encode(header, self.value)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What a call minted for the leases that it makes, before the first try."""
+
+    now_ms: int
+    expires_ms: int
+    worker: str
+    nonces: tuple[bytes, ...]
+
+
+def begin(
+    tr: Transaction, keys: QueueKeys, config: Config, entries: Sequence[ready.Entry], terms: Terms, tally: Tally
+) -> list[Entry]:
+    """Lease these ready items, conflicting on exactly their keys."""
+    tr.use_reserve()  # the value moves, it does not come in
+    ready.take(tr, keys, config, entries, terms.now_ms, tally, verb="lease")
+    leases = [
+        Entry(
+            rand=ready_elements(entry.suffix, fifo=config.fifo)[2],
+            nonce=nonce,
+            expires_ms=terms.expires_ms,
+            leased_ms=terms.now_ms,
+            generation=entry.generation,
+            suffix=entry.suffix,
+            attempts=entry.attempts + 1,
+            worker=terms.worker,
+            value=entry.value,
+        )
+        for entry, nonce in zip(entries, terms.nonces, strict=False)
+    ]
+    for lease in leases:
+        insert(tr, keys, lease, tally)
+    return leases
+
+
 def insert(tr: Transaction, keys: QueueKeys, entry: Entry, tally: Tally) -> None:
     """Write the lease of an item that `tr` takes."""
     write(tr, keys, entry)
@@ -68,13 +104,21 @@ def write(tr: Transaction, keys: QueueKeys, entry: Entry) -> None:
     tr.set(keys.expiry(timed_suffix(entry.expires_ms, entry.rand)), b"")
 
 
-def held(tr: ReadTransaction, keys: QueueKeys, rand: bytes, nonce: bytes) -> Entry:
-    """Return the lease of this nonce; raise `StaleLease` when it is over."""
-    record = tr.get(keys.lease(rand)).wait()
-    entry = None if record is None else decode(rand, record)
-    if entry is None or entry.nonce != nonce:
-        raise StaleLease("This lease is over: it ended before, and the item may have gone to another worker.")
-    return entry
+class HeldRead:
+    """A read of the lease of this nonce, issued and not yet waited for."""
+
+    def __init__(self, tr: ReadTransaction, keys: QueueKeys, rand: bytes, nonce: bytes) -> None:
+        self._rand = rand
+        self._nonce = nonce
+        self._read = tr.get(keys.lease(rand))
+
+    def wait(self) -> Entry:
+        """Return the lease; raise `StaleLease` when it is over."""
+        record = self._read.wait()
+        entry = None if record is None else decode(self._rand, record)
+        if entry is None or entry.nonce != self._nonce:
+            raise StaleLease("This lease is over: it ended before, and the item may have gone to another worker.")
+        return entry
 
 
 def remove(tr: Transaction, keys: QueueKeys, entry: Entry, tally: Tally) -> None:

@@ -10,20 +10,24 @@ from __future__ import annotations
 import math
 import os
 import socket
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
 
 from queues import cursor as cursors
 from queues import delayed, ids, leased, ready
-from queues.config import MAX_REASON
+from queues.config import MAX_REASON, Config
 from queues.cursor import End
 from queues.delays import Delays, either
+from queues.errands import Errand, Finish
 from queues.errors import BadTime, BadToken, BadValue, StaleLease
 from queues.handle import check_limit, check_number
 from queues.item import Item, Page
 from queues.keyspace import STATES, ready_elements, timed_suffix
-from queues.kv.port import ReadTransaction, Transaction
+from queues.kv.port import ReadTransaction, Result, Transaction
+from queues.taking import Take
 from queues.tally import Tally
 
 _NONCE_SIZE = 8
@@ -43,16 +47,6 @@ class Lease:
     expires_at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Terms:
-    """What a call minted for the leases that it makes, before the first try."""
-
-    now_ms: int
-    expires_ms: int
-    worker: str
-    nonces: tuple[bytes, ...]
-
-
 class Leases(Delays):
     """The verbs of leased items."""
 
@@ -61,48 +55,24 @@ class Leases(Delays):
         check_number(n)
         terms = self._terms(n, seconds, worker)
         if tr is not None:
-            return self._lease_in(tr, n=n, end=end, terms=terms, serializable=True, late_ms=None) or []
-        return self._punctually(
-            terms.now_ms,
-            lambda tr, late_ms: self._lease_in(tr, n=n, end=end, terms=terms, serializable=False, late_ms=late_ms),
-        )
+            return self._lease_in(tr, n=n, end=end, terms=terms, serializable=True)
+        return self._as_leases(self._punctually(Take(n=n, end=end, now_ms=terms.now_ms, terms=terms)))
 
-    def _terms(self, n: int, seconds: float, worker: str | None) -> _Terms:
-        return _Terms(
+    def _terms(self, n: int, seconds: float, worker: str | None) -> leased.Terms:
+        return leased.Terms(
             now_ms=self._backing.now_ms(),
             expires_ms=self._expires_ms(seconds),
             worker=_worker(worker),
             nonces=tuple(os.urandom(_NONCE_SIZE) for _ in range(n)),
         )
 
-    def _lease_in(
-        self, tr: Transaction, *, n: int, end: End, terms: _Terms, serializable: bool, late_ms: int | None
-    ) -> list[Lease] | None:
-        """Lease what stands at one end; None when an item was due by `late_ms`."""
-        now_ms = terms.now_ms
-        config, entries = self._front(tr, n=n, end=end, serializable=serializable, now_ms=now_ms, late_ms=late_ms)
-        if not entries:
-            return None if entries is None else []
-        tr.use_reserve()  # the value moves, it does not come in
-        tally = Tally(self._keys, wake=False)
-        ready.take(tr, self._keys, config, entries, now_ms, tally, verb="lease")
-        leases = []
-        for entry, nonce in zip(entries, terms.nonces, strict=False):
-            lease = leased.Entry(
-                rand=ready_elements(entry.suffix, fifo=config.fifo)[2],
-                nonce=nonce,
-                expires_ms=terms.expires_ms,
-                leased_ms=now_ms,
-                generation=entry.generation,
-                suffix=entry.suffix,
-                attempts=entry.attempts + 1,
-                worker=terms.worker,
-                value=entry.value,
-            )
-            leased.insert(tr, self._keys, lease, tally)
-            leases.append(_as_lease(lease, leased.as_item(lease, config)))
-        tally.apply(tr)
-        return leases
+    def _lease_in(self, tr: Transaction, *, n: int, end: End, terms: leased.Terms, serializable: bool) -> list[Lease]:
+        take = Take(n=n, end=end, now_ms=terms.now_ms, terms=terms)
+        (entries,) = self._serve_takes(tr, [take], serializable=serializable)
+        return self._as_leases(entries)
+
+    def _as_leases(self, entries: Any) -> list[Lease]:
+        return [_as_lease(entry, leased.as_item(entry, self.config)) for entry in entries]
 
     def ack(self, lease: Lease | str, *, tr: Transaction | None = None) -> None:
         """Say that the leased item is done: it is gone for good. Acknowledging again changes nothing.
@@ -124,10 +94,13 @@ class Leases(Delays):
             return []
         check_number(len(held))
 
-        def write(tr: Transaction) -> list[str]:
+        def begin(tr: Transaction) -> Finish:
             reads = [(rand, nonce, tr.get(self._keys.lease(rand))) for rand, nonce in held]
-            generations = self._current(tr).generations
-            tally = Tally(self._keys, wake=False)
+            return partial(finish, tr, reads)
+
+        def finish(
+            tr: Transaction, reads: list[tuple[bytes, bytes, Result[bytes | None]]], config: Config, tally: Tally
+        ) -> list[str]:
             over: list[tuple[bytes, bytes]] = []
             for rand, nonce, read in reads:
                 record = read.wait()
@@ -138,15 +111,15 @@ class Leases(Delays):
                     over.append((rand, nonce))
             if acked := len(held) - len(over):
                 tally.traffic("ack", acked)
-                tally.apply(tr)
             # A lease that is over counts as acknowledged before if its item is nowhere in this queue.
             places = [
-                (lease, [ready.PlaceRead(tr, self._keys, generations, lease[0], state) for state in STATES])
+                (lease, [ready.PlaceRead(tr, self._keys, config.generations, lease[0], state) for state in STATES])
                 for lease in over
             ]
             return [held[lease] for lease, found in places if any(read.wait() is not None for read in found)]
 
-        return self._backing.transact(write, tr)
+        stale: list[str] = self._run(Errand(begin=begin, rands=tuple(rand for rand, _ in held)), tr)
+        return stale
 
     def release(
         self, lease: Lease | str, *, delay: timedelta | None = None, reason: str = "", tr: Transaction | None = None
@@ -162,33 +135,29 @@ class Leases(Delays):
         now_ms = self._backing.now_ms()
         why = _reason(reason)
 
-        def write(tr: Transaction) -> Item:
-            config = self._current(tr)
-            entry = leased.held(tr, self._keys, rand, nonce)
-            tally = Tally(self._keys, wake=False)
+        def finish(tr: Transaction, held: leased.HeldRead, config: Config, tally: Tally) -> Item:
+            entry = held.wait()
             leased.remove(tr, self._keys, entry, tally)
             tally.traffic("release")
             if due_ms is None or leased.is_last(entry, config):
                 last = why or f"released at attempt {entry.attempts}"
-                item = leased.give_back(tr, self._keys, config, entry, tally, now_ms=now_ms, reason=last)
-            else:
-                item = delayed.insert(
-                    tr,
-                    self._keys,
-                    config,
-                    tally,
-                    rand=rand,
-                    due_ms=due_ms,
-                    now_ms=now_ms,
-                    priority=ready_elements(entry.suffix, fifo=config.fifo)[0],
-                    value=entry.value,
-                    attempts=entry.attempts,
-                    reason=why,
-                )
-            tally.apply(tr)
-            return item
+                return leased.give_back(tr, self._keys, config, entry, tally, now_ms=now_ms, reason=last)
+            return delayed.insert(
+                tr,
+                self._keys,
+                config,
+                tally,
+                rand=rand,
+                due_ms=due_ms,
+                now_ms=now_ms,
+                priority=ready_elements(entry.suffix, fifo=config.fifo)[0],
+                value=entry.value,
+                attempts=entry.attempts,
+                reason=why,
+            )
 
-        return self._backing.transact(write, tr)
+        item: Item = self._run(self._about(rand, nonce, finish), tr)
+        return item
 
     def extend(self, lease: Lease | str, *, seconds: float, tr: Transaction | None = None) -> Lease:
         """Let a lease end so many seconds from now, and return it; its token stays. Raises `StaleLease`.
@@ -199,20 +168,24 @@ class Leases(Delays):
         rand, nonce = _parse(lease)
         now_ms, expires_ms = self._backing.now_ms(), self._expires_ms(seconds)
 
-        def write(tr: Transaction) -> Lease:
-            config = self._current(tr)
-            entry = leased.held(tr, self._keys, rand, nonce)
+        def finish(tr: Transaction, held: leased.HeldRead, config: Config, tally: Tally) -> Lease:
+            entry = held.wait()
             tr.use_reserve()
             tr.clear(self._keys.expiry(timed_suffix(entry.expires_ms, rand)))
             entry = replace(entry, expires_ms=expires_ms)
             leased.write(tr, self._keys, entry)
-            tally = Tally(self._keys, wake=False)
             tally.traffic("extend")
             tally.falls_due(expires_ms, now_ms)
-            tally.apply(tr)
             return _as_lease(entry, leased.as_item(entry, config))
 
-        return self._backing.transact(write, tr)
+        extended: Lease = self._run(self._about(rand, nonce, finish), tr)
+        return extended
+
+    def _about(
+        self, rand: bytes, nonce: bytes, finish: Callable[[Transaction, leased.HeldRead, Config, Tally], Any]
+    ) -> Errand:
+        """Return the errand that does something to one lease."""
+        return Errand(begin=lambda tr: partial(finish, tr, leased.HeldRead(tr, self._keys, rand, nonce)), rands=(rand,))
 
     def expire(self, limit: int = 100, *, tr: Transaction | None = None) -> int:
         """End at most `limit` leases (1 to 1,000) whose time is over by this process's clock; return their number.

@@ -8,6 +8,7 @@ from datetime import datetime
 from functools import partial
 
 from queues import cursor as cursors
+from queues import ready
 from queues.attached import items, status
 from queues.attached.counts import count_within
 from queues.backing import Backing
@@ -22,6 +23,7 @@ from queues.priority import Priority
 from queues.queue import Queue
 from queues.search import Query
 from queues.status import QueueStatus, Totals, TrafficRead
+from queues.taking import Take, Taken, deal
 from queues.waiting import Outlook
 from queues.walking import Found, Lane, Met, Order
 
@@ -198,13 +200,25 @@ class AttachedQueue(Queue):
 
         return self._backing.transact(write, tr)
 
-    def _take_in(self, tr: Transaction, *, n: int, end: End, serializable: bool, now_ms: int) -> list[Item]:
-        def issue(_: Config) -> Result[list[KeyValue]]:
-            return self._head(tr if serializable else tr.snapshot, n, end)
+    def _serve_takes(self, tr: Transaction, takes: Sequence[Take], *, serializable: bool) -> Sequence[Taken]:
+        wanted: dict[End, int] = {}
+        for take in takes:
+            wanted[take.end] = wanted.get(take.end, 0) + take.n
 
-        config, head = self._with_config(tr, issue)
-        pairs = head.wait()
-        return items.take(tr, self._keys, self._foreign, pairs, fifo=config.fifo, verb="pop") if pairs else []
+        def issue(_: Config) -> dict[End, Result[list[KeyValue]]]:
+            source = tr if serializable else tr.snapshot
+            return {end: self._head(source, n, end) for end, n in wanted.items()}
+
+        config, heads = self._with_config(tr, issue)
+        ends = {
+            end: [ready.Entry(0, self._foreign.suffix_of(key), key, value) for key, value in head.wait()]
+            for end, head in heads.items()
+        }
+        hands = [[(entry.key, entry.value) for entry in hand] for hand in deal(takes, ends)]
+        return [
+            items.take(tr, self._keys, self._foreign, pairs, fifo=config.fifo, verb="pop") if pairs else []
+            for pairs in hands
+        ]
 
     def _remove(self, tr: Transaction, item_id: str, verb: str) -> Item | None:
         suffix = parse_id(item_id)

@@ -33,7 +33,7 @@ def jobs(store: Store) -> Iterator[Queue]:
 
 
 def strict_lease(jobs: Queue, tr: Any, end: str = "min") -> Lease:
-    (lease,) = jobs._lease_in(tr, n=1, end=end, terms=jobs._terms(1, 30, "w"), serializable=False, late_ms=None)
+    (lease,) = jobs._lease_in(tr, n=1, end=end, terms=jobs._terms(1, 30, "w"), serializable=False)
     return lease
 
 

@@ -1,0 +1,254 @@
+"""Taking from the ends of a queue: pops and leases, those of many callers in one transaction.
+
+The takes of a batch are served in their order, as if one came after the other; each end is read once for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from queues import delayed, leased, ready
+from queues.config import Config, Pause
+from queues.cursor import End
+from queues.errors import QueuePaused
+from queues.handle import Handle, check_number
+from queues.item import Item
+from queues.kv.port import Refused, Transact, Transaction
+from queues.names import display_name
+from queues.ready import Entry
+from queues.tally import Tally
+
+#: Bytes of values that one batch takes; a take alone may take more.
+BATCH_BYTES = 1_000_000
+#: Bytes of values that one batch reads, as far as they can be guessed from the batch before.
+_READ_BYTES = 2_000_000
+#: A take promotes and expires what is late by more than this: so late it is only where nobody sweeps. At most a few of
+#: each; which delayed ones, of a window, is left to chance.
+_LATE_MS, _WINDOW, _FEW = 250, 100, 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Take:
+    """At most `n` items from one end, popped or (with terms) leased."""
+
+    n: int
+    end: End
+    now_ms: int
+    #: None is the answer, and nothing is taken, when something was due by then.
+    late_ms: int | None = None
+    terms: leased.Terms | None = None
+
+
+#: Items of a pop, leases of a lease; None: see `Take.late_ms`.
+Taken = list[Item] | list[leased.Entry] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Late:
+    """Some of what should have been done long ago is to be done."""
+
+    now_ms: int
+    late_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Front:
+    """What stands at the ends of a queue."""
+
+    config: Config
+    #: The first to leave first.
+    ends: Mapping[End, list[Entry]]
+    #: Something was due.
+    late: bool
+
+
+class Taking(Handle):
+    """What takes from the ends."""
+
+    def _take(self, n: int, end: End, tr: Transaction | None) -> list[Item]:
+        check_number(n)
+        now_ms = self._backing.now_ms()
+        if tr is not None:
+            return self._take_in(tr, n=n, end=end, serializable=True, now_ms=now_ms)
+        take = Take(n=n, end=end, now_ms=now_ms)
+        taken: Any = self._backing.kv.serve(self._takes, take) if self.attached else self._punctually(take)
+        items: list[Item] = taken
+        return items
+
+    def _take_in(self, tr: Transaction, *, n: int, end: End, serializable: bool, now_ms: int) -> list[Item]:
+        (items,) = self._serve_takes(tr, [Take(n=n, end=end, now_ms=now_ms)], serializable=serializable)
+        return items  # type: ignore[return-value]
+
+    def _punctually(self, take: Take) -> Any:
+        """Take together with others; before it, do some of what should have been done long ago.
+
+        Only some: whoever else takes now does others, and the sweep all of it.
+        """
+        late_ms = take.now_ms - _LATE_MS
+        taken = self._backing.kv.serve(self._takes, replace(take, late_ms=late_ms))
+        if taken is None:
+            self._backing.kv.serve(self._catching_up, Late(now_ms=take.now_ms, late_ms=late_ms))
+            taken = self._backing.kv.serve(self._takes, take)
+            assert taken is not None
+        return taken
+
+    @property
+    def _takes(self) -> Takes:
+        return self._backing.servers.of((self.id, "take"), lambda: Takes(self._serve_takes))
+
+    @property
+    def _catching_up(self) -> CatchingUp:
+        return self._backing.servers.of((self.id, "late"), lambda: CatchingUp(self._catch_up))
+
+    def _serve_takes(self, tr: Transaction, takes: Sequence[Take], *, serializable: bool) -> Sequence[Taken]:
+        """Take for each in turn, and return what each gets; the last ones get no answer when there is no room."""
+        front = self._front(tr, takes, serializable=serializable)
+        served = [take for take in takes if take.late_ms is None] if front.late else takes
+        if served and not any(front.ends.values()):
+            ready.note_drift(tr, self._keys, front.config)
+        dealt = deal(served, front.ends)
+        tally = Tally(self._keys, wake=False)
+        answers: list[Taken] = []
+        hands = iter(dealt)
+        for take in takes:
+            if front.late and take.late_ms is not None:
+                answers.append(None)
+                continue
+            hand = next(hands, None)
+            if hand is None:
+                break
+            answers.append(self._take_hand(tr, front.config, take, hand, tally))
+        if any(dealt):
+            tally.apply(tr)
+        return answers
+
+    def _take_hand(
+        self, tr: Transaction, config: Config, take: Take, entries: list[Entry], tally: Tally
+    ) -> list[Item] | list[leased.Entry]:
+        if take.terms is not None:
+            return leased.begin(tr, self._keys, config, entries, take.terms, tally) if entries else []
+        return ready.take(tr, self._keys, config, entries, take.now_ms, tally) if entries else []
+
+    def _front(self, tr: Transaction, takes: Sequence[Take], *, serializable: bool) -> Front:
+        """Return what stands at the ends, as far as it is wanted."""
+        wanted: dict[End, int] = {}
+        for take in takes:
+            wanted[take.end] = wanted.get(take.end, 0) + take.n
+        late_ms = max((take.late_ms for take in takes if take.late_ms is not None), default=None)
+        expired = None if late_ms is None else tr.snapshot.get_key(*self._keys.expired_by(late_ms))
+
+        def issue(config: Config) -> tuple[dict[End, ready.Heads], ready.Ahead]:
+            source = tr if serializable else tr.snapshot
+            heads = {
+                end: ready.Heads(source, self._keys, config.generations, end=end, limit=n) for end, n in wanted.items()
+            }
+            return heads, ready.Ahead(tr.snapshot, self._keys, config.generations)
+
+        config, (heads, ahead) = self._with_config(tr, issue)
+        if config.pause is not None and any(config.pause.holds(take.now_ms) for take in takes):
+            raise QueuePaused(_paused(config, config.pause))
+        tried = ahead.tried()
+        late = False
+        if late_ms is not None:
+            due_ms = ahead.next_due_ms()
+            late = (due_ms is not None and due_ms <= late_ms) or (expired is not None and expired.wait() is not None)
+        ends = {end: head.wait() for end, head in heads.items()}
+        if tried:
+            ends = {end: ready.with_attempts(tr.snapshot, self._keys, config, entries) for end, entries in ends.items()}
+        return Front(config=config, ends=ends, late=late)
+
+    def _catch_up(self, tr: Transaction, late: Late) -> None:
+        """Promote a few delayed items that are late, and end a few leases that have expired."""
+        config = self._current(tr)
+        delayed.promote_due(tr, self._keys, config, until_ms=late.late_ms, limit=_WINDOW, few=_FEW)
+        leased.expire_due(tr, self._keys, config, until_ms=late.now_ms, limit=_FEW, budget=delayed.BUDGET)
+
+
+class _TakeAll(Protocol):
+    def __call__(self, tr: Transaction, takes: Sequence[Take], *, serializable: bool) -> Sequence[Taken]: ...
+
+
+class Takes:
+    """The server of a queue's takes."""
+
+    contended = True
+
+    def __init__(self, take: _TakeAll) -> None:
+        self._take = take
+        #: Bytes of an item, guessed from those taken last.
+        self._size = 100
+
+    def serve(self, tr: Transaction, requests: Sequence[Take]) -> Sequence[Taken | Refused]:
+        """Take for as many as fit together."""
+        try:
+            answers = self._take(tr, self._together(requests), serializable=False)
+        except QueuePaused as paused:
+            return [Refused(QueuePaused(*paused.args)) for _ in requests]
+        sizes = [len(item.value) for taken in answers for item in taken or ()]
+        if sizes:
+            self._size = sum(sizes) // len(sizes) + 1
+        return answers
+
+    def conduct(self, transact: Transact, requests: Sequence[Take]) -> Sequence[Taken | Refused]:
+        """Serve a batch in one transaction."""
+        answers: Sequence[Taken | Refused] = transact(lambda tr: self.serve(tr, requests))
+        return answers
+
+    def _together(self, takes: Sequence[Take]) -> Sequence[Take]:
+        """Return the first takes whose items can be read at once, one at least."""
+        room = min(ready.MAX_ITEMS, _READ_BYTES // self._size)
+        for at, take in enumerate(takes):
+            room -= take.n
+            if at and room < 0:
+                return takes[:at]
+        return takes
+
+
+class CatchingUp:
+    """The server of those whose takes found that something is late: it is done once for all of a batch."""
+
+    contended = True
+
+    def __init__(self, catch_up: Callable[[Transaction, Late], None]) -> None:
+        self._catch_up = catch_up
+
+    def serve(self, tr: Transaction, requests: Sequence[Late]) -> Sequence[bool]:
+        """Do some of what is late."""
+        self._catch_up(tr, max(requests, key=lambda late: late.late_ms))
+        return [True for _ in requests]
+
+    def conduct(self, transact: Transact, requests: Sequence[Late]) -> Sequence[bool]:
+        """Serve a batch in one transaction."""
+        answers: Sequence[bool] = transact(lambda tr: self.serve(tr, requests))
+        return answers
+
+
+def deal(takes: Sequence[Take], ends: Mapping[End, list[Entry]]) -> list[list[Entry]]:
+    """Return what each take gets when one comes after the other; the last ones get nothing when there is no room."""
+    if len(takes) == 1:
+        (take,) = takes
+        return [ends[take.end][: take.n]]
+    hands: list[list[Entry]] = []
+    at = dict.fromkeys(ends, 0)
+    taken: set[bytes] = set()
+    room = BATCH_BYTES
+    for take in takes:
+        entries, begin = ends[take.end], at[take.end]
+        hand = entries[begin : begin + take.n]
+        # Where the other end's takes have come to, nothing is left: they took all that stands behind.
+        left = next((n for n, entry in enumerate(hand) if entry.key in taken), len(hand))
+        hand = hand[:left]
+        room -= sum(len(entry.value) for entry in hand)
+        if hands and room < 0:
+            break
+        hands.append(hand)
+        at[take.end] = begin + len(hand)
+        taken.update(entry.key for entry in hand)
+    return hands
+
+
+def _paused(config: Config, pause: Pause) -> str:
+    by = f" by {pause.by}" if pause.by else ""
+    return f"{display_name(config.name)} is paused{by}: {pause.reason}"
