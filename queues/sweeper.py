@@ -35,8 +35,8 @@ QUEUES, _ITEMS, _TURNS = 500, 100, 10
 _KEYS = 2_000
 #: Seconds between rounds over what is due once a day, and between looks at all queues: marks miss nothing by design.
 _DAILY, _HOURLY = 24 * 3600.0, 3600.0
-#: Seconds for which a queue that failed is left alone.
-_AFTER_TROUBLE = 60.0
+#: Seconds for which a queue is left alone when the store failed there, and when the queue itself is damaged.
+_AFTER_TROUBLE, _AFTER_DAMAGE = 1.0, 60.0
 #: Seconds after a due time, at least and at most: workers who wait for it do it first, so that it is done once.
 _JITTER = 0.01, 0.03
 
@@ -169,9 +169,11 @@ class Sweeper:
         if self._count() >= self._daily_at:
             self._daily_at = self._count() + _DAILY
             swept += Swept(slots=self._attempt("slots", self._forget))
+        rests = [LONGEST, *((ms - now_ms) / 1000 for ms in upcoming)]
+        rests += [until - self._count() for until in self._resting.values()]
         return Round(
             swept=swept,
-            rest=0.0 if more else max(0.001, min([LONGEST, *((ms - now_ms) / 1000 for ms in upcoming)])),
+            rest=0.0 if more else max(0.001, min(rests)),
             known={self._keyspace.agenda_wake: seen.wake},
         )
 
@@ -201,9 +203,9 @@ class Sweeper:
         except Conflict:
             pass  # others do it at this moment: the next round looks what they left
         except Exception as error:
-            known = isinstance(error, StoreError | QueueError)
-            log.warning("Queue %d rests for %g s: %s", queue_id, _AFTER_TROUBLE, error, exc_info=not known)
-            self._resting[queue_id] = self._count() + _AFTER_TROUBLE
+            rest = _AFTER_TROUBLE if isinstance(error, StoreError) else _AFTER_DAMAGE
+            log.warning("Queue %d rests for %g s: %s: %s", queue_id, rest, type(error).__name__, error)
+            self._resting[queue_id] = self._count() + rest
         return swept
 
     def _promote_and_expire(self, tr: Transaction, queue_id: int, now_ms: int) -> Swept:

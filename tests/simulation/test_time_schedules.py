@@ -78,12 +78,15 @@ class Log:
 class TimeSchedule(Schedule):
     """One schedule on one queue, run and checked once."""
 
+    #: What clients do, by how often.
+    verbs = VERBS
+
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
         self.log = Log()
 
     def _call(self, process: Process, program: random.Random) -> None:
-        verb = program.choices(list(VERBS), list(VERBS.values()))[0]
+        verb = program.choices(list(self.verbs), list(self.verbs.values()))[0]
         act = Act(client=process.client.number, verb=verb, begun=self.tick())
         self.log.acts.append(act)
         try:

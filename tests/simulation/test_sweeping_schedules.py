@@ -1,0 +1,207 @@
+"""Seeded schedules of clients that delay, lease, stand for election and sweep by the agenda, with every fault there is.
+
+At every end whatever falls due is on the agenda, and a sweep that goes by nothing else finds all of it. No term is held
+by two, and nothing of an earlier term is written after a later one's. Clients die anywhere; their clocks jump. (That the check of a term conflicts with who
+takes the role is asserted step by step, in tests/conformance/test_queues_elected.py.)
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import Counter
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from queues import Queue, Store, agenda
+from queues.backing import Backing
+from queues.elected import Candidate, Holding
+from queues.errors import NotElected
+from queues.kv.port import Transaction
+from queues.kv.simulated import SimulatedTransaction
+from queues.sweeper import Sweeper
+from queues.tally import Tally as Totals
+from tests.simulation.history import Violation
+from tests.simulation.schedules import CLIENTS, OPERATIONS, Process, Tally
+from tests.simulation.test_time_schedules import Act, TimeSchedule
+
+SCHEDULES = int(os.environ.get("PQ_SCHEDULES", "100"))
+ONE = os.environ.get("PQ_SCHEDULE_SEED")
+#: Schedules within which every mutant must be noticed.
+WITHIN = 600
+VERBS = {"delay": 7, "lease": 3, "ack": 2, "release": 1, "promote": 2, "sweep": 7}
+#: In two of three schedules each: who comes while the last mark of a queue is cleared; who holds the role.
+NARROW = {"delay": 4, "sweep": 9}
+ELECTION = {"push": 1, "stand": 9, "fenced": 6, "resign": 3}
+KINDS = (VERBS, NARROW, ELECTION)
+#: What a role's transactions write: the terms in which they did.
+FENCE = b"\x15fence"
+#: Seconds of a holding, of the same size as a schedule's steps; and after all clocks' jumps.
+HOLDING, FOREVER = 0.003, 1_000_000.0
+
+
+class SweepingSchedule(TimeSchedule):
+    """One schedule on one queue, run and checked once."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self.verbs = KINDS[seed % len(KINDS)]
+        self.holders: dict[int, set[str]] = {}
+        #: The terms in which something was written.
+        self.written: list[int] = []
+        self._offices: dict[int, tuple[Process, Candidate, Sweeper]] = {}
+
+    def _call(self, process: Process, program: random.Random) -> None:
+        if id(process) not in self._offices:
+            backing = process.store._backing
+            candidate = Candidate(backing, "sweep", seconds=HOLDING, name="client", count=self._clock)
+            self._offices[id(process)] = process, candidate, by_agenda_alone(backing, self._clock)
+        self._now = self._offices[id(process)]
+        super()._call(process, program)
+
+    def _delay(self, act: Act, queue: Queue, dice: random.Random) -> None:
+        self._push(act, queue, dice, timedelta(milliseconds=1 if self.verbs is NARROW else dice.choice((1, 20, 80))))
+
+    def _stand(self, act: Act, queue: Queue, dice: random.Random) -> None:
+        _, candidate, _ = self._now
+        if candidate.step():
+            self.holders.setdefault(candidate._term, set()).add(candidate._id)
+
+    def _resign(self, act: Act, queue: Queue, dice: random.Random) -> None:
+        self._now[1].resign()
+
+    def _sweep(self, act: Act, queue: Queue, dice: random.Random) -> None:
+        self._now[2].round()
+
+    def _fenced(self, act: Act, queue: Queue, dice: random.Random) -> None:
+        """Write in the role's name, if this client takes itself for the one who has it."""
+        process, candidate, _ = self._now
+        term = candidate._term
+        if term is None:
+            return
+
+        def write(tr: Transaction) -> None:
+            candidate.check(tr)
+            tr.set(FENCE, bytes([term]))  # only the term keeps such writes apart
+
+        try:
+            process.store.transact(write)
+        except NotElected:
+            act.token = "fenced off"
+        else:
+            self.written.append(term)
+
+    def _check_log(self, store: Store) -> None:
+        super()._check_log(store)
+        if twice := {term: ids for term, ids in self.holders.items() if len(ids) > 1}:
+            raise Violation(f"two hold one term: {twice}")
+        last = store.read(lambda tr: tr.get(FENCE).wait()) or b"\0"
+        if last[0] < max(self.written, default=0):
+            raise Violation(f"{last[0]} was written after a later term: {self.written}")
+        record = store.read(lambda tr: tr.get(store._keyspace.elected("sweep")).wait())
+        if record is not None and Holding.decode(record).term < max(self.holders, default=0):
+            raise Violation("a term came back")
+        self._clock.advance(FOREVER)
+        by_agenda_alone(store._backing, self._clock).sweep()
+        queue = store.queue("a")
+        if left := {state: n for state in ("delayed", "leased") if (n := queue.depth(state))}:
+            raise Violation(f"left by the sweep: {left}")
+        if store.read(lambda tr: tr.get_key(*store._keyspace.agenda).wait()) is not None:
+            raise Violation("the agenda does not end")
+
+
+def by_agenda_alone(backing: Backing, count: Callable[[], float]) -> Sweeper:
+    """Return a sweeper that never looks at all queues."""
+    sweeper = Sweeper(backing, count=count)
+    sweeper._survey_at = sweeper._daily_at = 10 * (count() + FOREVER)
+    return sweeper
+
+
+@pytest.mark.slow
+def test_seeded_schedules_of_sweeping(capsys: pytest.CaptureFixture[str]) -> None:
+    tally, verbs, fenced, terms = Tally(), Counter[tuple[str, str]](), 0, 0
+    for seed in range(SCHEDULES) if ONE is None else [int(ONE)]:
+        schedule = SweepingSchedule(seed)
+        schedule.run(tally)
+        tally.operations += len(schedule.log.acts)
+        verbs.update((act.verb, act.outcome) for act in schedule.log.acts)
+        fenced += sum(act.token == "fenced off" for act in schedule.log.acts)
+        terms += len(schedule.holders)
+    with capsys.disabled():
+        print(f"\nsimulation of sweeping: {tally}; {terms} terms, {fenced} fenced off")
+    assert tally.operations == tally.schedules * CLIENTS * OPERATIONS
+    if tally.schedules >= 100:
+        assert all(verbs[verb, "done"] for verb in VERBS | NARROW | ELECTION)
+        assert all(tally.outcomes[outcome] for outcome in ("unknown", "killed", "not done"))
+        assert min(tally.kills, tally.conflicts, tally.late_applied, tally.late_refused, fenced) > 0
+        assert terms > tally.schedules / len(KINDS), "roles change hands"
+
+
+def noticed(verbs: dict[str, int]) -> str:
+    """Run schedules of these verbs until one fails; return what it said."""
+    for seed in range(KINDS.index(verbs), WITHIN, len(KINDS)):
+        try:
+            SweepingSchedule(seed).run(Tally())
+        except (AssertionError, ValueError, KeyError) as error:
+            return f"seed {seed}: {error}"
+    return ""
+
+
+def test_the_read_conflict_on_a_mark_that_is_cleared(monkeypatch: pytest.MonkeyPatch) -> None:
+    add = SimulatedTransaction.add_read_conflict_key
+
+    def forget(tr: SimulatedTransaction, key: bytes) -> None:
+        if b"\x02agenda\x00" not in key:
+            add(tr, key)
+
+    monkeypatch.setattr(SimulatedTransaction, "add_read_conflict_key", forget)
+    assert "not on the agenda" in noticed(NARROW)
+
+
+def test_the_look_that_is_taken_again_before_marks_are_cleared(monkeypatch: pytest.MonkeyPatch) -> None:
+    def by_what_was_seen(tr: Transaction, keyspace: Any, queues: Any) -> None:
+        for queue in queues:
+            for second in queue.seconds:
+                tr.clear(keyspace.agenda_mark(second, queue.queue_id))
+
+    monkeypatch.setattr(agenda, "settle", by_what_was_seen)
+    assert "not on the agenda" in noticed(VERBS)
+
+
+def test_the_mark_of_what_falls_due(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Totals, "falls_due", lambda self, ms, now_ms=None: self.wake())
+    assert "not on the agenda" in noticed(VERBS)
+
+
+def careless(name: str, broken: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setattr(Candidate, name, broken)
+    return noticed(ELECTION)
+
+
+def test_the_term_that_fences(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "after a later term" in careless("check", lambda self, tr: None, monkeypatch)
+
+
+def test_the_comparison_with_what_was_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Taking a role that somebody else has taken since."""
+
+    def take(self: Candidate, seen: bytes | None) -> None:
+        term = 1 if seen is None else Holding.decode(seen).term + 1
+        record = Holding(holder=self._id, name=self._name, term=term, expires_ms=self._expires_ms()).encode()
+        self._backing.transact(lambda tr: tr.set(self._key, record), None)
+        self._seen, self._term, self._ours_until = record, term, self._count() + self._seconds
+
+    assert careless("_take", take, monkeypatch)
+
+
+def test_the_renewal_that_asks_whose_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    def renew(self: Candidate, term: int) -> bool:
+        record = Holding(holder=self._id, name=self._name, term=term, expires_ms=self._expires_ms()).encode()
+        self._backing.transact(lambda tr: tr.set(self._key, record), None)
+        self._ours_until = self._count() + self._seconds
+        return True
+
+    assert careless("_renew", renew, monkeypatch)
