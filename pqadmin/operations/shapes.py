@@ -10,7 +10,7 @@ import base64
 from datetime import datetime
 
 from pqadmin.operations.plain_text import plain_text
-from queues import Item, Pause, Queue, QueueStatus, Totals
+from queues import Item, Job, Pause, Queue, QueueStatus, Totals
 from queues.ids import to_ms
 
 Shape = dict[str, object]
@@ -91,6 +91,35 @@ def pause_shape(pause: Pause | None, now: datetime) -> Shape | None:
         "by": pause.by,
         "since": time_shape(pause.since),
         "until": time_shape(pause.until),
+    }
+
+
+def job_shape(job: Job) -> Shape:
+    """Describe an act on many items: what it does, how far it is, who ran it last."""
+    return {
+        "job": job.id,
+        "act": job.act,
+        "queue": job.queue,
+        "to": job.to,
+        "query": job.query,
+        "status": job.status,
+        "total": job.total,
+        "met": job.met,
+        "items": job.done,
+        "skipped": job.skipped,
+        "by": job.by,
+        "reason": job.reason,
+        "rate": job.rate,
+        "speed": job.speed,
+        "seconds_left": job.seconds_left(),
+        "began_at": time_shape(job.began_at),
+        "started_at": time_shape(job.started_at),
+        "ended_at": time_shape(job.ended_at),
+        "runner": job.runner or None,
+        "failure": job.failure or None,
+        "failed_at": job.failed_at,
+        "undoes": job.of,
+        "undone_by": job.undo,
     }
 
 

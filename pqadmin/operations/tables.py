@@ -17,7 +17,7 @@ from rich.text import Text
 from pqadmin.dashboard import foreign
 from pqadmin.dashboard.format import age_since, clock, counted, number, visible
 from pqadmin.dashboard.redaction import NOTHING
-from queues import Item, QueueStatus
+from queues import Item, Job, QueueStatus
 from queues.ids import to_ms
 
 #: Columns of characters when the output is a file or a pipe: wide enough that nothing is folded.
@@ -70,6 +70,24 @@ def print_items(output: Console, items: Iterable[Item]) -> None:
             Text(number(item.size)),
             Text(foreign.preview(item, NOTHING, _VALUE_WIDTH)),
             Text(item.id, "dim"),
+        )
+    output.print(table)
+
+
+def print_jobs(output: Console, jobs: Sequence[Job], now: datetime) -> None:
+    """Print one line for each job: when it began, what it does, how it stands and how far it is."""
+    table = _table(("Began", "What", "Queue", "Status", ">Changed", ">Of", "By", "Id"))
+    for job in jobs:
+        to = "" if job.to is None else f" → {job.to}"
+        table.add_row(
+            Text(clock(job.began_at, now)),
+            Text(f"{job.act} {job.state}"),
+            _text(job.queue + to, "bold"),
+            _text(job.status, "red" if job.status == "failed" else "yellow" if job.running else ""),
+            Text(number(job.done)),
+            Text(number(job.total)),
+            _text(job.by),
+            Text(job.id, "dim"),
         )
     output.print(table)
 

@@ -118,14 +118,14 @@ def _tolerance(count: int) -> int:
 def _about(
     request: HttpRequest, status: QueueStatus, act: str, query: Query, counted: Survey, form: BulkForm | None
 ) -> dict[str, Any]:
-    kept = asked.params(query)
+    kept, here = asked.params(query), f"{queue_url(status.name)}bulk/"
     store = get_store()
     return about(
         request,
         status,
         act=act,
-        acts=[(each, "?" + urlencode({"act": each, **kept})) for each in ACTS[query.state]],
-        action="?" + urlencode({"act": act, **kept}),
+        acts=[(each, f"{here}?{urlencode({'act': each, **kept})}") for each in ACTS[query.state]],
+        action=f"{here}?{urlencode({'act': act, **kept})}",
         list_url=f"{queue_url(status.name)}?{urlencode(kept)}#items",
         state=state_word(query.state),
         state_code=query.state,
