@@ -18,7 +18,16 @@ from queues import agenda, delayed, leased
 from queues.backing import Backing
 from queues.config import Config
 from queues.emptying import sweep_trash
-from queues.errors import Conflict, ForkedStore, QueueError, StoreClosed, StoreError
+from queues.errors import (
+    Conflict,
+    ForkedStore,
+    OutcomeUnknown,
+    QueueError,
+    StoreClosed,
+    StoreError,
+    StoreUnavailable,
+    TransactionTooOld,
+)
 from queues.jobs import sweep_jobs
 from queues.kv.port import ReadTransaction, Transaction
 from queues.merging import merge
@@ -37,6 +46,8 @@ _KEYS = 2_000
 _DAILY, _HOURLY = 24 * 3600.0, 3600.0
 #: Seconds for which a queue is left alone when the store failed there, and when the queue itself is damaged.
 _AFTER_TROUBLE, _AFTER_DAMAGE = 1.0, 60.0
+#: What the store fails by that may go well in a moment.
+_TROUBLE = (StoreUnavailable, TransactionTooOld, OutcomeUnknown)
 #: Seconds after a due time, at least and at most: workers who wait for it do it first, so that it is done once.
 _JITTER = 0.01, 0.03
 
@@ -203,7 +214,7 @@ class Sweeper:
         except Conflict:
             pass  # others do it at this moment: the next round looks what they left
         except Exception as error:
-            rest = _AFTER_TROUBLE if isinstance(error, StoreError) else _AFTER_DAMAGE
+            rest = _AFTER_TROUBLE if isinstance(error, _TROUBLE) else _AFTER_DAMAGE
             log.warning("Queue %d rests for %g s: %s: %s", queue_id, rest, type(error).__name__, error)
             self._resting[queue_id] = self._count() + rest
         return swept

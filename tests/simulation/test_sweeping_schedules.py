@@ -1,8 +1,8 @@
 """Seeded schedules of clients that delay, lease, stand for election and sweep by the agenda, with every fault there is.
 
 At every end whatever falls due is on the agenda, and a sweep that goes by nothing else finds all of it. No term is held
-by two, and nothing of an earlier term is written after a later one's. Clients die anywhere; their clocks jump. (That the check of a term conflicts with who
-takes the role is asserted step by step, in tests/conformance/test_queues_elected.py.)
+by two, and nothing of an earlier term is written after a later one's. Clients die anywhere; their clocks jump. (That
+the check of a term conflicts with who takes the role is asserted in tests/conformance/test_queues_elected.py.)
 """
 
 from __future__ import annotations
