@@ -1,0 +1,163 @@
+"""Callers of a peer's queue: threads of one or more processes that push and pop for a while, one operation a call."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from multiprocessing.connection import Connection as Pipe
+from typing import Any
+
+from benchmarks.peers import Client, Connection, Door, connect
+
+SIZE = 100
+#: Values of a `push_many` and of a `pop_many`.
+MANY = 100
+#: Seconds before counting begins.
+_WARM = 0.3
+_PATIENCE = 600.0
+
+
+class Team:
+    """The processes that call one peer; each has its share of the callers."""
+
+    def __init__(self, door: Door, processes: int, environment: Mapping[str, str]) -> None:
+        spawning = multiprocessing.get_context("spawn")
+        self._pipes: list[Pipe] = []
+        self._processes = []
+        with _in_environment(environment):
+            for number in range(processes):
+                ours, theirs = spawning.Pipe()
+                process = spawning.Process(target=_work, args=(door, number, theirs), daemon=True)
+                process.start()
+                theirs.close()
+                self._pipes.append(ours)
+                self._processes.append(process)
+
+    def run(self, work: str, callers: int, seconds: float) -> float:
+        """Let so many callers work together; return what they did a second."""
+        share, over = divmod(callers, len(self._pipes))
+        for number, pipe in enumerate(self._pipes):
+            pipe.send((work, share + (number < over), seconds))
+        return sum(self._answer(pipe) for pipe in self._pipes)
+
+    def close(self) -> None:
+        """End the processes."""
+        for pipe in self._pipes:
+            pipe.send(None)
+        for process in self._processes:
+            process.join(_PATIENCE)
+
+    @staticmethod
+    def _answer(pipe: Pipe) -> float:
+        if not pipe.poll(_PATIENCE):
+            raise RuntimeError("a process of callers does not answer")
+        rate, failure = pipe.recv()
+        if failure:
+            raise RuntimeError(failure)
+        return float(rate)
+
+
+@contextmanager
+def team(door: Door, processes: int, environment: Mapping[str, str] | None = None) -> Iterator[Team]:
+    """Start a team and end it."""
+    started = Team(door, processes, environment or {})
+    try:
+        yield started
+    finally:
+        started.close()
+
+
+@contextmanager
+def _in_environment(changes: Mapping[str, str]) -> Iterator[None]:
+    before = dict(os.environ)
+    os.environ.update(changes)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def _work(door: Door, number: int, pipe: Pipe) -> None:
+    """Do what the pipe says until it says None."""
+    connection: Connection = connect(door)
+    clients: list[Client] = []
+    while (job := pipe.recv()) is not None:
+        work, callers, seconds = job
+        try:
+            while len(clients) < callers:
+                clients.append(connection.client())
+            pipe.send((_rate(_WORKS[work], clients[:callers], number, seconds), ""))
+        except Exception as error:
+            pipe.send((0.0, f"{door.kind}: {error!r}"))
+    connection.close()
+
+
+class _Round:
+    """What the threads of one round share."""
+
+    def __init__(self) -> None:
+        self.going = True
+
+
+def _rate(work: Any, clients: list[Client], number: int, seconds: float) -> float:
+    """Let a thread work with each client; return what they do a second once they are warm."""
+    state = _Round()
+    done = [0] * len(clients)
+    failed: list[BaseException] = []
+
+    def call(place: int) -> None:
+        try:
+            work(clients[place], state, done, place, number * 1_000 + place)
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=call, args=(place,)) for place in range(len(clients))]
+    for thread in threads:
+        thread.start()
+    time.sleep(_WARM)
+    before, start = sum(done), time.perf_counter()
+    time.sleep(seconds)
+    counted, seconds = sum(done) - before, time.perf_counter() - start
+    state.going = False
+    for thread in threads:
+        thread.join()
+    if failed:
+        raise failed[0]
+    return counted / seconds
+
+
+def _pairs(client: Client, state: _Round, done: list[int], place: int, caller: int) -> None:
+    """Push one and pop one, again and again."""
+    n = 0
+    while state.going:
+        client.push(value(caller, n), n % 1_000)
+        if client.pop() is None:
+            raise RuntimeError("the queue ran empty")
+        n += 1
+        done[place] = n
+
+
+def _batches(client: Client, state: _Round, done: list[int], place: int, caller: int) -> None:
+    """Push a hundred as one and pop a hundred as one; each pushed and each popped value counts."""
+    n = 0
+    while state.going:
+        client.push_many([(value(caller, n + i), (n + i) % 1_000) for i in range(MANY)])
+        done[place] += MANY
+        taken = client.pop_many(MANY)
+        if not taken:
+            raise RuntimeError("the queue ran empty")
+        n += MANY
+        done[place] += taken
+
+
+def value(caller: int, n: int) -> bytes:
+    """Return a value that no other call pushes (a sorted set holds each value once)."""
+    return (b"%d:%d:" % (caller, n)).ljust(SIZE, b"x")
+
+
+_WORKS = {"pairs": _pairs, "batches": _batches}

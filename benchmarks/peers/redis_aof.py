@@ -1,0 +1,106 @@
+"""Redis: a sorted set, every write flushed before it is answered (appendfsync always), through redis-py."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import redis
+
+from benchmarks.peers.peer import Door
+from benchmarks.peers.server_process import free_port, program, server
+
+_KEY = "jobs"
+#: As pqadmin's own stores: nothing but the log of writes, each flushed before its answer.
+SETTINGS = ("--appendonly", "yes", "--appendfsync", "always", "--save", "", "--maxclients", "2000")
+
+
+@dataclass(frozen=True, slots=True)
+class Redis:
+    """A running Redis."""
+
+    door: Door
+    facts: str
+
+
+@contextmanager
+def running(folder: Path, environment: Mapping[str, str]) -> Iterator[Redis]:
+    """Start Redis in a folder."""
+    binary = program("redis-server", "redis-server")
+    port = free_port()
+    command = [binary, "--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder), *SETTINGS]
+    with server(command, log=folder / "log", ready=lambda: _answers(port), user=None, environment=environment):
+        told = subprocess.run([binary, "--version"], capture_output=True, text=True, check=True).stdout.split()[2]
+        yield Redis(
+            Door("redis_aof", str(port)),
+            f"Redis {told.removeprefix('v=')}, appendfsync always, redis-py {version('redis')}",
+        )
+
+
+def _answers(port: int) -> bool:
+    try:
+        with redis.Redis(port=port) as client:
+            return bool(client.ping())
+    except redis.ConnectionError:
+        return False
+
+
+class RedisClient:
+    """One connection."""
+
+    def __init__(self, port: int) -> None:
+        self._redis: Any = redis.Redis(port=port, single_connection_client=True)
+
+    def push(self, value: bytes, priority: int) -> None:
+        """Add one value."""
+        self._redis.zadd(_KEY, {value: priority})
+
+    def pop(self) -> bytes | None:
+        """Take the value of the smallest score."""
+        found: list[tuple[bytes, float]] = self._redis.zpopmin(_KEY)
+        return found[0][0] if found else None
+
+    def push_many(self, items: Sequence[tuple[bytes, int]]) -> None:
+        """Add values as one."""
+        self._redis.zadd(_KEY, dict(items))
+
+    def pop_many(self, n: int) -> int:
+        """Take so many values as one."""
+        return len(self._redis.zpopmin(_KEY, n))
+
+    def depth(self) -> int:
+        """Return how many values there are."""
+        return int(self._redis.zcard(_KEY))
+
+    def close(self) -> None:
+        """End the connection."""
+        self._redis.close()
+
+
+class Connections:
+    """The connections of one process, one for each of its threads."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._clients: list[RedisClient] = []
+
+    def client(self) -> RedisClient:
+        """Return one more connection."""
+        client = RedisClient(self._port)
+        self._clients.append(client)
+        return client
+
+    def close(self) -> None:
+        """End them all."""
+        for client in self._clients:
+            client.close()
+
+
+def connect(address: str) -> Connections:
+    """Reach Redis on this port."""
+    return Connections(int(address))
