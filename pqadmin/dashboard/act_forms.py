@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import base64
 import binascii
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any, cast
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django import forms
 from django.utils.translation import gettext as _
 
+from pqadmin.dashboard.push_forms import UNITS, BadMoment, BadZone, parse_moment, parse_zone
 from queues.errors import BadName, BadPriority
 from queues.moving import Place
 from queues.names import check_name
@@ -19,8 +19,6 @@ from queues.priority import Priority, PriorityType, parse_priority
 _MAX_REASON = 500
 #: As much text as the largest value can take in any encoding; the core judges the bytes.
 _MAX_TYPED = 400_000
-#: Units of a delay, as they stand in the form.
-UNITS = {"s": timedelta(seconds=1), "min": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}
 #: Seconds for which an operator holds an item.
 HOLDS = (60, 300, 900, 3600, 14400)
 _MAX_DAYS = 3_000_000
@@ -170,21 +168,11 @@ class RescheduleForm(ActForm):
 
     def _read_moment(self, text: str, zone: str) -> None:
         try:
-            info = UTC if zone.upper() == "UTC" else ZoneInfo(zone)
-        except (ZoneInfoNotFoundError, ValueError, OSError):
-            self.add_error("zone", _("No time zone is called so. Say for example Europe/Berlin, or UTC."))
-            return
-        try:
-            typed = datetime.fromisoformat(text)
-            local = typed if typed.tzinfo is not None else typed.replace(tzinfo=info)
-            due = local.astimezone(UTC)
-        except (ValueError, OverflowError):
-            self.add_error("at", _("Give a date and a time."))
-            return
-        if typed.tzinfo is None and due.astimezone(info).replace(tzinfo=None) != typed:
-            self.add_error("at", _("The clocks of this zone skip that time on that day: give another."))
-            return
-        self._due = {"due": due}
+            self._due = {"due": parse_moment(text, parse_zone(zone))}
+        except BadZone:
+            self.add_error("zone", _("No time zone is called so. Say for example Europe/Berlin, +01:00, or UTC."))
+        except BadMoment as error:
+            self.add_error("at", str(error))
 
 
 class LeaseForm(ActForm):

@@ -13,7 +13,6 @@ from django.utils.translation import ngettext
 
 from pqadmin.dashboard import format as write
 from pqadmin.dashboard.act_forms import MoveForm, ReprioritiseForm, RescheduleForm
-from pqadmin.dashboard.item_act_words import ItemAct
 from pqadmin.dashboard.refusals import NoTarget, explain
 from pqadmin.server.store import get_store
 from queues import Acts, Item, QueueStatus
@@ -32,10 +31,13 @@ class Preview:
 
 
 def preview_of(
-    act: ItemAct, form: forms.Form, status: QueueStatus, items: list[Item], request: HttpRequest
+    form: forms.Form, status: QueueStatus, items: list[Item], request: HttpRequest, *, asked: str
 ) -> Preview | None:
-    """Return what an act with this form would do; None for acts that have nothing to choose."""
-    if not items:
+    """Return what an act with this form would do; None for acts that have nothing to choose.
+
+    `asked` is “auto” when nobody pressed the button: what is not typed yet is no mistake then.
+    """
+    if not items or (asked == "auto" and not _typed(form)):
         return None
     wrong = [str(error) for name, errors in form.errors.items() if name != "reason" for error in errors]
     if wrong:
@@ -56,6 +58,17 @@ def preview_of(
     return None
 
 
+def _typed(form: forms.Form) -> bool:
+    """Say whether the field that the chosen way needs has something in it."""
+    if isinstance(form, MoveForm):
+        needed = "to"
+    elif isinstance(form, ReprioritiseForm):
+        needed = {"shift": "shift", "front": "", "back": ""}.get(str(form["how"].value() or ""), "priority")
+    else:
+        needed = "at" if form["when"].value() == "at" else "amount"
+    return not needed or needed not in form.fields or bool(form[needed].value())
+
+
 def _move(acts: Acts, status: QueueStatus, form: MoveForm, items: list[Item], ids: list[str]) -> tuple[str, ...]:
     to = form.cleaned_data["to"]
     target = get_store().queue(to)
@@ -63,9 +76,15 @@ def _move(acts: Acts, status: QueueStatus, form: MoveForm, items: list[Item], id
     if fifo and form.cleaned_data.get("priority"):
         raise BadPriority(_("That is a fifo queue: its items have no priority. Leave it empty."))
     priority = None if fifo else form.priority_for(target.priority_type)
-    arrival = acts.foresee_move(status.name, ids, to, priority=priority, expect_id=status.id)
     there = target.status(preview=0)
     name = write.shorten(display_name(to), 80)
+    try:
+        arrival = acts.foresee_move(status.name, ids, to, priority=priority, expect_id=status.id)
+    except BadPriority:
+        if priority is not None:
+            raise
+        words = _("The priorities of %(queue)s are %(type)s, these are not: say which one they get there.")
+        raise BadPriority(words % {"queue": name, "type": there.priority_type}) from None
     lines = [
         _("%(queue)s is a fifo queue with %(n)s ready.") % {"queue": name, "n": write.number(there.totals.ready)}
         if fifo
@@ -106,7 +125,8 @@ def _reprioritise(foreseen: Foreseen, items: list[Item], *, fifo: bool) -> tuple
             lines.append(_("Priority %(now)s → %(then)s.") % values)
     if foreseen.first is not None:
         if n == 1:
-            lines += [_between(foreseen.first, fifo=fifo), _place(foreseen.was, foreseen.first)]
+            where = _between(foreseen.first, fifo=fifo)
+            lines += [where[:1].upper() + where[1:], _place(foreseen.was, foreseen.first)]
         else:
             lines.append(_("The first of them: %(where)s") % {"where": _between(foreseen.first, fifo=fifo)})
             lines.append(_("The last of them: %(where)s") % {"where": _between(foreseen.last, fifo=fifo)})

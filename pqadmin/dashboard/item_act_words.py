@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +29,12 @@ class ItemAct:
     stays: bool = True
     #: It takes something away.
     grave: bool = False
+    #: Its page shows the value openly.
+    shows_value: bool = False
+    #: There is something to choose, and a preview of it.
+    asks: bool = False
+    #: It has an entry in the trash.
+    undoable: bool = True
 
     @property
     def attached(self) -> bool:
@@ -40,15 +46,15 @@ _EVERY = ("ready", "delayed", "leased", "dead", "attached")
 ITEM_ACTS = {
     each.verb: each
     for each in (
-        ItemAct(verb="move", states=("ready", "delayed", "dead", "attached"), stays=False),
-        ItemAct(verb="reprioritise", states=("ready", "delayed", "dead")),
-        ItemAct(verb="delete", states=_EVERY, icon="trash", stays=False, grave=True),
+        ItemAct(verb="move", states=("ready", "delayed", "dead", "attached"), stays=False, asks=True),
+        ItemAct(verb="reprioritise", states=("ready", "delayed", "dead"), asks=True),
+        ItemAct(verb="delete", states=_EVERY, icon="trash", stays=False, grave=True, shows_value=True),
         ItemAct(verb="promote", states=("delayed",), icon="play"),
-        ItemAct(verb="reschedule", states=("delayed",)),
+        ItemAct(verb="reschedule", states=("delayed",), asks=True),
         ItemAct(verb="retry", states=("dead",), icon="undo"),
         ItemAct(verb="release", states=("leased",), icon="undo", grave=True),
-        ItemAct(verb="lease", states=("ready",), icon="taken"),
-        ItemAct(verb="ack", states=("leased",), icon="check", stays=False),
+        ItemAct(verb="lease", states=("ready",), icon="taken", shows_value=True, undoable=False),
+        ItemAct(verb="ack", states=("leased",), icon="check", stays=False, shows_value=True),
     )
 }
 
@@ -86,31 +92,39 @@ def button(act: ItemAct, n: int) -> str:
 
 
 def consequence(act: ItemAct, items: Sequence[Item]) -> str:
-    """Say what an act would do to these items, and how it can be undone."""
+    """Say what an act would do to these items."""
     if not items:
         return ""
     n = len(items)
-    week = _("This can be undone for 7 days.")
-    if act.verb == "move":
-        return _("Value and id stay; at every moment each item is in exactly one of the two queues.") + " " + week
-    if act.verb == "reprioritise":
-        return _("Among items of the same priority the push order stays.") + " " + week
-    if act.verb == "delete":
-        text = ngettext(
+    texts: dict[str, Callable[[], str]] = {
+        "move": lambda: _("Value and id stay; at every moment each item is in exactly one of the two queues."),
+        "reprioritise": lambda: _("Among items of the same priority the push order stays."),
+        "delete": lambda: ngettext(
             "Only this very item goes to the trash, wherever it stands.", "Only these very items go to the trash.", n
-        )
-        return " ".join(filter(None, [text, _losing(items), week]))
-    if act.verb == "promote":
-        return _("It does not wait for its due time: it goes behind all of its priority that are ready.") + " " + week
-    if act.verb == "reschedule":
-        return _("Its priority stays. A due time that has passed makes it ready at once.") + " " + week
-    if act.verb == "retry":
-        return _("It goes back to its old place with all its attempts before it.") + " " + week
-    if act.verb == "release":
-        return " ".join([_losing(items), _("Acknowledging it is refused from then on."), week])
-    if act.verb == "lease":
-        return _("Nobody else gets it while you hold it. Not done by then, it goes back to its place by itself.")
-    return _("It leaves the queue as if a worker had finished it.") + " " + week
+        ),
+        "promote": lambda: ngettext(
+            "It does not wait for its due time: it goes behind all of its priority that are ready.",
+            "They do not wait for their due times: each goes behind all of its priority that are ready.",
+            n,
+        ),
+        "reschedule": lambda: ngettext(
+            "Its priority stays. A due time that has passed makes it ready at once.",
+            "Their priorities stay. A due time that has passed makes them ready at once.",
+            n,
+        ),
+        "retry": lambda: ngettext(
+            "It goes back to its old place with all its attempts before it.",
+            "They go back to their old places with all their attempts before them.",
+            n,
+        ),
+        "release": lambda: "",
+        "lease": lambda: _(
+            "Nobody else gets it while you hold it. Not done by then, it goes back to its place by itself."
+        ),
+        "ack": lambda: _("It leaves the queue as if a worker had finished it."),
+    }
+    losing = "" if act.verb == "ack" else _losing(items)
+    return " ".join(filter(None, [losing, texts[act.verb]()]))
 
 
 def _losing(items: Sequence[Item]) -> str:
@@ -122,10 +136,13 @@ def _losing(items: Sequence[Item]) -> str:
     if len(workers) > 3:
         named.append(_("%(n)s others") % {"n": write.number(len(workers) - 3)})
     taken = sum(workers.values())
-    return ngettext("%(workers)s loses %(n)s item.", "%(workers)s lose %(n)s items.", max(taken, len(workers))) % {
-        "workers": ", ".join(named),
-        "n": write.number(taken),
-    }
+    if taken == 1:
+        return _("%(worker)s loses the lease: its acknowledgement is refused from then on.") % {"worker": named[0]}
+    return ngettext(
+        "%(workers)s loses %(n)s leases: acknowledging them is refused from then on.",
+        "%(workers)s lose %(n)s leases: acknowledging them is refused from then on.",
+        len(workers),
+    ) % {"workers": ", ".join(named), "n": write.number(taken)}
 
 
 def _worker(name: str) -> str:
@@ -159,7 +176,7 @@ def _unfit(act: ItemAct, reason: str, items: list[Item]) -> dict[str, Any]:
     elif reason == "leased":
         text = ngettext("%(n)s item is in a worker’s hands", "%(n)s items are in workers’ hands", n) % values
         holders = Counter(item.worker for item in items)
-        text += ": " + ", ".join(_worker(worker) for worker, _n in holders.most_common(3)) + "."
+        text += ": " + ", ".join(_worker(worker) for worker, _n in holders.most_common(3))
         release = "&".join(f"id={item.id}" for item in items) if n <= 50 else ""
     else:
         text = ngettext("%(n)s item is %(state)s.", "%(n)s items are %(state)s.", n) % values
@@ -168,7 +185,7 @@ def _unfit(act: ItemAct, reason: str, items: list[Item]) -> dict[str, Any]:
 
 def _why(act: ItemAct, reason: str) -> str:
     if reason == "leased" and act.verb in ("move", "reprioritise"):
-        return _("Release the lease first; then the worker’s acknowledgement is refused.")
+        return _("Release it first; then its acknowledgement is refused.")
     if reason == "other":
         return _("Only who leased an item says that it is done.")
     only = {

@@ -136,7 +136,7 @@ def gone_words(item_id: str) -> tuple[str, str]:
     """Say what became of an item that is not in its queue, and where it is: by the audit, as far as that knows."""
     entry = _latest(item_id)
     if entry is None or entry.verb not in _REMOVING:
-        return _("A program took it: no person’s act names it."), ""
+        return _("No person’s act names it: a program took it, or it never was here."), ""
     to = (entry.after or {}).get("to")
     if entry.verb == "move" and isinstance(to, str):
         words = _("%(by)s moved it to %(queue)s at %(at)s.") % {

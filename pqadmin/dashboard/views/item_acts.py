@@ -204,7 +204,9 @@ def _show(page: _Page) -> HttpResponse:
     context = page.context(form)
     if previewing:
         form.is_valid()
-        context["preview"] = preview_of(page.chosen, form, page.status, [each.item for each in page.fit], request)
+        context["preview"] = preview_of(
+            form, page.status, [each.item for each in page.fit], request, asked=request.POST["preview"]
+        )
     target = request.headers.get("HX-Target")
     template = {"div#act": "dashboard/_act.html", "div#act-preview": "dashboard/_act_preview.html"}.get(target or "")
     status = 200 if page.fit or target else 409
