@@ -1,4 +1,4 @@
-"""Jobs on what a query finds: exactly that, at a rate, cancelled, gone on with, undone; one runner runs one at a time."""
+"""Jobs on what a query finds: exactly that, at a rate, cancelled, gone on with, undone, by one runner at a time."""
 
 from __future__ import annotations
 

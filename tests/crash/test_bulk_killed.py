@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from queues import Queue, Store, open_store
+from queues.search import Query
 from tests.crash.harness import kill_during
 from tests.dumps import dump
 from tests.full_count import check_full_count
@@ -61,4 +63,35 @@ def test_a_killed_move_of_all_goes_on_where_it_was_and_is_undone(tmp_path: Path)
         assert (job.status, job.done) == ("done", ITEMS)
         assert check(store, queues)[1] == order
         assert ann.undo_bulk(job.id).count == ITEMS
+        assert dump(store, *queues) == before
+
+
+@pytest.mark.crash
+def test_killed_runners_lose_nothing_of_two_jobs_nor_of_undoing_them(tmp_path: Path) -> None:
+    """Two jobs on one queue; each killed runner is followed by another one, and so are those that undo."""
+    url, chance = f"lmdb:{tmp_path}/store", random.Random(5)
+    with open_store(url) as store:
+        queues = [store.create_queue(name) for name in ("jobs", "review")]
+        for first in range(0, ITEMS, 1_000):
+            queues[0].push_many([(b"%d" % n, n % 9) for n in range(first, first + 1_000)])
+        before, ann, minutes = dump(store, *queues), store.acts("ann"), 0
+        moved = ann.begin_bulk("move", "jobs", query=Query(text="7"), to="review")
+        shifted = ann.begin_bulk("reprioritise", "jobs", shift=10)
+        # What shifting passed is not met by the move any more: each runs behind the other's back, none in its way.
+        for begin in (lambda: [moved, shifted], lambda: [ann.begin_undo(job.id) for job in (shifted, moved)]):
+            jobs = begin()
+            for _ in range(ROUNDS):
+                minutes += 1
+                done = sum(ann.job(job.id).done for job in jobs)
+                killed = kill_during(
+                    "tests.crash.running_jobs:run_jobs", url, str(minutes), after=chance.randrange(3, 8)
+                )
+                now = [ann.job(job.id) for job in jobs]
+                assert sum(job.done for job in now) > done, "nothing was done between two kills"
+                assert any(job.running for job in now), "the kill came too late to show anything"
+                assert len(killed.acknowledged) >= 3
+                check(store, queues)
+            for job in jobs:
+                assert ann.run_bulk(job.id).status == "done"
+            check(store, queues)
         assert dump(store, *queues) == before
