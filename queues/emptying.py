@@ -76,7 +76,7 @@ def _ranges(keyspace: Keyspace, trash_id: bytes, header: dict[str, Any]) -> list
         return ranges
     keys = keyspace.queue(header["queue_id"])
     if header["what"] == "queue":
-        ranges.append(keys.everything)
+        ranges += [keys.everything, keyspace.history(header["queue_id"])]
     elif "generation" in header:
         generation = header["generation"]
         ranges.append(keys.generation(generation).everything)

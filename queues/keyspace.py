@@ -40,10 +40,11 @@ Elements are packed by FoundationDB's tuple layer on every engine, under one roo
     ("agenda", second, id)                = ""           something delayed or leased of the queue falls due in that
                                                          second, or did; second 0: whoever sweeps shall look
     ("agenda", "w")                       = total        agenda wake: ADD 1 with what falls due soon
+    ("history", id, resolution, start)    = block        points of a queue's history: see queues/history/
     ("elected", role)                     = record       who does a role of which there is one: see queues/elected.py
     ("slot", client, n)                   = mark         what became of a commit, on a cluster: see queues/kv/slots.py
 
-Reserved for verbs to come: ("q", id, "r", …) staged pop requests, ("history", …) ("idem", key).
+Reserved for verbs to come: ("q", id, "r", …) staged pop requests, ("idem", key).
 Items of attached queues lie outside of the root, under the prefix that was attached: see `AttachedKeys`.
 `side` is "in" or "out"; totals are 8 bytes little-endian and only grow, but for those in of
 a generation that is merged into the next.
@@ -137,6 +138,7 @@ class Keyspace:
         self.all_slots = _children(self.slots)
         self.all_configs = _children(self._configs)
         self._elected = self.root + pack("elected")
+        self._history = self.root + pack("history")
         self._agenda = self.root + pack("agenda")
         self.agenda_wake = self._agenda + pack("w")
         #: The agenda, the earliest second first.
@@ -204,6 +206,14 @@ class Keyspace:
     def elected(self, role: str) -> bytes:
         """Return the key that says who does a role."""
         return self._elected + pack(role)
+
+    def history(self, queue_id: int, resolution: str | None = None) -> Range:
+        """Return the range of a queue's history, of all of it or of one resolution, the oldest block first."""
+        return _children(self._history + (pack(queue_id) if resolution is None else pack(queue_id, resolution)))
+
+    def history_block(self, queue_id: int, resolution: str, start: int) -> bytes:
+        """Return the key of the block that begins at this second."""
+        return self._history + pack(queue_id, resolution, start)
 
     def agenda_mark(self, second: int, queue_id: int) -> bytes:
         """Return the key that says that something of a queue falls due in this second."""
@@ -430,6 +440,15 @@ class QueueKeys:
     def wait(self, bucket: int) -> bytes:
         """Return the key of a bucket of the wait histogram."""
         return self._waits + pack(bucket)
+
+    def all_waits(self) -> Range:
+        """Return the range of the wait histogram, the shortest waits first."""
+        return _children(self._waits)
+
+    def bucket_of(self, key: bytes) -> int:
+        """Return the bucket that a key of `all_waits` counts."""
+        bucket: int = _unpack(key, len(self._waits))[0]
+        return bucket
 
     @property
     def agenda_wake(self) -> bytes:

@@ -21,6 +21,8 @@ from queues.config import Config, check_kind
 from queues.doctor import Doctor
 from queues.emptying import sweep_trash
 from queues.errors import NotAttached, NotForAttached, QueueExists, QueueNotFound, TooLarge
+from queues.history import History
+from queues.history.recorder import Recorder
 from queues.ids import Minter
 from queues.item import Item
 from queues.job_looks import Shown, all_shown
@@ -87,6 +89,7 @@ class Store:
         self._backing = Backing(kv=kv, keyspace=keyspace, minter=Minter(clock), clock=clock, counts=self.counts)
         self.audit = Audit(self._backing)
         self.trash = Trash(self._backing)
+        self.history = History(self._backing)
         self.doctor = Doctor(kv, keyspace, now_ms=self._backing.now_ms)
         self.id = store_record.settle(kv, self._keyspace, url)
 
@@ -388,6 +391,10 @@ class Store:
         Of all processes that offer it one is elected. `tell` hears what was done, `on_elected` who is.
         """
         return Upkeep(self._backing, tell=tell, on_elected=on_elected)
+
+    def recorder(self) -> Recorder:
+        """Return what writes histories: upkeep does it in whichever process is elected; one at a time."""
+        return Recorder(self._backing)
 
     def sweep_slots(self) -> int:
         """Clear what clients of a cluster left behind more than 24 hours ago; return how many keys that were."""

@@ -1,7 +1,8 @@
 """Upkeep: what keeps a store tidy in the background, in one of the processes that offer to do it.
 
-Each offers itself in an election; who is elected sweeps, all others wait for their turn. Stopping gives the role up, so
-that another process takes over at once; when the elected one dies, another does within a few seconds.
+Each offers itself in an election; who is elected sweeps and records histories, all others wait for their turn. Stopping
+gives the role up, so that another process takes over at once; when the elected one dies, another does within a few
+seconds.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Callable
 from queues.backing import Backing
 from queues.elected import SECONDS, Candidate
 from queues.errors import ForkedStore, QueueError, StoreClosed, StoreError
+from queues.history.recorder import Recorder
 from queues.sweeper import Sweeper, Swept
 
 log = logging.getLogger("queues.upkeep")
@@ -38,6 +40,7 @@ class Upkeep:
         self._kv = backing.kv
         self._candidate = Candidate(backing, ROLE, seconds=seconds, name=name)
         self._sweeper = Sweeper(backing)
+        self._recorder = Recorder(backing, check=self._candidate.check)
         self._tell, self._on_elected = tell, on_elected
         self._stop = threading.Event()
         self._turn = threading.Event()
@@ -45,7 +48,8 @@ class Upkeep:
         self._troubles: set[str] = set()
         self._threads = [
             threading.Thread(target=self._stand, name="pqadmin-election", daemon=True),
-            threading.Thread(target=self._sweep, name="pqadmin-sweeper", daemon=True),
+            threading.Thread(target=self._work, args=("sweep", self._sweep), name="pqadmin-sweeper", daemon=True),
+            threading.Thread(target=self._work, args=("history", self._record), name="pqadmin-recorder", daemon=True),
         ]
 
     @property
@@ -113,17 +117,24 @@ class Upkeep:
             self._interrupt()  # a sweeper that sleeps shall see that it is over
         self._on_elected(elected)
 
-    # The sweeper's thread
+    # The threads of whoever is elected
 
-    def _sweep(self) -> None:
+    def _work(self, what: str, work: Callable[[], bool]) -> None:
         while not self._stop.is_set():
             self._turn.wait()
-            if self._attempt("sweep", self._sweep_while_elected) is None:
+            if self._attempt(what, work) is None:
                 self._stop.wait(_AFTER_TROUBLE)
 
-    def _sweep_while_elected(self) -> bool:
-        self._sweeper.run(lambda: self._candidate.elected and not self._stop.is_set(), self._tell)
+    def _sweep(self) -> bool:
+        self._sweeper.run(self._may_work, self._tell)
         return True
+
+    def _record(self) -> bool:
+        self._recorder.run(self._may_work)
+        return True
+
+    def _may_work(self) -> bool:
+        return self._candidate.elected and not self._stop.is_set()
 
     def _attempt(self, what: str, work: Callable[[], object]) -> object | None:
         """Do it; None when it failed, which is told once until it goes well again."""

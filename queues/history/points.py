@@ -1,0 +1,200 @@
+"""Points of a queue's history, and how a few dozen of them are packed into a block.
+
+A block holds the points of one stretch of time as differences to the one before, so that a quiet queue costs a few
+bytes a point. A block that grows too large for its share loses its priority mix first, then its waits, then every
+second point: a queue's whole history stays within 64 KiB whatever happens in it.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from queues.errors import NewerFormat
+from queues.tally import wait_bucket
+
+_FORMAT = 1
+#: Shares of a band are kept in this many parts of the whole.
+SHARES = 15
+#: Stands for no bucket: nothing ready, or nothing taken.
+_NONE = 255
+_STATES = ("ready", "delayed", "leased", "dead", "arrived", "left")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """A queue as it was at a moment, and what happened since the point before."""
+
+    #: Seconds since the epoch.
+    at: int
+    ready: int
+    delayed: int
+    leased: int
+    dead: int
+    #: Items that ever became ready, and that ever left, at this moment: rates are differences.
+    arrived: int
+    left: int
+    #: Age of the oldest ready item in milliseconds, rounded down to a √2-wide bucket; None when nothing is ready.
+    oldest_ms: int | None = None
+    #: Waits of what was taken since the point before (50, 95 and 99 of 100 waited at most so long), in milliseconds,
+    #: rounded up to a √2-wide bucket; None when nothing was taken, or for points of single seconds.
+    waits_ms: tuple[int, int, int] | None = None
+    #: Shares of the bands among ready items, in fifteenths, the lowest band first; empty when nothing is known.
+    mix: tuple[int, ...] = ()
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """The numbers that are packed as differences."""
+        return tuple(getattr(self, name) for name in _STATES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolution:
+    """How far apart points are, how long they are kept, and how they are packed; times in seconds."""
+
+    name: str
+    #: Between two points.
+    step: int
+    #: How long points are kept.
+    kept: int
+    #: Time that one block covers.
+    block: int
+    #: Bytes of one block, at most.
+    room: int
+
+    def start(self, at: int) -> int:
+        """Return when the block begins that holds a moment."""
+        return at - at % self.block
+
+    @property
+    def blocks(self) -> int:
+        """Blocks that are kept, the one that is being filled included."""
+        return self.kept // self.block + 1
+
+
+#: 11 blocks of 512 bytes, 25 of 1,180 and 46 of 560 are 60,892 bytes; their keys take less than the rest of 64 KiB.
+SECONDS = Resolution(name="s", step=1, kept=600, block=60, room=512)
+MINUTES = Resolution(name="m", step=60, kept=48 * 3600, block=2 * 3600, room=1_180)
+HOURS = Resolution(name="h", step=3600, kept=90 * 86_400, block=2 * 86_400, room=560)
+RESOLUTIONS = {resolution.name: resolution for resolution in (SECONDS, MINUTES, HOURS)}
+
+
+def encode(points: Sequence[Point], room: int) -> bytes:
+    """Pack points, the oldest first, into at most so many bytes."""
+    for lighten in _LIGHTER:
+        lighter = lighten(points)
+        block = _encode(lighter)
+        if len(block) <= room:
+            return block
+    while len(block) > room and len(lighter) > 1:
+        # The newest stays: it is what the next one is a difference to.
+        lighter = [point for n, point in enumerate(reversed(lighter)) if n % 2 == 0][::-1]
+        block = _encode(lighter)
+    return block
+
+
+def decode(block: bytes | None) -> list[Point]:
+    """Unpack points, the oldest first."""
+    if not block:
+        return []
+    if block[0] != _FORMAT:
+        raise NewerFormat(f"This history was written by a newer release (format {block[0]}).")
+    return list(_points(zlib.decompress(block[1:])))
+
+
+def age_bucket(ms: int) -> int:
+    """Return an age rounded down to its bucket, in milliseconds."""
+    return bucket_ms(wait_bucket(ms))
+
+
+def bucket_ms(bucket: int) -> int:
+    """Return the milliseconds at which a bucket begins."""
+    return math.ceil(2 ** (bucket / 2)) if bucket else 0
+
+
+def _without_mix(points: Sequence[Point]) -> list[Point]:
+    return [replace(point, mix=()) for point in points]
+
+
+def _without_waits(points: Sequence[Point]) -> list[Point]:
+    return [replace(point, mix=(), waits_ms=None) for point in points]
+
+
+_LIGHTER: tuple[Callable[[Sequence[Point]], list[Point]], ...] = (list, _without_mix, _without_waits)
+
+
+def _encode(points: Sequence[Point]) -> bytes:
+    out = bytearray()
+    nothing = Point(at=0, ready=0, delayed=0, leased=0, dead=0, arrived=0, left=0)
+    for before, point in pairwise((nothing, *points)):
+        _write(out, point.at - before.at)
+        differences = [now - then for now, then in zip(point.counts, before.counts, strict=True)]
+        flags = sum(1 << n for n, difference in enumerate(differences) if difference)
+        flags |= (1 << 6 if point.waits_ms is not None else 0) | (1 << 7 if point.mix else 0)
+        out.append(flags)
+        for difference in filter(None, differences):
+            _write(out, difference << 1 if difference > 0 else (-difference << 1) - 1)
+        out.append(_bucket(point.oldest_ms))
+        if point.waits_ms is not None:
+            out.extend(map(_bucket, point.waits_ms))
+        if point.mix:
+            out.append(len(point.mix))
+            shares = [*point.mix, 0]
+            out.extend(low << 4 | high for low, high in zip(shares[::2], shares[1::2], strict=False))
+    return bytes([_FORMAT]) + zlib.compress(bytes(out), 6)
+
+
+def _points(packed: bytes) -> Iterator[Point]:
+    at, moment, counts = 0, 0, [0] * len(_STATES)
+    while at < len(packed):
+        passed, at = _read(packed, at)
+        moment += passed
+        flags = packed[at]
+        at += 1
+        for n in range(len(_STATES)):
+            if flags & 1 << n:
+                folded, at = _read(packed, at)
+                counts[n] += folded >> 1 if not folded & 1 else -((folded + 1) >> 1)
+        oldest, at = packed[at], at + 1
+        waits = None
+        if flags & 1 << 6:
+            waits = tuple(map(bucket_ms, packed[at : at + 3]))
+            at += 3
+        mix: tuple[int, ...] = ()
+        if flags & 1 << 7:
+            bands, size = packed[at], (packed[at] + 1) // 2
+            shares = [share for pair in packed[at + 1 : at + 1 + size] for share in (pair >> 4, pair & 15)]
+            mix, at = tuple(shares[:bands]), at + 1 + size
+        yield Point(
+            at=moment,
+            **dict(zip(_STATES, counts, strict=True)),
+            oldest_ms=None if oldest == _NONE else bucket_ms(oldest),
+            waits_ms=waits,  # type: ignore[arg-type] # three of them
+            mix=mix,
+        )
+
+
+def _bucket(ms: int | None) -> int:
+    return _NONE if ms is None else wait_bucket(ms)
+
+
+def _write(out: bytearray, number: int) -> None:
+    """Write a whole number that is not negative, seven bits a byte."""
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    out.append(number)
+
+
+def _read(packed: bytes, at: int) -> tuple[int, int]:
+    number = shift = 0
+    while True:
+        byte = packed[at]
+        at += 1
+        number |= (byte & 0x7F) << shift
+        if not byte & 0x80:
+            return number, at
+        shift += 7

@@ -1,0 +1,65 @@
+"""Reading a queue's history."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from queues.backing import Backing
+from queues.errors import BadSetting
+from queues.history.points import RESOLUTIONS, Point, decode
+from queues.kv.port import ReadTransaction
+
+_BLOCKS = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stretch:
+    """Points of one queue in the order of time."""
+
+    #: Only where something changed: between two points the queue was as at the first of them, but for its ages.
+    points: Sequence[Point]
+    #: As it was when the stretch begins; None when nothing is known of then.
+    before: Point | None
+
+
+class History:
+    """The histories of one store."""
+
+    def __init__(self, backing: Backing) -> None:
+        self._backing = backing
+
+    def of(
+        self, queue_id: int, resolution: str, *, since: int, until: int, tr: ReadTransaction | None = None
+    ) -> Stretch:
+        """Return a queue's points between two moments in seconds since the epoch, both included.
+
+        `resolution` is s, m or h: points of ten minutes, of two days, of ninety days.
+        """
+        kind = RESOLUTIONS.get(resolution)
+        if kind is None:
+            raise BadSetting(f"Points are apart by {', '.join(RESOLUTIONS)}, not {resolution!r:.20}.", "resolution")
+        keyspace = self._backing.keyspace
+        first, end = keyspace.history(queue_id, resolution)
+        begin = keyspace.history_block(queue_id, resolution, kind.start(max(0, since)))
+
+        def look(tr: ReadTransaction) -> Stretch:
+            earlier = tr.get_range(first, begin, limit=1, reverse=True)
+            pairs = tr.get_range(begin, end, limit=_BLOCKS).wait()
+            points = [point for _, block in (*earlier.wait(), *pairs) for point in decode(block)]
+            return Stretch(
+                points=[point for point in points if since <= point.at <= until],
+                before=max((point for point in points if point.at < since), key=lambda point: point.at, default=None),
+            )
+
+        return self._backing.read(look, tr)
+
+    def size(self, queue_id: int, *, tr: ReadTransaction | None = None) -> int:
+        """Return the bytes that a queue's history takes, keys included; at most 64 KiB."""
+        keyspace = self._backing.keyspace
+
+        def look(tr: ReadTransaction) -> int:
+            reads = [tr.get_range(*keyspace.history(queue_id, name), limit=_BLOCKS) for name in RESOLUTIONS]
+            return sum(len(key) + len(block) for read in reads for key, block in read.wait())
+
+        return self._backing.read(look, tr)

@@ -1,0 +1,53 @@
+"""What a point of history is made of: a queue's status, its waits, and its mix."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from queues.history.points import SHARES, Point, age_bucket, bucket_ms
+from queues.ids import to_ms
+from queues.status import QueueStatus
+
+#: Percent of waits that are at most as long as said.
+_PERCENTILES = (50, 95, 99)
+
+
+def as_point(status: QueueStatus, at: int) -> Point:
+    """Return what a status says, as the point of a second."""
+    oldest = None if status.oldest is None else age_bucket(max(0, at * 1000 - to_ms(status.oldest)))
+    return Point(
+        at=at,
+        ready=status.totals.ready,
+        delayed=status.totals.delayed,
+        leased=status.totals.leased,
+        dead=status.totals.dead,
+        arrived=status.arrived,
+        left=status.left,
+        oldest_ms=oldest,
+    )
+
+
+def shares(status: QueueStatus) -> tuple[int, ...]:
+    """Return the share of each band in fifteenths; a band that holds anything has at least one."""
+    depths = [max(0, band.depth) for band in status.bands]
+    whole = sum(depths)
+    if not whole:
+        return ()
+    return tuple(min(SHARES, max(1, depth * SHARES // whole)) if depth else 0 for depth in depths)
+
+
+def percentiles(now: Mapping[int, int], before: Mapping[int, int]) -> tuple[int, int, int] | None:
+    """Return the longest wait of the quickest 50, 95 and 99 of 100 items between two histograms, rounded up."""
+    taken = {bucket: count - before.get(bucket, 0) for bucket, count in sorted(now.items())}
+    whole = sum(taken.values())
+    if whole <= 0:
+        return None
+    found = []
+    for percent in _PERCENTILES:
+        left = -(-whole * percent // 100)
+        for bucket, count in taken.items():
+            left -= count
+            if left <= 0:
+                found.append(bucket_ms(bucket + 1))
+                break
+    return found[0], found[1], found[2]

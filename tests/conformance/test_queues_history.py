@@ -1,0 +1,161 @@
+"""Histories: recorded in steps of seconds, minutes and hours, only where something happens, by whoever is elected."""
+
+from __future__ import annotations
+
+from queues import Store
+from queues.history import MINUTES, SECONDS
+from queues.history.recorder import HOT, OTHERS, Recorder
+from tests.conftest import Clock
+
+
+def everything(store: Store) -> list[tuple[bytes, bytes]]:
+    return store._kv.read(lambda tr: list(tr.get_range(b"", b"\xff", limit=100_000).wait()))
+
+
+def recorder(store: Store) -> Recorder:
+    return store.recorder()
+
+
+def depths(store: Store, queue_id: int, resolution: str) -> list[tuple[int, int]]:
+    points = store.history.of(queue_id, resolution, since=0, until=2**40).points
+    return [(point.at, point.ready) for point in points]
+
+
+def test_seconds_are_recorded_where_something_changed(store: Store, clock: Clock) -> None:
+    jobs, idle = store.create_queue("jobs"), store.create_queue("idle")
+    writer, began = recorder(store), int(clock.now)
+    for _ in range(3):
+        jobs.push_many([(b"x", 1)] * 10)
+        assert writer.look().written == 1
+        assert writer.look().written == 0  # the same second
+        clock.advance(1)
+    assert depths(store, jobs.id, "s") == [(began, 10), (began + 1, 20), (began + 2, 30)]
+    clock.advance(97)
+    jobs.pop_min()
+    writer.look()
+    # A second before it changed it still was as it had been: the rate of the last second is not smeared over the rest.
+    assert depths(store, jobs.id, "s")[-2:] == [(began + 99, 30), (began + 100, 29)]
+    assert depths(store, idle.id, "s") == depths(store, idle.id, "m") == []
+
+
+def test_a_queue_that_does_nothing_writes_nothing(store: Store, clock: Clock) -> None:
+    jobs = store.create_queue("jobs")
+    jobs.push(b"x", priority=1)
+    writer = recorder(store)
+    writer.look()
+    clock.advance(3_600)
+    writer.look()
+    before = everything(store)
+    for _ in range(3):
+        clock.advance(3_600)
+        assert writer.look().written == 0
+    assert recorder(store).look().written == 0  # who takes over finds it written
+    assert everything(store) == before
+
+
+def test_minutes_and_hours_tell_what_waited_how_long_and_the_mix(store: Store, clock: Clock) -> None:
+    jobs = store.create_queue("jobs", bands=[10])
+    writer = recorder(store)
+    jobs.push_many([(b"x", 1), (b"y", 50), (b"z", 60)])
+    writer.look()
+    clock.advance(60)
+    jobs.pop_min()
+    writer.look()
+    (_, point) = store.history.of(jobs.id, "m", since=0, until=2**40).points
+    assert (point.ready, point.arrived, point.left, point.mix) == (2, 3, 1, (0, 15))
+    assert all(60_000 <= wait <= 90_000 for wait in point.waits_ms)
+    assert 40_000 <= point.oldest_ms <= 60_000
+    assert len(depths(store, jobs.id, "h")) == 1
+    clock.advance(3_600)
+    jobs.pop_min()
+    writer.look()
+    assert [ready for _, ready in depths(store, jobs.id, "h")] == [3, 1]
+
+
+def test_who_takes_over_goes_on_in_the_same_block(store: Store, clock: Clock) -> None:
+    jobs = store.create_queue("jobs")
+    first = recorder(store)
+    jobs.push(b"x", priority=1)
+    first.look()
+    clock.advance(1)
+    jobs.push(b"x", priority=1)
+    assert recorder(store).look().written == 1
+    assert [ready for _, ready in depths(store, jobs.id, "s")] == [1, 2]
+
+
+def test_old_points_go(store: Store, clock: Clock) -> None:
+    jobs = store.create_queue("jobs")
+    writer = recorder(store)
+    for _ in range(40):
+        jobs.push(b"x", priority=1)
+        writer.look()
+        clock.advance(60)
+    seconds = depths(store, jobs.id, "s")
+    assert clock.now - seconds[0][0] <= SECONDS.kept + 2 * SECONDS.block
+    assert len(depths(store, jobs.id, "m")) == 40
+    for _ in range(30):
+        clock.advance(7_200)
+        jobs.push(b"x", priority=1)
+        writer.look()
+    minutes = depths(store, jobs.id, "m")
+    assert clock.now - minutes[0][0] <= MINUTES.kept + 2 * MINUTES.block
+    assert store.history.size(jobs.id) < 64 * 1024
+
+
+def test_a_stretch_says_how_the_queue_was_when_it_begins(store: Store, clock: Clock) -> None:
+    jobs = store.create_queue("jobs")
+    writer, began = recorder(store), int(clock.now)
+    jobs.push(b"x", priority=1)
+    writer.look()
+    clock.advance(500)
+    stretch = store.history.of(jobs.id, "s", since=began + 100, until=began + 500)
+    assert (list(stretch.points), stretch.before.ready) == ([], 1)
+
+
+def test_a_clock_that_steps_back_leaves_no_points_of_the_future(store: Store, clock: Clock) -> None:
+    jobs = store.create_queue("jobs")
+    writer = recorder(store)
+    jobs.push(b"x", priority=1)
+    clock.advance(86_400)
+    writer.look()
+    clock.advance(-86_400)
+    jobs.push(b"x", priority=1)
+    writer.look()
+    clock.advance(1)
+    jobs.push(b"x", priority=1)
+    writer.look()
+    assert [at <= clock.now for at, _ in depths(store, jobs.id, "s")] == [True, True]
+
+
+def test_of_many_queues_those_that_change_come_first_and_all_in_turn(store: Store, clock: Clock) -> None:
+    many = HOT + OTHERS + 50
+    ids = store.transact(lambda tr: [store.create_queue(f"q{n}", tr=tr).id for n in range(many // 2)])
+    ids += store.transact(lambda tr: [store.create_queue(f"r{n}", tr=tr).id for n in range(many - many // 2)])
+    busy = store.queue("q7")
+    writer = recorder(store)
+    for _ in range(4):
+        busy.push(b"x", priority=1)
+        assert writer.look().queues == HOT + OTHERS
+        clock.advance(1)
+    assert len(depths(store, busy.id, "s")) == 4
+    late = store.queue(f"r{many - many // 2 - 1}")
+    late.push(b"x", priority=1)
+    for _ in range(2):
+        writer.look()
+        clock.advance(1)
+    assert len(depths(store, late.id, "s")) == 1
+
+
+def test_a_queue_that_is_gone_for_good_takes_its_history_along(store: Store, clock: Clock) -> None:
+    jobs = store.create_queue("jobs")
+    writer = recorder(store)
+    jobs.push(b"x", priority=1)
+    writer.look()
+    store.acts("ann").delete_queue("jobs", confirm="jobs")
+    clock.advance(1)
+    writer.look()
+    assert store.history.size(jobs.id) > 0  # it may come back
+    clock.advance(40 * 86_400)
+    while store.sweep_trash(limit=1_000):
+        pass
+    assert store.history.size(jobs.id) == 0
