@@ -1,0 +1,83 @@
+"""The site's own runner: it does what is begun, goes on with what is left, and ends within a chunk."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.template import Context, Template
+
+from pqadmin.server import jobs
+from pqadmin.server.store import close_store, get_store
+from queues import Store
+
+LONG = 30.0  # seconds; reached only when something hangs
+
+
+def within(true: Callable[[], object]) -> bool:
+    """Wait for it."""
+    deadline = time.monotonic() + LONG
+    while not true():
+        if time.monotonic() > deadline:
+            return False
+    return True
+
+
+@pytest.fixture
+def store(settings: Any) -> Iterator[Store]:
+    close_store()
+    settings.PQADMIN_STORE = "memory:"
+    yield get_store()
+    close_store()
+
+
+def test_jobs_are_run_from_the_start_on_and_when_they_begin(store: Store) -> None:
+    queue, ann = store.create_queue("jobs"), store.acts("ann")
+    queue.push_many([(b"x", n) for n in range(100)])
+    left = ann.begin_bulk("delete", "jobs", high=49)
+    running = jobs.Running()
+    try:
+        assert within(lambda: ann.job(left.id).status == "done")
+        assert within(lambda: jobs.running() == 0)
+        begun = ann.begin_bulk("delete", "jobs")
+        assert within(lambda: ann.job(begun.id).status == "done"), "nothing else wakes it"
+        assert queue.depth() == 0
+    finally:
+        running.end()
+    assert not running._thread.is_alive()
+    assert jobs.running() is None
+
+
+def test_a_runner_that_ends_leaves_the_rest_to_the_next_one(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    queue, ann = store.create_queue("jobs"), store.acts("ann")
+    queue.push_many([(b"x", n) for n in range(1_000)])
+    begun = ann.begin_bulk("delete", "jobs", rate=400)
+    one = jobs.Running()
+    assert within(lambda: ann.job(begun.id).done)
+    badge = Template("{% load jobs %}{% running_jobs %}").render(Context())
+    assert "1 running" in badge
+    one.end()
+    stopped = ann.job(begun.id)
+    assert (stopped.status, stopped.held_ms) == ("running", 0)
+    assert 0 < stopped.done < 1_000
+    two = jobs.Running()
+    try:
+        assert within(lambda: ann.job(begun.id).done > stopped.done)
+        assert ann.job(begun.id).runner != stopped.runner
+        ann.cancel_bulk(begun.id)
+        done = ann.job(begun.id).done
+        assert within(lambda: jobs.running() == 0)
+        assert ann.job(begun.id).done == done == 1_000 - queue.depth()
+    finally:
+        two.end()
+
+
+def test_a_runner_of_a_closed_store_ends_without_a_word(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+    ended = threading.Event()
+    runner = store.job_runner()
+    store.close()
+    runner.run(ended)  # a closed store has nothing more to do
+    assert not caplog.records
