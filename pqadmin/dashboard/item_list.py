@@ -22,8 +22,8 @@ from pqadmin.dashboard.looking import Seen
 from pqadmin.dashboard.looking_for import TRASH
 from pqadmin.dashboard.words import verb_words
 from pqadmin.server.store import get_store
-from queues import TrashEntry, TrashPage
-from queues.errors import BadCursor
+from queues import Item, TrashEntry, TrashPage
+from queues.errors import BadCursor, QueueNotFound
 from queues.keyspace import STATES
 from queues.names import display_name
 
@@ -62,7 +62,7 @@ _END_WORDS: Mapping[str, tuple[Promise | str, Promise | str]] = {
     "fifo": (gettext_lazy("Head first"), gettext_lazy("Tail first")),
     "delayed": (gettext_lazy("Next due first"), gettext_lazy("Last due first")),
     "leased": (gettext_lazy("Next to expire first"), gettext_lazy("Last to expire first")),
-    "dead": (gettext_lazy("First dead first"), gettext_lazy("Last dead first")),
+    "dead": (gettext_lazy("Earliest first"), gettext_lazy("Latest first")),
     "age": (gettext_lazy("Oldest first"), gettext_lazy("Youngest first")),
 }
 
@@ -113,6 +113,7 @@ def item_list(request: HttpRequest, seen: Seen) -> dict[str, Any]:
         "clear_url": "?" + urlencode({"state": asked.state}),
         "narrow": any(asked.typed.get(name) for name in ("id", "low", "high", "since", "until")),
         "scope": _scope(seen),
+        "elsewhere": _elsewhere(seen),
         "total": _total(seen),
         "acts": _acts(seen, url) if may_act else (),
         "all_words": _all_words(seen),
@@ -208,6 +209,17 @@ def _scope(seen: Seen) -> str:
     else:
         words = _("searched %(n)s so far") % {"n": searched}
     return f"{words} · {found}"
+
+
+def _elsewhere(seen: Seen) -> Item | None:
+    """Return the item of a whole id that is here, but does not fit the rest or has another state."""
+    listed, item_id = seen.listed, seen.asked.query.item_id
+    if not item_id or listed.items or not listed.ended or seen.asked.after is not None:
+        return None
+    try:
+        return get_store().queue(seen.status.name).find(item_id)
+    except QueueNotFound:
+        return None
 
 
 def _acts(seen: Seen, url: str) -> list[Act]:

@@ -49,7 +49,6 @@ def list_items(
     *,
     shown: Callable[[bytes], bytes] | None = None,
     tr: ReadTransaction | None = None,
-    seconds: float = SECONDS,
 ) -> Listed:
     """Return the page that an address asks for; `shown` gives what the reader sees of a value.
 
@@ -58,9 +57,9 @@ def list_items(
     if asked.state == TRASH:
         return EMPTY
     try:
-        return _list(queue, asked, asked.after, shown, tr, seconds)
+        return _list(queue, asked, asked.after, shown, tr)
     except BadCursor:
-        return replace(_list(queue, asked, None, shown, tr, seconds), foreign_cursor=True)
+        return replace(_list(queue, asked, None, shown, tr), foreign_cursor=True)
 
 
 def _list(
@@ -69,10 +68,9 @@ def _list(
     after: str | None,
     shown: Callable[[bytes], bytes] | None,
     tr: ReadTransaction | None,
-    seconds: float,
 ) -> Listed:
     items: list[Item] = []
-    until = time.monotonic() + seconds
+    until = time.monotonic() + SECONDS
     while True:
         found: Found = queue.search(
             asked.query,

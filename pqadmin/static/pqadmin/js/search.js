@@ -96,7 +96,7 @@ function take(scope, step) {
   const onward = next.querySelector("[data-search-continue]");
   if (onward === null) link.hidden = true;
   else link.href = onward.getAttribute("href");
-  swap(list, step, ".all");
+  swap(list, step, ".everything");
   swap(list, step, "footer.pager");
   showSelections();
 }
