@@ -140,9 +140,10 @@ class Acts(BulkActs, StateActs, PurgeActs, RevealActs, SettingsActs):
 
         With `queue_name` only an item of that queue, else `TrashNotFound`.
         """
+        now_ms = self._backing.now_ms()
 
         def act(tr: Transaction, audit: Note) -> Item:
-            restored = self._store.trash.restore(tr, trash_id)
+            restored = self._store.trash.restore(tr, trash_id, by=self._actor, at_ms=now_ms)
             config, item = restored.config, restored.item
             if item is None:
                 raise TrashNotFound("This is no single item: restore it from the trash.")
@@ -232,13 +233,15 @@ class Acts(BulkActs, StateActs, PurgeActs, RevealActs, SettingsActs):
 
     def restore_queue(self, trash_id: str) -> Queue:
         """Bring back a deleted queue with all its items; raise `AlreadyRestored` the second time."""
+        now_ms = self._backing.now_ms()
 
         def act(tr: Transaction, audit: Note) -> Queue:
-            restored = self._store.restore(trash_id, tr=tr)
-            if isinstance(restored, Item):
+            restored = self._store.trash.restore(tr, trash_id, by=self._actor, at_ms=now_ms)
+            if restored.item is not None:
                 raise TrashNotFound("This is an item, not a queue: put it back instead.")
-            audit(restored, "restore_queue", count=restored.depth(tr=tr))
-            return restored
+            queue = open_queue(self._backing, restored.config)
+            audit(queue, "restore_queue", count=queue.depth(tr=tr))
+            return queue
 
         return self._act(act)
 

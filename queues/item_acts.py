@@ -215,10 +215,11 @@ class ItemActs(Picks):
 
         `ItemGoneOn` when items have gone on since; with `partial` those are left alone and the others undone.
         """
+        now_ms = self._backing.now_ms()
 
         def act(tr: Transaction, audit: Note) -> Undone:
             entry = self._store.trash.get(trash_id, tr=tr)
-            restored = self._store.trash.restore(tr, trash_id, partial=partial)
+            restored = self._store.trash.restore(tr, trash_id, partial=partial, by=self._actor, at_ms=now_ms)
             queue = open_queue(self._backing, restored.config)
             if partial and not restored.count and restored.skipped:
                 raise TrashNotFound("All of these items have gone on since: there is nothing left to undo.")

@@ -288,22 +288,26 @@ class Trash:
 
         return self._backing.read(look, tr)
 
-    def restore(self, tr: Transaction, trash_id: str, *, partial: bool = False) -> Restored:
+    def restore(
+        self, tr: Transaction, trash_id: str, *, partial: bool = False, by: str = "", at_ms: int = 0
+    ) -> Restored:
         """Undo what an entry holds: items stand under their same keys again, or a whole queue under its name.
 
-        `partial` leaves out items that have gone on since. Raises `TrashNotFound`, `AlreadyRestored`, `QueueNotFound`
-        (the items' queue is gone), `QueueExists` (another queue has taken the name), `PlaceTaken` (others wrote another
-        item at the same key of an attached queue), `ItemGoneOn`, `StillMerging`.
+        `partial` leaves out items that have gone on since; `by` and `at_ms` are told to whoever comes second. Raises
+        `TrashNotFound`, `AlreadyRestored`, `QueueNotFound` (the items' queue is gone), `QueueExists` (another queue has
+        taken the name), `PlaceTaken` (others wrote another item at the same key of an attached queue), `ItemGoneOn`,
+        `StillMerging`.
         """
         rand = _parse(trash_id)
         header, value = self._read(tr, rand)
         if header["restored"]:
-            raise AlreadyRestored("This was restored already.")
+            raise AlreadyRestored(_already(header))
         tr.use_reserve()  # values move, they do not come in
         restored = self._restore(tr, rand, header, value, partial=partial)
         tr.clear_range(*self._backing.keyspace.trash_parts(rand))
         # The record stays until its deadline, without the value, so that a second restore is told the truth.
-        tr.set(self._backing.keyspace.trash(rand), records.encode(header | {"restored": True}))
+        then = {"restored_by": by, "restored_at": at_ms} if by else {}
+        tr.set(self._backing.keyspace.trash(rand), records.encode(header | {"restored": True} | then))
         return restored
 
     def _restore(
@@ -428,6 +432,13 @@ def _named(tr: ReadTransaction, keyspace: Keyspace, name: str) -> int | None:
         return directory.find_id(tr, keyspace, name)
     except (QueueNotFound, KeyTooLarge):
         return None
+
+
+def _already(header: dict[str, Any]) -> str:
+    if "restored_by" not in header:
+        return "This was restored already."
+    when = ids.at(header["restored_at"]).strftime("%Y-%m-%d %H:%M:%S UTC")
+    return f"This was restored already, by {header['restored_by']} at {when}."
 
 
 def _parse(trash_id: str) -> bytes:

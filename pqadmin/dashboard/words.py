@@ -11,6 +11,7 @@ from pqadmin.dashboard import format as write
 from pqadmin.dashboard.prefixes import prefix_text
 from pqadmin.live.outlook import Outlook, Problem, State
 from pqadmin.live.rows import Attached, Row
+from queues import TrashEntry
 from queues.config import Pause
 
 # Lazy: a page of a hundred rows looks up the words that it shows and no others.
@@ -192,6 +193,30 @@ _VERBS = {
     "cancel_job": gettext_lazy("cancelled a job"),
     "resume_job": gettext_lazy("let a job go on"),
     "undo_job": gettext_lazy("began to undo a job"),
+}
+
+
+def trash_words(entry: TrashEntry) -> str:
+    """Say what was done to what an entry of the trash holds."""
+    if entry.what == "queue":
+        return str(_("deleted queue"))
+    return str(TRASH_ACTS.get(entry.act, entry.act or _("taken")))
+
+
+#: What was done, by the act of a trash entry.
+TRASH_ACTS = {
+    "pop": gettext_lazy("popped"),
+    "delete": gettext_lazy("deleted"),
+    "move": gettext_lazy("moved"),
+    "reprioritise": gettext_lazy("re-prioritised"),
+    "edit": gettext_lazy("edited"),
+    "promote": gettext_lazy("promoted"),
+    "reschedule": gettext_lazy("rescheduled"),
+    "retry": gettext_lazy("retried"),
+    "release": gettext_lazy("released"),
+    "ack": gettext_lazy("acknowledged"),
+    "purge": gettext_lazy("purged"),
+    "delete_queue": gettext_lazy("deleted queue"),
 }
 
 

@@ -83,7 +83,7 @@ def test_an_item_is_put_back_once(operator: Desk, store: Store) -> None:
     operator.post(action, fields)
     twice = operator.post(action, fields)
     assert "Nothing was done a second time." in twice
-    assert "This was restored already." in operator.send(other_tab, "put-back/")
+    assert "This was restored already, by ada at" in operator.send(other_tab, "put-back/")
     assert store.queue("jobs").depth() == 3
     for forged in ("00" * 20, "<script>"):
         assert "This form has expired" in operator.post(action, fields, trash_id=forged)
@@ -110,8 +110,8 @@ def test_the_trash_leads_to_the_queue_that_got_the_item(operator: Desk, store: S
     store.create_queue("jobs")
     back = operator.send(operator.open("/trash/"), "/restore/")
     assert "Put back in its old place." in back
-    assert back.path == "/"
-    assert not [link for link in back.links if "/items/" in link]
+    assert back.path == "/queues/tasks/"
+    assert not [link for link in back.links if link.startswith("/queues/jobs/items/")]
     assert store.queue("tasks").depth() == 3
 
 

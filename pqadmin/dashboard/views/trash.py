@@ -1,25 +1,29 @@
-"""The trash: what acts removed and what can still be brought back."""
+"""The trash: what acts removed or changed, by whom, and until when all of it can be brought back."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import Any
 from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST, require_safe
 
 from pqadmin.accounts.roles import Right, require
 from pqadmin.dashboard import format as write
 from pqadmin.dashboard import once, toasts
 from pqadmin.dashboard.addresses import item_url, queue_url
-from pqadmin.dashboard.refusals import explain
+from pqadmin.dashboard.refusals import Refusal, explain
 from pqadmin.dashboard.views import frame
+from pqadmin.dashboard.words import TRASH_ACTS, trash_words
 from pqadmin.server.store import get_store
-from queues import TrashPage
-from queues.errors import BadCursor, QueueError, QueueNotFound, StoreError
+from queues import TrashEntry, TrashPage, Undone
+from queues.errors import BadCursor, ItemGoneOn, QueueError, StoreError
 from queues.names import display_name
 
 PAGE = 50
@@ -28,64 +32,105 @@ PAGE = 50
 @require_safe
 @require(Right.READ)
 def trash(request: HttpRequest) -> HttpResponse:
-    """Show what can be restored, newest first."""
+    """Show what can be restored, newest first; of one queue, person or act if asked."""
+    asked = {name: request.GET.get(name, "")[:300].replace("\0", "").strip() for name in ("queue", "by", "act")}
     after, wrong = request.GET.get("after", "")[:300] or None, ""
-    page: TrashPage
     try:
-        page = get_store().trash.entries(limit=PAGE, after=after)
+        page = _page(asked, after)
     except BadCursor as error:
         after, wrong = None, str(error)
-        page = get_store().trash.entries(limit=PAGE)
+        page = _page(asked, None)
+    kept = {name: value for name, value in asked.items() if value}
     context = {
         "section": "trash",
-        "entries": [
-            (entry, queue_url(entry.queue), once.number(request, f"restore:{entry.id}")) for entry in page.entries
-        ],
+        "asked": asked,
+        "filtered": bool(kept),
+        "acts": TRASH_ACTS.items(),
+        "lines": [_line(request, entry) for entry in page.entries],
+        "looked": page.looked,
+        "looked_on": bool(kept) and page.cursor is not None and len(page.entries) < PAGE,
         "wrong": wrong,
         "in_middle": after is not None,
-        "next_url": "" if page.cursor is None else "?" + urlencode({"after": page.cursor}),
+        "first_url": "?" + urlencode(kept),
+        "next_url": "" if page.cursor is None else "?" + urlencode({**kept, "after": page.cursor}),
         "now": datetime.now(UTC),
     }
     return render(request, "dashboard/trash.html", context)
 
 
+def _page(asked: Mapping[str, str], after: str | None) -> TrashPage:
+    return get_store().trash.entries(
+        queue=asked["queue"] or None, by=asked["by"] or None, act=asked["act"] or None, limit=PAGE, after=after
+    )
+
+
+def _line(request: HttpRequest, entry: TrashEntry) -> dict[str, Any]:
+    return {
+        "entry": entry,
+        "words": trash_words(entry),
+        "queue_url": "" if entry.what == "queue" else queue_url(entry.queue),
+        "to_url": queue_url(entry.to) if entry.to else "",
+        "number": once.number(request, f"restore:{entry.id}"),
+    }
+
+
 @require_POST
 @require(Right.ACT)
 def restore(request: HttpRequest, trash_id: str) -> HttpResponse:
-    """Bring an entry back: an item to its old place, a queue with everything in it."""
+    """Undo what an entry holds: items are where and what they were, a queue is back with everything in it."""
     store, here = get_store(), reverse("dashboard:trash")
-    acts = store.acts(request.user.get_username())
+    partial = "partial" in request.POST
     try:
         with once.once(request, f"restore:{trash_id}") as sending:
             entry = store.trash.get(trash_id)
-            if entry.what == "queue":
-                queue = acts.restore_queue(trash_id)
-                sending.answer = queue_url(queue.name)
-                toasts.done(request, _("%(queue)s is back with all its items.") % {"queue": display_name(queue.name)})
-                return frame.leave(sending.answer)
-            if entry.what == "items":
-                count = acts.put_back_items(trash_id)
-                sending.answer = here
-                toasts.done(request, _("Put %(n)s items back in their old places.") % {"n": write.number(count)})
-                return frame.leave(here)
-            item = acts.put_back(trash_id)
-            sending.answer = here
+            undone = store.acts(request.user.get_username()).undo(trash_id, partial=partial)
+            sending.answer = queue_url(undone.queue.name)
     except once.AlreadySent as sent:
         return frame.replayed(request, sent, here)
     except once.FormRefused:
         return frame.refuse(request, frame.stale_form(), here)
+    except ItemGoneOn as error:
+        return _ask(request, entry, error)
     except (QueueError, StoreError) as error:
         return frame.refuse(request, explain(error), here)
-    if not _holds(entry.queue, item.id):  # renamed since: the item went to the queue, not to the name
-        toasts.done(request, _("Put back in its old place."))
-        return frame.leave(reverse("dashboard:overview"))
-    toasts.done(request, _("Put back in its old place."), label=_("Look at it"), link=item_url(entry.queue, item.id))
-    return frame.leave(queue_url(entry.queue))
+    _tell(request, entry, undone)
+    return frame.leave(sending.answer)
 
 
-def _holds(name: str, item_id: str) -> bool:
-    """Say whether the queue of this name, not one that only had it, holds the item."""
-    try:
-        return get_store().queue(name).find(item_id) is not None
-    except QueueNotFound:
-        return False
+def _tell(request: HttpRequest, entry: TrashEntry, undone: Undone) -> None:
+    name = undone.queue.name
+    if entry.what == "queue":
+        toasts.done(request, _("%(queue)s is back with all its items.") % {"queue": display_name(name)})
+    elif entry.item is not None:
+        link = item_url(name, entry.item.id)
+        toasts.done(request, _("Put back in its old place."), label=_("Look at it"), link=link)
+    else:
+        text = ngettext(
+            "Undone: %(n)s item is as it was, where it was.",
+            "Undone: %(n)s items are as they were, where they were.",
+            undone.count,
+        ) % {"n": write.number(undone.count)}
+        if undone.skipped:
+            text += " " + ngettext(
+                "%(n)s has gone on since and was left alone.",
+                "%(n)s have gone on since and were left alone.",
+                undone.skipped,
+            ) % {"n": write.number(undone.skipped)}
+        toasts.done(request, text)
+
+
+def _ask(request: HttpRequest, entry: TrashEntry, error: ItemGoneOn) -> HttpResponse:
+    """Say how many items have gone on since, and offer to undo what was done to the others."""
+    left = error.total - error.gone
+    refusal = Refusal(
+        title=_("Some items have gone on since") if left else _("All of these items have gone on since"),
+        text=ngettext(
+            "%(n)s of %(total)s was popped, moved or changed by somebody else after this. Nothing was undone.",
+            "%(n)s of %(total)s were popped, moved or changed by somebody else after this. Nothing was undone.",
+            error.gone,
+        )
+        % {"n": write.number(error.gone), "total": write.number(error.total)},
+        advice=_("The others can be put back without them.") if left else "",
+    )
+    context = {"section": "trash", "line": _line(request, entry), "left": left, "now": datetime.now(UTC)}
+    return frame.answer(request, "dashboard/restore.html", context, refusal=refusal)
