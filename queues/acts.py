@@ -86,6 +86,7 @@ class Acts(BulkActs, StateActs, PurgeActs, RevealActs, SettingsActs):
                 "enqueue" if queue.kind == "fifo" else "push",
                 count=len(pushed),
                 item=None if one is None else one.id,
+                items=[item.id for item in pushed],
                 reason=reason,
                 after=None if one is None else shown(one),
             )
@@ -126,6 +127,7 @@ class Acts(BulkActs, StateActs, PurgeActs, RevealActs, SettingsActs):
                     "dequeue" if fifo else f"pop_{end}",
                     count=len(taken),
                     item=taken[0].id if len(taken) == 1 else None,
+                    items=[item.id for item in taken],
                     reason=reason,
                     before=shown(taken[0]) if len(taken) == 1 else None,
                 )

@@ -15,6 +15,7 @@ from queues import records, standing
 from queues.attached import items as attached_items
 from queues.config import Config
 from queues.errors import ItemGoneOn, PlaceTaken
+from queues.foreign import item_id
 from queues.keyspace import AttachedKeys, Keyspace
 from queues.kv.port import KeyValue, Transaction
 from queues.ready import MAX_ITEMS
@@ -62,6 +63,8 @@ class Undoing:
         self._source = source
         self._target = target or source
         self._tallies: dict[int, Tally] = {}
+        #: The ids of what was undone.
+        self.items: list[str] = []
 
     def run(self, trash_id: bytes, *, partial: bool) -> tuple[int, int]:
         """Undo what can be and return (items undone, items that have gone on since).
@@ -77,6 +80,7 @@ class Undoing:
                 gone += 1
                 continue
             self._undo(header, now, value)
+            self.items.append(header["before"]["rand"] or item_id(bytes.fromhex(header["before"]["suffix"])))
             undone += 1
         if gone and not partial:
             what = "The item has" if len(noted) == 1 else f"{gone:,} of the {len(noted):,} items have"

@@ -229,6 +229,7 @@ class ItemActs(Picks):
                 verb,
                 count=restored.count,
                 item=None if restored.item is None else restored.item.id,
+                items=restored.items,
                 reason=reason,
                 before={"act": entry.act},
             )

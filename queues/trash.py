@@ -89,6 +89,8 @@ class Restored:
     count: int
     #: Items that were left out, as they have gone on since.
     skipped: int = 0
+    #: The ids of what an act changed and an undo brought back.
+    items: tuple[str, ...] = ()
 
 
 class Trash:
@@ -350,8 +352,9 @@ class Trash:
     def _undo(self, tr: Transaction, trash_id: bytes, header: dict[str, Any], *, partial: bool) -> Restored:
         source = self._referred(tr, header["from"])
         target = None if header["to"] is None else self._referred(tr, header["to"])
-        count, gone = Undoing(tr, self._backing.keyspace, source, target).run(trash_id, partial=partial)
-        return Restored(config=source, item=None, count=count, skipped=gone)
+        undoing = Undoing(tr, self._backing.keyspace, source, target)
+        count, gone = undoing.run(trash_id, partial=partial)
+        return Restored(config=source, item=None, count=count, skipped=gone, items=tuple(undoing.items))
 
     def _referred(self, tr: ReadTransaction, reference: dict[str, Any]) -> Config:
         """Return the config of a queue that a record refers to; an attached one may have another name by now."""
