@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_lazy, ngettext
 
 from pqadmin.dashboard import format as write
 from pqadmin.dashboard.addresses import item_url, queue_url
@@ -24,7 +24,14 @@ _TRASH = 50
 #: An act's trash entry and its audit entry are minted within a moment of each other.
 _APART = timedelta(seconds=10)
 #: Acts after which an item may be gone.
-_TAKING = frozenset({"pop_min", "pop_max", "dequeue", "delete", "ack", "purge"})
+_TAKING = {
+    "pop_min": gettext_lazy("%(by)s popped it from the min end, %(at)s."),
+    "pop_max": gettext_lazy("%(by)s popped it from the max end, %(at)s."),
+    "dequeue": gettext_lazy("%(by)s dequeued it, %(at)s."),
+    "delete": gettext_lazy("%(by)s deleted it, %(at)s."),
+    "ack": gettext_lazy("%(by)s said that it is done, %(at)s."),
+    "purge": gettext_lazy("%(by)s purged the queue, %(at)s."),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +65,8 @@ class Whereabouts:
     link: str = ""
     #: What it can be restored from; empty when it can not.
     trash_id: str = ""
+    #: Items that the restoring brings back, this one among them.
+    count: int = 1
 
 
 def history_of(item_id: str) -> History:
@@ -78,9 +87,11 @@ def whereabouts(queue_id: int, item_id: str) -> Whereabouts | None:
         return _moved(last, item_id)
     if last.verb not in _TAKING:
         return None
-    words = _("%(by)s: %(verb)s, %(at)s.") % _who(last)
+    words = str(_TAKING[last.verb]) % _who(last)
     trash_id = _in_trash(last, queue_id, item_id)
-    return Whereabouts(words=f"{words} {_('It is in the trash.')}" if trash_id else words, trash_id=trash_id)
+    if not trash_id:
+        return Whereabouts(words=words)
+    return Whereabouts(words=f"{words} {_('It is in the trash.')}", trash_id=trash_id, count=last.count)
 
 
 def _moved(entry: AuditEntry, item_id: str) -> Whereabouts:
@@ -146,6 +157,5 @@ def _details(entry: AuditEntry) -> Sequence[str]:
 def _who(entry: AuditEntry) -> dict[str, str]:
     return {
         "by": write.shorten(write.visible(entry.actor), 60),
-        "verb": verb_words(entry.verb),
         "at": write.moment(entry.at),
     }

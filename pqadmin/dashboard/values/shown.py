@@ -38,8 +38,10 @@ class Shown:
     cut: bool
     #: How it is packed: “gzip, 1.2 kB → 30.0 kB”; empty for a value that lies there as it is.
     packing: str
-    #: Rules of redaction hide parts of it.
+    #: Rules of redaction hide parts of it, or nobody knows whether they do.
     hides: bool
+    #: Not all of it was looked through: it is packed too large, too deep, or damaged.
+    unseen: bool
 
     @property
     def is_tree(self) -> bool:
@@ -66,6 +68,7 @@ def show(value: bytes, *, rules: Redaction | None = None, wanted: str = "", ever
         cut=cut,
         packing="; ".join(map(_packing, seen.levels)),
         hides=seen.hides,
+        unseen=seen.unseen and not seen.spans,
     )
 
 
