@@ -113,6 +113,8 @@ class ReprioritiseForm(ActForm):
             self._change = {"place": cast("Place", how)}
             return cleaned
         field = "priority" if how == "set" else "shift"
+        if field in self.errors:
+            return cleaned
         text = str(cleaned.get(field) or "")
         # A shift of whole numbers is one; the core says so where a type has none.
         kind: PriorityType = self._type if how == "set" else "float" if self._type == "float" else "int"
@@ -150,8 +152,9 @@ class RescheduleForm(ActForm):
         """Read the delay or the moment."""
         cleaned = super().clean() or self.cleaned_data
         if cleaned.get("when") == "at":
-            self._read_moment(str(cleaned.get("at") or ""), str(cleaned.get("zone") or "UTC").strip())
-        else:
+            if not {"at", "zone"} & set(self.errors):
+                self._read_moment(str(cleaned.get("at") or ""), str(cleaned.get("zone") or "UTC").strip())
+        elif "amount" not in self.errors:
             self._read_delay(str(cleaned.get("amount") or "").strip(), str(cleaned.get("unit") or "min"))
         return cleaned
 

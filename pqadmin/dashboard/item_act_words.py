@@ -172,7 +172,9 @@ def _unfit(act: ItemAct, reason: str, items: list[Item]) -> dict[str, Any]:
     values = {"n": write.number(n), "state": state_word(reason)}
     release = ""
     if reason == "other":
-        text = _("Another worker holds it: %(worker)s.") % {"worker": write.visible(items[0].worker)}
+        holders = Counter(item.worker for item in items)
+        values["workers"] = ", ".join(_worker(worker) for worker, _n in holders.most_common(3))
+        text = ngettext("Another worker holds it: %(workers)s", "Others hold %(n)s items: %(workers)s", n) % values
     elif reason == "leased":
         text = ngettext("%(n)s item is in a worker’s hands", "%(n)s items are in workers’ hands", n) % values
         holders = Counter(item.worker for item in items)
