@@ -25,7 +25,7 @@ RUNNING, DONE, CANCELLED, FAILED = "running", "done", "cancelled", "failed"
 #: What undoes another job, chunk by chunk.
 UNDO = "undo"
 #: Milliseconds for which whoever runs a job holds it; every chunk renews that.
-HELD_MS = 5_000
+HELD_MS = 3_000
 #: Milliseconds over which the speed of a job is seen, up to twice as many, and at least.
 _SPEED_MS, _LEAST_MS = 5_000, 500
 MAX_PAGE = 500

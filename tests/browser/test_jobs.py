@@ -1,0 +1,85 @@
+"""Jobs in a browser: a bulk move through cancel, kill and restart; progress that is live, and silent afterwards."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from queues import Store
+from tests.browser.axe import findings
+from tests.browser.bulk_move import BulkMove
+from tests.browser.conftest import NewPage, Site, Strict
+
+#: What a browser says when the server is away, on purpose.
+AWAY = [r"WebSocket connection to .* failed", r"Failed to load resource: net::ERR_", r"ERR_CONNECTION"]
+
+
+def test_a_bulk_move_survives_cancel_kill_and_restart_and_is_undone(
+    new_page: NewPage, store: Store, site: Site, strict: Strict
+) -> None:
+    """The same with 100,000 items: python -m tests.soak.bulk_move."""
+    strict.allowed += AWAY
+    BulkMove(site, store, new_page(), new_page(), 1_500).run(rate="300", more=False)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_of_jobs_are_accessible_and_fit_a_phone(new_page: NewPage, store: Store, scheme: str) -> None:
+    page = new_page(color_scheme=scheme, viewport={"width": 360, "height": 800})
+    queue = store.create_queue("jobs")
+    queue.push_many([(b"x" * 500 + b"<b>%d" % n, n) for n in range(40)])
+    store.create_queue("r" * 190)
+    ann = store.acts("ann")
+    slow = ann.begin_bulk("move", "jobs", to="r" * 190, rate=1.0, reason="<script>")
+    found = {}
+    for path in (
+        "/jobs/",
+        f"/jobs/{slow.id}/",
+        "/queues/jobs/bulk/?act=move&q=x&low=1",
+        "/queues/jobs/bulk/?act=reprioritise",
+    ):
+        page.goto(path)
+        if faults := findings(page):
+            found[path] = faults
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
+    ann.cancel_bulk(slow.id)
+    page.goto(f"/jobs/{slow.id}/")
+    if faults := findings(page):
+        found["cancelled"] = faults
+    assert found == {}
+
+
+def test_progress_is_live_while_it_runs_and_silent_afterwards(page: Page, store: Store) -> None:
+    store.create_queue("jobs").push_many([(b"x", n) for n in range(40)])
+    ann = store.acts("ann")
+    job = ann.begin_bulk("delete", "jobs", rate=10.0)
+    page.goto(f"/jobs/{job.id}/")
+    expect(page.locator(".job-head .word")).to_have_text("running")
+    page.evaluate("window.mark = 'the same document'")
+    cancel = page.get_by_role("button", name="Cancel")
+    cancel.focus()
+    expect(page.locator(".job-figures")).to_have_text(re.compile(r"Changed\s*[1-3]\d"))
+    expect(cancel).to_be_focused()
+    expect(page.locator(".job-head .word")).to_have_text("done")
+    assert page.evaluate("window.mark") == "the same document"
+    assert page.get_by_role("button", name="Undo all of it").is_visible()
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    page.wait_for_timeout(2_500)
+    assert requests == []
+
+
+def test_all_of_it_works_without_scripts(new_page: NewPage, store: Store) -> None:
+    queue = store.create_queue("jobs")
+    queue.push_many([(b"x", n) for n in range(40)])
+    page = new_page(java_script_enabled=False)
+    page.goto("/queues/jobs/bulk/?act=delete")
+    page.get_by_role("button", name=re.compile("^Delete")).click()
+    while page.locator(".job-head .word").inner_text() != "done":
+        page.reload()
+    assert queue.depth() == 0
+    page.get_by_role("button", name="Undo all of it").click()
+    while page.locator(".job-head .word").inner_text() != "done":
+        page.reload()
+    assert queue.depth() == 40
