@@ -20,7 +20,7 @@ from pqadmin.dashboard import format as write
 from pqadmin.dashboard.addresses import queue_url
 from pqadmin.dashboard.redaction import NOTHING, Redaction, rules_of
 from pqadmin.dashboard.templatetags.dashboard import split
-from pqadmin.dashboard.words import attached_title, counted_words, outlook_words, state_words
+from pqadmin.dashboard.words import attached_title, countdown_words, counted_words, outlook_words, state_words
 from pqadmin.live.rows import Row
 from queues.bands import Band
 from queues.item import Item
@@ -83,6 +83,8 @@ def render_blank_row(*, can_act: bool) -> SafeString:
         rates=(None, None),
         oldest='<time data-age hidden datetime=""></time>',
         also=(0, 0, 0),
+        moments=(None, None),
+        now=None,
         ends=(_end("min", None, None), _end("max", None, None)),
         mix=_mix(()),
         outlook=("unknown", ""),
@@ -112,6 +114,8 @@ def _row(row: Row, now: datetime, labels: Labels, can_act: bool) -> str:
         rates=(row.rate_in, row.rate_out),
         oldest=write.UNKNOWN if status.oldest is None else _age(status.oldest, now),
         also=(totals.delayed, totals.leased, totals.dead),
+        moments=(status.next_due, status.next_expiry),
+        now=now,
         ends=(_end("min", status.min, now, rules), _end("max", status.max, now, rules)),
         mix=_mix(status.bands),
         outlook=(row.outlook, escape(outlook_words(row))),
@@ -136,6 +140,8 @@ def _cells(
     rates: tuple[float | None, float | None],
     oldest: str,
     also: tuple[int, int, int],
+    moments: tuple[datetime | None, datetime | None],
+    now: datetime | None,
     ends: tuple[str, str],
     mix: str,
     outlook: tuple[str, str],
@@ -154,7 +160,8 @@ def _cells(
         f'<small data-field="state" data-value="{state}" title="{attached or words}">{words}</small></th>'
         f'<td class="r ready"><span data-field="ready" data-value="{raw}">{written}</span>'
         f"{counted}"
-        f"{_also('delayed', also[0], labels.delayed)}{_also('leased', also[1], labels.leased)}"
+        f"{_also('delayed', also[0], labels.delayed, _countdown('due', moments[0], now))}"
+        f"{_also('leased', also[1], labels.leased, _countdown('expiry', moments[1], now))}"
         f"{_also('dead', also[2], labels.dead)}</td>"
         f'<td class="r num" data-field="rate-in" data-value="{_raw(rate_in)}" data-label="{labels.rate_in}"{why}>'
         f"{write.rate(rate_in)}</td>"
@@ -177,8 +184,16 @@ def _raw(rate: float | None) -> str:
     return "" if rate is None else f"{rate:.9g}"
 
 
-def _also(field: str, n: int, label: str) -> str:
-    return f'<small class="also"><span data-field="{field}" data-value="{n}">{write.number(n)}</span> {label}</small>'
+def _also(field: str, n: int, label: str, moment: str = "") -> str:
+    count = f'<span data-field="{field}" data-value="{n}">{write.number(n)}</span>'
+    return f'<small class="also">{count} {label}{moment}</small>'
+
+
+def _countdown(field: str, at: datetime | None, now: datetime | None) -> str:
+    if at is None or now is None:
+        return f' <time data-field="{field}" data-countdown datetime="" hidden></time>'
+    words = escape(countdown_words(at, now))
+    return f' <time data-field="{field}" data-countdown datetime="{at.isoformat()}">{words}</time>'
 
 
 def _age(at: datetime, now: datetime) -> str:

@@ -63,6 +63,9 @@ class Summary:
     #: When the oldest ready item of all queues was pushed, and where it lies.
     oldest: datetime | None
     oldest_queue: str | None
+    #: When something falls due next, in any queue.
+    next_due: datetime | None
+    next_expiry: datetime | None
     #: How many queues need a look, by reason.
     problems: Mapping[str, int]
     #: The oldest reading among the queues that were added up.
@@ -105,6 +108,8 @@ def total_of(rows: Sequence[Row], *, queues: int, now: datetime) -> Summary:
         rate_out=three_digits(sum(row.rate_out or 0.0 for row in known)) if known else None,
         oldest=oldest.status.oldest if oldest else None,
         oldest_queue=oldest.status.name if oldest else None,
+        next_due=min((row.status.next_due for row in rows if row.status.next_due is not None), default=None),
+        next_expiry=min((row.status.next_expiry for row in rows if row.status.next_expiry is not None), default=None),
         problems=problems,
         as_of=min((row.as_of for row in rows), default=now),
         unread=max(0, queues - len(rows)),

@@ -196,6 +196,8 @@ def total(summary: Summary) -> str:
             "out": summary.rate_out,
             "oldest": _maybe(summary.oldest),
             "oldest_queue": None if summary.oldest_queue is None else display_name(summary.oldest_queue),
+            "due": _maybe(summary.next_due),
+            "expiry": _maybe(summary.next_expiry),
             "problems": _problems(summary.problems),
             "unread": summary.unread,
             "attached": {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -34,7 +35,10 @@ def test_the_overview_shows_every_state(operator: Desk, jobs: Queue) -> None:
     assert "3" in row["delayed"]
     assert "2" in row["leased"]
     assert "1" in row["dead"]
-    assert "3 not due yet" in page
+    # An hour from when it was pushed, by the second: 1:00:00, 59:59 …
+    assert re.search(r"delayed 3 next due in (1:00:00|5\d:\d\d)", page.text)
+    assert re.search(r"leased · dead 2 · 1 next expiry in (1:00:00|5\d:\d\d)", page.text)
+    assert re.fullmatch(r"in (1:00:00|5\d:\d\d)", row["due"])
     for query, found in (("delayed=3", True), ("leased>2", False), ("dead>0", True)):
         assert operator.open(f"/?q={query}").order == (["jobs"] if found else [])
 
@@ -42,9 +46,18 @@ def test_the_overview_shows_every_state(operator: Desk, jobs: Queue) -> None:
 def test_a_queues_page_shows_every_state(operator: Desk, jobs: Queue) -> None:
     page = operator.open("/queues/jobs/")
     assert "delayed 3" in page
-    assert "leased 2" in page
-    assert "1 dead" in page
+    assert re.search(r"delayed 3 next due in (1:00:00|5\d:\d\d)", page.text)
+    assert re.search(r"leased · dead 2 · 1 next expiry in (1:00:00|5\d:\d\d)", page.text)
     assert page.title == "(4) jobs · pqadmin"
+
+
+def test_where_nothing_falls_due_there_is_nothing_to_count_down_to(operator: Desk, store: Store) -> None:
+    store.create_queue("jobs").push(b"x", priority=1)
+    for address in ("/", "/queues/jobs/"):
+        page = operator.open(address)
+        assert "delayed 0 not due yet" in page
+        assert re.search(r'<span data-(total|field)="due" hidden>', page.html)
+        assert re.search(r'<span data-(total|field)="expiry" hidden>', page.html)
 
 
 @pytest.mark.parametrize("state", ["delayed", "leased", "dead"])

@@ -126,6 +126,12 @@ def preview(context: Context, item: Any, rules: Redaction | None = None) -> str:
 
 
 @register.simple_tag
+def countdown_or_none(moment: datetime | None, now: datetime) -> SafeString | str:
+    """Write a countdown, or nothing where the live view may put one."""
+    return "" if moment is None else countdown(moment, now)
+
+
+@register.simple_tag
 def counted_ago(moment: datetime | None, now: datetime | None = None) -> SafeString:
     """Say how old the depth of an attached queue is, as an element that the page keeps current."""
     text = counted_words(moment, now or datetime.now(UTC))

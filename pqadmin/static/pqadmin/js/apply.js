@@ -1,6 +1,7 @@
 // Brings frames to the page: everything that arrived since the last animation frame is written at once.
 // Holds no element and no history, so that swapped fragments and months of frames leave nothing behind.
 
+import { setCountdown } from "./countdown.js";
 import { counted, number } from "./format.js";
 import { applyRow, markGone, rename, setAge, setItem, setNumber, setRate, setText } from "./row.js";
 import { attachedWords, problemWords } from "./words.js";
@@ -157,6 +158,10 @@ export class Screen {
           break;
         case "oldest":
           setAge(element, total.oldest, now);
+          break;
+        case "due":
+        case "expiry":
+          setCountdown(element, total[element.dataset.total], now);
           break;
         case "attached":
           this.#attached = total.attached;

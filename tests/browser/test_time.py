@@ -1,0 +1,60 @@
+"""What falls due: counted down on pages without a request, and done by the site itself, without any worker."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+from playwright.sync_api import expect
+
+from queues import Store
+from tests.browser.conftest import NewPage, ready_of, wait_live, wait_value
+
+SOON = timedelta(seconds=3)
+TILE = "dl.sum dd [data-{kind}={what}]"
+
+
+def test_an_item_of_an_idle_queue_is_counted_down_and_becomes_ready_by_itself(new_page: NewPage, store: Store) -> None:
+    page = new_page(reduced_motion="no-preference")
+    jobs = store.create_queue("jobs")
+    page.goto("/")
+    wait_live(page)
+    tile = page.locator(TILE.format(kind="total", what="due"))
+    row = page.locator('tr[data-queue="jobs"] [data-field=due]')
+    expect(tile).to_be_hidden()
+    expect(page.locator("dl.sum .otherwise").first).to_be_visible()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+
+    jobs.push(b"later", priority=1, delay=SOON)
+    jobs.push(b"held", priority=2)
+    (lease,) = jobs.lease(seconds=3600)
+    expect(tile).to_have_text(re.compile(r"^next due in 0:0[23]$"))
+    expect(row).to_have_text(re.compile(r"^in 0:0[23]$"))
+    expect(page.locator("dl.sum .otherwise").first).to_be_hidden()
+    expect(page.locator(TILE.format(kind="total", what="expiry"))).to_have_text(re.compile(r"in (1:00:00|59:5\d)$"))
+    expect(tile).to_have_text("next due in 0:01")
+    wait_value(page, ready_of("jobs"), 1)
+    expect(tile).to_be_hidden()
+    expect(row).to_be_hidden()
+
+    jobs.extend(lease, seconds=1)
+    wait_value(page, ready_of("jobs"), 2)
+    assert asked == []
+    assert page.evaluate("document.querySelector('time[data-countdown]').closest('[aria-live], [role=status]')") is None
+
+
+def test_a_queues_page_counts_down_too_and_calmly_for_those_who_want_less_motion(
+    new_page: NewPage, store: Store
+) -> None:
+    jobs = store.create_queue("jobs")
+    jobs.push(b"later", priority=1, delay=timedelta(seconds=58))
+    jobs.push(b"held", priority=1)
+    jobs.lease(seconds=600)
+    page = new_page()
+    page.goto("/queues/jobs/")
+    expect(page.locator(TILE.format(kind="field", what="due"))).to_have_text(re.compile(r"^next due in [56]0 s$"))
+    expect(page.locator(TILE.format(kind="field", what="expiry"))).to_have_text("next expiry in 9 min")
+    plain = new_page(java_script_enabled=False)
+    plain.goto("/queues/jobs/")
+    expect(plain.locator(TILE.format(kind="field", what="due"))).to_have_text(re.compile(r"^next due in 0:\d\d$"))
