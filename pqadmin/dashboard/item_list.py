@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -60,8 +60,8 @@ _TABS = {
 _END_WORDS: Mapping[str, tuple[Promise | str, Promise | str]] = {
     "ready": (gettext_lazy("Min first"), gettext_lazy("Max first")),
     "fifo": (gettext_lazy("Head first"), gettext_lazy("Tail first")),
-    "delayed": (gettext_lazy("Next due first"), gettext_lazy("Last due first")),
-    "leased": (gettext_lazy("Next to expire first"), gettext_lazy("Last to expire first")),
+    "delayed": (gettext_lazy("Next due"), gettext_lazy("Last due")),
+    "leased": (gettext_lazy("Next to expire"), gettext_lazy("Last to expire")),
     "dead": (gettext_lazy("Earliest first"), gettext_lazy("Latest first")),
     "age": (gettext_lazy("Oldest first"), gettext_lazy("Youngest first")),
 }
@@ -95,7 +95,7 @@ def item_list(request: HttpRequest, seen: Seen) -> dict[str, Any]:
     """Return what the list's template shows."""
     asked, listed, status = seen.asked, seen.listed, seen.status
     url = queue_url(status.name)
-    trash = _trash(seen) if asked.state == TRASH else None
+    trash = _trash(seen, asked.after) if asked.state == TRASH else None
     may_act = can(request.user, Right.ACT)
     cursor = listed.cursor if trash is None else trash.cursor
     next_url = "" if cursor is None else asked.address(after=cursor)
@@ -149,12 +149,14 @@ def _tabs(seen: Seen, trash: TrashPage | None) -> list[Tab]:
     return tabs
 
 
-def _trash(seen: Seen) -> TrashPage:
-    trash = get_store().trash
+def _trash(seen: Seen, after: str | None) -> TrashPage:
+    """Return what was removed from this very queue: not from another one that had its name."""
+    trash, status = get_store().trash, seen.status
     try:
-        return trash.entries(queue=seen.status.name, limit=PAGE, after=seen.asked.after)
+        page = trash.entries(queue=status.name, limit=PAGE, after=after)
     except BadCursor:
-        return trash.entries(queue=seen.status.name, limit=PAGE)
+        page = trash.entries(queue=status.name, limit=PAGE)
+    return replace(page, entries=tuple(entry for entry in page.entries if entry.queue_id == status.id))
 
 
 def _trash_words(entry: TrashEntry) -> str:
@@ -166,7 +168,7 @@ def _trash_words(entry: TrashEntry) -> str:
 def _trash_depth(seen: Seen, trash: TrashPage | None) -> str:
     """Count the queue's acts in the trash, as far as one page goes."""
     if trash is None or seen.asked.after is not None:
-        trash = get_store().trash.entries(queue=seen.status.name, limit=PAGE)
+        trash = _trash(seen, None)
     return write.number(len(trash.entries)) + ("+" if trash.cursor is not None else "")
 
 

@@ -13,8 +13,9 @@ from queues.errors import BadCursor
 #: Items on one page of a queue.
 PAGE = 50
 PREVIEW_BYTES = 256
-#: Items of one step of a search, each a read of its own, and seconds after which an answer goes out.
+#: Items of one step of a search, each a read of its own; steps and seconds after which an answer goes out.
 SCAN = 5_000
+STEPS = 5
 SECONDS = 0.25
 
 
@@ -71,7 +72,7 @@ def _list(
 ) -> Listed:
     items: list[Item] = []
     until = time.monotonic() + SECONDS
-    while True:
+    for _ in range(STEPS):
         found: Found = queue.search(
             asked.query,
             after=after,
@@ -83,9 +84,9 @@ def _list(
             tr=tr,
         )
         items += found.items
+        after = found.cursor
         if found.ended or len(items) == PAGE or tr is not None or time.monotonic() >= until:
             break
-        after = found.cursor
     query = asked.query
     by_age = found.order == "age"
     return Listed(
