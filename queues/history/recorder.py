@@ -1,7 +1,8 @@
 """The recorder: writes the history of every queue, in whichever process is elected to.
 
-It looks at a few hundred queues a second, those that change first, and writes what changed in the very transaction that
-read it: at most one a second, however many queues and screens there are. A queue that does nothing writes nothing.
+It looks at a few hundred queues a second, those that change first, and writes what changed every ten seconds, in a
+transaction that looks as well: one transaction a second, however many queues and screens there are. A queue that does
+nothing writes nothing. Who is killed takes the last seconds along; the next one goes on from what was written.
 """
 
 from __future__ import annotations
@@ -14,13 +15,15 @@ from queues import directory
 from queues.backing import Backing
 from queues.history.points import HOURS, MINUTES, SECONDS, Point, Resolution, decode, encode
 from queues.history.sampling import as_point, percentiles, shares
-from queues.keyspace import QueueKeys, total
-from queues.kv.port import KeyValue, ReadTransaction, Result, Transaction
+from queues.keyspace import QueueKeys, Range, total
+from queues.kv.port import ReadTransaction, Transaction
 from queues.snapshots import read_statuses
 from queues.status import QueueStatus, Snapshot
 
 #: Seconds between two looks, at least; and without anything to do, at most.
 _EVERY, LONGEST = 1.0, 30.0
+#: Seconds for which points wait to be written.
+FLUSH = 10.0
 #: Queues that changed lately, and others, of one look: what they may write stays below 1 MB.
 HOT, OTHERS = 200, 200
 #: Seconds by which a clock may step back unnoticed; beyond that, points of the future are dropped.
@@ -42,19 +45,15 @@ class _Track:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Looked:
-    """What one look did."""
+class _Sample:
+    """What one look saw."""
 
-    #: Queues that were looked at, and that were written to.
-    queues: int
-    written: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Outcome:
     snapshot: Snapshot
-    tracks: Mapping[int, _Track]
-    written: frozenset[int]
+    #: The newest blocks of queues that were not seen before, by resolution.
+    blocks: Mapping[int, Mapping[str, Sequence[Point]]]
+    #: Wait histograms of queues that are due for more than a point of a second.
+    waits: Mapping[int, Mapping[int, int]]
+    #: Queues of which histories are kept, when that has changed.
     ids: tuple[int, ...] | None
 
 
@@ -79,32 +78,33 @@ class Recorder:
         self._hot: dict[int, None] = {}
         self._tracks: dict[int, _Track] = {}
         self._changes: dict[int, int] = {}
+        #: What waits to be written: ranges to clear, then blocks; and since when.
+        self._clears: list[Range] = []
+        self._blocks: dict[bytes, tuple[Sequence[Point], int]] = {}
+        self._waiting_since: float | None = None
 
-    def look(self) -> Looked:
-        """Look at some queues, and write what changed; forget what was known if that fails."""
+    def look(self) -> int:
+        """Look at some queues and return how many have a new point; sometimes write what waits."""
         now = self._backing.now_ms() // 1000
+        full = self._waiting_since is not None and self._count() - self._waiting_since >= FLUSH
         try:
-            outcome = self._backing.kv.transact(lambda tr: self._look(tr, now), background=True)
+            if full:
+                packed = self._packed()  # here, where it holds up nobody
+                sample = self._backing.kv.transact(lambda tr: self._write_and_sample(tr, packed, now), background=True)
+                self._forget_written()
+            else:
+                sample = self._backing.kv.read(lambda tr: self._sample(tr, now), background=True)
+            return self._take_in(sample, now)
         except BaseException:
-            self._tracks.clear()
-            self._changes.clear()
-            self._directory = None
+            self._forget()
             raise
-        if outcome.ids is not None:
-            self._ids = outcome.ids
-            gone = self._tracks.keys() - set(outcome.ids)
-            for queue_id in gone:
-                self._tracks.pop(queue_id)
-                self._hot.pop(queue_id, None)
-        self._directory = outcome.snapshot.directory_change
-        self._tracks.update(outcome.tracks)
-        self._changes.update(outcome.snapshot.changes)
-        for queue_id in outcome.written:
-            self._hot.pop(queue_id, None)
-            self._hot[queue_id] = None
-        while len(self._hot) > HOT:
-            self._hot.pop(next(iter(self._hot)))
-        return Looked(queues=len(outcome.snapshot.changes), written=len(outcome.written))
+
+    def flush(self) -> None:
+        """Write what waits."""
+        if self._waiting_since is not None:
+            packed = self._packed()
+            self._backing.kv.transact(lambda tr: self._write(tr, packed), background=True)
+            self._forget_written()
 
     def run(self, go_on: Callable[[], bool]) -> None:
         """Look, and rest until something changes, for as long as `go_on` says; `interrupt` of the store wakes it."""
@@ -112,6 +112,7 @@ class Recorder:
             began = self._count()
             self.look()
             self._rest(began, go_on)
+        self.flush()
 
     @property
     def rest(self) -> float:
@@ -124,6 +125,8 @@ class Recorder:
             for resolution in (MINUTES, HOURS)
             if any(_differs(track.last.get(resolution.name), track.status) for track in self._tracks.values())
         ]
+        if self._waiting_since is not None:
+            ends.append(max(0.0, self._waiting_since + FLUSH - self._count()))
         return min([LONGEST, *ends])
 
     @property
@@ -142,47 +145,64 @@ class Recorder:
         if go_on() and (rest := self.rest) > 0:
             self._backing.kv.watch(self.known, timeout=rest)
 
-    # One look
+    # What transactions do
 
-    def _look(self, tr: Transaction, now: int) -> _Outcome:
+    def _write_and_sample(self, tr: Transaction, packed: Mapping[bytes, bytes], now: int) -> _Sample:
+        self._write(tr, packed)
+        return self._sample(tr.snapshot, now)
+
+    def _write(self, tr: Transaction, packed: Mapping[bytes, bytes]) -> None:
         self._check(tr)
-        keyspace, reads = self._backing.keyspace, tr.snapshot
-        changed = total(reads.get(keyspace.directory_change).wait())
-        ids = self._own(reads) if changed != self._directory else None
-        chosen = self._choose(self._ids if ids is None else ids)
-        previous = Snapshot(
+        for begin, end in self._clears:
+            tr.clear_range(begin, end)
+        for key, block in packed.items():
+            tr.set(key, block)
+
+    def _sample(self, tr: ReadTransaction, now: int) -> _Sample:
+        keyspace = self._backing.keyspace
+        changed = total(tr.get(keyspace.directory_change).wait())
+        ids = self._own(tr) if changed != self._directory else None
+        snapshot = read_statuses(
+            tr,
+            keyspace,
+            self._choose(self._ids if ids is None else ids),
+            at_time=self._backing.now(),
+            previous=self._previous(),
+            preview=0,
+            counts=self._backing.counts,
+        )
+        new = [queue_id for queue_id in snapshot.queues if queue_id not in self._tracks]
+        pending = {
+            queue_id: {
+                resolution.name: tr.get_range(*keyspace.history(queue_id, resolution.name), limit=1, reverse=True)
+                for resolution in _RESOLUTIONS
+            }
+            for queue_id in new
+        }
+        waits = {
+            queue_id: _Waits(tr, keyspace.queue(queue_id))
+            for queue_id, status in snapshot.queues.items()
+            if (track := self._tracks.get(queue_id)) is None
+            or any(r is not SECONDS and _is_due(r, track.last[r.name], status, now) for r in _RESOLUTIONS)
+        }
+        return _Sample(
+            snapshot=snapshot,
+            blocks={
+                queue_id: {name: decode(found[0][1]) if (found := read.wait()) else [] for name, read in reads.items()}
+                for queue_id, reads in pending.items()
+            },
+            waits={queue_id: read.wait() for queue_id, read in waits.items()},
+            ids=ids,
+        )
+
+    def _previous(self) -> Snapshot:
+        return Snapshot(
             version=0,
             at=self._backing.now(),
             directory_change=0,
             queues={queue_id: track.status for queue_id, track in self._tracks.items()},
             changes=self._changes,
         )
-        snapshot = read_statuses(
-            reads,
-            keyspace,
-            chosen,
-            at_time=self._backing.now(),
-            previous=previous,
-            preview=0,
-            counts=self._backing.counts,
-        )
-        tracks = self._load(reads, snapshot)
-        due = {
-            queue_id: [r for r in _RESOLUTIONS if _is_due(r, track.last.get(r.name), track.status, now)]
-            for queue_id, track in tracks.items()
-        }
-        waits = {
-            queue_id: _Waits(reads, keyspace.queue(queue_id))
-            for queue_id, resolutions in due.items()
-            if any(resolution is not SECONDS for resolution in resolutions)
-        }
-        written = set()
-        for queue_id, resolutions in due.items():
-            histogram = waits[queue_id].wait() if queue_id in waits else {}
-            for resolution in resolutions:
-                self._write(tr, queue_id, tracks[queue_id], resolution, now, histogram)
-                written.add(queue_id)
-        return _Outcome(snapshot=snapshot, tracks=tracks, written=frozenset(written), ids=ids)
 
     def _own(self, tr: ReadTransaction) -> tuple[int, ...]:
         """Return the ids of all queues but attached ones, whose items others write uncounted."""
@@ -206,56 +226,51 @@ class Recorder:
             self._next = (self._next + 1) % len(ids)
         return list(chosen)
 
-    def _load(self, tr: ReadTransaction, snapshot: Snapshot) -> dict[int, _Track]:
-        """Return what is known of each queue with its status now; of one not seen before, from what was written."""
-        tracks: dict[int, _Track] = {}
-        pending: dict[int, dict[str, Result[list[KeyValue]]]] = {}
-        for queue_id, status in snapshot.queues.items():
-            track = self._tracks.get(queue_id)
-            if track is not None:
-                tracks[queue_id] = replace(
-                    track, status=status, blocks=dict(track.blocks), last=dict(track.last), waits=dict(track.waits)
-                )
-                continue
-            pending[queue_id] = {
-                resolution.name: tr.get_range(
-                    *self._backing.keyspace.history(queue_id, resolution.name), limit=1, reverse=True
-                )
-                for resolution in _RESOLUTIONS
-            }
-        for queue_id, reads in pending.items():
-            blocks = {name: decode(pairs[0][1]) if (pairs := read.wait()) else [] for name, read in reads.items()}
-            tracks[queue_id] = _Track(
-                status=snapshot.queues[queue_id],
-                blocks=blocks,
-                last={name: points[-1] if points else None for name, points in blocks.items()},
-            )
-        return tracks
+    # What follows from a sample
 
-    def _write(
-        self,
-        tr: Transaction,
-        queue_id: int,
-        track: _Track,
-        resolution: Resolution,
-        now: int,
-        histogram: Mapping[int, int],
+    def _take_in(self, sample: _Sample, now: int) -> int:
+        """Remember what was seen, make the points that are due, and return how many queues have one."""
+        if sample.ids is not None:
+            self._ids = sample.ids
+            for queue_id in self._tracks.keys() - set(sample.ids):
+                self._tracks.pop(queue_id)
+                self._changes.pop(queue_id, None)
+                self._hot.pop(queue_id, None)
+        self._directory = sample.snapshot.directory_change
+        self._changes.update(sample.snapshot.changes)
+        written = 0
+        for queue_id, status in sample.snapshot.queues.items():
+            track = self._tracks.get(queue_id)
+            if track is None:
+                blocks = {name: list(points) for name, points in sample.blocks[queue_id].items()}
+                last = {name: points[-1] if points else None for name, points in blocks.items()}
+                track = self._tracks[queue_id] = _Track(status=status, blocks=blocks, last=last)
+            track.status = status
+            due = [r for r in _RESOLUTIONS if _is_due(r, track.last[r.name], status, now)]
+            for resolution in due:
+                self._add(queue_id, track, resolution, now, sample.waits.get(queue_id, {}))
+            if due:
+                written += 1
+                self._hot.pop(queue_id, None)
+                self._hot[queue_id] = None
+        while len(self._hot) > HOT:
+            self._hot.pop(next(iter(self._hot)))
+        return written
+
+    def _add(
+        self, queue_id: int, track: _Track, resolution: Resolution, now: int, histogram: Mapping[int, int]
     ) -> None:
-        """Write a queue's point of now, and before it one of how it stayed, if it did for a while."""
+        """Make a queue's point of now, and before it one of how it stayed, if it did for a while."""
         name, keyspace = resolution.name, self._backing.keyspace
         point, last = as_point(track.status, now), track.last[name]
         if resolution is not SECONDS:
             before = track.waits.get(name)
-            point = replace(
-                point,
-                mix=shares(track.status),
-                waits_ms=None if before is None else percentiles(histogram, before),
-            )
+            waits = None if before is None else percentiles(histogram, before)
+            point = replace(point, mix=shares(track.status), waits_ms=waits)
             track.waits[name] = histogram
+        first, end = keyspace.history(queue_id, name)
         if last is not None and last.at > now:  # the clock stepped back
-            tr.clear_range(
-                keyspace.history_block(queue_id, name, resolution.start(now)), keyspace.history(queue_id, name)[1]
-            )
+            self._clear(keyspace.history_block(queue_id, name, resolution.start(now)), end)
             track.blocks[name], last = [], None
         points = [point]
         if last is not None and now - last.at > resolution.step + resolution.step // 2 + 1:
@@ -264,11 +279,30 @@ class Recorder:
             block, start = track.blocks[name], resolution.start(new.at)
             if block and resolution.start(block[-1].at) != start:
                 block = []
-                first = keyspace.history(queue_id, name)[0]
-                tr.clear_range(first, keyspace.history_block(queue_id, name, resolution.start(now - resolution.kept)))
+                self._clear(first, keyspace.history_block(queue_id, name, resolution.start(now - resolution.kept)))
             track.blocks[name] = [*block, new]
-            tr.set(keyspace.history_block(queue_id, name, start), encode(track.blocks[name], resolution.room))
+            self._blocks[keyspace.history_block(queue_id, name, start)] = track.blocks[name], resolution.room
         track.last[name] = point
+        if self._waiting_since is None:
+            self._waiting_since = self._count()
+
+    def _packed(self) -> dict[bytes, bytes]:
+        return {key: encode(points, room) for key, (points, room) in self._blocks.items()}
+
+    def _clear(self, begin: bytes, end: bytes) -> None:
+        """Clear a range of blocks with the next write, those that wait for it included."""
+        self._blocks = {key: block for key, block in self._blocks.items() if not begin <= key < end}
+        self._clears.append((begin, end))
+
+    def _forget_written(self) -> None:
+        self._clears, self._blocks, self._waiting_since = [], {}, None
+
+    def _forget(self) -> None:
+        """After a failure nothing is known: another process may have written meanwhile."""
+        self._forget_written()
+        self._tracks.clear()
+        self._changes.clear()
+        self._directory = None
 
 
 class _Waits:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from queues import Store
+from queues.errors import NotElected
 from queues.history import MINUTES, SECONDS
-from queues.history.recorder import HOT, OTHERS, Recorder
+from queues.history.recorder import FLUSH, HOT, OTHERS, Recorder
+from queues.kv.port import ReadTransaction
 from tests.conftest import Clock
 
 
@@ -12,8 +16,16 @@ def everything(store: Store) -> list[tuple[bytes, bytes]]:
     return store._kv.read(lambda tr: list(tr.get_range(b"", b"\xff", limit=100_000).wait()))
 
 
-def recorder(store: Store) -> Recorder:
-    return store.recorder()
+class Writer:
+    """A recorder that writes at once what it saw."""
+
+    def __init__(self, store: Store) -> None:
+        self.recorder = store.recorder()
+
+    def look(self) -> int:
+        found = self.recorder.look()
+        self.recorder.flush()
+        return found
 
 
 def depths(store: Store, queue_id: int, resolution: str) -> list[tuple[int, int]]:
@@ -23,11 +35,11 @@ def depths(store: Store, queue_id: int, resolution: str) -> list[tuple[int, int]
 
 def test_seconds_are_recorded_where_something_changed(store: Store, clock: Clock) -> None:
     jobs, idle = store.create_queue("jobs"), store.create_queue("idle")
-    writer, began = recorder(store), int(clock.now)
+    writer, began = Writer(store), int(clock.now)
     for _ in range(3):
         jobs.push_many([(b"x", 1)] * 10)
-        assert writer.look().written == 1
-        assert writer.look().written == 0  # the same second
+        assert writer.look() == 1
+        assert writer.look() == 0  # the same second
         clock.advance(1)
     assert depths(store, jobs.id, "s") == [(began, 10), (began + 1, 20), (began + 2, 30)]
     clock.advance(97)
@@ -41,21 +53,21 @@ def test_seconds_are_recorded_where_something_changed(store: Store, clock: Clock
 def test_a_queue_that_does_nothing_writes_nothing(store: Store, clock: Clock) -> None:
     jobs = store.create_queue("jobs")
     jobs.push(b"x", priority=1)
-    writer = recorder(store)
+    writer = Writer(store)
     writer.look()
     clock.advance(3_600)
     writer.look()
     before = everything(store)
     for _ in range(3):
         clock.advance(3_600)
-        assert writer.look().written == 0
-    assert recorder(store).look().written == 0  # who takes over finds it written
+        assert writer.look() == 0
+    assert Writer(store).look() == 0  # who takes over finds it written
     assert everything(store) == before
 
 
 def test_minutes_and_hours_tell_what_waited_how_long_and_the_mix(store: Store, clock: Clock) -> None:
     jobs = store.create_queue("jobs", bands=[10])
-    writer = recorder(store)
+    writer = Writer(store)
     jobs.push_many([(b"x", 1), (b"y", 50), (b"z", 60)])
     writer.look()
     clock.advance(60)
@@ -74,18 +86,18 @@ def test_minutes_and_hours_tell_what_waited_how_long_and_the_mix(store: Store, c
 
 def test_who_takes_over_goes_on_in_the_same_block(store: Store, clock: Clock) -> None:
     jobs = store.create_queue("jobs")
-    first = recorder(store)
+    first = Writer(store)
     jobs.push(b"x", priority=1)
     first.look()
     clock.advance(1)
     jobs.push(b"x", priority=1)
-    assert recorder(store).look().written == 1
+    assert Writer(store).look() == 1
     assert [ready for _, ready in depths(store, jobs.id, "s")] == [1, 2]
 
 
 def test_old_points_go(store: Store, clock: Clock) -> None:
     jobs = store.create_queue("jobs")
-    writer = recorder(store)
+    writer = Writer(store)
     for _ in range(40):
         jobs.push(b"x", priority=1)
         writer.look()
@@ -104,7 +116,7 @@ def test_old_points_go(store: Store, clock: Clock) -> None:
 
 def test_a_stretch_says_how_the_queue_was_when_it_begins(store: Store, clock: Clock) -> None:
     jobs = store.create_queue("jobs")
-    writer, began = recorder(store), int(clock.now)
+    writer, began = Writer(store), int(clock.now)
     jobs.push(b"x", priority=1)
     writer.look()
     clock.advance(500)
@@ -114,7 +126,7 @@ def test_a_stretch_says_how_the_queue_was_when_it_begins(store: Store, clock: Cl
 
 def test_a_clock_that_steps_back_leaves_no_points_of_the_future(store: Store, clock: Clock) -> None:
     jobs = store.create_queue("jobs")
-    writer = recorder(store)
+    writer = Writer(store)
     jobs.push(b"x", priority=1)
     clock.advance(86_400)
     writer.look()
@@ -132,10 +144,10 @@ def test_of_many_queues_those_that_change_come_first_and_all_in_turn(store: Stor
     ids = store.transact(lambda tr: [store.create_queue(f"q{n}", tr=tr).id for n in range(many // 2)])
     ids += store.transact(lambda tr: [store.create_queue(f"r{n}", tr=tr).id for n in range(many - many // 2)])
     busy = store.queue("q7")
-    writer = recorder(store)
+    writer = Writer(store)
     for _ in range(4):
         busy.push(b"x", priority=1)
-        assert writer.look().queues == HOT + OTHERS
+        assert writer.look() <= 1
         clock.advance(1)
     assert len(depths(store, busy.id, "s")) == 4
     late = store.queue(f"r{many - many // 2 - 1}")
@@ -148,7 +160,7 @@ def test_of_many_queues_those_that_change_come_first_and_all_in_turn(store: Stor
 
 def test_a_queue_that_is_gone_for_good_takes_its_history_along(store: Store, clock: Clock) -> None:
     jobs = store.create_queue("jobs")
-    writer = recorder(store)
+    writer = Writer(store)
     jobs.push(b"x", priority=1)
     writer.look()
     store.acts("ann").delete_queue("jobs", confirm="jobs")
@@ -158,4 +170,33 @@ def test_a_queue_that_is_gone_for_good_takes_its_history_along(store: Store, clo
     clock.advance(40 * 86_400)
     while store.sweep_trash(limit=1_000):
         pass
+    assert store.history.size(jobs.id) == 0
+
+
+def test_points_wait_and_are_written_together_with_a_later_look(store: Store, clock: Clock) -> None:
+    jobs = store.create_queue("jobs")
+    count = Clock(0.0)
+    writer = Recorder(store._backing, count=count)
+    for _ in range(3):
+        jobs.push(b"x", priority=1)
+        writer.look()
+        clock.advance(1)
+        count.advance(1)
+    assert depths(store, jobs.id, "s") == []
+    count.advance(FLUSH)
+    writer.look()
+    assert [ready for _, ready in depths(store, jobs.id, "s")] == [1, 2, 3]
+
+
+def test_who_is_no_longer_elected_writes_nothing(store: Store, clock: Clock) -> None:
+    jobs = store.create_queue("jobs")
+
+    def check(tr: ReadTransaction) -> None:
+        raise NotElected("not you")
+
+    writer = Recorder(store._backing, check=check)
+    jobs.push(b"x", priority=1)
+    writer.look()
+    with pytest.raises(NotElected):
+        writer.flush()
     assert store.history.size(jobs.id) == 0
