@@ -155,10 +155,10 @@ _ITEM_STATES = {
 
 def verb_words(verb: str) -> str:
     """Return an audited verb in words; one of a later release as it is."""
-    return str(_VERBS.get(verb, verb))
+    return str(VERBS.get(verb, verb))
 
 
-_VERBS = {
+VERBS = {
     "create": gettext_lazy("created the queue"),
     "push": gettext_lazy("pushed"),
     "enqueue": gettext_lazy("enqueued"),

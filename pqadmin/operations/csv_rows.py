@@ -14,12 +14,11 @@ from collections.abc import Iterator
 from typing import IO
 
 from pqadmin.dashboard.format import shorten, visible
-from pqadmin.operations.entries import NAMES, BadEntry, Blank, Entry, Outcome, Unfit, entry_of_cells
+from pqadmin.operations.entries import NAMES, REDACTED, BadEntry, Blank, Entry, Outcome, Unfit, entry_of_cells
+from pqadmin.operations.formula import is_formula
 from pqadmin.operations.lines import MAX_LINE_BYTES, LongLine, numbered
 from pqadmin.operations.plain_text import plain_text
 from queues.priority import PriorityType
-
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 class Unreadable(ValueError):
@@ -82,7 +81,7 @@ def _columns(rows: Iterator[list[str]]) -> list[str]:
         columns = [cell.strip() for cell in next(rows, [])]
     except (csv.Error, _LineTooLong) as error:
         raise Unreadable(f"The first line is no CSV header: {error}.") from None
-    unknown = [column for column in columns if column not in NAMES]
+    unknown = [column for column in columns if column not in (*NAMES, REDACTED)]
     if unknown or not columns:
         found = ", ".join(f"“{visible(shorten(column, 40))}”" for column in unknown[:3]) or "nothing"
         raise Unreadable(f"The first line of a CSV file names its columns out of {', '.join(NAMES)}; found {found}.")
@@ -138,7 +137,7 @@ def write(stream: IO[bytes], entries: Iterator[Entry], *, priority_type: Priorit
 
 def _text_cells(data: bytes) -> list[str]:
     text = plain_text(data)
-    if text is None or text.startswith(_FORMULA):
+    if text is None or is_formula(text):
         return ["", base64.b64encode(data).decode()]
     return [text, ""]
 

@@ -20,6 +20,9 @@ from queues.queue import MAX_VALUE_SIZE
 VALUE_NAMES = ("value", "value_base64", "value_json")
 PRIORITY_NAMES = ("priority", "priority_base64")
 NAMES = (*VALUE_NAMES, *PRIORITY_NAMES)
+#: How an export names a value of which something is hidden: such a line is never pushed.
+REDACTED = "value_redacted"
+_HIDDEN = "something of the value was hidden when it was exported, so it is not the value that was there"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +59,8 @@ class Unfit(ValueError):
 
 def entry_of_members(members: dict[str, Member], *, line: int, priority_type: PriorityType | None) -> Entry:
     """Make an entry from a JSON object; raise `Unfit`."""
+    if REDACTED in members:
+        raise Unfit(_HIDDEN)
     for name in members:
         if name not in NAMES:
             raise Unfit(f"unknown name “{visible(shorten(name, 40))}”; known are {', '.join(NAMES)}")
@@ -86,6 +91,8 @@ def entry_of_cells(cells: dict[str, str], *, line: int, priority_type: PriorityT
 
     Of the value columns at most one cell is filled. When all are empty the value is empty.
     """
+    if cells.get(REDACTED):
+        raise Unfit(_HIDDEN)
     filled = [name for name in VALUE_NAMES if cells.get(name)]
     if len(filled) > 1:
         raise Unfit(_one_value(filled))

@@ -1,97 +1,182 @@
-"""The audit: who did what, when, to which queue, and why."""
+"""The audit: who did what, when, to which queue and item, and why; on pages and as a file."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from pqadmin.accounts.roles import Right, require
+from pqadmin.dashboard import audit_file, streaming
 from pqadmin.dashboard import format as write
 from pqadmin.dashboard.addresses import item_url, queue_url
-from pqadmin.dashboard.words import verb_words
+from pqadmin.dashboard.looking_for import BadMoment, parse_moment, write_moment
+from pqadmin.dashboard.words import VERBS, setting_words, verb_words
 from pqadmin.server.store import get_store
 from queues import AuditEntry, AuditPage
 from queues.errors import BadCursor, BadName, KeyTooLarge, QueueNotFound
 
 PAGE = 50
-#: Characters of a before or after that are shown.
+#: Characters of one value of a before or after that are shown.
 _MAX_DETAIL = 200
+#: An item's id; that of an attached queue's item is its whole key.
+_MAX_ID = 25_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What an address asks of the audit; `kept` is what another address for the very same has to say."""
+
+    typed: Mapping[str, str]
+    #: Times are moments, however they were typed.
+    kept: Mapping[str, str]
+    since: datetime | None
+    until: datetime | None
+    #: Why nothing can be shown; empty: something can.
+    wrong: str
 
 
 @require_safe
 @require(Right.READ)
 def audit(request: HttpRequest) -> HttpResponse:
-    """Show acts, newest first, of one queue or one person if asked."""
-    queue = request.GET.get("queue", "")[:300].replace("\0", "").strip()
-    actor = request.GET.get("actor", "")[:300].replace("\0", "").strip()
+    """Show acts, newest first, of a queue, a person, an item, a verb, a time."""
+    asked = _asked(request)
     after = request.GET.get("after", "")[:300] or None
-    page, wrong = _entries(queue, actor, after)
-    if wrong:
-        after = None
-    kept = {"queue": queue, "actor": actor}
+    note = ""
+    page = AuditPage(entries=(), cursor=None)
+    if not asked.wrong:
+        try:
+            page, note = _page(asked, after, PAGE)
+        except BadCursor as error:
+            (page, _note), after, note = _page(asked, None, PAGE), None, str(error)
+    kept = dict(asked.kept)
+    export = reverse("dashboard:audit-export")
     context = {
         "section": "audit",
         "lines": [_line(entry) for entry in page.entries],
-        "queue": queue,
-        "actor": actor,
-        "wrong": wrong,
+        "asked": asked.typed,
+        "filtered": bool(kept),
+        "more_filters": any(kept.get(name) for name in ("item", "since", "until")),
+        "verbs": [(verb, words) for verb, words in VERBS.items()],
+        "wrong": asked.wrong or note,
+        "looked": page.looked,
+        "looked_on": page.cursor is not None and len(page.entries) < PAGE,
         "in_middle": after is not None,
-        "first_url": "?" + urlencode({k: v for k, v in kept.items() if v}),
+        "first_url": "?" + urlencode(kept),
         "next_url": "" if page.cursor is None else "?" + urlencode({**kept, "after": page.cursor}),
+        "csv_url": f"{export}?{urlencode({**kept, 'format': 'csv'})}",
+        "ndjson_url": f"{export}?{urlencode({**kept, 'format': 'ndjson'})}",
     }
     return render(request, "dashboard/audit.html", context)
 
 
-def _entries(queue: str, actor: str, after: str | None) -> tuple[AuditPage, str]:
-    """Read a page; a cursor or name that can not be is said, and answered with what can."""
+@require_safe
+@require(Right.READ)
+def audit_export(request: HttpRequest) -> HttpResponseBase:
+    """Hand out all that the page's filters show, as a file."""
+    asked = _asked(request)
+    if asked.wrong:
+        return HttpResponse(asked.wrong, status=400, content_type="text/plain; charset=utf-8")
+    file_format: audit_file.Format = "csv" if request.GET.get("format") == "csv" else "ndjson"
+    return streaming.stream(
+        request,
+        audit_file.lines(lambda after: _page(asked, after, audit_file.STEP)[0], file_format),
+        name=streaming.file_name("audit", asked.kept.get("queue", ""), ending=file_format),
+        content_type="text/csv; charset=utf-8" if file_format == "csv" else "application/x-ndjson",
+        failure=lambda words: audit_file.failure(words, file_format),
+    )
+
+
+def _asked(request: HttpRequest) -> Asked:
+    typed = {
+        "queue": request.GET.get("queue", "")[:300],
+        "by": (request.GET.get("by") or request.GET.get("actor", ""))[:300],
+        "item": request.GET.get("item", "")[:_MAX_ID],
+        "verb": request.GET.get("verb", "")[:100],
+        "since": request.GET.get("since", "")[:60],
+        "until": request.GET.get("until", "")[:60],
+    }
+    typed = {name: text.replace("\0", "").strip() for name, text in typed.items()}
+    kept = {name: text for name, text in typed.items() if text}
+    times: dict[str, datetime | None] = {"since": None, "until": None}
+    wrong, now = "", datetime.now(UTC)
+    for name in times:
+        if name in kept:
+            try:
+                times[name] = moment = parse_moment(kept[name], now)
+                kept[name] = write_moment(moment)
+            except BadMoment as error:
+                wrong = f"“{write.shorten(write.visible(kept[name]), 40)}”: {error}"
+    return Asked(typed=typed, kept=kept, since=times["since"], until=times["until"], wrong=wrong)
+
+
+def _page(asked: Asked, after: str | None, limit: int) -> tuple[AuditPage, str]:
+    """Read a page; what is said of a queue that has this name no more is found by the name that it had."""
+    filters: dict[str, Any] = {
+        "actor": asked.kept.get("by"),
+        "item": asked.kept.get("item"),
+        "verb": asked.kept.get("verb"),
+        "since": asked.since,
+        "until": asked.until,
+        "limit": limit,
+        "after": after,
+    }
+    queue, entries = asked.kept.get("queue"), get_store().audit.entries
     try:
-        return get_store().audit.entries(queue=queue or None, actor=actor or None, limit=PAGE, after=after), ""
-    except BadCursor as error:
-        page, wrong = _entries(queue, actor, None)
-        return page, wrong or str(error)
-    except (QueueNotFound, BadName, KeyTooLarge):  # no queue and nobody has a name that fits in no key
-        return AuditPage(entries=(), cursor=None), str(QueueNotFound(queue)) if queue else ""
+        return entries(queue=queue, **filters), ""
+    except (QueueNotFound, BadName, KeyTooLarge):
+        if queue is None:  # a person or an item that fits in no key: nobody and nothing has that name
+            return AuditPage(entries=(), cursor=None), ""
+    note = _("No queue has the name “%(name)s” now: these are the acts on one that had it then.")
+    try:
+        return entries(named=queue, **filters), note % {"name": write.shorten(write.visible(queue), 100)}
+    except KeyTooLarge:
+        return AuditPage(entries=(), cursor=None), ""
 
 
 def _line(entry: AuditEntry) -> dict[str, Any]:
-    has_item_page = entry.item is not None and entry.queue is not None and entry.verb in _STAYS
     return {
         "entry": entry,
         "verb": verb_words(entry.verb),
         "reason": write.visible(entry.reason),
         "actor": write.visible(entry.actor),
         "queue_url": queue_url(entry.queue) if entry.queue else "",
-        "item_url": item_url(entry.queue or "", entry.item or "") if has_item_page else "",
-        "details": _details(entry),
+        "item_url": item_url(entry.queue, entry.item) if entry.queue and entry.item else "",
+        "changes": _changes(entry),
     }
 
 
-#: Verbs after which the item is in the queue, so that its page is worth a link.
-_STAYS = frozenset({"push", "enqueue", "put_back"})
-
-
-def _details(entry: AuditEntry) -> str:
-    before, after = _written(entry.before), _written(entry.after)
-    if before and after:
-        return _("%(before)s → %(after)s") % {"before": before, "after": after}
-    return after or before
-
-
-def _written(values: Mapping[str, Any] | None) -> str:
-    if not values:
-        return ""
-    parts = (f"{key} {_plain(value)}" for key, value in values.items() if value not in (None, ""))
-    return write.shorten(" · ".join(write.visible(part) for part in parts), _MAX_DETAIL)
+def _changes(entry: AuditEntry) -> list[dict[str, str]]:
+    """Return what an act says it found and left, by name."""
+    before, after = entry.before or {}, entry.after or {}
+    names = [name for name in dict.fromkeys([*before, *after]) if before.get(name) != after.get(name)]
+    return [
+        {
+            "name": setting_words(name) if entry.verb == "configure" else write.visible(name.replace("_", " ")),
+            "before": _plain(before[name]) if before.get(name) not in (None, "", []) else "",
+            "after": _plain(after[name]) if after.get(name) not in (None, "", []) else "",
+            "changed": "yes" if name in before and name in after else "",
+        }
+        for name in names
+    ]
 
 
 def _plain(value: Any) -> str:
-    if isinstance(value, int | float | str) and not isinstance(value, bool):
-        return write.priority_short(value) if not isinstance(value, str) else write.shorten(value, 80)
-    return write.shorten(json.dumps(value, ensure_ascii=False, default=str), 80)
+    if isinstance(value, bool):
+        return _("yes") if value else _("no")
+    if isinstance(value, int | float):
+        return write.priority_short(value)
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        value = ", ".join(value)
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return write.shorten(write.visible(text), _MAX_DETAIL)
