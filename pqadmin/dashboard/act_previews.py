@@ -115,6 +115,7 @@ def _move(acts: Acts, status: QueueStatus, form: MoveForm, items: list[Item], id
 
 def _reprioritise(foreseen: Foreseen, items: list[Item], *, fifo: bool) -> tuple[str, ...]:
     n = len(foreseen.changes)
+    ready = sum(then.state == "ready" for _now, then in foreseen.changes)
     if not n:
         return (_("Nothing would change: everything is as asked already."),)
     lines = []
@@ -126,11 +127,11 @@ def _reprioritise(foreseen: Foreseen, items: list[Item], *, fifo: bool) -> tuple
     if foreseen.first is not None:
         if n == 1:
             where = _between(foreseen.first, fifo=fifo)
-            lines += [where[:1].upper() + where[1:], _place(foreseen.was, foreseen.first)]
+            lines += [where[:1].upper() + where[1:], _place(foreseen.was, foreseen.first, ready)]
         else:
             lines.append(_("The first of them: %(where)s") % {"where": _between(foreseen.first, fifo=fifo)})
             lines.append(_("The last of them: %(where)s") % {"where": _between(foreseen.last, fifo=fifo)})
-            lines.append(_place(foreseen.was, foreseen.first))
+            lines.append(_place(foreseen.was, foreseen.first, ready))
     elif n:
         lines.append(_("They are not ready: the priority counts once they are."))
     if n < len(items):
@@ -166,8 +167,8 @@ def _named(item: Item | None, *, fifo: bool) -> str:
     return _("priority %(priority)s (pushed %(at)s)") % {"priority": _priority(item.priority), "at": pushed}
 
 
-def _place(was: Position | None, will: Position) -> str:
-    values: dict[str, Any] = {"place": _nth(will), "of": write.number(will.of + 1)}
+def _place(was: Position | None, will: Position, moving: int) -> str:
+    values: dict[str, Any] = {"place": _nth(will), "of": write.number(will.of + moving)}
     if was is None:
         return _("By pop min it is number %(place)s of %(of)s.") % values
     return _("By pop min: number %(was)s of %(of)s now, number %(place)s then.") % (values | {"was": _nth(was)})
