@@ -124,6 +124,8 @@ class Upkeep:
             self._turn.wait()
             if self._attempt(what, work) is None:
                 self._stop.wait(_AFTER_TROUBLE)
+            elif not self._may_work():
+                self._stop.wait(_NUDGE)  # it was not renewed in time, and the election has not noticed yet
 
     def _sweep(self) -> bool:
         self._sweeper.run(self._may_work, self._tell)

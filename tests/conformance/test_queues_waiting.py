@@ -9,15 +9,16 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from datetime import UTC, datetime, timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
 from queues import Item, Queue, Store, open_store
 from queues.errors import BadTime, QueueNotFound, StoreClosed, WrongKind
 from queues.kv.watching import WatchBoard
+from queues.line import Call, Line, Place
 from tests.conftest import Clock
 from tests.others import PREFIX, Others
 
@@ -101,6 +102,45 @@ def test_the_time_is_up(store: Store, timeout: float) -> None:
     assert [pop.result(LONG) for pop in pops] == [None] * 5
     assert time.monotonic() - begun >= timeout
     assert standing(jobs) == 0
+
+
+@pytest.mark.parametrize("led", [False, True])
+def test_nothing_sleeps_past_the_time_that_it_was_given(
+    store: Store, monkeypatch: pytest.MonkeyPatch, led: bool
+) -> None:
+    """How late a wait ends is the machine's: what it hands to the watch, or to its sleep in line, ends in time."""
+    jobs = store.create_queue("jobs")
+    jobs.push(b"later", priority=1, delay=timedelta(hours=1))
+    if led:
+        begin_pops(jobs)  # another one watches, for ever
+    watch, sleep, enter = store._kv.watch, Line.sleep, Line.enter
+    ends: list[float] = []
+    entered: list[float] = []
+
+    def timed_watch(known: Any, *, timeout: float) -> bool:
+        ends.append(time.monotonic() + timeout)
+        return watch(known, timeout=timeout)
+
+    def timed_sleep(line: Line, place: Place, deadline: float) -> Call | None:
+        ends.append(deadline)
+        return sleep(line, place, deadline)
+
+    def timed_enter(line: Line, place: Place) -> None:
+        entered.append(time.monotonic())
+        enter(line, place)
+
+    monkeypatch.setattr(store._kv, "watch", timed_watch)
+    monkeypatch.setattr(Line, "sleep", timed_sleep)
+    monkeypatch.setattr(Line, "enter", timed_enter)
+    for timeout in (0.03, 0.1):
+        ends.clear()
+        begun = time.monotonic()
+        assert jobs.pop_min(timeout=timeout) is None
+        # Its deadline was set before it entered the line.
+        assert ends
+        assert all(begun + timeout <= end <= entered[-1] + timeout for end in ends[:1])
+        assert max(ends) <= entered[-1] + timeout + 0.05
+    assert standing(jobs) == led
 
 
 @pytest.mark.parametrize("verb", ["pop_min", "pop_max", "dequeue"])
@@ -233,6 +273,80 @@ def test_a_restored_item_ends_the_wait(store: Store) -> None:
     (pop,) = begin_pops(jobs)
     store.restore(popped.trash_id)
     assert pop.result(LONG).id == item.id
+
+
+def test_the_undo_of_a_purge_ends_the_wait_and_the_purge_does_not(store: Store) -> None:
+    jobs, acts = store.create_queue("jobs"), store.acts("ann")
+    items = jobs.push_many([(b"%d" % n, n) for n in range(2)])
+    jobs.pause(by="ann", reason="a purge is coming")
+    pops = begin_pops(jobs, 2)
+    (trash_id,) = acts.purge("jobs", confirm="jobs").trash_ids
+    jobs.resume()
+    newcomer = jobs.push(b"new", priority=-1)
+    assert next(iter(wait(pops, LONG, FIRST_COMPLETED).done)).result() == newcomer, "of the newer generation"
+    assert sum(pop.done() for pop in pops) == 1
+    acts.undo(trash_id)
+    wait(pops, LONG)
+    assert {pop.result().id for pop in pops} == {newcomer.id, items[0].id}
+    assert jobs.depth() == 1
+
+
+def test_a_purge_takes_along_what_a_wait_slept_towards(store: Store, clock: Clock) -> None:
+    """The item that was due is in the trash; back again, it ends the wait when it is due."""
+    jobs, acts = store.create_queue("jobs"), store.acts("ann")
+    item = jobs.push(b"later", priority=1, delay=timedelta(hours=1))
+    (pop,) = begin_pops(jobs)
+    (trash_id,) = acts.purge("jobs", confirm="jobs").trash_ids
+    clock.advance(3600)
+    jobs.push(b"x", priority=1, delay=timedelta(hours=1))
+    assert not pop.done()
+    acts.undo(trash_id)
+    assert pop.result(LONG).id == item.id
+
+
+@pytest.mark.parametrize("act", ["delete", "move out", "reprioritise", "edit"])
+def test_what_an_undo_brings_back_ends_the_wait(store: Store, act: str) -> None:
+    jobs, other, acts = store.create_queue("jobs"), store.create_queue("other"), store.acts("ann")
+    item = jobs.push(b"a", priority=1)
+    if act == "delete":
+        trash_id = acts.delete_items("jobs", [item.id]).trash_id
+    elif act == "move out":
+        trash_id = acts.move_items("jobs", [item.id], "other").trash_id
+    else:  # moved out after it was changed: undone the other way round
+        changed = (
+            acts.reprioritise("jobs", [item.id], priority=9)
+            if act == "reprioritise"
+            else acts.edit_item("jobs", item.id, b"edited", expect=b"a")
+        )
+        trash_id = acts.move_items("jobs", [item.id], "other").trash_id
+        assert changed.count == 1
+    (pop,) = begin_pops(jobs)
+    acts.undo(trash_id)
+    assert pop.result(LONG).id == item.id
+    assert other.depth() == 0
+
+
+@pytest.mark.parametrize("how", ["move", "retry", "bulk move", "deleted and restored"])
+def test_an_act_that_brings_an_item_ends_the_wait(store: Store, how: str) -> None:
+    jobs, other, acts = store.create_queue("jobs"), store.create_queue("other"), store.acts("ann")
+    if how == "retry":
+        jobs.configure(max_attempts=1)
+        jobs.push(b"a", priority=1)
+        item_id = jobs.release(jobs.lease()[0]).id
+    else:
+        item_id = other.push(b"a", priority=1).id
+    (pop,) = begin_pops(jobs)
+    if how == "retry":
+        acts.retry_dead("jobs", [item_id])
+    elif how == "move":
+        acts.move_items("other", [item_id], "jobs")
+    elif how == "bulk move":
+        acts.run_bulk(acts.begin_bulk("move", "other", to="jobs").id)
+    else:
+        trash_id = acts.delete_queue("other", confirm="other")
+        acts.restore_queue(trash_id)
+        acts.move_items("other", [item_id], "jobs")
+    assert pop.result(LONG).value == b"a"
 
 
 def test_a_push_in_a_transaction_with_others_ends_the_wait(store: Store) -> None:
