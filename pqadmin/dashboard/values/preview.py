@@ -6,6 +6,7 @@ from pqadmin.dashboard import format as write
 from pqadmin.dashboard.redaction import MARK, Redaction, covered
 from pqadmin.dashboard.values import compressed, msgpack
 from pqadmin.dashboard.values.tree import written
+from queues.foreign import decoded_value, describe
 
 #: Bytes of a value that are looked at, packed and unpacked.
 _SAMPLE = 1_024
@@ -35,5 +36,8 @@ def _one_line(value: bytes, rules: Redaction, width: int, more: bool) -> str:
         if packed is not None:
             text = written(packed.node, rules, room=width, mark=MARK)
             return write.preview(text.encode("utf-8", "replace"), width=width)
+        elements = None if more else decoded_value(value)
+        if elements is not None:
+            return write.shorten(write.visible(describe(elements, width)), width)
     spans = rules.spans(value)
     return write.preview(covered(value, spans, MARK.encode()) if spans else value, width=width, more=more)

@@ -1,0 +1,207 @@
+"""The item page in a real browser: hostile values, exact numbers, what is hidden and revealed, narrow and dark."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from fdb import tuple as fdb_tuple
+from playwright.sync_api import Error, Page, expect
+
+from queues import Queue, Store
+from tests.browser.axe import findings
+from tests.browser.conftest import NewPage, Strict
+
+SECRET = "hunter2-and-more"
+VALUES: Mapping[str, bytes] = {
+    "json": json.dumps(
+        {"order": 9_007_199_254_740_993_123, "auth": {"password": SECRET}, "<script>": ["<img src=x onerror=alert(1)>"]}
+    ).encode(),
+    "msgpack": b"\x82\xa4user\xcf" + b"\xff" * 8 + b"\xa8password\xb0" + SECRET.encode(),
+    "tuple": fdb_tuple.pack(("dispatch", 71, ("nested", b"\x00\xff"))),
+    "gzip": gzip.compress(json.dumps([f"line {n}" for n in range(300)]).encode(), mtime=0),
+    "bomb": gzip.compress(bytes(20_000_000), mtime=0),
+    "large": ("a long line of text " * 5_000)[:90_000].encode(),
+    "rtl": "שלום \u202e kcatta \u200f مرحبا \u0007".encode(),
+    "binary": bytes(n * 7 % 256 for n in range(300)),
+    "wide": b"x" * 5_000,
+    "empty": b"",
+}
+#: What axe looks at: a tree with covers, a dump, a packed one, none; the others are made of the same parts.
+LOOKED_AT = ("json", "binary", "gzip", "empty")
+
+
+@pytest.fixture
+def jobs(store: Store) -> Queue:
+    """A queue with an item of each kind."""
+    return store.create_queue("orders:eu")
+
+
+def put(jobs: Queue, kind: str, **options: Any) -> str:
+    """Push a value and return the address of its page."""
+    item = jobs.push(VALUES[kind], priority=5, **options)
+    return f"/queues/orders:eu/items/{item.id}/"
+
+
+def overflow(page: Page) -> int:
+    """Return by how many pixels the page is wider than its window."""
+    wide: int = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    return wide
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_kind_of_value_is_accessible_and_fits(scheme: str, new_page: NewPage, jobs: Queue) -> None:
+    page = new_page(color_scheme=scheme, viewport={"width": 360, "height": 800})
+    faults = {}
+    for kind in VALUES:
+        page.goto(put(jobs, kind))
+        assert overflow(page) <= 0, kind
+        if kind in LOOKED_AT and (found := findings(page)):
+            faults[kind] = found
+    assert faults == {}
+
+
+def test_each_state_shows_what_matters_in_it(new_page: NewPage, jobs: Queue, store: Store) -> None:
+    delayed = put(jobs, "json", delay=timedelta(hours=3))
+    jobs.configure(max_attempts=1)
+    put(jobs, "json")
+    dead = jobs.lease(1, worker="render-3")[0]
+    jobs.release(dead, reason="no such frame <b>12</b>")
+    put(jobs, "json")
+    leased = jobs.lease(1, seconds=600, worker="render-7:4412")[0]
+    page = new_page(viewport={"width": 320, "height": 800})
+    for address, words in (
+        (delayed, [r"Due\s*in \d", "Promote…", "Reschedule…"]),
+        (f"/queues/orders:eu/items/{dead.item.id}/", ["no such frame <b>12</b>", "Retry…"]),
+        (f"/queues/orders:eu/items/{leased.item.id}/", ["render-7:4412", r"Ends\s*in \d", "Release…"]),
+    ):
+        page.goto(address)
+        for word in words:
+            expect(page.locator("main")).to_contain_text(re.compile(word) if "\\" in word else word)
+        assert findings(page) == []
+        assert overflow(page) <= 0
+
+
+def test_numbers_are_exact_and_markup_is_text(page: Page, jobs: Queue) -> None:
+    page.goto(put(jobs, "json"))
+    expect(page.locator(".tree")).to_contain_text("9007199254740993123")
+    expect(page.locator(".tree")).to_contain_text('"<img src=x onerror=alert(1)>"')
+    assert page.locator(".tree img, .tree script").count() == 0
+    page.goto(put(jobs, "msgpack"))
+    expect(page.locator(".tree")).to_contain_text("18446744073709551615")
+    page.goto(put(jobs, "rtl"))
+    expect(page.locator("pre.value")).to_contain_text("⟨202E⟩")
+    page.goto(put(jobs, "tuple"))
+    expect(page.locator("pre.value")).to_have_text("('dispatch', 71, ('nested', b'\\x00\\xff'))")
+
+
+def test_gzip_is_unpacked_and_a_bomb_is_not(page: Page, jobs: Queue) -> None:
+    page.goto(put(jobs, "gzip"))
+    expect(page.locator(".packing")).to_have_text(re.compile(r"gzip, .* → 3\.\d kB"))
+    page.locator(".tree summary").first.click()
+    page.locator(".tree summary").first.click()
+    expect(page.locator(".tree")).to_contain_text('"line 299"')
+    page.get_by_role("link", name="packed").click()
+    expect(page.locator("pre.hex")).to_contain_text("000000  1f 8b 08")
+    page.goto(put(jobs, "bomb"))
+    expect(page.locator(".packing")).to_contain_text("more than 1.0 MB: only its beginning is unpacked")
+
+
+def test_large_values_come_when_they_are_asked_for(page: Page, jobs: Queue) -> None:
+    page.goto(put(jobs, "large"))
+    assert len(page.locator("pre.value").inner_text()) == 20_000
+    page.get_by_role("link", name="Show all of it").click()
+    assert len(page.locator("pre.value").inner_text()) == 90_000
+    assert overflow(page) <= 0
+    page.goto("/queues/orders:eu/")
+    assert len(page.content()) < 60_000, "lists hold the beginning of a value"
+
+
+def test_copies_and_downloads_hold_what_is_shown(new_page: NewPage, jobs: Queue) -> None:
+    page = new_page(permissions=["clipboard-read", "clipboard-write"])
+    page.goto(put(jobs, "json"))
+    page.get_by_role("button", name="Copy").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    copied = json.loads(page.evaluate("navigator.clipboard.readText()"))
+    assert copied["auth"] == {"password": "[redacted]"}
+    assert copied["order"] == 9_007_199_254_740_993_123
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download Text").click()
+    assert json.loads(download.value.path().read_bytes()) == copied
+    page.goto(put(jobs, "gzip"))
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download Raw").click()
+    assert download.value.path().read_bytes() == VALUES["gzip"]
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_what_is_redacted_is_revealed_once_and_told_to_the_audit(
+    scripts: bool, new_page: NewPage, jobs: Queue, store: Store
+) -> None:
+    page = new_page(java_script_enabled=scripts)
+    address = put(jobs, "json")
+    for where in ("/", "/queues/orders:eu/", address, f"{address}?as=text", f"{address}?as=hex"):
+        page.goto(where)
+        assert SECRET[:6] not in page.content(), where
+    page.goto(f"{address}?as=text")
+    expect(page.locator(".redacted")).to_have_text("redacted")
+    page.get_by_label("Why it has to be seen, for the audit").fill("ticket 7")
+    page.get_by_role("button", name="Reveal", exact=True).click()
+    expect(page.locator("pre.value")).to_contain_text(SECRET)
+    expect(page.locator(".reveal.open")).to_contain_text("The audit says that you saw it.")
+    if scripts:
+        assert findings(page) == []
+    page.get_by_role("link", name="Hide it again").click()
+    assert SECRET[:6] not in page.content()
+    expect(page.locator(".history")).to_contain_text("admin revealed a value")
+    expect(page.locator(".history")).to_contain_text("ticket 7")
+    with pytest.raises(Error, match="ERR_CACHE_MISS"):  # no copy of the answer is kept
+        page.go_back()
+
+
+def test_the_keyboard_alone_reads_a_value(page: Page, jobs: Queue) -> None:
+    page.goto(put(jobs, "json"))
+    tree = page.locator(".tree")
+    tree.focus()
+    page.keyboard.press("Tab")
+    expect(page.locator(".tree summary").first).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator(".tree details").first).not_to_have_attribute("open", "")
+    page.keyboard.press("Enter")
+    page.get_by_role("link", name="hex").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("pre.hex")).to_be_visible()
+
+
+def test_neighbours_lead_through_the_queue(page: Page, jobs: Queue) -> None:
+    items = jobs.push_many([(b"first", 1), (b"second", 2), (b"third", 3)])
+    page.goto(f"/queues/orders:eu/items/{items[0].id}/")
+    expect(page.locator(".beside")).to_contain_text("first to leave by pop min")
+    page.locator(".beside").get_by_role("link", name="second").click()
+    expect(page.locator("pre.value")).to_have_text("second")
+    page.locator(".beside").get_by_role("link", name="third").click()
+    expect(page.locator(".beside")).to_contain_text("first to leave by pop max")
+
+
+def test_an_item_that_is_gone_says_where_it_went(page: Page, jobs: Queue, store: Store, strict: Strict) -> None:
+    strict.allowed.append("404")
+    ann = store.acts("ann")
+    store.create_queue("review")
+    moved, deleted = jobs.push_many([(b"moved", 1), (b"deleted", 2)])
+    ann.move_items("orders:eu", [moved.id], "review")
+    ann.delete_item("orders:eu", deleted.id)
+    page.goto(f"/queues/orders:eu/items/{moved.id}/")
+    expect(page.locator("main")).to_contain_text("ann moved it to review")
+    assert findings(page) == []
+    page.get_by_role("link", name="To the item").click()
+    expect(page.locator("pre.value")).to_have_text("moved")
+    page.goto(f"/queues/orders:eu/items/{deleted.id}/")
+    expect(page.locator("main")).to_contain_text("ann deleted it")
+    page.get_by_role("button", name="Put it back").click()
+    page.goto(f"/queues/orders:eu/items/{deleted.id}/")
+    expect(page.locator("pre.value")).to_have_text("deleted")
