@@ -8,11 +8,11 @@ meanwhile neither stop a search nor are met twice, unless an act gave them anoth
 from __future__ import annotations
 
 import json
-import time
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from queues import cursor as cursors
@@ -27,15 +27,11 @@ from queues.keyspace import STATES, QueueKeys, read_place
 from queues.kv.port import ReadTransaction
 from queues.names import display_name
 from queues.priority import Priority, normalise
+from queues.search_step import Step
 from queues.walking import ORDERS, Lane, Met, Order
 
 #: Items that one step looks through at most.
 MAX_SCAN = 100_000
-#: Bytes of values after which a step ends, and seconds: a transaction has five.
-STEP_BYTES = 1_000_000
-STEP_SECONDS = 1.0
-#: Items of one read, to begin with and at most: values have up to 100,000 bytes each.
-_FIRST_READ, _MAX_READ = 10, 100
 #: Characters of what is looked for.
 MAX_TEXT = 1_000
 
@@ -83,6 +79,13 @@ class Query:
             return True
         seen = value if shown is None else shown(value)
         return self.text.encode("utf-8", "surrogatepass").lower() in seen.lower()
+
+    def picked(self, met: Met, *, shown: Callable[[bytes], bytes] | None) -> Item | None:
+        """Return what a walk met as an item if it fits; its value is looked at first, as that is the less work."""
+        if not self.says(met.value, shown=shown):
+            return None
+        item = met.item()
+        return item if self.fits(item) else None
 
     def encode(self) -> dict[str, Any]:
         """Return it as plain JSON values, without what is not named."""
@@ -218,9 +221,9 @@ class Searching(Handle):
             self._check_query(wanted)
             if after is None and _is_whole(wanted.item_id, attached=config.attached):
                 return self._one(tr, wanted, preview, shown)
-            step = _Step(wanted, end=end, limit=limit, scan=scan, shown=shown)
+            step = Step(partial(wanted.picked, shown=shown), limit=limit, scan=scan)
             order = start.order or self._order(tr, config, wanted, scan)
-            place = self._steps(tr, config, order, start.place, step)
+            place = self._steps(tr, config, order, start.place, step, query=wanted, end=end)
             items = step.items
             if order == "place" and wanted.state == "ready":
                 items = self._attempts(tr, config, items)
@@ -280,14 +283,22 @@ class Searching(Handle):
     # One step
 
     def _steps(
-        self, tr: ReadTransaction, config: Config, order: Order, after: bytes | None, step: _Step
+        self,
+        tr: ReadTransaction,
+        config: Config,
+        order: Order,
+        after: bytes | None,
+        step: Step,
+        *,
+        query: Query,
+        end: End,
     ) -> bytes | None:
         """Read until the step is full; return the place behind which the next one begins, None when that is all."""
-        lanes = self._lanes(config, order, step.query)
+        lanes = self._lanes(config, order, query)
         place = after
         while True:
-            found, last = walking.along(tr, lanes, after=place, end=step.end, limit=step.next_read())
-            met = self._meet(tr, config, order, step.query.state, found)
+            found, last = walking.along(tr, lanes, after=place, end=end, limit=step.next_read())
+            met = self._meet(tr, config, order, query.state, found)
             for (at_place, _, _), one in zip(found, met, strict=True):
                 if not step.meet(at_place, one):
                     return step.cut()
@@ -331,66 +342,6 @@ class Searching(Handle):
             searched=int.from_bytes(body[6:14], "big"),
             found=int.from_bytes(body[14:22], "big"),
         )
-
-
-class _Step:
-    """What one step has looked at so far, and what it found."""
-
-    def __init__(
-        self,
-        query: Query,
-        *,
-        end: End,
-        limit: int,
-        scan: int,
-        shown: Callable[[bytes], bytes] | None,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self.query = query
-        self.end = end
-        self.items: list[Item] = []
-        self.places: list[bytes] = []
-        self.searched = 0
-        self._limit = limit
-        self._scan = scan
-        self._shown = shown
-        self._size = 0
-        self._read = 0
-        self._met = 0
-        self._clock = clock
-        self._until = clock() + STEP_SECONDS
-        #: What was looked at when the last item was found.
-        self._at_last = 0
-
-    def next_read(self) -> int:
-        """Return how many items to read next: more, where those before were small."""
-        self._read = min(self._read * 4, _MAX_READ) if self._read else _FIRST_READ
-        fitting = (STEP_BYTES - self._size) * self._met // self._size if self._size else self._read
-        return max(1, min(self._read, fitting, self._scan - self._met))
-
-    def full(self) -> bool:
-        """Say whether the next step is to go on."""
-        return self._met >= self._scan or self._size >= STEP_BYTES or self._clock() >= self._until
-
-    def meet(self, place: bytes, met: Met | None) -> bool:
-        """Look at an item; False when one was found more than was asked for."""
-        self._met += 1
-        if met is None:
-            return True
-        self._size += len(met.value)
-        if self.query.says(met.value, shown=self._shown) and self.query.fits(item := met.item()):
-            if len(self.items) == self._limit:
-                return False
-            self.items.append(item)
-            self.places.append(place)
-            self._at_last = self.searched + 1
-        self.searched += 1
-        return True
-
-    def cut(self) -> bytes:
-        """End behind the last item that is returned."""
-        self.searched = self._at_last
-        return self.places[-1]
 
 
 def _same(priority: Priority | None, bound: Priority) -> bool:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 
 from django.utils.translation import gettext as _
 
 from pqadmin.dashboard import format as write
+from pqadmin.dashboard import looking_for
 from queues import QueueStatus
-from queues.errors import BadPriority
 from queues.keyspace import STATES
-from queues.priority import Priority, parse_priority
-from queues.search import MAX_TEXT, Query
+from queues.search import Query
 
 
 class BadAsk(ValueError):
@@ -24,32 +22,15 @@ def query(params: Mapping[str, str], status: QueueStatus) -> Query:
     state = params.get("state", "") or "ready"
     if state not in STATES:
         raise BadAsk(_("Items are ready, delayed, leased or dead, not “%(state)s”.") % {"state": _cut(state)})
-    text, item_id = params.get("q", ""), params.get("id", "").strip()
-    if len(text) > MAX_TEXT or len(item_id) > MAX_TEXT:
-        raise BadAsk(_("One looks for at most %(n)s characters.") % {"n": write.number(MAX_TEXT)})
-    return Query(
-        state=state,
-        text=text,
-        item_id=item_id,
-        low=_priority(params.get("low", ""), status),
-        high=_priority(params.get("high", ""), status),
-        since=_moment(params.get("since", "")),
-        until=_moment(params.get("until", "")),
-    )
+    found, wrong = looking_for.read(params, status)
+    if wrong:
+        raise BadAsk(" ".join(wrong.values()))
+    return found
 
 
 def params(asked: Query) -> dict[str, str]:
     """Return what of an address asks for this."""
-    named = {
-        "state": asked.state,
-        "q": asked.text,
-        "id": asked.item_id,
-        "low": "" if asked.low is None else str(asked.low),
-        "high": "" if asked.high is None else str(asked.high),
-        "since": "" if asked.since is None else asked.since.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "until": "" if asked.until is None else asked.until.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-    }
-    return {name: value for name, value in named.items() if value}
+    return looking_for.fields_of(asked)
 
 
 def words(asked: Query) -> list[str]:
@@ -75,27 +56,6 @@ def words(asked: Query) -> list[str]:
     if asked.until is not None:
         said.append(_("pushed until %(at)s") % {"at": write.moment(asked.until)})
     return said
-
-
-def _priority(text: str, status: QueueStatus) -> Priority | None:
-    if not text:
-        return None
-    if status.kind == "fifo":
-        raise BadAsk(_("The items of a fifo queue have no priorities."))
-    try:
-        return parse_priority(text, status.priority_type)
-    except BadPriority as error:
-        raise BadAsk(write.visible(str(error))) from None
-
-
-def _moment(text: str) -> datetime | None:
-    if not text:
-        return None
-    try:
-        at = datetime.fromisoformat(text)
-        return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise BadAsk(_("“%(text)s” is no date and time.") % {"text": _cut(text)}) from None
 
 
 def _cut(text: str) -> str:

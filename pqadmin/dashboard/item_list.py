@@ -24,6 +24,7 @@ from pqadmin.dashboard.words import verb_words
 from pqadmin.server.store import get_store
 from queues import Item, TrashEntry, TrashPage
 from queues.errors import BadCursor, QueueNotFound
+from queues.job_changes import ACTS as ALL_ACTS
 from queues.keyspace import STATES
 from queues.names import display_name
 
@@ -31,13 +32,6 @@ from queues.names import display_name
 _ACTS = {
     "ready": ("move", "reprioritise", "delete"),
     "delayed": ("promote", "reschedule", "move", "reprioritise", "delete"),
-    "leased": ("release", "delete"),
-    "dead": ("retry", "move", "reprioritise", "delete"),
-}
-#: Those that all matching items can be given to.
-_ALL_ACTS = {
-    "ready": ("move", "reprioritise", "delete"),
-    "delayed": ("promote", "move", "reprioritise", "delete"),
     "leased": ("release", "delete"),
     "dead": ("retry", "move", "reprioritise", "delete"),
 }
@@ -117,7 +111,7 @@ def item_list(request: HttpRequest, seen: Seen) -> dict[str, Any]:
         "total": _total(seen),
         "acts": _acts(seen, url) if may_act else (),
         "all_words": _all_words(seen),
-        "export_url": _offered(f"{url}export/", asked.pinned),
+        "export_url": _offered(f"{url}export/", {**asked.pinned, "end": asked.end}),
         "trash_rows": [
             (entry, _trash_words(entry), once.number(request, f"restore:{entry.id}") if may_act else "")
             for entry in (trash.entries if trash else ())
@@ -236,7 +230,7 @@ def _acts(seen: Seen, url: str) -> list[Act]:
 
 def _all_url(seen: Seen, url: str, act: str) -> str:
     asked = seen.asked
-    if seen.status.attached or asked.wrong or act not in _ALL_ACTS[asked.state]:
+    if seen.status.attached or asked.wrong or act not in ALL_ACTS[asked.state]:
         return ""
     if not seen.listed.items and seen.listed.ended:
         return ""

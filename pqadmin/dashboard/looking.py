@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any
 
 from django.http import HttpRequest
@@ -19,8 +18,8 @@ from pqadmin.dashboard.listed import Listed, list_items
 from pqadmin.dashboard.looking_for import Asked
 from pqadmin.dashboard.looking_for import asked as asked_for
 from pqadmin.dashboard.redaction import rules_of
+from pqadmin.dashboard.seen import what_searchers_see
 from pqadmin.dashboard.templatetags.dashboard import split
-from pqadmin.dashboard.values import masked
 from pqadmin.dashboard.words import attached_title
 from pqadmin.live.monitor import get_monitor
 from pqadmin.live.outlook import Known, judge
@@ -72,15 +71,9 @@ def see(name: str, fields: Mapping[str, str]) -> Seen:
         min=low.items,
         max=high.items,
         asked=asked,
-        listed=list_items(queue, asked, shown=seen_by_all(status.redact)) if listed is None else listed,
+        listed=list_items(queue, asked, shown=what_searchers_see(queue.config)) if listed is None else listed,
         now=now,
     )
-
-
-def seen_by_all(redact: tuple[str, ...]) -> Callable[[bytes], bytes] | None:
-    """Return what everybody sees of values: what is hidden is not found either. None: all of them."""
-    rules = rules_of(redact)
-    return partial(masked, rules=rules) if rules else None
 
 
 def row_of(status: QueueStatus, now: datetime) -> Row:

@@ -74,17 +74,7 @@ class Asked:
     @property
     def pinned(self) -> dict[str, str]:
         """The query as an address's fields, exact: times are moments, however they were typed."""
-        query = self.query
-        named = {
-            "state": self.state,
-            "q": query.text,
-            "id": query.item_id,
-            "low": "" if query.low is None else write_priority(query.low),
-            "high": "" if query.high is None else write_priority(query.high),
-            "since": "" if query.since is None else write_moment(query.since),
-            "until": "" if query.until is None else write_moment(query.until),
-        }
-        return {name: value for name, value in named.items() if value}
+        return fields_of(self.query) | {"state": self.state}
 
     def address(self, **more: str) -> str:
         """Return the address of the same items, from the same end."""
@@ -115,6 +105,20 @@ def read(fields: Mapping[str, str], queue: Queue | QueueStatus) -> tuple[Query, 
     """Return the query that an address's fields ask for, and what is wrong in them, by field."""
     found = asked(fields, queue)
     return found.query, found.wrong
+
+
+def fields_of(query: Query) -> dict[str, str]:
+    """Return the fields of an address that asks for a query."""
+    named = {
+        "state": query.state,
+        "q": query.text,
+        "id": query.item_id,
+        "low": "" if query.low is None else write_priority(query.low),
+        "high": "" if query.high is None else write_priority(query.high),
+        "since": "" if query.since is None else write_moment(query.since),
+        "until": "" if query.until is None else write_moment(query.until),
+    }
+    return {name: value for name, value in named.items() if value}
 
 
 def parse_moment(text: str, now: datetime) -> datetime:
@@ -179,7 +183,11 @@ class _Reading:
         return replace(query, since=since, until=until)
 
     def _text(self) -> str:
-        self.typed["q"] = text = self._fields.get("q", "")[:MAX_TEXT]
+        self.typed["q"] = text = self._fields.get("q", "")
+        if len(text) > MAX_TEXT:
+            self.typed["q"] = text[:MAX_TEXT]
+            self.wrong["q"] = _("One looks for at most %(n)s characters.") % {"n": write.number(MAX_TEXT)}
+            return ""
         return text
 
     def _id(self, *, attached: bool) -> str:

@@ -1,0 +1,71 @@
+"""One step of a search: how much it reads, when it ends, and what it has found."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from queues.item import Item
+from queues.walking import Met
+
+#: Bytes of values after which a step ends, and seconds: a transaction has five.
+STEP_BYTES = 1_000_000
+STEP_SECONDS = 1.0
+#: Items of one read, to begin with and at most: values have up to 100,000 bytes each.
+_FIRST_READ, _MAX_READ = 10, 100
+
+
+class Step:
+    """What one step has looked at so far, and what it found. `pick` gives the item if it is one that is looked for."""
+
+    def __init__(
+        self,
+        pick: Callable[[Met], Item | None],
+        *,
+        limit: int,
+        scan: int,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.items: list[Item] = []
+        self.places: list[bytes] = []
+        self.searched = 0
+        self._limit = limit
+        self._scan = scan
+        self._pick = pick
+        self._size = 0
+        self._read = 0
+        self._met = 0
+        self._clock = clock
+        self._until = clock() + STEP_SECONDS
+        #: What was looked at when the last item was found.
+        self._at_last = 0
+
+    def next_read(self) -> int:
+        """Return how many items to read next: more, where those before were small."""
+        self._read = min(self._read * 4, _MAX_READ) if self._read else _FIRST_READ
+        fitting = (STEP_BYTES - self._size) * self._met // self._size if self._size else self._read
+        return max(1, min(self._read, fitting, self._scan - self._met))
+
+    def full(self) -> bool:
+        """Say whether the next step is to go on."""
+        return self._met >= self._scan or self._size >= STEP_BYTES or self._clock() >= self._until
+
+    def meet(self, place: bytes, met: Met | None) -> bool:
+        """Look at an item; False when one was found more than was asked for."""
+        self._met += 1
+        if met is None:
+            return True
+        self._size += len(met.value)
+        if (item := self._pick(met)) is not None:
+            if len(self.items) == self._limit:
+                return False
+            self.items.append(item)
+            self.places.append(place)
+            self._at_last = self.searched + 1
+        self.searched += 1
+        return True
+
+    def cut(self) -> bytes:
+        """End behind the last item that is returned."""
+        self.searched = self._at_last
+        return self.places[-1]
