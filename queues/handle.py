@@ -13,12 +13,13 @@ from queues import ids, limits, ready
 from queues.backing import Backing
 from queues.config import Config, Kind, Pause
 from queues.cursor import End
-from queues.errands import Errand, Errands, Finish
+from queues.errands import Errand, Errands
 from queues.errors import NotForAttached, QueueNotFound, TooLarge, WrongKind
 from queues.item import Item
 from queues.kv.port import ReadTransaction, Transaction
 from queues.names import display_name
 from queues.priority import Priority, PriorityType
+from queues.pushes import Push, Pushes
 from queues.tally import Tally, wake
 
 T = TypeVar("T")
@@ -35,6 +36,7 @@ class Handle:
         self._config_key = backing.keyspace.config(config.id)
         #: (bytes, decoded): replaced as one, so that threads never mix two configs.
         self._guess: tuple[bytes, Config] = (config.encode(), config)
+        self._own_pushes: Pushes | None = None
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r} {self.kind}>"
@@ -100,15 +102,19 @@ class Handle:
         if not rands:
             return []
 
-        def begin(tr: Transaction) -> Finish:
-            def finish(config: Config, tally: Tally) -> list[Item]:
-                self._admit(tr, config, values)
-                return ready.insert(tr, self._keys, config, values, rands, tally)
-
-            return finish
-
-        items: list[Item] = self._run(Errand(begin=begin, size=_size(values)), tr)
+        push = Push(values, rands)
+        if tr is None:
+            return self._backing.kv.serve(self._pushes, push)
+        (items,) = self._pushes.serve(tr, [push])
         return items
+
+    @property
+    def _pushes(self) -> Pushes:
+        pushes = self._own_pushes
+        if pushes is None:
+            pushes = self._backing.servers.of((self.id, "push"), lambda: Pushes(self._keys, self._current))
+            self._own_pushes = pushes
+        return pushes
 
     def _admit(self, tr: Transaction, config: Config, values: Sequence[tuple[bytes, Priority | None]]) -> None:
         """Raise `QueueClosed`, `QueueFull`, `ValueTooLarge` when these may not come in."""

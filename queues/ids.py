@@ -10,6 +10,7 @@ import os
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 SIZE = 20
 _RANDOM_BITS = 112
@@ -63,9 +64,18 @@ def minted_ms(rand: bytes) -> int:
 
 def minted_at(rand: object) -> datetime | None:
     """Return when the id was minted; None for an element that others wrote and that says no time."""
-    if not isinstance(rand, bytes) or len(rand) != SIZE or minted_ms(rand) > LAST_MS:
-        return None
-    return at(minted_ms(rand))
+    return minted(rand)[1] if isinstance(rand, bytes) else None
+
+
+def minted(rand: bytes) -> tuple[int, datetime | None]:
+    """Return when the id was minted, as milliseconds and as a datetime; None for one that says no time."""
+    return _minted(rand[:6]) if len(rand) == SIZE else (0, None)
+
+
+@lru_cache(maxsize=4_096)  # where thousands of items come a second, many begin with the same milliseconds
+def _minted(begin: bytes) -> tuple[int, datetime | None]:
+    ms = int.from_bytes(begin, "big")
+    return ms, at(ms) if ms <= LAST_MS else None
 
 
 def at(ms: int) -> datetime:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from queues.foreign import ForeignKey
 from queues.priority import Priority
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # no slots: see `of`
 class Item:
     """One item of a queue, as it was when read or taken."""
 
@@ -44,10 +45,23 @@ class Item:
     #: The key of an item in an attached queue.
     foreign: ForeignKey | None = None
 
+    @classmethod
+    def of(cls, **fields: Any) -> Item:
+        """Return an item with these fields, all that have no default among them, as `Item(…)` does.
+
+        That sets its seventeen fields one by one, a quarter of what a pop costs; this sets them at once.
+        """
+        item = _new(cls)
+        _set(item, "__dict__", fields)
+        return item
+
     @property
     def truncated(self) -> bool:
         """Say whether `value` is only the beginning of the whole value."""
         return len(self.value) < self.size
+
+
+_new, _set = object.__new__, object.__setattr__
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,6 +23,9 @@ Elements are packed by FoundationDB's tuple layer on every engine, under one roo
     ("q", id, "T", verb)                  = total        traffic: push, pop, restore …
     ("q", id, "h", bucket)                = total        waits of taken items, √2-wide buckets of milliseconds
     ("q", id, "f")                        = version      drift flag: a pop found nothing where counters said otherwise
+    ("q", id, "r", "f")                   = record       staging: who serves what others ask for; see queues/staging.py
+    ("q", id, "r", "q", ms, request)      = record       takes that a process asks for
+    ("q", id, "r", "a", ms, request, n)   = bytes        what it got, in parts, until the process takes it
     ("trash", "r", trash_id)              = record       what was removed by an operator's act
     ("trash", "e", deadline_ms, trash_id) = ""           trash by deadline
     ("audit", "r", audit_id)              = record       who did what, when and why
@@ -44,7 +47,7 @@ Elements are packed by FoundationDB's tuple layer on every engine, under one roo
     ("elected", role)                     = record       who does a role of which there is one: see queues/elected.py
     ("slot", client, n)                   = mark         what became of a commit, on a cluster: see queues/kv/slots.py
 
-Reserved for verbs to come: ("q", id, "r", …) staged pop requests, ("idem", key).
+Reserved for verbs to come: ("idem", key).
 Items of attached queues lie outside of the root, under the prefix that was attached: see `AttachedKeys`.
 `side` is "in" or "out"; totals are 8 bytes little-endian and only grow, but for those in of
 a generation that is merged into the next.
@@ -54,6 +57,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from hashlib import sha256
+from struct import Struct
 from typing import Any, Literal
 
 from fdb import tuple as fdb_tuple
@@ -372,11 +376,15 @@ class QueueKeys:
         "_leases",
         "_prefix",
         "_queue_id",
+        "_requests",
+        "_results",
         "_store",
+        "_totals",
         "_traffic",
         "_waits",
         "change",
         "drift",
+        "staging",
         "wake",
     )
 
@@ -390,10 +398,15 @@ class QueueKeys:
         self._expiries = prefix + pack("e")
         self._dead = prefix + pack("z")
         self._traffic = prefix + pack("T")
+        #: The keys of totals that were asked for, by verb and by bucket.
+        self._totals: dict[str | int, bytes] = {}
         self._waits = prefix + pack("h")
         self.wake = prefix + pack("w")
         self.change = prefix + pack("v")
         self.drift = prefix + pack("f")
+        self.staging = prefix + pack("r", "f")
+        self._requests = prefix + pack("r", "q")
+        self._results = prefix + pack("r", "a")
 
     def generation(self, generation: int) -> GenerationKeys:
         """Return the keys of one generation."""
@@ -404,11 +417,11 @@ class QueueKeys:
 
     def index(self, state: str, rand: bytes, generation: int = 1) -> bytes:
         """Return the key under which an item in this state is found by its id."""
-        return self._indexed(state, generation) + pack_bytes(rand)
+        return self.indexed(state, generation) + pack_bytes(rand)
 
     def by_age(self, state: str, generation: int = 1) -> Range:
         """Return the range of an index, oldest first."""
-        return _children(self._indexed(state, generation))
+        return _children(self.indexed(state, generation))
 
     def indexes(self, state: str, generations: Sequence[int]) -> list[Range]:
         """Return the ranges of every index of a state, in these generations."""
@@ -419,14 +432,18 @@ class QueueKeys:
         rand: bytes = _unpack(key, len(self._prefix))[-1]
         return rand
 
-    def _indexed(self, state: str, generation: int) -> bytes:
+    def indexed(self, state: str, generation: int) -> bytes:
+        """Return what the index keys of a state begin with, before the packed id."""
         if generation > 1 and state in IN_GENERATIONS:
             return self.generation(generation).indexed(state)
         return self._index[state]
 
     def traffic(self, verb: str) -> bytes:
         """Return the key of a traffic total."""
-        return self._traffic + pack(verb)
+        key = self._totals.get(verb)
+        if key is None:
+            key = self._totals[verb] = self._traffic + pack(verb)
+        return key
 
     def all_traffic(self) -> Range:
         """Return the range of traffic totals."""
@@ -439,7 +456,10 @@ class QueueKeys:
 
     def wait(self, bucket: int) -> bytes:
         """Return the key of a bucket of the wait histogram."""
-        return self._waits + pack(bucket)
+        key = self._totals.get(bucket)
+        if key is None:
+            key = self._totals[bucket] = self._waits + pack(bucket)
+        return key
 
     def all_waits(self) -> Range:
         """Return the range of the wait histogram, the shortest waits first."""
@@ -500,6 +520,38 @@ class QueueKeys:
         """Return when the lease of an expiry key ends, in milliseconds."""
         expires_ms: int = _unpack(key, len(self._expiries))[0]
         return expires_ms
+
+    def request(self, ms: int, request: bytes) -> bytes:
+        """Return the key of takes that a process asks for."""
+        return self._requests + pack(ms, request)
+
+    def requests(self, ms: int | None = None) -> Range:
+        """Return the range of such requests, the first one first; of those made until a time."""
+        begin, end = _children(self._requests)
+        return begin, end if ms is None else self._requests + pack(ms + 1)
+
+    def request_of(self, key: bytes) -> tuple[int, bytes]:
+        """Return (milliseconds, request) of a request's key."""
+        ms, request = _unpack(key, len(self._requests))
+        return ms, request
+
+    def result(self, ms: int, request: bytes, n: int) -> bytes:
+        """Return the key of a part of what a request got."""
+        return self._results + pack(ms, request, n)
+
+    def result_parts(self, ms: int, request: bytes) -> Range:
+        """Return the range of all parts of what a request got."""
+        return _children(self._results + pack(ms, request))
+
+    def results(self, ms: int | None = None) -> Range:
+        """Return the range of what requests got, the first one first; of those made until a time."""
+        begin, end = _children(self._results)
+        return begin, end if ms is None else self._results + pack(ms + 1)
+
+    def result_of(self, key: bytes) -> tuple[int, bytes]:
+        """Return (milliseconds, request) of a result's key."""
+        ms, request, _ = _unpack(key, len(self._results))
+        return ms, request
 
     def dead_item(self, suffix: bytes) -> bytes:
         """Return the key of a dead item, or of the place that a cursor names."""
@@ -690,9 +742,12 @@ def timed_elements(suffix: bytes) -> tuple[int, bytes]:
 _PLACE_FORMAT = 1
 
 
+_place = Struct(">BII").pack
+
+
 def place(generation: int, suffix: bytes, attempts: int = 0) -> bytes:
     """Return the value of an index key: where the item stands, and how often it was tried."""
-    return bytes([_PLACE_FORMAT]) + attempts.to_bytes(4, "big") + generation.to_bytes(4, "big") + suffix
+    return _place(_PLACE_FORMAT, attempts, generation) + suffix
 
 
 def read_place(value: bytes) -> tuple[int, bytes, int]:

@@ -53,7 +53,10 @@ class Queue(Waiting, Deaths, Searching):
 
         With `delay`, or until `due` (aware), it is delayed: not taken before then. What is due by now is ready at once.
         """
-        return self.push_many([(value, priority)], delay=delay, due=due, tr=tr)[0]
+        if delay is not None or due is not None:
+            return self.push_many([(value, priority)], delay=delay, due=due, tr=tr)[0]
+        self._require("priority", "push", "enqueue")
+        return self._insert([(check_value(value), normalise(priority, self.priority_type))], tr)[0]
 
     def push_many(
         self,
@@ -82,6 +85,8 @@ class Queue(Waiting, Deaths, Searching):
 
         With `timeout`, wait so many seconds for one, through a pause too; infinity waits for ever.
         """
+        if timeout is None:
+            return _only(self.pop_many(1, end="min", tr=tr))
         return self._wait(lambda: _only(self.pop_many(1, end="min", tr=tr)), None, timeout, tr)
 
     def pop_max(self, *, timeout: float | None = None, tr: Transaction | None = None) -> Item | None:
@@ -89,6 +94,8 @@ class Queue(Waiting, Deaths, Searching):
 
         `timeout` is that of pop_min.
         """
+        if timeout is None:
+            return _only(self.pop_many(1, end="max", tr=tr))
         return self._wait(lambda: _only(self.pop_many(1, end="max", tr=tr)), None, timeout, tr)
 
     def pop_many(self, n: int, *, end: str = "min", tr: Transaction | None = None) -> list[Item]:

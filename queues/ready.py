@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from queues.bands import band_of
 from queues.config import Config
 from queues.cursor import End
 from queues.errors import TooLarge
-from queues.ids import minted_at, minted_ms
+from queues.ids import minted, minted_at
 from queues.item import Item
 from queues.keyspace import (
     IN_GENERATIONS,
@@ -31,6 +31,7 @@ from queues.keyspace import (
     total_bytes,
 )
 from queues.kv.port import KeyValue, ReadTransaction, Result, Transaction
+from queues.packing import pack_bytes
 from queues.priority import Priority
 from queues.tally import Tally
 
@@ -39,8 +40,7 @@ MAX_ITEMS = 1_000
 MAX_BYTES = 5_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):  # made several times as fast as a dataclass, for every item that is looked at
     """A ready item as it lies in the store."""
 
     generation: int
@@ -61,28 +61,35 @@ def insert(
 ) -> list[Item]:
     """Push values, in order, and return them as items."""
     generation = config.generations[-1]
-    ready = keys.generation(generation)
     tally.wake()
     tally.state(generation, "ready", "in", len(values))
     tally.traffic("push", len(values))
+    base, edges, stamp, put = config.base, config.edges, tr.stamp, tr.set
+    begin, index, where = (
+        keys.generation(generation).ready(b""),
+        keys.indexed("ready", generation),
+        place(generation, b""),
+    )
     items = []
+    bands = []
     for (value, priority), rand in zip(values, rands, strict=True):
-        count = config.base + tr.stamp()
+        count = base + stamp()
         suffix = ready_suffix(priority, count, rand)
-        tr.set(ready.ready(suffix), value)
-        tr.set(keys.index("ready", rand, generation), place(generation, suffix))
+        put(begin + suffix, value)
+        put(index + pack_bytes(rand), where + suffix)
         if priority is not None:
-            tally.band(generation, band_of(priority, config.edges), "in")
+            bands.append(band_of(priority, edges))
         items.append(
-            Item(
+            Item.of(
                 id=rand.hex(),
                 priority=priority,
                 count=count,
                 value=value,
-                pushed_at=minted_at(rand),
+                pushed_at=minted(rand)[1],
                 size=len(value),
             )
         )
+    tally.bands(generation, bands, "in")
     return items
 
 
@@ -178,7 +185,7 @@ def with_attempts(tr: ReadTransaction, keys: QueueKeys, config: Config, entries:
         for entry in entries
     ]
     return [
-        entry if where is None else replace(entry, attempts=read_place(where)[2])
+        entry if where is None else entry._replace(attempts=read_place(where)[2])
         for entry, where in zip(entries, (read.wait() for read in reads), strict=True)
     ]
 
@@ -196,19 +203,40 @@ def take(
     """Remove these entries, conflicting on exactly their keys, and return them as items."""
     if sum(len(entry.value) for entry in entries) > MAX_BYTES:
         raise TooLarge("These items hold more than 5 MB together: take fewer at once.")
+    conflict, clear, edges = tr.add_read_conflict_key, tr.clear, config.edges
+    left = dict.fromkeys((entry.generation for entry in entries), 0)
+    bands: dict[int, list[int]] = {generation: [] for generation in left}
+    indexes = {generation: keys.indexed("ready", generation) for generation in left}
+    waits = []
     items = []
     for entry in entries:
-        tr.add_read_conflict_key(entry.key)
-        tr.clear(entry.key)
-        item = as_item(entry, config)
-        rand = bytes.fromhex(item.id)
-        tr.clear(keys.index("ready", rand, entry.generation))
-        tally.state(entry.generation, "ready", "out")
-        if item.priority is not None:
-            tally.band(entry.generation, band_of(item.priority, config.edges), "out")
-        if item.pushed_at is not None and verb in _TAKING:
-            tally.wait(now_ms - minted_ms(rand))
-        items.append(item)
+        generation, suffix, key, value, attempts = entry
+        conflict(key)
+        clear(key)
+        priority, count, rand = ready_elements(suffix, fifo=config.fifo)
+        clear(indexes[generation] + pack_bytes(rand))
+        pushed_ms, pushed_at = minted(rand)
+        if pushed_at is not None:
+            waits.append(now_ms - pushed_ms)
+        if priority is not None:
+            bands[generation].append(band_of(priority, edges))
+        left[generation] += 1
+        items.append(
+            Item.of(
+                id=rand.hex(),
+                priority=priority,
+                count=count,
+                value=value,
+                pushed_at=pushed_at,
+                size=len(value),
+                attempts=attempts,
+            )
+        )
+    for generation, n in left.items():
+        tally.state(generation, "ready", "out", n)
+        tally.bands(generation, bands[generation], "out")
+    if verb in _TAKING:
+        tally.waits(waits)
     tally.traffic(verb, len(items))
     return items
 
@@ -236,7 +264,7 @@ def note_drift(tr: Transaction, keys: QueueKeys, config: Config) -> None:
 def as_item(entry: Entry, config: Config, *, preview: int | None = None) -> Item:
     """Return an entry as an item, its value cut to `preview` bytes."""
     priority, count, rand = ready_elements(entry.suffix, fifo=config.fifo)
-    return Item(
+    return Item.of(
         id=rand.hex(),
         priority=priority,
         count=count,

@@ -8,6 +8,8 @@ gone at commit, and a sleeper that began meanwhile would be told of neither.)
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from queues.config import Config
 from queues.keyspace import OUTSIDE, QueueKeys, Side
 from queues.kv.port import Transaction
@@ -58,6 +60,12 @@ class Tally:
         """Count one item in or out of a priority band."""
         self._add(self._keys.generation(generation).band(band, side), 1)
 
+    def bands(self, generation: int, bands: Iterable[int], side: Side) -> None:
+        """Count items in or out of priority bands: one for each time that a band is named."""
+        keys = self._keys.generation(generation)
+        for band, n in _counted(bands).items():
+            self._add(keys.band(band, side), n)
+
     def traffic(self, verb: str, n: int = 1) -> None:
         """Count a verb's work."""
         self._add(self._keys.traffic(verb), n)
@@ -65,6 +73,11 @@ class Tally:
     def wait(self, ms: int) -> None:
         """Count one taken item's wait."""
         self._add(self._keys.wait(wait_bucket(ms)), 1)
+
+    def waits(self, ms: Iterable[int]) -> None:
+        """Count the waits of taken items."""
+        for bucket, n in _counted(map(wait_bucket, ms)).items():
+            self._add(self._keys.wait(bucket), n)
 
     @property
     def empty(self) -> bool:
@@ -85,6 +98,13 @@ class Tally:
 def wake(tr: Transaction, keys: QueueKeys) -> None:
     """Tell viewers and workers that something about the queue changed."""
     Tally(keys, wake=True).apply(tr)
+
+
+def _counted(numbers: Iterable[int]) -> dict[int, int]:
+    counts: dict[int, int] = {}  # a Counter takes longer to make than to fill with a few
+    for number in numbers:
+        counts[number] = counts.get(number, 0) + 1
+    return counts
 
 
 #: √2-wide buckets: 63 reach 2^31.5 ms, 36 days; longer waits count as that.

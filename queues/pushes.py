@@ -1,0 +1,68 @@
+"""Pushes of many callers in one transaction: what is ready at once goes in together, in the order of the calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from queues import limits, ready
+from queues.config import Config
+from queues.item import Item
+from queues.keyspace import QueueKeys
+from queues.kv.port import ReadTransaction, Transact, Transaction
+from queues.priority import Priority
+from queues.tally import Tally
+
+#: Bytes of values of one batch; one push alone may have more.
+BATCH_BYTES = 1_000_000
+
+
+class Push(NamedTuple):
+    """Values that one caller pushes as one, each with its priority and its id."""
+
+    values: Sequence[tuple[bytes, Priority | None]]
+    rands: Sequence[bytes]
+
+
+class Pushes:
+    """The server of a queue's pushes."""
+
+    contended = False
+
+    def __init__(self, keys: QueueKeys, current: Callable[[ReadTransaction], Config]) -> None:
+        self._keys = keys
+        self._current = current
+
+    def serve(self, tr: Transaction, requests: Sequence[Push]) -> Sequence[list[Item]]:
+        """Push as much as fits together.
+
+        Where limits hold, each push is measured by what those before it have written.
+        """
+        config = self._current(tr)
+        together = requests[:1] if config.limited else _together(requests)
+        values = [value for push in together for value in push.values]
+        limits.admit(tr, self._keys, config, [len(value) for value, _ in values] if config.limited else ())
+        tally = Tally(self._keys, wake=True)
+        items = iter(
+            ready.insert(tr, self._keys, config, values, [rand for push in together for rand in push.rands], tally)
+        )
+        tally.apply(tr)
+        return [list(islice(items, len(push.values))) for push in together]
+
+    def conduct(self, transact: Transact, requests: Sequence[Push]) -> Sequence[list[Item]]:
+        """Serve a batch in one transaction."""
+        answers: Sequence[list[Item]] = transact(lambda tr: self.serve(tr, requests))
+        return answers
+
+
+def _together(requests: Sequence[Push]) -> Sequence[Push]:
+    """Return the first pushes that fit into one transaction, one at least."""
+    room, places = BATCH_BYTES, ready.MAX_ITEMS
+    for at, push in enumerate(requests):
+        places -= len(push.values)
+        for value, _ in push.values:
+            room -= len(value)
+        if at and (room < 0 or places < 0):
+            return requests[:at]
+    return requests
