@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from django.http import QueryDict
+from django.utils.crypto import constant_time_compare, salted_hmac
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -29,6 +30,8 @@ MOST, _MAX_TEXT = 1_000, 2_000_000
 _TOLD = 8
 #: Clocks of two machines may differ by so much.
 _APART = timedelta(seconds=2)
+#: Stands for a mark that is not the one of now.
+_OTHER = "other"
 #: Verbs after which an item is not in its queue any more.
 _REMOVING = {"pop_min", "pop_max", "dequeue", "delete", "move", "ack", "purge"}
 
@@ -83,19 +86,33 @@ def wanted(data: QueryDict) -> list[str]:
     return list(dict.fromkeys(item_id for item_id in ids if item_id))
 
 
-def marks(data: QueryDict) -> dict[str, str] | None:
-    """Return the marks that a form carries by id; None for a form that carries none."""
+def marks(data: QueryDict, now: Selection) -> dict[str, str] | None:
+    """Return the marks by id of a form that carries a selection: those of now where they are the same.
+
+    None for a form that carries none.
+    """
     pairs = [pair.rpartition(":") for pair in data.get(PICKED, "")[:_MAX_TEXT].split()]
-    found = {item_id: mark for item_id, _colon, mark in pairs if item_id and mark}
-    return found if found and len(found) == len(pairs) else None
+    sealed = {item_id: seal for item_id, _colon, seal in pairs if item_id and seal}
+    if not sealed or len(sealed) != len(pairs):
+        return None
+    there = {each.item.id: each.mark for each in now.picked}
+    return {
+        item_id: there[item_id] if item_id in there and constant_time_compare(_seal(there[item_id]), seal) else _OTHER
+        for item_id, seal in sealed.items()
+    }
 
 
 def hidden_fields(picked: Sequence[Picked]) -> dict[str, str]:
     """Return the hidden fields that carry a selection."""
     return {
-        PICKED: " ".join(f"{each.item.id}:{each.mark}" for each in picked),
+        PICKED: " ".join(f"{each.item.id}:{_seal(each.mark)}" for each in picked),
         SHOWN_AT: str(to_ms(datetime.now(UTC))),
     }
+
+
+def _seal(mark: str) -> str:
+    """Return what a page holds of a mark: nobody can guess at a hidden value by it."""
+    return salted_hmac("pqadmin.selection", mark, algorithm="sha256").hexdigest()[:32]
 
 
 def states(items: Sequence[Item]) -> str:

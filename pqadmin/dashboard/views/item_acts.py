@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.http import HttpRequest, HttpResponse, QueryDict
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
@@ -64,20 +64,19 @@ def act(request: HttpRequest, name: str) -> HttpResponse:
     verb = data.get("act", "")
     chosen = ITEM_ACTS.get("delete" if verb == "delete_dead" else verb)
     if chosen is None:
-        toasts.failed(request, _("This site knows no such act on items."))
-        return frame.leave(queue_url(name))
+        return _turn_away(request, _("This site knows no such act on items."), queue_url(name))
     sent = request.method == "POST" and once.FIELD in request.POST and "preview" not in request.POST
     queue_id = frame.made_for(request, _purpose(chosen)) if sent else 0
     ids = selection.wanted(data)
     if not ids:
-        toasts.failed(request, _("No item was selected: tick one first."))
-        return frame.leave(_back(request, name, data))
+        return _turn_away(request, _("No item was selected: tick one first."), _back(request, name, data))
     try:
         status, found = _look(request, name, ids)
     except QueueNotFound:
         raise
     except (QueueError, StoreError) as error:
-        return frame.refuse(request, explain(error), queue_url(name))
+        refusal = explain(error)
+        return _turn_away(request, f"{refusal.title}: {refusal.text}", queue_url(name))
     page = _Page(request=request, chosen=chosen, status=status, found=found, data=data)
     if status.attached and not chosen.attached:
         refusal = explain(NotForAttached(status.name, words.why_not_attached(chosen)))
@@ -85,6 +84,12 @@ def act(request: HttpRequest, name: str) -> HttpResponse:
     if not sent:
         return _show(page)
     return _send(page, queue_id)
+
+
+def _turn_away(request: HttpRequest, text: str, url: str) -> HttpResponse:
+    """Say on another page why there is no form."""
+    toasts.failed(request, text)
+    return frame.leave(url) if request.method == "POST" else redirect(url)
 
 
 def leasing_fields(request: HttpRequest, status: QueueStatus, item_id: str, end: str) -> dict[str, str]:
@@ -216,7 +221,7 @@ def _show(page: _Page) -> HttpResponse:
 def _send(page: _Page, queue_id: int) -> HttpResponse:
     request, chosen, name = page.request, page.chosen, page.status.name
     form = page.form(typed=True)
-    seen = selection.marks(page.data)
+    seen = selection.marks(page.data, page.found)
     if not form.is_valid():
         return frame.answer(request, "dashboard/act.html", page.context(form), refusal=frame.invalid(form))
     if seen is None:
