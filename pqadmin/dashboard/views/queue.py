@@ -63,4 +63,4 @@ def _taken(request: HttpRequest, status: QueueStatus) -> dict[str, Any] | None:
     if entry.item is None or entry.restored or entry.queue_id != status.id:
         return None
     number = once.number(request, f"put-back:{trash_id}")
-    return {"entry": entry, "item": entry.item, "shown": show(entry.item.value), "form_number": number}
+    return {"entry": entry, "item": entry.item, "shown": show(entry.item.value, rules=rules_of(status.redact)), "form_number": number}

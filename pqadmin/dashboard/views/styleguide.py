@@ -64,7 +64,7 @@ def styleguide(request: HttpRequest) -> HttpResponse:
         "foreign": rows[-3].status.min,
         "item": rows[0].status.min,
         "rules": rules_of(()),
-        "values": [(show(value), _item(now, value)) for value in (*_VALUES, b"", b"x" * 30_000)],
+        "values": [(show(value, rules=rules_of(())), _item(now, value)) for value in (*_VALUES, b"", b"x" * 30_000)],
         "mix": mix(status.bands),
         "refusals": [explain(error) for error in _ERRORS],
         "toasts": _toasts(),
