@@ -12,6 +12,7 @@ from pqadmin.accounts.roles import Right, require
 from pqadmin.dashboard import once
 from pqadmin.dashboard.item_list import item_list
 from pqadmin.dashboard.looking import about, mix, see
+from pqadmin.dashboard.redaction import rules_of
 from pqadmin.dashboard.values import show
 from pqadmin.dashboard.views import frame
 from pqadmin.dashboard.words import outlook_words, state_words
