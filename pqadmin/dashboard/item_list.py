@@ -29,13 +29,13 @@ from queues.keyspace import STATES
 from queues.names import display_name
 
 #: Acts on chosen items by state, in the order of their buttons; what needs no confirmation first.
-_ACTS = {
+ACTS = {
     "ready": ("move", "reprioritise", "delete"),
     "delayed": ("promote", "reschedule", "move", "reprioritise", "delete"),
     "leased": ("release", "delete"),
     "dead": ("retry", "move", "reprioritise", "delete"),
 }
-_ACT_WORDS = {
+ACT_WORDS = {
     "move": gettext_lazy("Move…"),
     "reprioritise": gettext_lazy("Re-prioritise…"),
     "delete": gettext_lazy("Delete…"),
@@ -222,10 +222,10 @@ def _acts(seen: Seen, url: str) -> list[Act]:
     state, status = seen.asked.state, seen.status
     if state == TRASH:
         return []
-    names = [name for name in _ACTS[state] if not (name == "reprioritise" and status.kind == "fifo")]
+    names = [name for name in ACTS[state] if not (name == "reprioritise" and status.kind == "fifo")]
     if status.attached:
         names = [name for name in names if name in ("move", "delete")]
-    return [Act(name=name, label=str(_ACT_WORDS[name]), all_url=_all_url(seen, url, name)) for name in names]
+    return [Act(name=name, label=str(ACT_WORDS[name]), all_url=_all_url(seen, url, name)) for name in names]
 
 
 def _all_url(seen: Seen, url: str, act: str) -> str:

@@ -20,6 +20,7 @@ from pqadmin.dashboard.push_forms import UNITS, PushForm
 from pqadmin.dashboard.redaction import rules_of
 from pqadmin.dashboard.refusals import explain
 from pqadmin.dashboard.rows import COLUMNS, render_rows
+from pqadmin.dashboard.samples import sample_lists
 from pqadmin.dashboard.toasts import Toast
 from pqadmin.dashboard.values import show
 from pqadmin.dashboard.words import attached_words, problem_words
@@ -65,6 +66,8 @@ def styleguide(request: HttpRequest) -> HttpResponse:
         "item": rows[0].status.min,
         "rules": rules_of(()),
         "values": [(show(value, rules=rules_of(())), _item(now, value)) for value in (*_VALUES, b"", b"x" * 30_000)],
+        "values": [(show(value), _item(now, value)) for value in (*_VALUES, b"", b"x" * 30_000)],
+        "lists": sample_lists(now),
         "mix": mix(status.bands),
         "refusals": [explain(error) for error in _ERRORS],
         "toasts": _toasts(),
