@@ -6,6 +6,7 @@ import gzip
 import json
 import time
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -193,23 +194,54 @@ def _clean(html: str) -> bool:
     return not any(part in html for part in ("hunter2", "DE89", "3704", "68 75 6e", "nter"))
 
 
+def _read(operator: Desk, address: str) -> tuple[int, str]:
+    """Return an answer's status and text, a stream's too."""
+    response: Any = operator.client.get(address)
+    return response.status_code, response.getvalue().decode()
+
+
+def _in_state(store: Store, operator: Desk, state: str) -> str:
+    """Return the pages of an item in a state: its list and its own."""
+    queue = store.create_queue(f"jobs-{state}")
+    queue.configure(max_attempts=1)
+    due = timedelta(hours=1) if state == "delayed" else None
+    item = queue.push(b'{"user": "ada", "password": "hunter2"}', priority=1, delay=due)
+    if state != "delayed":
+        lease = queue.lease(1)[0]
+        if state == "dead":
+            queue.release(lease, reason="broken")
+    addresses = [f"/queues/jobs-{state}/?state={state}", f"/queues/jobs-{state}/items/{item.id}/"]
+    pages = [operator.open(address) for address in addresses]
+    assert all("ada" in page and "redacted" in page for page in pages), state
+    return "".join(page.html for page in pages)
+
+
 def test_no_page_shows_what_rules_hide(operator: Desk, store: Store) -> None:
     item_id = _stored(store)
     here = f"/queues/jobs/items/{item_id}/"
     addresses = ["/", "/queues/jobs/", here, f"{here}?as=text&all", f"{here}?as=hex&all", f"{here}download/?as=text"]
     addresses += [f"/queues/jobs/pop/?end={end}" for end in ("min", "max")]
-    addresses += [f"/queues/jobs/act/?act=delete&id={item_id}", "/queues/jobs/?q=ada&state=ready"]
+    addresses += [f"/queues/jobs/act/?act={act}&id={item_id}" for act in ("delete", "move", "reprioritise")]
+    addresses += ["/queues/jobs/?q=ada", "/queues/jobs/?q=hunter2", "/queues/jobs/bulk/?act=delete&state=ready&q=ada"]
+    addresses += [f"{here}edit/", f"/queues/jobs/push/?like={item_id}", "/queues/jobs/export/?format=ndjson"]
+    addresses += ["/queues/jobs/export/?format=csv"]
     for address in addresses:
-        page = operator.open(address)
-        assert page.status == 200, address
-        assert _clean(page.html), address
+        status, text = _read(operator, address)
+        assert status == 200, address
+        assert _clean(text.replace("q=hunter2", "").replace('value="hunter2"', "")), address
+    for state in ("delayed", "leased", "dead"):
+        assert _clean(_in_state(store, operator, state)), state
     page = operator.open(here)
     assert "Parts of this value are redacted" in page
     assert '"user"' in page.text
     assert page.text.count("redacted") >= 3
-    store.acts("root").delete_item("jobs", item_id)
-    for address in ("/trash/", "/audit/", here):
-        assert _clean(operator.open(address).html), address
+    popped = store.acts("root").pop("jobs")
+    assert popped is not None
+    taken = operator.open(f"/queues/jobs/?taken={popped.trash_id}")
+    assert "Taken from the queue" in taken
+    assert _clean(taken.html)
+    for address in ("/trash/", "/queues/jobs/?state=trash", "/audit/", "/audit/export/", here):
+        assert _clean(_read(operator, address)[1]), address
     store.acts("root").delete_queue("jobs", confirm="jobs")
     assert _clean(operator.open("/trash/").html), "of a deleted queue too"
 

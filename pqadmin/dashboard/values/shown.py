@@ -9,7 +9,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
 from pqadmin.dashboard import format as write
-from pqadmin.dashboard.redaction import Redaction, rules_of
+from pqadmin.dashboard.redaction import Redaction
 from pqadmin.dashboard.values import compressed, hex_dump, text
 from pqadmin.dashboard.values.compressed import Unpacked
 from pqadmin.dashboard.values.looking import MAX_WRITTEN, Kind, Look, look
@@ -49,9 +49,8 @@ class Shown:
         return self.view in ("json", "msgpack")
 
 
-def show(value: bytes, *, rules: Redaction | None = None, wanted: str = "", everything: bool = False) -> Shown:
+def show(value: bytes, *, rules: Redaction, wanted: str = "", everything: bool = False) -> Shown:
     """Draw a value, by default in the view that its content suggests."""
-    rules = rules_of(()) if rules is None else rules
     seen = look(value, rules)
     fits = _VIEWS[seen.kind]
     if seen.levels and not seen.hides:
