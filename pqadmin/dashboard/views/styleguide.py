@@ -66,7 +66,6 @@ def styleguide(request: HttpRequest) -> HttpResponse:
         "item": rows[0].status.min,
         "rules": rules_of(()),
         "values": [(show(value, rules=rules_of(())), _item(now, value)) for value in (*_VALUES, b"", b"x" * 30_000)],
-        "values": [(show(value), _item(now, value)) for value in (*_VALUES, b"", b"x" * 30_000)],
         "lists": sample_lists(now),
         "mix": mix(status.bands),
         "refusals": [explain(error) for error in _ERRORS],
