@@ -63,10 +63,10 @@ class Operator:
     def select(self, *items: str) -> Self:
         """Tick items of the list, each by its id or by words of its value."""
         for each in items:
-            box = self.page.locator(f'input[type=checkbox][name=id][value="{each}"]')
-            if box.count() != 1:
-                box = self.page.locator("tr", has_text=each).locator("input[type=checkbox][name=id]")
-            box.check()
+            boxes = "input[type=checkbox][name=id]"
+            by_id = re.fullmatch("[0-9a-f]{40}|key-[0-9a-f]+", each)
+            row = self.page.locator("#items tr", has_text=each).locator(boxes)
+            (self.page.locator(f'{boxes}[value="{each}"]') if by_id else row).check()
         return self
 
     def act(self, verb: str, **typed: str) -> Self:

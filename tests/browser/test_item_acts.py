@@ -79,6 +79,19 @@ def test_every_act_from_the_page_of_its_item(new_page: NewPage, jobs: Queue, scr
     assert [item.id for item in jobs.dead().items] == [dead]
 
 
+@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
+def test_a_selection_of_the_list(new_page: NewPage, jobs: Queue, store: Store, scripts: bool) -> None:
+    operator = Operator(new_page(java_script_enabled=scripts))
+    review = store.create_queue("review")
+    operator.open(jobs.name).select('"order": 2', '"order": 5').act("move", to="review")
+    operator.expect_toast("Moved 2 items to review.").expect_items(*(f'"order": {n}' for n in (1, 3, 4, 6)))
+    operator.undo()
+    assert review.depth() == 0
+    operator.open(jobs.name, state="dead").select("dying").act("retry").expect_toast("Retried the item")
+    assert "state=dead" in operator.page.url or "/items/" in operator.page.url
+    operator.go(f"/queues/{jobs.name}/act/?act=delete").expect_toast("No item was selected")
+
+
 def test_a_selection_is_previewed_while_it_is_typed(operator: Operator, jobs: Queue) -> None:
     operator.go(address(jobs, "reprioritise", *of(jobs, 3, 4))).fill(priority="1")
     operator.page.keyboard.press("Tab")

@@ -89,6 +89,8 @@ def act(request: HttpRequest, name: str) -> HttpResponse:
 def _turn_away(request: HttpRequest, text: str, url: str) -> HttpResponse:
     """Say on another page why there is no form."""
     toasts.failed(request, text)
+    if "HX-Request" in request.headers:  # a whole page has no place inside another: go to it instead
+        return HttpResponse(headers={"HX-Redirect": url})
     return frame.leave(url) if request.method == "POST" else redirect(url)
 
 
