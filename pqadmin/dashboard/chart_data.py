@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
@@ -64,11 +64,8 @@ class Charted:
     mix: Sequence[Sequence[float | None]]
     #: From here to the end the resolution's step is not over.
     unfinished: float
-
-    @property
-    def empty(self) -> bool:
-        """Say whether nothing is known but how the queue is now."""
-        return len(self.times) < 2
+    #: Nothing is known but how the queue is now.
+    empty: bool
 
 
 def charted(store: Store, status: QueueStatus, span: Span, now: datetime) -> Charted:
@@ -86,9 +83,10 @@ def charted(store: Store, status: QueueStatus, span: Span, now: datetime) -> Cha
         dead=[point.dead for point in points],
         rate_in=_rates(points, lambda point: point.arrived),
         rate_out=_rates(points, lambda point: point.left),
-        oldest=[None if point.oldest_ms is None else point.oldest_ms / 1000 for point in points],
+        oldest=[None if point.oldest_at is None else max(0, point.at - point.oldest_at) for point in points],
         waits=[[None if point.waits_ms is None else point.waits_ms[n] / 1000 for point in points] for n in range(3)],
         mix=_mix(points, len(status.bands)),
+        empty=not stretch.points and stretch.before is None,
         unfinished=until // span.resolution.step * span.resolution.step,
     )
 
@@ -110,29 +108,12 @@ def _within(stretch: Stretch, since: int, until: int, status: QueueStatus) -> li
     """Return the points of a window from its beginning to now: between two of them nothing changed."""
     points = list(stretch.points)
     if stretch.before is not None and (not points or points[0].at > since):
-        points.insert(0, _at(stretch.before, since))
+        points.insert(0, replace(stretch.before, at=since, waits_ms=None))
     last = as_point(status, until)
     if points and points[-1].at >= until:
         points.pop()
     waits = points[-1].waits_ms if points and points[-1].counts == last.counts else None
-    return [*points, _at(last, until, shares(status), waits)]
-
-
-def _at(point: Point, at: int, mix: tuple[int, ...] | None = None, waits: tuple[int, int, int] | None = None) -> Point:
-    """Return a point as it still was later."""
-    oldest = None if point.oldest_ms is None else point.oldest_ms + max(0, at - point.at) * 1000
-    return Point(
-        at=at,
-        ready=point.ready,
-        delayed=point.delayed,
-        leased=point.leased,
-        dead=point.dead,
-        arrived=point.arrived,
-        left=point.left,
-        oldest_ms=oldest,
-        waits_ms=waits,
-        mix=point.mix if mix is None else mix,
-    )
+    return [*points, replace(last, mix=shares(status), waits_ms=waits)]
 
 
 def _rates(points: Sequence[Point], total: Callable[[Point], int]) -> list[float | None]:

@@ -19,8 +19,6 @@ from queues.tally import wait_bucket
 _FORMAT = 1
 #: Shares of a band are kept in this many parts of the whole.
 SHARES = 15
-#: Stands for no bucket: nothing ready, or nothing taken.
-_NONE = 255
 _STATES = ("ready", "delayed", "leased", "dead", "arrived", "left")
 
 
@@ -37,8 +35,8 @@ class Point:
     #: Items that ever became ready, and that ever left, at this moment: rates are differences.
     arrived: int
     left: int
-    #: Age of the oldest ready item in milliseconds, rounded down to a √2-wide bucket; None when nothing is ready.
-    oldest_ms: int | None = None
+    #: When the oldest ready item was pushed, in seconds since the epoch; None when nothing is ready.
+    oldest_at: int | None = None
     #: Waits of what was taken since the point before (50, 95 and 99 of 100 waited at most so long), in milliseconds,
     #: rounded up to a √2-wide bucket; None when nothing was taken, or for points of single seconds.
     waits_ms: tuple[int, int, int] | None = None
@@ -105,11 +103,6 @@ def decode(block: bytes | None) -> list[Point]:
     return list(_points(zlib.decompress(block[1:])))
 
 
-def age_bucket(ms: int) -> int:
-    """Return an age rounded down to its bucket, in milliseconds."""
-    return bucket_ms(wait_bucket(ms))
-
-
 def bucket_ms(bucket: int) -> int:
     """Return the milliseconds at which a bucket begins."""
     return math.ceil(2 ** (bucket / 2)) if bucket else 0
@@ -127,7 +120,7 @@ _LIGHTER: tuple[Callable[[Sequence[Point]], list[Point]], ...] = (list, _without
 
 
 def _encode(points: Sequence[Point]) -> bytes:
-    out = bytearray()
+    out, oldest = bytearray(), 0
     nothing = Point(at=0, ready=0, delayed=0, leased=0, dead=0, arrived=0, left=0)
     for before, point in pairwise((nothing, *points)):
         _write(out, point.at - before.at)
@@ -136,10 +129,14 @@ def _encode(points: Sequence[Point]) -> bytes:
         flags |= (1 << 6 if point.waits_ms is not None else 0) | (1 << 7 if point.mix else 0)
         out.append(flags)
         for difference in filter(None, differences):
-            _write(out, difference << 1 if difference > 0 else (-difference << 1) - 1)
-        out.append(_bucket(point.oldest_ms))
+            _write(out, _fold(difference))
+        if point.oldest_at is None:
+            out.append(0)
+        else:
+            _write(out, _fold(point.oldest_at - oldest) + 1)
+            oldest = point.oldest_at
         if point.waits_ms is not None:
-            out.extend(map(_bucket, point.waits_ms))
+            out.extend(map(wait_bucket, point.waits_ms))
         if point.mix:
             out.append(len(point.mix))
             shares = [*point.mix, 0]
@@ -148,7 +145,8 @@ def _encode(points: Sequence[Point]) -> bytes:
 
 
 def _points(packed: bytes) -> Iterator[Point]:
-    at, moment, counts = 0, 0, [0] * len(_STATES)
+    at = moment = oldest = 0
+    counts = [0] * len(_STATES)
     while at < len(packed):
         passed, at = _read(packed, at)
         moment += passed
@@ -157,8 +155,10 @@ def _points(packed: bytes) -> Iterator[Point]:
         for n in range(len(_STATES)):
             if flags & 1 << n:
                 folded, at = _read(packed, at)
-                counts[n] += folded >> 1 if not folded & 1 else -((folded + 1) >> 1)
-        oldest, at = packed[at], at + 1
+                counts[n] += _unfold(folded)
+        folded, at = _read(packed, at)
+        if folded:
+            oldest += _unfold(folded - 1)
         waits = None
         if flags & 1 << 6:
             waits = tuple(map(bucket_ms, packed[at : at + 3]))
@@ -171,14 +171,19 @@ def _points(packed: bytes) -> Iterator[Point]:
         yield Point(
             at=moment,
             **dict(zip(_STATES, counts, strict=True)),
-            oldest_ms=None if oldest == _NONE else bucket_ms(oldest),
+            oldest_at=oldest if folded else None,
             waits_ms=waits,  # type: ignore[arg-type] # three of them
             mix=mix,
         )
 
 
-def _bucket(ms: int | None) -> int:
-    return _NONE if ms is None else wait_bucket(ms)
+def _fold(number: int) -> int:
+    """Return a whole number as one that is not negative, near ones near 0."""
+    return number << 1 if number >= 0 else (-number << 1) - 1
+
+
+def _unfold(folded: int) -> int:
+    return -((folded + 1) >> 1) if folded & 1 else folded >> 1
 
 
 def _write(out: bytearray, number: int) -> None:

@@ -274,7 +274,7 @@ class Recorder:
             track.blocks[name], last = [], None
         points = [point]
         if last is not None and now - last.at > resolution.step + resolution.step // 2 + 1:
-            points.insert(0, _stayed(last, now - resolution.step))
+            points.insert(0, replace(last, at=now - resolution.step, waits_ms=None))
         for new in points:
             block, start = track.blocks[name], resolution.start(new.at)
             if block and resolution.start(block[-1].at) != start:
@@ -330,9 +330,3 @@ def _differs(last: Point | None, status: QueueStatus) -> bool:
     """Say whether a status differs from what was written last; a queue that nobody ever used has no history."""
     counts = as_point(status, 0).counts
     return any(counts) if last is None else counts != last.counts
-
-
-def _stayed(last: Point, at: int) -> Point:
-    """Return a queue as it still was at a later moment."""
-    oldest = None if last.oldest_ms is None else last.oldest_ms + (at - last.at) * 1000
-    return replace(last, at=at, oldest_ms=oldest, waits_ms=None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from queues.history.points import SHARES, Point, age_bucket, bucket_ms
+from queues.history.points import SHARES, Point, bucket_ms
 from queues.ids import to_ms
 from queues.status import QueueStatus
 
@@ -14,7 +14,6 @@ _PERCENTILES = (50, 95, 99)
 
 def as_point(status: QueueStatus, at: int) -> Point:
     """Return what a status says, as the point of a second."""
-    oldest = None if status.oldest is None else age_bucket(max(0, at * 1000 - to_ms(status.oldest)))
     return Point(
         at=at,
         ready=status.totals.ready,
@@ -23,7 +22,7 @@ def as_point(status: QueueStatus, at: int) -> Point:
         dead=status.totals.dead,
         arrived=status.arrived,
         left=status.left,
-        oldest_ms=oldest,
+        oldest_at=None if status.oldest is None else to_ms(status.oldest) // 1000,
     )
 
 

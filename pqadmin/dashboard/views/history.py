@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -45,7 +46,7 @@ def history(request: HttpRequest, name: str) -> HttpResponse:
         span=span,
         spans=SPANS.values(),
         chart=chart,
-        data=_data(chart, status, acts),
+        data=json.dumps(_data(chart, status, acts)),
         charts=_charts(chart, status),
         acts=[_mark(entry) for entry in acts],
         size=store.history.size(status.id),
@@ -127,7 +128,7 @@ def _kinds(chart: Charted, status: QueueStatus) -> list[Kind]:
                 written="age",
             )
         )
-    if any(value is not None for column in chart.mix for value in column):
+    if any(sum(value is not None for value in column) > 1 for column in chart.mix):
         kinds.append(
             Kind(
                 name="mix",

@@ -13,7 +13,9 @@ const LINES = ["--accent", "--warn", "--good", "--bad"];
 const DASHES = [[], [6, 3], [2, 3], [8, 3, 2, 3]];
 
 const host = document.getElementById("charts");
-if (host !== null && typeof uPlot === "function") start(JSON.parse(document.getElementById("history-data").textContent));
+if (host !== null && typeof uPlot === "function") {
+  start(JSON.parse(document.getElementById("history-data").content.textContent));
+}
 
 function start(data) {
   let drawn = [];
@@ -87,14 +89,14 @@ function plot(element, data, chart) {
     width: element.clientWidth,
     height: HEIGHT,
     cursor: { sync: { key: "history" }, y: false, points: { size: 6 } },
-    legend: { live: true },
+    tzDate: (at) => uPlot.tzDate(new Date(at * 1000), "Etc/UTC"),
     scales: { x: { time: true }, y: { range: (_, low, high) => [Math.min(0, low ?? 0), Math.max(high ?? 0, 1e-3) * 1.05] } },
     axes: [
-      { ...axis, space: 70 },
+      { ...axis, space: 64, values: (_, splits) => splits.map((at, n) => moment(at, splits[n - 1])) },
       { ...axis, size: AXIS, values: (_, ticks) => ticks.map((tick) => short(tick, written)) },
     ],
     series: [
-      { label: "", value: (_, at) => (at === null ? "" : new Date(at * 1000).toLocaleString()) },
+      { label: "UTC", value: (_, at) => (at === null ? "–" : iso(at).slice(0, 19).replace("T", " ")) },
       ...chart.labels.map((label, n) => ({
         label,
         stroke: token(LINES[n % LINES.length]),
@@ -110,6 +112,19 @@ function plot(element, data, chart) {
   };
   element.replaceChildren();
   return new uPlot(options, [data.times, ...chart.columns], element);
+}
+
+function iso(at) {
+  return new Date(at * 1000).toISOString();
+}
+
+/** A moment on the axis: its time, and its date where that is another than at the moment before. */
+function moment(at, before) {
+  const text = iso(at);
+  const time = text.slice(17, 19) === "00" ? text.slice(11, 16) : text.slice(11, 19);
+  const day = text.slice(5, 10);
+  if (before !== undefined && iso(before).slice(5, 10) === day) return time;
+  return time === "00:00" ? day : `${time}\n${day}`;
 }
 
 function short(value, written) {
