@@ -15,7 +15,7 @@ from benchmarks import report
 #: Run when none is named: together a few minutes.
 QUICK = ("pairs", "fairness", "wake_up", "page_time", "local_twin")
 #: Not measurements.
-_PARTS = ("__init__", "__main__", "browsing", "callers", "report", "running_site", "slow_flush")
+_PARTS = ("__init__", "__main__", "browsing", "callers", "report", "rounds", "running_site", "slow_flush")
 
 
 def main(arguments: list[str]) -> None:

@@ -1,7 +1,8 @@
-"""Callers of a peer's queue: threads of one or more processes that push and pop for a while, one operation a call."""
+"""Callers of a peer's queue: threads or coroutines of one or more processes that push and pop for a while."""
 
 from __future__ import annotations
 
+import asyncio
 import multiprocessing
 import os
 import threading
@@ -89,9 +90,13 @@ def _work(door: Door, number: int, pipe: Pipe) -> None:
     while (job := pipe.recv()) is not None:
         work, callers, seconds = job
         try:
-            while len(clients) < callers:
-                clients.append(connection.client())
-            pipe.send((_rate(_WORKS[work], clients[:callers], number, seconds), ""))
+            if work == "coroutines":
+                rate = asyncio.run(_rate_of_coroutines(connection, callers, seconds))
+            else:
+                while len(clients) < callers:
+                    clients.append(connection.client())
+                rate = _rate(_WORKS[work], clients[:callers], number, seconds)
+            pipe.send((rate, ""))
         except Exception as error:
             pipe.send((0.0, f"{door.kind}: {error!r}"))
     connection.close()
@@ -112,7 +117,7 @@ def _rate(work: Any, clients: list[Client], number: int, seconds: float) -> floa
 
     def call(place: int) -> None:
         try:
-            work(clients[place], state, done, place, number * 1_000 + place)
+            work(clients[place], state, done, place, f"{number}:{place}:{time.monotonic_ns()}")
         except BaseException as error:
             failed.append(error)
 
@@ -131,7 +136,7 @@ def _rate(work: Any, clients: list[Client], number: int, seconds: float) -> floa
     return counted / seconds
 
 
-def _pairs(client: Client, state: _Round, done: list[int], place: int, caller: int) -> None:
+def _pairs(client: Client, state: _Round, done: list[int], place: int, caller: str) -> None:
     """Push one and pop one, again and again."""
     n = 0
     while state.going:
@@ -142,22 +147,52 @@ def _pairs(client: Client, state: _Round, done: list[int], place: int, caller: i
         done[place] = n
 
 
-def _batches(client: Client, state: _Round, done: list[int], place: int, caller: int) -> None:
+def _batches(client: Client, state: _Round, done: list[int], place: int, caller: str) -> None:
     """Push a hundred as one and pop a hundred as one; each pushed and each popped value counts."""
     n = 0
     while state.going:
         client.push_many([(value(caller, n + i), (n + i) % 1_000) for i in range(MANY)])
         done[place] += MANY
-        taken = client.pop_many(MANY)
-        if not taken:
-            raise RuntimeError("the queue ran empty")
+        taken = 0
+        while taken < MANY:  # peers may give fewer while others take
+            taken += client.pop_many(MANY - taken)
         n += MANY
         done[place] += taken
 
 
-def value(caller: int, n: int) -> bytes:
+async def _rate_of_coroutines(connection: Connection, callers: int, seconds: float) -> float:
+    """Let so many coroutines push and pop pairs; return what they do a second once they are warm."""
+    state = _Round()
+    done = [0] * callers
+    clients = [await connection.async_client() for _ in range(callers)]
+
+    async def call(place: int) -> None:
+        client, caller = clients[place], f"{place}:{time.monotonic_ns()}"
+        n = 0
+        while state.going:
+            await client.push(value(caller, n), n % 1_000)
+            if await client.pop() is None:
+                raise RuntimeError("the queue ran empty")
+            n += 1
+            done[place] = n
+
+    calls = [asyncio.create_task(call(place)) for place in range(callers)]
+    try:
+        await asyncio.sleep(_WARM)
+        before, start = sum(done), time.perf_counter()
+        await asyncio.sleep(seconds)
+        rate = (sum(done) - before) / (time.perf_counter() - start)
+        state.going = False
+        await asyncio.gather(*calls)
+        return rate
+    finally:
+        for client in clients:
+            await client.close()
+
+
+def value(caller: str, n: int) -> bytes:
     """Return a value that no other call pushes (a sorted set holds each value once)."""
-    return (b"%d:%d:" % (caller, n)).ljust(SIZE, b"x")
+    return f"{caller}:{n}:".encode().ljust(SIZE, b"x")
 
 
 _WORKS = {"pairs": _pairs, "batches": _batches}

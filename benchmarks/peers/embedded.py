@@ -7,11 +7,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import lmdb
 
 from benchmarks.peers.peer import Door
 from queues import Queue, Store, open_store
+
+if TYPE_CHECKING:
+    from queues.asynchronous import AsyncQueue
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,25 @@ class EmbeddedClient:
         return self._queue.depth()
 
 
+class EmbeddedAsyncClient:
+    """One coroutine's use of the queue."""
+
+    def __init__(self, queue: AsyncQueue) -> None:
+        self._queue = queue
+
+    async def push(self, value: bytes, priority: int) -> None:
+        """Add one value."""
+        await self._queue.push(value, priority=priority)
+
+    async def pop(self) -> bytes | None:
+        """Take the value of the smallest priority."""
+        item = await self._queue.pop_min()
+        return None if item is None else item.value
+
+    async def close(self) -> None:
+        """Leave the queue to the others."""
+
+
 class OpenStore:
     """The store as one process has it open."""
 
@@ -71,6 +94,12 @@ class OpenStore:
     def client(self) -> EmbeddedClient:
         """Return the queue for one more thread."""
         return EmbeddedClient(self.queue)
+
+    async def async_client(self) -> EmbeddedAsyncClient:
+        """Return the queue for one more coroutine."""
+        from queues.asynchronous import AsyncQueue
+
+        return EmbeddedAsyncClient(AsyncQueue(self.queue))
 
     def close(self) -> None:
         """Close the store."""

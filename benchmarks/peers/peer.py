@@ -46,8 +46,24 @@ class Client(Protocol):
         """Return how many values there are."""
 
 
+class AsyncClient(Protocol):
+    """One coroutine's connection, used by one event loop."""
+
+    async def push(self, value: bytes, priority: int) -> None:
+        """Add one value."""
+
+    async def pop(self) -> bytes | None:
+        """Take the value of the smallest priority."""
+
+    async def close(self) -> None:
+        """End the connection."""
+
+
 class Connection(Protocol):
     """One process's way to a peer."""
+
+    async def async_client(self) -> AsyncClient:
+        """Return a client for one more coroutine of the running loop."""
 
     def client(self) -> Client:
         """Return a client for one more thread."""

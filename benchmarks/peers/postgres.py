@@ -130,6 +130,28 @@ class PostgresClient:
         self._database.close()
 
 
+class AsyncPostgresClient:
+    """One connection of an event loop, its statements prepared."""
+
+    def __init__(self, database: Any) -> None:
+        self._database = database
+        self._cursor = database.cursor(binary=True)
+
+    async def push(self, value: bytes, priority: int) -> None:
+        """Add one value."""
+        await self._cursor.execute(PUSH, (priority, value), prepare=True)
+
+    async def pop(self) -> bytes | None:
+        """Take the value of the smallest priority that nobody else is taking."""
+        await self._cursor.execute(POP, prepare=True)
+        row = await self._cursor.fetchone()
+        return None if row is None else row[0]
+
+    async def close(self) -> None:
+        """End the connection."""
+        await self._database.close()
+
+
 class Connections:
     """The connections of one process, one for each of its threads."""
 
@@ -142,6 +164,10 @@ class Connections:
         client = PostgresClient(self._address)
         self._clients.append(client)
         return client
+
+    async def async_client(self) -> AsyncPostgresClient:
+        """Return a connection for one more coroutine."""
+        return AsyncPostgresClient(await psycopg.AsyncConnection.connect(self._address, autocommit=True))
 
     def close(self) -> None:
         """End them all."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import redis
+import redis.asyncio
 
 from benchmarks.peers.peer import Door
 from benchmarks.peers.server_process import free_port, program, server
@@ -82,6 +83,26 @@ class RedisClient:
         self._redis.close()
 
 
+class AsyncRedisClient:
+    """One connection of an event loop."""
+
+    def __init__(self, port: int) -> None:
+        self._redis: Any = redis.asyncio.Redis(port=port, single_connection_client=True)
+
+    async def push(self, value: bytes, priority: int) -> None:
+        """Add one value."""
+        await self._redis.zadd(_KEY, {value: priority})
+
+    async def pop(self) -> bytes | None:
+        """Take the value of the smallest score."""
+        found: list[tuple[bytes, float]] = await self._redis.zpopmin(_KEY)
+        return found[0][0] if found else None
+
+    async def close(self) -> None:
+        """End the connection."""
+        await self._redis.aclose()
+
+
 class Connections:
     """The connections of one process, one for each of its threads."""
 
@@ -94,6 +115,10 @@ class Connections:
         client = RedisClient(self._port)
         self._clients.append(client)
         return client
+
+    async def async_client(self) -> AsyncRedisClient:
+        """Return a connection for one more coroutine."""
+        return AsyncRedisClient(self._port)
 
     def close(self) -> None:
         """End them all."""
