@@ -59,8 +59,10 @@ ITEM_ACTS = {
 }
 
 
-def title(act: ItemAct, n: int) -> str:
+def title(act: ItemAct, n: int, *, fifo: bool) -> str:
     """Return the question that the page of an act asks."""
+    if fifo and act.verb == "reprioritise":
+        return ngettext("Bring this item to an end", "Bring %(n)s items to an end", n) % {"n": write.number(n)}
     text = {
         "move": lambda: ngettext("Move this item", "Move %(n)s items", n),
         "reprioritise": lambda: ngettext("Re-prioritise this item", "Re-prioritise %(n)s items", n),
@@ -75,8 +77,10 @@ def title(act: ItemAct, n: int) -> str:
     return text % {"n": write.number(n)} if "%(n)s" in text else text
 
 
-def button(act: ItemAct, n: int) -> str:
+def button(act: ItemAct, n: int, *, fifo: bool) -> str:
     """Return what the button says."""
+    if fifo and act.verb == "reprioritise":
+        return ngettext("Bring it there", "Bring %(n)s items there", n) % {"n": write.number(n)}
     text = {
         "move": lambda: ngettext("Move it", "Move %(n)s items", n),
         "reprioritise": lambda: ngettext("Re-prioritise it", "Re-prioritise %(n)s items", n),
@@ -91,14 +95,18 @@ def button(act: ItemAct, n: int) -> str:
     return text % {"n": write.number(n)} if "%(n)s" in text else text
 
 
-def consequence(act: ItemAct, items: Sequence[Item]) -> str:
+def consequence(act: ItemAct, items: Sequence[Item], *, fifo: bool) -> str:
     """Say what an act would do to these items."""
     if not items:
         return ""
     n = len(items)
     texts: dict[str, Callable[[], str]] = {
         "move": lambda: _("Value and id stay; at every moment each item is in exactly one of the two queues."),
-        "reprioritise": lambda: _("Among items of the same priority the push order stays."),
+        "reprioritise": lambda: (
+            _("Several stand there one behind the other, as they stand now.")
+            if fifo
+            else _("Among items of the same priority the push order stays.")
+        ),
         "delete": lambda: ngettext(
             "Only this very item goes to the trash, wherever it stands.", "Only these very items go to the trash.", n
         ),
@@ -182,12 +190,16 @@ def _unfit(act: ItemAct, reason: str, items: list[Item]) -> dict[str, Any]:
         release = "&".join(f"id={item.id}" for item in items) if n <= 50 else ""
     else:
         text = ngettext("%(n)s item is %(state)s.", "%(n)s items are %(state)s.", n) % values
-    return {"text": text, "why": _why(act, reason), "release": release}
+    return {"text": text, "why": _why(act, reason, n), "release": release}
 
 
-def _why(act: ItemAct, reason: str) -> str:
+def _why(act: ItemAct, reason: str, n: int) -> str:
     if reason == "leased" and act.verb in ("move", "reprioritise"):
-        return _("Release it first; then its acknowledgement is refused.")
+        return ngettext(
+            "Release it first; acknowledging it is refused from then on.",
+            "Release them first; acknowledging them is refused from then on.",
+            n,
+        )
     if reason == "other":
         return _("Only who leased an item says that it is done.")
     only = {

@@ -163,9 +163,9 @@ class _Page:
         context = about(self.request, self.status)
         return context | {
             "chosen": self.chosen,
-            "title": words.title(self.chosen, len(fit)),
-            "consequence": words.consequence(self.chosen, [each.item for each in fit]),
-            "button": words.button(self.chosen, len(fit)),
+            "title": words.title(self.chosen, len(fit), fifo=self.status.kind == "fifo"),
+            "consequence": words.consequence(self.chosen, [each.item for each in fit], fifo=self.status.kind == "fifo"),
+            "button": words.button(self.chosen, len(fit), fifo=self.status.kind == "fifo"),
             "form": form,
             "typed": form if form is not None and form.is_bound else None,
             "count": len(fit),
