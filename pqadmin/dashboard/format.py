@@ -9,6 +9,7 @@ because Python rounds halves to even and JavaScript does not.
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -24,6 +25,9 @@ PRIORITY_WIDTH = 18
 PREVIEW_WIDTH = 120
 #: Python refuses to write longer ints in decimal; an int priority (255 bytes) stays far below it.
 _DIGITS_LIMIT = 4000
+
+#: Controls that text does not hold: all but tab and line breaks.
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 _BYTE_UNITS = ("kB", "MB", "GB", "TB", "PB", "EB")
 
@@ -227,7 +231,7 @@ def as_text(value: bytes, *, cut: bool = False) -> str | None:
             return None
         text = value[: error.start].decode("utf-8")
     sample = text[:512]
-    controls = sum(1 for char in sample if ord(char) < 0x20 and char not in "\t\n\r")
+    controls = len(_CONTROL.findall(sample))
     return None if controls > 2 and controls * 10 > len(sample) else text
 
 

@@ -30,7 +30,8 @@ _MAX_KNOWN = 4_096
 Span = tuple[int, int]
 
 _STRING = re.compile(rb'"((?:[^"\\]++|\\.)*+)("?)', re.DOTALL)
-_COLON = re.compile(rb"[ \t\r\n]*+:[ \t\r\n]*+")
+#: A string, and the colon that makes a key of it.
+_KEY = re.compile(rb'"((?:[^"\\]++|\\.)*+)(?:"([ \t\r\n]*+:[ \t\r\n]*+)?)?', re.DOTALL)
 _NESTING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 _SCALAR = re.compile(rb"[^\s,\]}]*+")
 _IGNORED = re.compile(r"[-_ ]")
@@ -43,6 +44,8 @@ class Redaction:
         self._hidden = _compiled([rule for rule in rules if not rule.startswith("!")])
         self._shown = _compiled([rule[1:] for rule in rules if rule.startswith("!")])
         self._known: dict[str, bool] = {}
+        #: The same by the bytes of a key as it stands in JSON.
+        self._known_raw: dict[bytes, bool] = {}
 
     def __bool__(self) -> bool:
         return self._hidden is not None
@@ -68,19 +71,24 @@ class Redaction:
         """
         found: list[Span] = []
         at = 0
-        while self._hidden is not None and (string := _STRING.search(value, at)):
+        if self._hidden is None:
+            return found
+        while string := _KEY.search(value, at):
             at = string.end()
-            if not string[2]:
-                break  # cut off inside a string: nothing follows
-            colon = _COLON.match(value, at)
-            if colon is None:
-                continue
-            at = colon.end()
-            if self.hides(_key(string[1])):
+            raw, colon = string.groups()
+            if colon and self._hides_raw(raw):
                 end = _end(value, at)
                 found.append((at, end))
                 at = end
         return found
+
+    def _hides_raw(self, raw: bytes) -> bool:
+        known = self._known_raw.get(raw)
+        if known is None:
+            known = self.hides(_key(raw))
+            if len(self._known_raw) < _MAX_KNOWN and len(raw) <= _MAX_KEY:
+                self._known_raw[raw] = known
+        return known
 
 
 def rules_of(redact: tuple[str, ...]) -> Redaction:

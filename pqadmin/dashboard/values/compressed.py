@@ -34,18 +34,26 @@ def unpack(value: bytes, *, limit: int = MAX_UNPACKED, cut: bool = False) -> Unp
 
     What is damaged, or with `cut` only a beginning, gives what can be read of it.
     """
+    if not begins_packed(value):
+        return None
     if value.startswith(_GZIP):
         data, whole = _gunzip(value, limit)
         if not data and not whole and not cut:
             return None  # it only begins like one
         return _unpacked("gzip", value, data, limit, whole=whole)
     # Two bytes with a check in them, and often text: only what unpacks to its end is taken for zlib.
-    if len(value) > 2 and value[0] & 0x0F == 8 and value[0] >> 4 <= 7 and not int.from_bytes(value[:2], "big") % 31:
-        data, whole, rest = _inflate(value, _ZLIB_BITS, limit)
-        large = len(data) > limit
-        if (whole and not rest) or large or (cut and data):
-            return _unpacked("zlib", value, data, limit, whole=whole)
+    data, whole, rest = _inflate(value, _ZLIB_BITS, limit)
+    large = len(data) > limit
+    if (whole and not rest) or large or (cut and data):
+        return _unpacked("zlib", value, data, limit, whole=whole)
     return None
+
+
+def begins_packed(value: bytes) -> bool:
+    """Say whether a value begins as packed ones do; it need not be one."""
+    if value.startswith(_GZIP):
+        return True
+    return len(value) > 2 and value[0] & 0x0F == 8 and value[0] >> 4 <= 7 and not int.from_bytes(value[:2], "big") % 31
 
 
 def unpack_all(value: bytes) -> tuple[bytes, tuple[Unpacked, ...]]:

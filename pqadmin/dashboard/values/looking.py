@@ -98,6 +98,10 @@ def masked(value: bytes, rules: Redaction) -> bytes:
     """Return the very value if nothing of it is hidden, else what it decodes to as text with marks in it."""
     if not rules or not value:
         return value
+    if write.as_text(value) is not None and not compressed.begins_packed(value):
+        # Most values are text; for those nothing needs to be decoded.
+        spans = rules.spans(value)
+        return covered(value, spans, _JSON_MARK.encode()) if spans else value
     seen = look(value, rules)
     return _plain(seen, rules) if seen.hides else value
 
