@@ -164,9 +164,9 @@ class BulkActs(ItemActs):
         steps = Steps(self._store, self._backing, job_id, runner, shown=shown)
         job = steps.hold(take_over=True)
         while job is not None and job.running and job.runner == runner:
-            wait_ms = job.due_ms - self._backing.now_ms()
-            if wait_ms > 0:
-                pause(min(wait_ms, HELD_MS // 3) / 1000)
+            wait = job.wait(self._backing.now_ms())
+            if wait > 0:
+                pause(min(wait, HELD_MS / 3000))
                 job = steps.hold(take_over=False)
                 continue
             job = steps.take(job)
@@ -192,7 +192,6 @@ class BulkActs(ItemActs):
 
     def resume_bulk(self, job_id: str, *, reason: str = "") -> Job:
         """Let a job go on that was cancelled or has failed; raise `JobEnded` when nothing is left of it."""
-        now_ms = self._backing.now_ms()
 
         def resume(tr: Transaction, audit: Note) -> Job:
             keyspace = self._backing.keyspace
@@ -206,7 +205,7 @@ class BulkActs(ItemActs):
             if job.of is not None and read_job(tr, keyspace, job.of).undo != job.id:
                 raise JobEnded("What this job undid was undone by another one: nothing is left of it.")
             after = replace(
-                job, status=RUNNING, ended_ms=None, failure="", failed_at=None, held_ms=0, seen=(), due_ms=now_ms
+                job, status=RUNNING, ended_ms=None, failure="", failed_at=None, held_ms=0, seen=(), due_ms=0
             )
             write_job(tr, keyspace, after, job)
             self._tell(audit, self._of(tr, job), "resume_job", after, reason=reason)

@@ -106,7 +106,7 @@ class JobRunner:
             self._look()
         waits = []
         for job_id, mine in list(self._mine.items()):
-            wait = max(mine.after - self._count(), (mine.job.due_ms - self._backing.now_ms()) / 1000)
+            wait = max(mine.after - self._count(), mine.job.wait(self._backing.now_ms()))
             if wait <= 0:
                 wait = self._take(job_id, mine)
             elif self._count() - mine.renewed > _HELD / 3:
@@ -162,7 +162,7 @@ class JobRunner:
             del self._mine[job_id]
             self._looked = -LONGEST
             return 0.0
-        return max(0.0, (mine.job.due_ms - self._backing.now_ms()) / 1000)
+        return mine.job.wait(self._backing.now_ms())
 
     def _renew(self, job_id: str, mine: _Mine) -> None:
         held = mine.steps.hold(take_over=False)

@@ -19,6 +19,7 @@ from queues.errors import (
     QueueError,
     QueueNotFound,
     TransactionTooLarge,
+    TransactionTooOld,
     TrashNotFound,
     ValueTooLarge,
 )
@@ -78,7 +79,7 @@ class Steps:
         """Do the next step of a job and return it as it is then; another runner's is returned as it is."""
         try:
             return self._undo() if job.act == UNDO else self._go(job)
-        except Conflict:
+        except (Conflict, TransactionTooOld):
             if not self._pace.too_much():  # others take these items as fast as we do: smaller chunks meet fewer
                 raise
             return job

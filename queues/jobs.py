@@ -28,6 +28,8 @@ UNDO = "undo"
 HELD_MS = 3_000
 #: Milliseconds over which the speed of a job is seen, up to twice as many, and at least.
 _SPEED_MS, _LEAST_MS = 5_000, 500
+#: A chunk takes at most the items of a second; clocks of two machines differ by more.
+_LONGEST_WAIT_MS = 2_000
 MAX_PAGE = 500
 #: Jobs that have not ended, of one look.
 MAX_RUNNING = 200
@@ -125,6 +127,11 @@ class Job:
             return None
         return (self.met - self.seen[0][1]) * 1000 / (self.held_ms - HELD_MS - self.seen[0][0])
 
+    def wait(self, now_ms: int) -> float:
+        """Return the seconds for which its rate lets it rest; what is longer than a chunk's is of another clock."""
+        wait_ms = self.due_ms - now_ms
+        return wait_ms / 1000 if 0 < wait_ms <= _LONGEST_WAIT_MS else 0.0
+
     def seconds_left(self) -> float | None:
         """Return in how many seconds it will have met all, by its speed and its rate; None when that is not known."""
         if not self.running or self.total is None or not self.speed:
@@ -156,7 +163,7 @@ def onward(job: Job, *, now_ms: int, met: int, done: int) -> Job:
         seen = (seen[1], (now_ms, job.met + met))
     due_ms = job.due_ms
     if job.rate is not None:
-        due_ms = max(now_ms, job.due_ms) + math.ceil(done * 1000 / job.rate)
+        due_ms = now_ms + int(job.wait(now_ms) * 1000) + math.ceil(done * 1000 / job.rate)
     return replace(
         job,
         met=job.met + met,
