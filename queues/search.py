@@ -74,11 +74,11 @@ class Query:
         )
 
     def says(self, value: bytes, *, shown: Callable[[bytes], bytes] | None = None) -> bool:
-        """Say whether a value contains the text."""
+        """Say whether a value contains the text, and what is seen of it does."""
         if not self.text:
             return True
-        seen = value if shown is None else shown(value)
-        return self.text.encode("utf-8", "surrogatepass").lower() in seen.lower()
+        text = self.text.encode("utf-8", "surrogatepass").lower()
+        return text in value.lower() and (shown is None or text in shown(value).lower())
 
     def picked(self, met: Met, *, shown: Callable[[bytes], bytes] | None) -> Item | None:
         """Return what a walk met as an item if it fits; its value is looked at first, as that is the less work."""
