@@ -21,6 +21,7 @@ from pqadmin.dashboard.redaction import rules_of
 from pqadmin.dashboard.refusals import explain
 from pqadmin.dashboard.rows import COLUMNS, render_rows
 from pqadmin.dashboard.samples import sample_lists
+from pqadmin.dashboard.sample_items import sample_history, sample_neighbours, sample_standings, sample_values
 from pqadmin.dashboard.toasts import Toast
 from pqadmin.dashboard.values import show
 from pqadmin.dashboard.words import attached_words, problem_words
@@ -45,6 +46,7 @@ def styleguide(request: HttpRequest) -> HttpResponse:
     """Show everything."""
     now = datetime.now(UTC)
     rows = _rows(now)
+    sample = _item(now, _VALUES[0])
     bad_push = PushForm(
         {"value": "{not json", "priority": "1e400", "encoding": "base64"}, fifo=False, priority_type="int"
     )
@@ -65,6 +67,10 @@ def styleguide(request: HttpRequest) -> HttpResponse:
         "foreign": rows[-3].status.min,
         "item": rows[0].status.min,
         "rules": rules_of(()),
+        "decoded_values": sample_values(sample),
+        "standings": sample_standings(sample, now),
+        "beside": sample_neighbours(sample),
+        "history": sample_history(now),
         "values": [(show(value, rules=rules_of(())), _item(now, value)) for value in (*_VALUES, b"", b"x" * 30_000)],
         "lists": sample_lists(now),
         "mix": mix(status.bands),
