@@ -14,6 +14,7 @@ from django.views.decorators.http import require_safe
 
 from pqadmin.accounts.roles import Right, require
 from pqadmin.dashboard import format as write
+from pqadmin.dashboard.act_samples import sample_acts
 from pqadmin.dashboard.forms import CreateForm
 from pqadmin.dashboard.looking import mix
 from pqadmin.dashboard.push_forms import UNITS, PushForm
@@ -72,7 +73,8 @@ def styleguide(request: HttpRequest) -> HttpResponse:
         "beside": sample_neighbours(sample),
         "history": sample_history(now),
         "values": [(show(value, rules=rules_of(())), _item(now, value)) for value in (*_VALUES, b"", b"x" * 30_000)],
-        "lists": sample_lists(now),
+        "lists": (lists := sample_lists(now)),
+        "item_acts": sample_acts([item for _state, listed, _acts in lists for item in listed.items[1:]]),
         "mix": mix(status.bands),
         "refusals": [explain(error) for error in _ERRORS],
         "toasts": _toasts(),
