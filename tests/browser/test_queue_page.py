@@ -90,6 +90,7 @@ def test_a_search_goes_on_by_itself_to_its_end(page: Page, large: Queue) -> None
     expect(page.locator("[data-scope]")).to_have_text("searched 150 items, all there are · 6 found")
     expect(rows_of(page)).to_have_count(6)
     expect(page.locator("#scope progress")).to_have_count(0)
+    expect(page.get_by_role("link", name="Back to the first")).to_have_count(0)
     expect(page.get_by_role("button", name="Cancel")).to_be_hidden()
     assert "q=WANTED" in page.url
 

@@ -98,6 +98,8 @@ function take(scope, step) {
   else link.href = onward.getAttribute("href");
   swap(list, step, ".everything");
   swap(list, step, "footer.pager");
+  // To the server each step is a page further on; here all of them are one.
+  if (!new URLSearchParams(location.search).has("after")) list.querySelector("[data-first]")?.remove();
   showSelections();
 }
 
