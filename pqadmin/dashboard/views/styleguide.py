@@ -21,8 +21,8 @@ from pqadmin.dashboard.push_forms import UNITS, PushForm
 from pqadmin.dashboard.redaction import rules_of
 from pqadmin.dashboard.refusals import explain
 from pqadmin.dashboard.rows import COLUMNS, render_rows
-from pqadmin.dashboard.samples import sample_lists
 from pqadmin.dashboard.sample_items import sample_history, sample_neighbours, sample_standings, sample_values
+from pqadmin.dashboard.samples import sample_lists
 from pqadmin.dashboard.toasts import Toast
 from pqadmin.dashboard.values import show
 from pqadmin.dashboard.words import attached_words, problem_words
