@@ -16,8 +16,10 @@ _RULES = Redaction(["password"])
 _HOSTILE = "<b>\u202eeve\u0007" + "x" * 60
 _VALUES = (
     b'{"user": "ada", "password": "never drawn", "deep": [{"PassWord": {"never": "drawn"}}]}',
-    b"\x84\xa4user\xcf\xff\xff\xff\xff\xff\xff\xff\xff\xa4when\xd6\xff\x69\x20\x00\x00\xa4blob\xc4\x03\x00\xff\x10"
-    b"\xa8password\xa5drawn",
+    (
+        b"\x84\xa4user\xcf\xff\xff\xff\xff\xff\xff\xff\xff\xa4when\xd6\xff\x69\x20\x00\x00\xa4blob\xc4\x03\x00\xff\x10"
+        b"\xa8password\xa5drawn"
+    ),
     b"\x02dispatch\x00\x15\x47\x05\x01\x00\xff\xff\x00\x00",
     gzip.compress(b'{"lines": [' + b",".join(b"%d" % n for n in range(400)) + b"]}", mtime=0),
     gzip.compress(bytes(1_200_000), mtime=0),
