@@ -6,6 +6,7 @@ import gzip
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from pqadmin.dashboard import format as write
 from pqadmin.dashboard.item_history import History, Line
 from pqadmin.dashboard.redaction import Redaction
 from pqadmin.dashboard.values import Shown, show
@@ -13,7 +14,7 @@ from queues import Item
 from queues.neighbours import Neighbours
 
 _RULES = Redaction(["password"])
-_HOSTILE = "<b>\u202eeve\u0007" + "x" * 60
+_HOSTILE = write.visible("<b>\u202eeve\u0007" + "x" * 60)
 _VALUES = (
     b'{"user": "ada", "password": "never drawn", "deep": [{"PassWord": {"never": "drawn"}}]}',
     (
