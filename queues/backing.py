@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
 
+from queues.aside import Aside
 from queues.attached.counts import AttachedCounts
 from queues.ids import Minter, at
 from queues.keyspace import Keyspace
@@ -27,6 +28,8 @@ class Backing:
     #: Seconds since the epoch.
     clock: Callable[[], float]
     counts: AttachedCounts
+    #: What it does in threads of its own.
+    aside: Aside = field(default_factory=Aside)
     #: Who waits for items in this process.
     lines: Lines = field(default_factory=Lines)
     #: What does the same kind of thing to one queue for many callers.

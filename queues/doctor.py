@@ -13,11 +13,12 @@ from queues.config import Config
 from queues.counting import QueueCount, count_queue
 from queues.findings import Examination, Finding
 from queues.keyspace import OUTSIDE, Keyspace
-from queues.kv.port import KeyValueStore
+from queues.kv.port import KeyValueStore, ReadTransaction
 from queues.mending import mend_counters, mend_index, mend_order
 from queues.names import display_name
 from queues.orphans import Unknown, decode, find_orphans
 from queues.sweeping import count_stale, sweep_slots
+from queues.unclaimed import find_unclaimed
 
 #: Configs of one read.
 _STEP = 500
@@ -28,10 +29,18 @@ _TRIES = 5
 class Doctor:
     """Examines one store."""
 
-    def __init__(self, kv: KeyValueStore, keyspace: Keyspace, *, now_ms: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        kv: KeyValueStore,
+        keyspace: Keyspace,
+        *,
+        now_ms: Callable[[], int],
+        sweep_unclaimed: Callable[[Config], int],
+    ) -> None:
         self._kv = kv
         self._keyspace = keyspace
         self._now_ms = now_ms
+        self._sweep_unclaimed = sweep_unclaimed
 
     def examine(self, *, on_queue: Callable[[str], None] = lambda name: None) -> Examination:
         """Look at everything and change nothing; `on_queue` hears the name of each queue that is counted."""
@@ -55,6 +64,7 @@ class Doctor:
                 )
                 continue
             on_queue(config.name)
+            self._staging(config, findings, notes, mended, repair=repair)
             count, config = self._queue(config, mended) if repair else (self._count(config), config)
             if count is None:
                 notes.append(
@@ -113,6 +123,25 @@ class Doctor:
             findings.append(
                 Finding(kind="slot", queue=None, says=f"{stale} slots were not used by any client for 24 hours.")
             )
+
+    def _staging(
+        self, config: Config, findings: list[Finding], notes: list[str], mended: list[str], *, repair: bool
+    ) -> None:
+        name, keys = display_name(config.name), self._keyspace.queue(config.id)
+        if repair and (swept := self._sweep_unclaimed(config)):
+            mended.append(f"{name}: brought {swept} items to the trash that had been popped for a process that died.")
+
+        def look(tr: ReadTransaction) -> tuple[bool, int]:
+            old, results = find_unclaimed(tr, keys, self._now_ms())
+            staging = tr.get(keys.staging).wait()
+            return staging is not None and keys.staging not in old, len(old) + len(results)
+
+        staging, left = self._kv.read(look)
+        if staging:
+            notes.append(f"{name} is staging: one process takes from it for all that keep conflicting.")
+        if left:
+            says = f"{left} requests or results of processes that died are left of staging."
+            findings.append(Finding(kind="unclaimed", queue=config.name, says=says))
 
     def _count(self, config: Config) -> QueueCount | None:
         return count_queue(self._kv, self._keyspace, config)

@@ -27,7 +27,7 @@ from queues.handle import check_limit, check_number
 from queues.item import Item, Page
 from queues.keyspace import STATES, ready_elements, timed_suffix
 from queues.kv.port import ReadTransaction, Result, Transaction
-from queues.taking import Take
+from queues.takes import LATE_MS, Take
 from queues.tally import Tally
 
 _NONCE_SIZE = 8
@@ -56,7 +56,9 @@ class Leases(Delays):
         terms = self._terms(n, seconds, worker)
         if tr is not None:
             return self._lease_in(tr, n=n, end=end, terms=terms, serializable=True)
-        return self._as_leases(self._punctually(Take(n=n, end=end, now_ms=terms.now_ms, terms=terms)))
+        return self._as_leases(
+            self._punctually(Take(n=n, end=end, now_ms=terms.now_ms, late_ms=terms.now_ms - LATE_MS, terms=terms))
+        )
 
     def _terms(self, n: int, seconds: float, worker: str | None) -> leased.Terms:
         return leased.Terms(

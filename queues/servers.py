@@ -26,3 +26,11 @@ class Servers:
             if server is None:
                 server = self._servers[what] = make()
             return server
+
+    def stop(self) -> None:
+        """Have every server that does something by itself stop it."""
+        with self._mutex:
+            servers = list(self._servers.values())
+        for server in servers:
+            if stop := getattr(server, "stop", None):
+                stop()

@@ -65,6 +65,8 @@ class QueueStatus:
     next_expiry: datetime | None
     #: Counters and items were seen to disagree.
     drift: bool
+    #: Processes keep taking the same items from each other, so that one of them takes for all: see queues/staging.py.
+    staging: bool = False
     #: Others write the items: no counters, ages, rates, bands, pause. `change` differs when what is shown does, and
     #: totals are of what we did.
     attached: bool = False
@@ -114,7 +116,7 @@ def begin_status(
     high = Heads(tr, keys, config.generations, end="max", limit=1)
     due = [tr.get_key(*keys.generation(generation).delayed_range()) for generation in config.generations]
     expiry = tr.get_key(*keys.expiries())
-    drift = tr.get(keys.drift)
+    drift, staging = tr.get(keys.drift), tr.get(keys.staging)
 
     def finish() -> QueueStatus:
         counted = counters.wait()
@@ -144,6 +146,7 @@ def begin_status(
             next_due=at(min(dues)) if dues else None,
             next_expiry=None if expiry_key is None else at(keys.expires_ms(expiry_key)),
             drift=drift.wait() is not None,
+            staging=staging.wait() is not None,
             note=config.note,
             runbook=config.runbook,
             redact=config.redact,

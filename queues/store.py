@@ -11,6 +11,7 @@ from typing import Any, Self, TypeVar
 
 from queues import directory, store_record
 from queues.acts import Acts
+from queues.aside import Aside
 from queues.attached import prefix as prefixes
 from queues.attached.counts import AttachedCounts
 from queues.attached.queue import open_queue
@@ -40,6 +41,7 @@ from queues.status import Snapshot
 from queues.sweeper import Sweeper, Swept
 from queues.sweeping import sweep_slots
 from queues.trash import KEPT_MS, Trash
+from queues.unclaimed import sweep_all_unclaimed, sweep_unclaimed
 from queues.upkeep import Upkeep
 from queues.waiting import LONGEST, Outlook
 
@@ -80,17 +82,37 @@ def open_store(
 class Store:
     """An open store. Thread-safe; close it, or use it in a `with` statement."""
 
-    def __init__(self, kv: KeyValueStore, *, url: str, keyspace: Keyspace, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        kv: KeyValueStore,
+        *,
+        url: str,
+        keyspace: Keyspace,
+        clock: Callable[[], float],
+        aside: Aside | None = None,
+    ) -> None:
         self.url = url
         self._kv = kv
         self._keyspace = keyspace
         #: Depths of attached queues, counted behind the back of whoever looks.
         self.counts = AttachedCounts(kv, keyspace, clock)
-        self._backing = Backing(kv=kv, keyspace=keyspace, minter=Minter(clock), clock=clock, counts=self.counts)
+        self._backing = Backing(
+            kv=kv,
+            keyspace=keyspace,
+            minter=Minter(clock),
+            clock=clock,
+            counts=self.counts,
+            aside=aside or Aside(),
+        )
         self.audit = Audit(self._backing)
         self.trash = Trash(self._backing)
         self.history = History(self._backing)
-        self.doctor = Doctor(kv, keyspace, now_ms=self._backing.now_ms)
+        self.doctor = Doctor(
+            kv,
+            keyspace,
+            now_ms=self._backing.now_ms,
+            sweep_unclaimed=lambda config: sweep_unclaimed(self._backing, self.trash, config),
+        )
         self.id = store_record.settle(kv, self._keyspace, url)
 
     def __enter__(self) -> Self:
@@ -107,6 +129,7 @@ class Store:
     def close(self) -> None:
         """Finish what was accepted and release the store. Idempotent."""
         self.counts.close()
+        self._backing.servers.stop()
         self._kv.close()
 
     # Queues
@@ -399,6 +422,10 @@ class Store:
     def sweep_slots(self) -> int:
         """Clear what clients of a cluster left behind more than 24 hours ago; return how many keys that were."""
         return sweep_slots(self._kv, self._keyspace, now_ms=self._backing.now_ms())
+
+    def sweep_unclaimed(self) -> int:
+        """Bring to the trash what other processes popped for ones that vanished minutes ago; return how many items."""
+        return sweep_all_unclaimed(self._backing, self.trash)
 
     def sweep_trash(self, limit: int = 10_000) -> int:
         """Clear what is in the trash beyond its deadline, at most `limit` keys or a step more; return how many."""

@@ -32,7 +32,8 @@ from queues.jobs import sweep_jobs
 from queues.kv.port import ReadTransaction, Transaction
 from queues.merging import merge
 from queues.sweeping import sweep_slots
-from queues.trash import KEPT_MS
+from queues.trash import KEPT_MS, Trash
+from queues.unclaimed import sweep_all_unclaimed
 
 log = logging.getLogger("queues.sweeper")
 
@@ -146,6 +147,7 @@ class Sweeper:
         swept = Swept()
         if self._count() >= self._survey_at:
             self._attempt("queues", self._survey)
+            self._attempt("unclaimed results", self._bring_away)
             self._survey_at = self._count() + _HOURLY
         seen = self._kv.read(lambda tr: self._look(tr, now_ms))
         upcoming = [] if seen.agenda.next_ms is None else [seen.agenda.next_ms]
@@ -246,6 +248,10 @@ class Sweeper:
                 break
             begin = keys[-1] + b"\0"
         return put
+
+    def _bring_away(self) -> int:
+        """Bring to the trash what was popped for processes that vanished."""
+        return sweep_all_unclaimed(self._backing, Trash(self._backing), self._stopping)
 
     def _mark(self, tr: Transaction, moments: Mapping[int, int]) -> None:
         tr.use_reserve()

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from itertools import islice
+from typing import Any
 
 from queues import delayed, leased, ready
 from queues.config import Config, Pause
@@ -18,31 +19,14 @@ from queues.item import Item
 from queues.kv.port import Refused, Transact, Transaction
 from queues.names import display_name
 from queues.ready import Entry
+from queues.staging import ROUND, Staging
+from queues.takes import LATE_MS, Take, TakeAll, Taken, deal
 from queues.tally import Tally
 
-#: Bytes of values that one batch takes; a take alone may take more.
-BATCH_BYTES = 1_000_000
 #: Bytes of values that one batch reads, as far as they can be guessed from the batch before.
 _READ_BYTES = 2_000_000
-#: A take promotes and expires what is late by more than this: so late it is only where nobody sweeps. At most a few of
-#: each; which delayed ones, of a window, is left to chance.
-_LATE_MS, _WINDOW, _FEW = 250, 100, 8
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Take:
-    """At most `n` items from one end, popped or (with terms) leased."""
-
-    n: int
-    end: End
-    now_ms: int
-    #: None is the answer, and nothing is taken, when something was due by then.
-    late_ms: int | None = None
-    terms: leased.Terms | None = None
-
-
-#: Items of a pop, leases of a lease; None: see `Take.late_ms`.
-Taken = list[Item] | list[leased.Entry] | None
+#: What a take promotes and expires at most: which delayed items, of a window, is left to chance.
+_WINDOW, _FEW = 100, 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,13 +51,17 @@ class Front:
 class Taking(Handle):
     """What takes from the ends."""
 
+    _own_takes: Takes | None = None
+
     def _take(self, n: int, end: End, tr: Transaction | None) -> list[Item]:
         check_number(n)
         now_ms = self._backing.now_ms()
         if tr is not None:
             return self._take_in(tr, n=n, end=end, serializable=True, now_ms=now_ms)
-        take = Take(n=n, end=end, now_ms=now_ms)
-        taken: Any = self._backing.kv.serve(self._takes, take) if self.attached else self._punctually(take)
+        if self.attached:
+            taken: Any = self._backing.kv.serve(self._takes, Take(n=n, end=end, now_ms=now_ms))
+        else:
+            taken = self._punctually(Take(n=n, end=end, now_ms=now_ms, late_ms=now_ms - LATE_MS))
         items: list[Item] = taken
         return items
 
@@ -86,17 +74,36 @@ class Taking(Handle):
 
         Only some: whoever else takes now does others, and the sweep all of it.
         """
-        late_ms = take.now_ms - _LATE_MS
-        taken = self._backing.kv.serve(self._takes, replace(take, late_ms=late_ms))
+        taken = self._backing.kv.serve(self._takes, take)
         if taken is None:
-            self._backing.kv.serve(self._catching_up, Late(now_ms=take.now_ms, late_ms=late_ms))
-            taken = self._backing.kv.serve(self._takes, take)
+            assert take.late_ms is not None
+            self._backing.kv.serve(self._catching_up, Late(now_ms=take.now_ms, late_ms=take.late_ms))
+            taken = self._backing.kv.serve(self._takes, replace(take, late_ms=None))
             assert taken is not None
         return taken
 
     @property
     def _takes(self) -> Takes:
-        return self._backing.servers.of((self.id, "take"), lambda: Takes(self._serve_takes))
+        takes = self._own_takes
+        if takes is None:
+            takes = self._own_takes = self._backing.servers.of((self.id, "take"), self._make_takes)
+        return takes
+
+    def _make_takes(self) -> Takes:
+        takes = Takes(self._serve_takes)
+        if not self.attached:
+            # Others' programs keep to no protocol of ours, so nobody takes for them.
+            backing = self._backing
+            takes.staging = Staging(
+                self._keys,
+                takes.take,
+                config=lambda: self.config,
+                aside=backing.aside,
+                now_ms=backing.now_ms,
+                keep=lambda: backing.kv.serve(takes, ROUND),
+                transact=backing.kv.transact,
+            )
+        return takes
 
     @property
     def _catching_up(self) -> CatchingUp:
@@ -110,6 +117,9 @@ class Taking(Handle):
             ready.note_drift(tr, self._keys, front.config)
         dealt = deal(served, front.ends)
         tally = Tally(self._keys, wake=False)
+        popped = [entry for take, hand in zip(served, dealt, strict=False) if take.terms is None for entry in hand]
+        now_ms = max(take.now_ms for take in takes)
+        items = iter(ready.take(tr, self._keys, front.config, popped, now_ms, tally) if popped else ())
         answers: list[Taken] = []
         hands = iter(dealt)
         for take in takes:
@@ -119,17 +129,14 @@ class Taking(Handle):
             hand = next(hands, None)
             if hand is None:
                 break
-            answers.append(self._take_hand(tr, front.config, take, hand, tally))
+            if take.terms is None:
+                answers.append(list(islice(items, len(hand))))
+            else:
+                leases = leased.begin(tr, self._keys, front.config, hand, take.terms, tally) if hand else []
+                answers.append(leases)
         if any(dealt):
             tally.apply(tr)
         return answers
-
-    def _take_hand(
-        self, tr: Transaction, config: Config, take: Take, entries: list[Entry], tally: Tally
-    ) -> list[Item] | list[leased.Entry]:
-        if take.terms is not None:
-            return leased.begin(tr, self._keys, config, entries, take.terms, tally) if entries else []
-        return ready.take(tr, self._keys, config, entries, take.now_ms, tally) if entries else []
 
     def _front(self, tr: Transaction, takes: Sequence[Take], *, serializable: bool) -> Front:
         """Return what stands at the ends, as far as it is wanted."""
@@ -142,7 +149,8 @@ class Taking(Handle):
         def issue(config: Config) -> tuple[dict[End, ready.Heads], ready.Ahead]:
             source = tr if serializable else tr.snapshot
             heads = {
-                end: ready.Heads(source, self._keys, config.generations, end=end, limit=n) for end, n in wanted.items()
+                end: ready.Heads(source, self._keys, config.generations, end=end, limit=n or 1)
+                for end, n in wanted.items()
             }
             return heads, ready.Ahead(tr.snapshot, self._keys, config.generations)
 
@@ -166,34 +174,46 @@ class Taking(Handle):
         leased.expire_due(tr, self._keys, config, until_ms=late.now_ms, limit=_FEW, budget=delayed.BUDGET)
 
 
-class _TakeAll(Protocol):
-    def __call__(self, tr: Transaction, takes: Sequence[Take], *, serializable: bool) -> Sequence[Taken]: ...
-
-
 class Takes:
     """The server of a queue's takes."""
 
     contended = True
 
-    def __init__(self, take: _TakeAll) -> None:
+    def __init__(self, take: TakeAll) -> None:
         self._take = take
+        #: How batches are served where other processes take as well.
+        self.staging: Staging | None = None
         #: Bytes of an item, guessed from those taken last.
         self._size = 100
 
     def serve(self, tr: Transaction, requests: Sequence[Take]) -> Sequence[Taken | Refused]:
         """Take for as many as fit together."""
         try:
-            answers = self._take(tr, self._together(requests), serializable=False)
+            return self.take(tr, requests, serializable=False)
         except QueuePaused as paused:
-            return [Refused(QueuePaused(*paused.args)) for _ in requests]
+            return _refused(requests, paused)
+
+    def conduct(self, transact: Transact, requests: Sequence[Take]) -> Sequence[Taken | Refused]:
+        """Serve a batch in one transaction, or have it served."""
+        if self.staging is None:
+            answers: Sequence[Taken | Refused] = transact(lambda tr: self.serve(tr, requests))
+            return answers
+        try:
+            return self.staging.conduct(transact, requests)
+        except QueuePaused as paused:
+            return _refused(requests, paused)
+
+    def stop(self) -> None:
+        """Let other processes know that this one takes for nobody any more."""
+        if self.staging is not None:
+            self.staging.stop()
+
+    def take(self, tr: Transaction, takes: Sequence[Take], *, serializable: bool) -> Sequence[Taken]:
+        """Take for as many as fit together, and remember how large items are."""
+        answers = self._take(tr, self._together(takes), serializable=serializable)
         sizes = [len(item.value) for taken in answers for item in taken or ()]
         if sizes:
             self._size = sum(sizes) // len(sizes) + 1
-        return answers
-
-    def conduct(self, transact: Transact, requests: Sequence[Take]) -> Sequence[Taken | Refused]:
-        """Serve a batch in one transaction."""
-        answers: Sequence[Taken | Refused] = transact(lambda tr: self.serve(tr, requests))
         return answers
 
     def _together(self, takes: Sequence[Take]) -> Sequence[Take]:
@@ -225,28 +245,8 @@ class CatchingUp:
         return answers
 
 
-def deal(takes: Sequence[Take], ends: Mapping[End, list[Entry]]) -> list[list[Entry]]:
-    """Return what each take gets when one comes after the other; the last ones get nothing when there is no room."""
-    if len(takes) == 1:
-        (take,) = takes
-        return [ends[take.end][: take.n]]
-    hands: list[list[Entry]] = []
-    at = dict.fromkeys(ends, 0)
-    taken: set[bytes] = set()
-    room = BATCH_BYTES
-    for take in takes:
-        entries, begin = ends[take.end], at[take.end]
-        hand = entries[begin : begin + take.n]
-        # Where the other end's takes have come to, nothing is left: they took all that stands behind.
-        left = next((n for n, entry in enumerate(hand) if entry.key in taken), len(hand))
-        hand = hand[:left]
-        room -= sum(len(entry.value) for entry in hand)
-        if hands and room < 0:
-            break
-        hands.append(hand)
-        at[take.end] = begin + len(hand)
-        taken.update(entry.key for entry in hand)
-    return hands
+def _refused(requests: Sequence[Take], paused: QueuePaused) -> list[Refused]:
+    return [Refused(QueuePaused(*paused.args)) for _ in requests]
 
 
 def _paused(config: Config, pause: Pause) -> str:

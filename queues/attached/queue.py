@@ -23,7 +23,7 @@ from queues.priority import Priority
 from queues.queue import Queue
 from queues.search import Query
 from queues.status import QueueStatus, Totals, TrafficRead
-from queues.taking import Take, Taken, deal
+from queues.takes import Take, Taken, deal
 from queues.waiting import Outlook
 from queues.walking import Found, Lane, Met, Order
 

@@ -118,7 +118,7 @@ class Combiner:
     """The requests of one open store. Thread-safe."""
 
     def __init__(
-        self, transact: Transact, lifecycle: Lifecycle, *, sleep: Callable[[Entry], None] = Entry.heed
+        self, transact: Transact, lifecycle: Lifecycle, *, sleep: Callable[[Entry, float], None] = Entry.heed
     ) -> None:
         self._transact = transact
         self._lifecycle = lifecycle
@@ -132,7 +132,7 @@ class Combiner:
         entry = Entry(server, request)
         if not self._join(entry):
             try:
-                self._sleep(entry)
+                self._sleep(entry, -1)
             except BaseException:
                 self._abandon(entry)
                 raise
@@ -297,7 +297,7 @@ class Combiner:
         if head is not None and head.landing is not None:
             self._lead_aside(entry.server)
         if taken:
-            entry.heed(timeout=_OUTCOME)
+            self._sleep(entry, _OUTCOME)
 
 
 def _interrupted() -> OutcomeUnknown:

@@ -213,11 +213,11 @@ def interrupted(kv: SimulatedStore, server: Counting, request: str, when: Callab
     """Serve a request in a thread that is interrupted once this is true."""
     heed = combining.Entry.heed
 
-    def poll(entry: combining.Entry) -> None:
-        while not entry.told:
+    def poll(entry: combining.Entry, timeout: float) -> None:
+        while timeout < 0 and not entry.told:
             if when():
                 raise Interrupt
-        heed(entry)
+        heed(entry, timeout)
 
     kv._combiner._sleep = poll
     try:
@@ -278,10 +278,10 @@ def test_who_is_interrupted_when_told_to_serve_lets_the_next_one(
     head: list[combining.Entry] = []
     heed = combining.Entry.heed
 
-    def told_and_interrupted(entry: combining.Entry) -> None:
+    def told_and_interrupted(entry: combining.Entry, timeout: float) -> None:
         if not head:
             head.append(entry)
-        heed(entry)
+        heed(entry, timeout)
         if entry is head[0]:
             raise Interrupt
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from queues import Item, Queue, Store
@@ -91,6 +91,10 @@ STORM = Weather(storms=3.0, jumps=12.0, deaths=0.0)
 class Schedule:
     """One schedule, run and checked once; its seed draws the weather, unless it is given."""
 
+    #: By name, of which kind; threads that run; processes.
+    queues: Mapping[str, str] = QUEUES
+    threads = processes = CLIENTS
+
     def __init__(self, seed: int, weather: Weather | None = None) -> None:
         self.seed = seed
         self.history = History()
@@ -107,16 +111,16 @@ class Schedule:
             fault: rate * (weather.jumps if fault is Fault.CLOCK_JUMP else weather.storms)
             for fault, rate in RATES.items()
         }
-        self._faults = [SeededFaults(self._random.getrandbits(32), rates) for _ in range(CLIENTS)]
+        self._faults = [SeededFaults(self._random.getrandbits(32), rates) for _ in range(self.processes)]
         self._scheduler = Scheduler(self._random.getrandbits(32), self._clock, deadly=weather.deaths)
 
     def run(self, tally: Tally) -> None:
         """Run and check; a failure says the seed and the history."""
         with seeded_randomness(self.seed):
             setup = self._open(SimulatedStore(memory=self._memory, clock=self._clock, slots=self._keyspace.slots))
-            for name, kind in QUEUES.items():
+            for name, kind in self.queues.items():
                 setup.create_queue(name, kind=kind)
-            for _ in range(CLIENTS):
+            for _ in range(self.threads):
                 self._scheduler.spawn(self._work)
             try:
                 self._scheduler.run()
@@ -145,7 +149,7 @@ class Schedule:
                 process = None
 
     def _call(self, process: Process, program: random.Random) -> None:
-        _Call(self, process, program).run()
+        Call(self, process, program).run()
 
     def _start(self, client: Client) -> Process:
         while True:
@@ -182,17 +186,17 @@ class Schedule:
 
     def _check(self, store: Store) -> None:
         final = {}
-        for name in QUEUES:
+        for name in self.queues:
             queue = store.queue(name)
             items = queue.items(limit=1_000).items
             final[name] = self.history.saw(name, items)
         assert len(self._memory.late) == 0
         self.history.check(final)
-        for name in QUEUES:
+        for name in self.queues:
             assert check_full_count(store, store.queue(name)) == len(final[name])
             traffic = store.queue(name).totals().traffic
             popped, unseen = self.history.expected_pops(final, name)
-            counted = traffic.get("pop", 0)
+            counted = traffic.get("pop", 0) + traffic.get("lease", 0)
             if counted < popped or (counted > popped and not unseen):
                 raise Violation(f"{popped} items of {name} were taken, {counted} were counted")
 
@@ -223,8 +227,10 @@ class Process:
     queues: dict[str, Queue]
 
 
-class _Call:
+class Call:
     """One operation of one client."""
+
+    verbs: Mapping[str, int] = VERBS
 
     def __init__(self, schedule: Schedule, process: Process, program: random.Random) -> None:
         self._schedule = schedule
@@ -232,9 +238,9 @@ class _Call:
         self._process = process
         self._store = process.store
         self._random = program
-        self._verb = program.choices(list(VERBS), list(VERBS.values()))[0]
-        self._queue = program.choice(list(QUEUES))
-        self._end = program.choice(("min", "max")) if QUEUES[self._queue] == "priority" else "min"
+        self._verb = program.choices(list(self.verbs), list(self.verbs.values()))[0]
+        self._queue = program.choice(list(schedule.queues))
+        self._end = program.choice(("min", "max")) if schedule.queues[self._queue] == "priority" else "min"
 
     def run(self) -> None:
         """Do it, and note how it ended."""

@@ -171,12 +171,12 @@ class SimulatedStore:
         """Run `fn` and commit, for an operation that was accepted."""
         return self._exactly_once.run(self._begin_attempt, fn)
 
-    def _sleep_until_told(self, entry: Entry) -> None:
+    def _sleep_until_told(self, entry: Entry, timeout: float) -> None:
         """Wait for another thread of this process."""
         if self._schedule is not unscheduled:
             while not entry.told:
                 self._schedule(Point.WAIT)
-        entry.heed()
+        entry.heed(timeout)
 
     def _begin_attempt(self) -> Attempt:
         self._schedule(Point.BEGIN)

@@ -1,0 +1,69 @@
+"""Takes: what callers ask of the ends of a queue, and how those of a batch are served one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from queues import leased
+from queues.cursor import End
+from queues.item import Item
+from queues.kv.port import Transaction
+from queues.ready import Entry
+
+#: Bytes of values that one batch takes; a take alone may take more.
+BATCH_BYTES = 1_000_000
+#: A take first promotes and expires some of what is late by more than so many milliseconds: so late it is only where
+#: nobody sweeps.
+LATE_MS = 250
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Take:
+    """At most `n` items from one end, popped or (with terms) leased."""
+
+    n: int
+    end: End
+    now_ms: int
+    #: None is the answer, and nothing is taken, when something was due by then.
+    late_ms: int | None = None
+    terms: leased.Terms | None = None
+
+
+#: Items of a pop, leases of a lease; None: see `Take.late_ms`.
+Taken = list[Item] | list[leased.Entry] | None
+
+
+class TakeAll(Protocol):
+    """Takes for each in turn, and returns what each gets; the last ones get no answer when there is no room."""
+
+    def __call__(self, tr: Transaction, takes: Sequence[Take], *, serializable: bool) -> Sequence[Taken]:
+        """Take."""
+
+
+def deal(takes: Sequence[Take], ends: Mapping[End, list[Entry]]) -> list[list[Entry]]:
+    """Return what each take gets when one comes after the other; the last ones get nothing when there is no room."""
+    if len(takes) == 1:
+        (take,) = takes
+        return [ends[take.end][: take.n]]
+    hands: list[list[Entry]] = []
+    at = dict.fromkeys(ends, 0)
+    both = len(ends) > 1
+    taken: set[bytes] = set()
+    room = BATCH_BYTES
+    for take in takes:
+        entries, begin = ends[take.end], at[take.end]
+        hand = entries[begin : begin + take.n]
+        if both:
+            # Where the other end's takes have come to, nothing is left: they took all that stands behind.
+            left = next((n for n, entry in enumerate(hand) if entry.key in taken), len(hand))
+            hand = hand[:left]
+            taken.update(entry.key for entry in hand)
+        for entry in hand:
+            room -= len(entry.value)
+        if hands and room < 0:
+            break
+        hands.append(hand)
+        at[take.end] = begin + len(hand)
+    return hands

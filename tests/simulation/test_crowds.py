@@ -1,0 +1,75 @@
+"""Several threads a process, served together, and processes that take for each other: nothing lost, nothing twice.
+
+`PQ_CROWDS=2000` runs more schedules than `make test` does; `PQ_SCHEDULE_SEED=17` runs the one of that seed again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from queues import staging
+from queues.kv.combining import Combiner
+from queues.staging import Staging
+from tests.simulation.crowds import OPERATIONS, PROCESSES, THREADS, Crowd
+from tests.simulation.schedules import Tally
+
+SCHEDULES = int(os.environ.get("PQ_CROWDS", "60"))
+ONE = os.environ.get("PQ_SCHEDULE_SEED")
+
+
+@pytest.fixture
+def counts(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """What happened: batches of several, who took for all, what was asked and answered, or given up."""
+    counted: Counter[str] = Counter()
+
+    def counting(owner: Any, name: str, what: str, when: Callable[[Any], bool]) -> None:
+        original = getattr(owner, name)
+
+        def call(*arguments: Any, **named: Any) -> Any:
+            answer = original(*arguments, **named)
+            counted[what] += when(answer)
+            return answer
+
+        monkeypatch.setattr(owner, name, call)
+
+    monkeypatch.setattr(staging, "CONFLICTS", 1)
+    counting(Combiner, "_take", "batches of several", lambda batch: len(batch) > 1)
+    counting(Staging, "_engage", "took for all", bool)
+    counting(Staging, "_ask", "asked and answered", bool)
+    counting(Staging, "_ask", "asked in vain", lambda answers: not answers)
+    counting(Staging, "_step_down", "stepped down", lambda _: True)
+    return counted
+
+
+@pytest.mark.slow
+def test_crowds(counts: Counter[str], capsys: pytest.CaptureFixture[str]) -> None:
+    tally, unclaimed = Tally(), 0
+    for seed in range(SCHEDULES) if ONE is None else [int(ONE)]:
+        crowd = Crowd(seed)
+        crowd.run(tally)
+        unclaimed += crowd.unclaimed
+    with capsys.disabled():
+        told = ", ".join(f"{n:,} {what}" for what, n in sorted(counts.items()))
+        print(f"\ncrowds: {tally}\nstaging: {told}, {unclaimed:,} unclaimed items")
+    assert PROCESSES >= 3
+    assert tally.operations == tally.schedules * PROCESSES * THREADS * OPERATIONS >= tally.schedules * 20
+    if tally.schedules >= 60:
+        assert min(counts.values()) > 0
+        assert unclaimed
+        assert tally.kills
+        assert tally.conflicts
+
+
+@pytest.mark.parametrize("seed", [3, 8])
+def test_the_same_seed_gives_the_same_history(seed: int, counts: Counter[str]) -> None:
+    def run() -> str:
+        crowd = Crowd(seed)
+        crowd.run(Tally())
+        return str(crowd.history)
+
+    assert run() == run()

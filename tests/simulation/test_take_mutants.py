@@ -1,0 +1,156 @@
+"""The pop path broken on purpose, each safeguard in turn: crowds of threads and processes must notice.
+
+Mutants of the retry loop and of counters are in `test_mutants`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from queues import open_store, staged, staging
+from queues.keyspace import QueueKeys
+from queues.kv.combining import MAX_REQUESTS, Combiner, Entry, State
+from queues.kv.port import Server, Transaction
+from queues.kv.simulated import SimulatedTransaction
+from queues.staging import Staging
+from queues.tally import Tally as Totals
+from tests.simulation.crowds import CALM, Crowd
+from tests.simulation.schedules import Tally, Weather
+from tests.simulation.test_mutants import miscounted, without_conflict
+
+#: Schedules within which every mutant must be noticed.
+WITHIN = 150
+#: What keys of ready items and of staged requests hold behind the queue's id.
+READY, REQUEST = b"\x02i\x00", b"\x02r\x00\x02q\x00"
+
+
+def noticed(weather: Weather | None = None, *, says: str = "") -> str:
+    """Run crowds until one fails, saying this; return what it said."""
+    for seed in range(WITHIN):
+        try:
+            Crowd(seed, weather).run(Tally())
+        except (AssertionError, ValueError) as error:
+            if says in str(error):
+                return f"seed {seed}: {error}"
+    return ""
+
+
+@pytest.fixture(autouse=True)
+def crowded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let processes take for each other after the first conflict."""
+    monkeypatch.setattr(staging, "CONFLICTS", 1)
+
+
+def test_the_taken_items_read_conflict(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SimulatedTransaction, "add_read_conflict_key", without_conflict(lambda key: READY in key))
+    assert miscounted(noticed())
+
+
+def test_the_served_requests_read_conflict(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its process gives it up while it is served: what it gets is nobody's."""
+    monkeypatch.setattr(SimulatedTransaction, "add_read_conflict_key", without_conflict(lambda key: REQUEST in key))
+    assert "lost" in noticed(CALM)
+
+
+def test_the_committed_clear_of_a_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Handed out and not cleared, it looks unclaimed later."""
+
+    def look_only(tr: Transaction, keys: QueueKeys, *, ms: int, request: bytes) -> bytes | None:
+        parts = tr.get_range(*keys.result_parts(ms, request), limit=200).wait()
+        return b"".join(part for _, part in parts) or None
+
+    monkeypatch.setattr(staged, "collect", look_only)
+    assert noticed(CALM, says="twice")
+
+
+def test_a_result_handed_out_before_its_clear_is_committed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clear lost, the item is in the trash as well."""
+    collect = staged.collect
+
+    def hand_out(self: Staging, transact: Callable[..., Any], request: bytes, ms: int) -> bytes | None:
+        kept: list[bytes] = []
+
+        def look(tr: Transaction) -> None:
+            found = collect(tr, self._keys, ms=ms, request=request)
+            if found is not None:
+                kept.append(found)
+                raise LookupError  # as if the process took what it has read, and the commit were refused
+
+        for _ in range(200):
+            self._aside.sleep(0.0)
+            try:
+                transact(look)
+            except LookupError:
+                return kept[0]
+        return None
+
+    monkeypatch.setattr(Staging, "_await", hand_out)
+    assert noticed(CALM, says="twice")
+
+
+def test_frozen_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever joins a batch under way is served at a version that was read before he came."""
+    serve = Combiner._serve
+
+    def thawed(self: Combiner, server: Server[Any, Any], batch: list[Entry]) -> None:
+        transact = self._transact
+
+        def let_join(fn: Callable[[Transaction], Any]) -> Any:
+            def attempt(tr: Transaction) -> Any:
+                waiting = self._lanes[server].waiting
+                for _ in range(3):
+                    tr.snapshot.get(b"others go first").wait()
+                while waiting and len(batch) < MAX_REQUESTS:
+                    entry = waiting.popleft()
+                    entry.state = State.TAKEN
+                    batch.append(entry)
+                    requests.append(entry.request)
+                return fn(tr)
+
+            return transact(attempt)
+
+        requests: list[Any] = []
+        conduct = server.conduct
+
+        class Thawed:
+            contended = True
+
+            def conduct(self, _: object, taken: Sequence[Any]) -> Sequence[Any]:
+                requests.extend(taken)
+                return conduct(let_join, requests)
+
+        serve(self, Thawed(), batch)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Combiner, "_serve", thawed)
+    assert noticed(CALM, says="not linearizable")
+
+
+def test_key_by_key_clears(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cleared as a range, the end takes along what others push to it meanwhile."""
+    clear = SimulatedTransaction.clear
+
+    def clear_all_before(tr: SimulatedTransaction, key: bytes) -> None:
+        clear(tr, key)
+        if READY in key:
+            tr.clear_range(key[: key.index(READY) + len(READY)], key)
+
+    monkeypatch.setattr(SimulatedTransaction, "clear", clear_all_before)
+    assert noticed(CALM, says="lost")
+
+
+def test_the_wake_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A waiter sleeps on it: without it he sleeps on, as `tests/conformance/test_queues_waking.py` would tell."""
+
+    def woken() -> bool:
+        with open_store("memory:") as store:
+            jobs = store.create_queue("jobs")
+            outlook = jobs.outlook()
+            jobs.push(b"x", priority=1)
+            return store.wait_for_items([outlook], timeout=0)
+
+    assert woken()
+    monkeypatch.setattr(Totals, "wake", lambda self: None)
+    assert not woken()
