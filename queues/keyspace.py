@@ -63,7 +63,7 @@ from typing import Any, Literal
 from fdb import tuple as fdb_tuple
 
 from queues import ids
-from queues.packing import pack, pack_bytes, unpack_item
+from queues.packing import pack, pack_bytes, pack_number, pack_priority, unpack_item
 from queues.priority import Priority
 
 #: The states that generations hold, and that a purge takes.
@@ -712,7 +712,16 @@ def packed_prefix(elements: tuple[Any, ...]) -> bytes:
 
 def ready_suffix(priority: Priority | None, count: int | None, rand: bytes) -> bytes:
     """Return the ordering part of a ready key; a FIFO queue's items have no priority."""
-    return pack(count, rand) if priority is None else pack(priority, count, rand)
+    if count is None:  # as others may write it
+        return pack(count, rand) if priority is None else pack(priority, count, rand)
+    return packed_suffix(priority, count, pack_bytes(rand))
+
+
+def packed_suffix(priority: Priority | None, count: int, packed_rand: bytes) -> bytes:
+    """Return the ordering part of a ready key for an id that is packed already."""
+    if priority is None:
+        return pack_number(count) + packed_rand
+    return pack_priority(priority) + pack_number(count) + packed_rand
 
 
 def ready_elements(suffix: bytes, *, fifo: bool) -> tuple[Priority | None, int, Any]:

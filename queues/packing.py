@@ -7,6 +7,7 @@ to FoundationDB's tuple layer. Both give the same bytes: tests compare them.
 from __future__ import annotations
 
 import struct
+from functools import lru_cache
 from typing import Any
 
 from fdb import tuple as fdb_tuple
@@ -48,6 +49,24 @@ def pack(*elements: Any) -> bytes:
     return whole
 
 
+def pack_number(number: int) -> bytes:
+    """Return one whole number packed as a tuple."""
+    size = (number.bit_length() + 7) >> 3
+    if number < 0 or size > 7:
+        return pack(number)
+    return _CODES[ZERO + size] + number.to_bytes(size, "big")
+
+
+def pack_priority(priority: int | float | str) -> bytes:
+    """Return a priority packed as a tuple; a queue has the same ones again and again."""
+    return pack(priority) if type(priority) is float else _pack_again(priority)  # 0.0 and -0.0 would be taken for one
+
+
+@lru_cache(maxsize=4_096, typed=True)
+def _pack_again(priority: int | float | str) -> bytes:
+    return pack(priority)
+
+
 def pack_bytes(element: bytes) -> bytes:
     """Return one byte string packed as a tuple."""
     return b"\x01" + (element.replace(b"\x00", b"\x00\xff") if b"\x00" in element else element) + b"\x00"
@@ -66,8 +85,13 @@ def unpack_item(packed: bytes, *, fifo: bool) -> tuple[int | None, int, bytes] |
                 return None
             priority = int.from_bytes(packed[1:at], "big")
         rand = at + packed[at] - ZERO + 1
-        if not at < rand <= at + 9 or packed[rand] != 1 or packed.find(b"\x00", rand) != len(packed) - 1:
+        if not at < rand <= at + 9 or packed[rand] != 1 or packed[-1]:
             return None
     except IndexError:
         return None
-    return priority, int.from_bytes(packed[at + 1 : rand], "big"), packed[rand + 1 : -1]
+    count, raw = int.from_bytes(packed[at + 1 : rand], "big"), packed[rand + 1 : -1]
+    if b"\x00" in raw:
+        if raw.count(b"\x00") != raw.count(b"\x00\xff"):
+            return None
+        raw = raw.replace(b"\x00\xff", b"\x00")
+    return priority, count, raw

@@ -72,6 +72,9 @@ class Queue(Waiting, Deaths, Searching):
         """
         self._require("priority", "push", "enqueue")
         kind, common = self.priority_type, either(delay, due)
+        items = list(items)
+        if common is None and all(len(item) == 2 for item in items):
+            return self._insert([(check_value(item[0]), normalise(item[1], kind)) for item in items], tr)
         return self._push(
             [
                 (check_value(value), normalise(priority, kind), _own_when(when) if when else common)

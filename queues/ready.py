@@ -23,6 +23,7 @@ from queues.keyspace import (
     IN_GENERATIONS,
     GenerationKeys,
     QueueKeys,
+    packed_suffix,
     place,
     read_place,
     ready_elements,
@@ -65,18 +66,16 @@ def insert(
     tally.state(generation, "ready", "in", len(values))
     tally.traffic("push", len(values))
     base, edges, stamp, put = config.base, config.edges, tr.stamp, tr.set
-    begin, index, where = (
-        keys.generation(generation).ready(b""),
-        keys.indexed("ready", generation),
-        place(generation, b""),
-    )
+    begin, index = keys.generation(generation).ready(b""), keys.indexed("ready", generation)
+    where = place(generation, b"")
     items = []
     bands = []
     for (value, priority), rand in zip(values, rands, strict=True):
         count = base + stamp()
-        suffix = ready_suffix(priority, count, rand)
+        packed = pack_bytes(rand)
+        suffix = packed_suffix(priority, count, packed)
         put(begin + suffix, value)
-        put(index + pack_bytes(rand), where + suffix)
+        put(index + packed, where + suffix)
         if priority is not None:
             bands.append(band_of(priority, edges))
         items.append(

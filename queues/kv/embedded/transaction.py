@@ -12,7 +12,13 @@ from queues.kv.embedded.failures import EngineFailure
 from queues.kv.embedded.reads import ENDED, NO_TXN, EmbeddedReads, first_key, scan
 from queues.kv.errors import StoreError
 from queues.kv.limits import KEYS_END, check_key, check_limit, check_value, raised, too_large, too_old
-from queues.kv.port import MAX_KEY_SIZE, MAX_TRANSACTION_SECONDS, MAX_TRANSACTION_SIZE, KeyValue
+from queues.kv.port import (
+    MAX_KEY_SIZE,
+    MAX_TRANSACTION_SECONDS,
+    MAX_TRANSACTION_SIZE,
+    MAX_VALUE_SIZE,
+    KeyValue,
+)
 from queues.kv.results import Ready
 
 
@@ -80,7 +86,8 @@ class EmbeddedTransaction(EmbeddedReads):
         replace = self._cursor.replace
         if len(key) > MAX_KEY_SIZE or not b"" < key < KEYS_END:  # asked here too: a call costs more
             check_key(key)
-        check_value(value)
+        if type(value) is not bytes or len(value) > MAX_VALUE_SIZE:
+            check_value(value)
         size = len(key) + len(value)
         self._size += size
         if self._size > MAX_TRANSACTION_SIZE:
@@ -155,7 +162,8 @@ class EmbeddedTransaction(EmbeddedReads):
 
     def add_read_conflict_key(self, key: bytes) -> None:
         """Check the key: one writer at a time has no conflicts."""
-        check_key(key)
+        if len(key) > MAX_KEY_SIZE or not b"" < key < KEYS_END:
+            check_key(key)
         if self._cursor is ENDED:
             self._check_time()
 
