@@ -19,6 +19,8 @@ GOING_AWAY = 1012  # "service restart": the page reconnects with a back-off
 REQUESTS_FINISH_WITHIN = 5.0  # seconds
 SOCKETS_CLOSE_WITHIN = 1.0
 _LOOK_EVERY = 0.02
+#: Bytes of an answer that may wait for the client, and seconds in which it takes some of them.
+MOST_UNSENT, TAKEN_WITHIN = 1_000_000, 60.0
 
 
 class SiteSocket(WebSocketProtocol):  # type: ignore[misc]
@@ -75,6 +77,28 @@ class DaphneServer(Server):  # type: ignore[misc]
         reactor.addSystemEventTrigger("before", "shutdown", self.kill_all_applications)
         reactor.run(installSignalHandlers=False)
 
+    async def handle_reply(self, protocol: Any, message: dict[str, Any]) -> None:
+        """Send a part of an answer; return once the client has taken most of what was sent before.
+
+        Without this an answer that is made faster than it is taken would wait in memory. A client that takes nothing
+        for a minute is cut off.
+        """
+        await super().handle_reply(protocol, message)
+        if message.get("more_body"):
+            await self._until_taken(protocol)
+
+    async def _until_taken(self, protocol: Any) -> None:
+        loop = asyncio.get_running_loop()
+        left = _unsent(protocol)
+        until = loop.time() + TAKEN_WITHIN
+        while left > MOST_UNSENT and "disconnected" not in self.connections.get(protocol, {"disconnected": True}):
+            await asyncio.sleep(_LOOK_EVERY)
+            now_left = _unsent(protocol)
+            if now_left < left:
+                left, until = now_left, loop.time() + TAKEN_WITHIN
+            elif loop.time() > until:
+                protocol.channel.forceAbortClient()
+
     def kill_all_applications(self) -> Any:
         """Cancel what is still running when the time to drain is over."""
         for protocol, details in list(self.connections.items()):
@@ -112,3 +136,12 @@ class DaphneServer(Server):  # type: ignore[misc]
             for protocol, details in self.connections.items()
             if isinstance(protocol, kind) and "disconnected" not in details
         ]
+
+
+def _unsent(protocol: Any) -> int:
+    """Return the bytes that wait for a client in Twisted's buffers; 0 when it is gone."""
+    transport = getattr(getattr(protocol, "channel", None), "transport", None)
+    if transport is None or not hasattr(transport, "_tempDataLen"):
+        return 0
+    unsent: int = len(transport.dataBuffer) - transport.offset + transport._tempDataLen  # noqa: SLF001 # none public
+    return unsent

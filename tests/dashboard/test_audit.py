@@ -40,7 +40,7 @@ def body(desk: Desk, address: str) -> tuple[int, str]:
 
 
 def what(page: Screen) -> str:
-    return page.text.split("Before and after, why")[-1]
+    return page.text.split("What was done, and why")[-1]
 
 
 def test_acts_are_found_by_queue_person_verb_item_and_time(operator: Desk, store: Store, busy: None) -> None:
@@ -63,7 +63,7 @@ def test_acts_are_found_by_queue_person_verb_item_and_time(operator: Desk, store
 
 def test_what_was_before_and_after_is_shown(operator: Desk, store: Store, busy: None) -> None:
     page = operator.open("/audit/?verb=configure")
-    assert "note nothing → Ask␊finance" in what(page)
+    assert "note nothing → Ask finance" in what(page)
     assert "redaction rules nothing → pin" in what(page)
     assert "<script>alert" in operator.open("/audit/?verb=pop_min").text  # shown, not run
 

@@ -179,4 +179,4 @@ def _plain(value: Any) -> str:
     if isinstance(value, list) and all(isinstance(each, str) for each in value):
         value = ", ".join(value)
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return write.shorten(write.visible(text), _MAX_DETAIL)
+    return "\n".join(write.visible(line) for line in write.shorten(text, _MAX_DETAIL).split("\n"))

@@ -1,0 +1,60 @@
+"""Answers that are made while they are sent, by the real server: whole for who reads, held back for who does not."""
+
+from __future__ import annotations
+
+import http.cookiejar
+import re
+import socket
+import urllib.parse
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+from queues import open_store
+from tests.server.conftest import PATIENCE, Site
+
+ITEMS, SIZE = 400, 88_000
+
+
+def signed_in(site: Site) -> tuple[urllib.request.OpenerDirector, str]:
+    """Return what opens pages as the first admin, and its cookies."""
+    password = site.wait_for(r"Password\s+(\S+)").group(1)
+    jar = http.cookiejar.CookieJar()
+    opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
+    login = site.address + "/accounts/login/"
+    found = re.search(r'csrfmiddlewaretoken" value="([^"]+)', opener.open(login).read().decode())
+    assert found
+    fields = {"username": "admin", "password": password, "csrfmiddlewaretoken": found.group(1), "next": "/"}
+    opener.open(login, urllib.parse.urlencode(fields).encode()).close()
+    return opener, "; ".join(f"{cookie.name}={cookie.value}" for cookie in jar)
+
+
+def memory(site: Site) -> int:
+    found = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{site.process.pid}/status").read_text())
+    assert found
+    return int(found.group(1)) * 1024
+
+
+def test_an_export_is_sent_no_faster_than_it_is_taken(serve: Callable[..., Site], tmp_path: Path) -> None:
+    site = serve()
+    opener, cookies = signed_in(site)
+    with open_store(f"lmdb:{tmp_path / 'store'}") as store:
+        jobs = store.create_queue("jobs")
+        for _ in range(ITEMS // 50):
+            jobs.push_many([(b"x" * SIZE, 1)] * 50)
+    address = "/queues/jobs/export/?format=ndjson"
+    with opener.open(site.address + address) as answer:
+        assert len(answer.read().splitlines()) == ITEMS
+    before = memory(site)
+    parts = urllib.parse.urlsplit(site.address)
+    with socket.create_connection((parts.hostname, parts.port), timeout=PATIENCE) as slow:
+        slow.sendall(f"GET {address} HTTP/1.0\r\nHost: {parts.netloc}\r\nCookie: {cookies}\r\n\r\n".encode())
+        assert slow.recv(12).endswith(b"200")
+        with opener.open(site.address + address) as answer:  # meanwhile somebody else reads all of it
+            assert len(answer.read().splitlines()) == ITEMS
+        assert memory(site) - before < ITEMS * SIZE // 2
+        taken = b""
+        while part := slow.recv(1 << 20):
+            taken = (taken + part)[-SIZE * 2 :]
+        assert taken.count(b"\n") >= 1
+        assert taken.rstrip().endswith(b"}")
