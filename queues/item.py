@@ -36,6 +36,8 @@ class Item:
     #: When a leased item was leased, and when its lease ends unless it is extended, UTC.
     leased_at: datetime | None = None
     expires_at: datetime | None = None
+    #: How the part of the lease's token behind the “-” begins: enough to tell it in a log, not to end the lease.
+    lease: str = ""
     #: Who leased a leased item; who did last, for a dead one.
     worker: str = ""
     #: When a dead item died, UTC.

@@ -25,6 +25,10 @@ from queues.kv.port import ReadTransaction, Transaction
 from queues.tally import Tally
 
 
+#: Digits of a nonce that items tell.
+TOLD = 8
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
     """A lease as it lies in the store."""
@@ -222,6 +226,7 @@ def as_item(entry: Entry, config: Config, *, preview: int | None = None) -> Item
         attempts=entry.attempts,
         leased_at=at(entry.leased_ms),
         expires_at=at(entry.expires_ms),
+        lease=entry.nonce.hex()[:TOLD],
         worker=entry.worker,
     )
 

@@ -197,6 +197,7 @@ def as_item(there: Standing, *, fifo: bool) -> Item:
         due_at=_at(timed_ms) if there.state == "delayed" else None,
         leased_at=_at(header.get("leased")),
         expires_at=_at(header.get("expires")),
+        lease=header.get("nonce", "")[: leased.TOLD],
         worker=header.get("worker", ""),
         died_at=_at(timed_ms) if there.state == "dead" else None,
         reason=header.get("reason", ""),
