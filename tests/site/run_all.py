@@ -1,6 +1,7 @@
 """Run every check and every suite, then say which failed; `make test` is this.
 
-The browser suite runs in a process of its own: Playwright and the other tests each want the event loop.
+The browser suite runs in a process of its own: Playwright and the other tests each want the event loop. It mostly
+waits, so it runs beside the others; not so on a cluster, of which there is one, emptied by whoever tests on it.
 Without a Chromium it is not run, which is a failure only where PQ_REQUIRE_BROWSER=1.
 """
 
@@ -9,7 +10,10 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,35 +24,79 @@ CHECKS: dict[str, list[str]] = {
     "format": ["ruff", "format", "--check", "."],
     "types": ["mypy"],
     "import directions": ["lint-imports", "--no-cache"],
-    "tests": ["pytest", "--ignore=tests/browser"],
 }
+TESTS = ["pytest", "--ignore=tests/browser"]
 BROWSER = ["pytest", "tests/browser"]
 
 
 def main() -> int:
     """Return 0 if everything passed."""
+    sys.path.insert(0, str(ROOT))
+    from tests import cluster
+
     failed = [name for name, command in CHECKS.items() if not run(name, command)]
-    if not (ROOT / "tests" / "browser").is_dir():
-        sys.stdout.write("\nbrowser suite not run: there is none\n")
-    elif (environment := browser()) is None:
+    environment = browser()
+    if environment is None:
         sys.stdout.write("\nbrowser suite not run: no Chromium was found, and Playwright could not download one\n")
         if os.environ.get("PQ_REQUIRE_BROWSER") == "1":
             failed.append("browser tests (PQ_REQUIRE_BROWSER=1)")
-    elif not run("browser tests", BROWSER, environment):
-        failed.append("browser tests")
+    suites: dict[str, tuple[list[str], dict[str, str]]] = {"tests": (TESTS, {})}
+    if environment is not None:
+        suites["browser tests"] = (BROWSER, environment)
+    if cluster.find().url or len(suites) == 1:
+        failed += [name for name, suite in suites.items() if not run(name, *suite)]
+    else:
+        with beside("browser tests", *suites["browser tests"]) as done:
+            failed += [] if run("tests", *suites["tests"]) else ["tests"]
+        failed += [] if all(done) else ["browser tests"]
     sys.stdout.write(f"\nFAILED: {', '.join(failed)}\n" if failed else "\nAll checks and suites are green.\n")
     return 1 if failed else 0
 
 
 def run(name: str, command: list[str], environment: dict[str, str] | None = None) -> bool:
     """Run one command with its output shown, and say how long it took."""
-    sys.stdout.write(f"\n== {name}: {' '.join(command)}\n")
-    sys.stdout.flush()
+    announce(name, command)
     begun = time.monotonic()
     done = subprocess.run([BIN / command[0], *command[1:]], cwd=ROOT, env=os.environ | (environment or {}), check=False)
-    sys.stdout.write(f"== {name}: {'ok' if done.returncode == 0 else 'FAILED'}, {time.monotonic() - begun:.0f} s\n")
+    return told(name, done.returncode == 0, begun)
+
+
+@contextmanager
+def beside(name: str, command: list[str], environment: dict[str, str]) -> Iterator[list[bool]]:
+    """Run one command beside what is done meanwhile; then show its output, and say whether it passed."""
+    passed: list[bool] = []
+    begun = time.monotonic()
+    with tempfile.TemporaryFile("w+") as output:
+        process = subprocess.Popen(
+            [BIN / command[0], *command[1:]],
+            cwd=ROOT,
+            env=os.environ | environment,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+        try:
+            yield passed
+            process.wait()
+        finally:
+            process.terminate()
+            process.wait()
+        announce(name, command)
+        output.seek(0)
+        shutil.copyfileobj(output, sys.stdout)
+        passed.append(told(name, process.returncode == 0, begun))
+
+
+def announce(name: str, command: list[str]) -> None:
+    """Say what runs."""
+    sys.stdout.write(f"\n== {name}: {' '.join(command)}\n")
     sys.stdout.flush()
-    return done.returncode == 0
+
+
+def told(name: str, passed: bool, begun: float) -> bool:
+    """Say how it went, and how long it took."""
+    sys.stdout.write(f"== {name}: {'ok' if passed else 'FAILED'}, {time.monotonic() - begun:.0f} s\n")
+    sys.stdout.flush()
+    return passed
 
 
 def browser() -> dict[str, str] | None:
