@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import blake2b
 
-from queues import records
+from queues import leased, records
 from queues.bands import band_of
 from queues.config import Config
 from queues.ids import at, minted_at
