@@ -24,7 +24,6 @@ from queues.keyspace import OUTSIDE, QueueKeys, place, read_place, ready_element
 from queues.kv.port import ReadTransaction, Transaction
 from queues.tally import Tally
 
-
 #: Digits of a nonce that items tell.
 TOLD = 8
 
