@@ -112,10 +112,18 @@ def plain(value: bytes, rules: Redaction = NOTHING) -> bytes:
 
 
 def _plain(seen: Look, rules: Redaction) -> bytes:
+    text = _decoded(seen, rules)
+    # Whoever reads it shall see that there is more.
+    cut = not seen.whole or (seen.kind == "binary" and len(seen.data) > hex_dump.MAX_ALL)
+    return text + f"\n{write.ELLIPSIS}\n".encode() if cut else text
+
+
+def _decoded(seen: Look, rules: Redaction) -> bytes:
     if seen.kind in ("json", "text"):
         return covered(seen.data, seen.spans, _JSON_MARK.encode())
     if seen.kind == "msgpack":
         return written(seen.tree, rules, room=MAX_WRITTEN, indent=2, mark=_JSON_MARK).encode("utf-8", "replace")
     if seen.kind == "tuple":
         return seen.text.encode("utf-8", "replace")
-    return hex_dump.dump(seen.data, hex_dump.covers(seen.data, seen.spans)).encode()
+    dumped = seen.data[: hex_dump.MAX_ALL]
+    return hex_dump.dump(dumped, hex_dump.covers(dumped, seen.spans)).encode()
