@@ -58,10 +58,10 @@ def test_rules_are_names_and_globs(rules: list[str], key: str, hides: bool) -> N
 
 def test_no_rule_takes_long_for_any_key() -> None:
     rules = Redaction(["*a" * 31 + "*b", "?*" * 32])
-    began = time.monotonic()
+    began = time.thread_time()
     assert not Redaction(["*a" * 31 + "*b"]).hides("a" * 900)
     rules.hides("a" * 100_000)
-    assert time.monotonic() - began < 1
+    assert time.thread_time() - began < 1
 
 
 def test_a_queue_shows_what_the_site_hides_if_it_says_so(settings: Any) -> None:

@@ -21,7 +21,7 @@ from pqadmin.dashboard.values.compressed import MAX_UNPACKED, unpack, unpack_all
 from pqadmin.dashboard.values.tree import Members, Number, Other, written
 
 RULES = Redaction(["password", "*token"])
-#: Seconds that one value may take on a machine that does other things too; usual are milliseconds.
+#: Seconds of work that one value may take; usual are milliseconds.
 LONG = 4.0
 
 
@@ -208,10 +208,10 @@ def test_decompression_bombs_are_harmless(levels: int) -> None:
     bomb = bytes(30_000_000)
     for _ in range(levels):
         bomb = gzip.compress(bomb, 9)
-    began = time.monotonic()
+    began = time.thread_time()
     shown = show(bomb, rules=RULES)
     line = one_line(bomb, RULES)
-    assert time.monotonic() - began < LONG
+    assert time.thread_time() - began < LONG
     assert len(shown.html) < 400_000
     assert line.startswith("gzip: ")
     if levels == 1:
@@ -247,12 +247,12 @@ _HOSTILE = [
 
 @pytest.mark.parametrize("value", _HOSTILE, ids=range(len(_HOSTILE)))
 def test_hostile_values_take_little_time_and_room(value: bytes) -> None:
-    began = time.monotonic()
+    began = time.thread_time()
     for wanted in ("", "text", "hex"):
         assert len(show(value, rules=RULES, wanted=wanted).html) < 4_000_000
     plain(value, RULES)
     one_line(value[:256], RULES, more=True)
-    assert time.monotonic() - began < LONG
+    assert time.thread_time() - began < LONG
 
 
 @given(st.binary(max_size=600) | st.text(max_size=300).map(str.encode) | _trees.map(pack), st.booleans())
