@@ -147,6 +147,21 @@ def _pairs(client: Client, state: _Round, done: list[int], place: int, caller: s
         done[place] = n
 
 
+def _pops(client: Client, state: _Round, done: list[int], place: int, caller: str) -> None:
+    """Pop again and again."""
+    while state.going:
+        if client.pop() is None:
+            raise RuntimeError("the queue ran empty")
+        done[place] += 1
+
+
+def _pushes(client: Client, state: _Round, done: list[int], place: int, caller: str) -> None:
+    """Push again and again."""
+    while state.going:
+        client.push(value(caller, done[place]), done[place] % 1_000)
+        done[place] += 1
+
+
 def _batches(client: Client, state: _Round, done: list[int], place: int, caller: str) -> None:
     """Push a hundred as one and pop a hundred as one; each pushed and each popped value counts."""
     n = 0
@@ -195,4 +210,4 @@ def value(caller: str, n: int) -> bytes:
     return f"{caller}:{n}:".encode().ljust(SIZE, b"x")
 
 
-_WORKS = {"pairs": _pairs, "batches": _batches}
+_WORKS = {"pairs": _pairs, "pops": _pops, "pushes": _pushes, "batches": _batches}

@@ -87,8 +87,8 @@ class EmbeddedAsyncClient:
 class OpenStore:
     """The store as one process has it open."""
 
-    def __init__(self, path: str) -> None:
-        self._store: Store = open_store(f"lmdb:{path}")
+    def __init__(self, url: str, root: tuple[str, ...] = ("pq",)) -> None:
+        self._store: Store = open_store(url, root=root)
         self.queue = self._store.queue("jobs")
 
     def client(self) -> EmbeddedClient:
@@ -108,4 +108,4 @@ class OpenStore:
 
 def connect(address: str) -> OpenStore:
     """Open the store in this folder."""
-    return OpenStore(address)
+    return OpenStore(f"lmdb:{address}")

@@ -1,0 +1,54 @@
+"""Ours on FoundationDB: a queue under a root of its own on PQ_TEST_CLUSTER's cluster, removed afterwards."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from benchmarks.peers.embedded import OpenStore
+from benchmarks.peers.peer import Door, Missing
+from queues import open_store
+
+#: Names the file of a cluster that tests and measurements may write to.
+VARIABLE = "PQ_TEST_CLUSTER"
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A store on a cluster."""
+
+    door: Door
+    facts: str
+
+
+def cluster_file() -> str:
+    """Return the cluster file to use; raise `Missing` when there is none."""
+    path = os.environ.get(VARIABLE, "")
+    if not Path(path).is_file():
+        raise Missing(f"{VARIABLE} names no cluster file")
+    return path
+
+
+@contextmanager
+def running(folder: Path, environment: Mapping[str, str]) -> Iterator[Cluster]:
+    """Make a store with one queue on the cluster, and remove it."""
+    path = cluster_file()
+    root = f"pq-bench-{os.urandom(4).hex()}"
+    with open_store(f"fdb:{path}", root=(root,)) as store:
+        store.create_queue("jobs")
+    try:
+        yield Cluster(Door("cluster", f"{root}@{path}"), f"pqadmin on FoundationDB, binding {version('foundationdb')}")
+    finally:
+        from benchmarks.peers.recipe import clear, database  # the binding is not needed before
+
+        clear(database(path), (root,))
+
+
+def connect(address: str) -> OpenStore:
+    """Open the store under this root of this cluster."""
+    root, _, path = address.partition("@")
+    return OpenStore(f"fdb:{path}", root=(root,))
