@@ -44,6 +44,8 @@ ACT_WORDS = {
     "retry": gettext_lazy("Retry…"),
     "release": gettext_lazy("Release…"),
 }
+#: Entries of the trash of which a few are counted for its tab: others' are looked at on the way.
+_TRASH_LOOK = 10
 _TABS = {
     "ready": pgettext_lazy("tab", "Ready"),
     "delayed": pgettext_lazy("tab", "Delayed"),
@@ -89,7 +91,12 @@ def item_list(request: HttpRequest, seen: Seen) -> dict[str, Any]:
     """Return what the list's template shows."""
     asked, listed, status = seen.asked, seen.listed, seen.status
     url = queue_url(status.name)
-    trash = _trash(seen, asked.after) if asked.state == TRASH else None
+    trash, foreign_cursor = None, listed.foreign_cursor
+    if asked.state == TRASH:
+        try:
+            trash = _trash(seen, asked.after)
+        except BadCursor:
+            trash, foreign_cursor = _trash(seen), True
     may_act = can(request.user, Right.ACT)
     cursor = listed.cursor if trash is None else trash.cursor
     next_url = "" if cursor is None else asked.address(after=cursor)
@@ -99,7 +106,8 @@ def item_list(request: HttpRequest, seen: Seen) -> dict[str, Any]:
         "url": url,
         "tabs": _tabs(seen, trash),
         "ends": _ends(seen),
-        "in_middle": asked.after is not None and not listed.foreign_cursor,
+        "foreign_cursor": foreign_cursor,
+        "in_middle": asked.after is not None and not foreign_cursor,
         "first_url": asked.address(),
         "next_url": next_url,
         "more_to_search": asked.searching and cursor is not None and len(listed.items) < PAGE,
@@ -143,14 +151,10 @@ def _tabs(seen: Seen, trash: TrashPage | None) -> list[Tab]:
     return tabs
 
 
-def _trash(seen: Seen, after: str | None) -> TrashPage:
-    """Return what was removed from this very queue: not from another one that had its name."""
-    trash, status = get_store().trash, seen.status
-    try:
-        page = trash.entries(queue=status.name, limit=PAGE, after=after)
-    except BadCursor:
-        page = trash.entries(queue=status.name, limit=PAGE)
-    return replace(page, entries=tuple(entry for entry in page.entries if entry.queue_id == status.id))
+def _trash(seen: Seen, after: str | None = None, *, limit: int = PAGE) -> TrashPage:
+    """Return what was removed from this very queue, not from another one that had its name; raise `BadCursor`."""
+    page = get_store().trash.entries(queue=seen.status.name, limit=limit, after=after)
+    return replace(page, entries=tuple(entry for entry in page.entries if entry.queue_id == seen.status.id))
 
 
 def _trash_words(entry: TrashEntry) -> str:
@@ -160,10 +164,13 @@ def _trash_words(entry: TrashEntry) -> str:
 
 
 def _trash_depth(seen: Seen, trash: TrashPage | None) -> str:
-    """Count the queue's acts in the trash, as far as one page goes."""
+    """Count what the queue has in the trash as far as a short look goes; empty where that found none and is not all."""
     if trash is None or seen.asked.after is not None:
-        trash = _trash(seen, None)
-    return write.number(len(trash.entries)) + ("+" if trash.cursor is not None else "")
+        trash = _trash(seen, limit=_TRASH_LOOK)
+    count = len(trash.entries)
+    if trash.cursor is None:
+        return write.number(count)
+    return f"{write.number(count)}+" if count else ""
 
 
 def _ends(seen: Seen) -> list[tuple[str, str, bool, str]]:
@@ -242,7 +249,7 @@ def _all_words(seen: Seen) -> str:
     asked, listed = seen.asked, seen.listed
     if asked.searching:
         if listed.ended:
-            return ngettext("%(n)s match", "All %(n)s that match", listed.found) % {"n": write.number(listed.found)}
+            return ngettext("The only match", "All %(n)s that match", listed.found) % {"n": write.number(listed.found)}
         return _("All that match")
     total = _total(seen)
     if total is None:

@@ -187,6 +187,18 @@ def test_the_trash_of_a_queue_is_undone_from_its_page(operator: Desk, store: Sto
     assert "Nothing of this queue is in the trash" in operator.open("/queues/jobs/?state=trash")
 
 
+def test_a_long_trash_is_gone_through_by_cursor(operator: Desk, store: Store, jobs: Queue) -> None:
+    acts = store.acts("eve")
+    for item in jobs.items(limit=53).items:
+        acts.delete_item("jobs", item.id)
+    assert "Trash 10+" in operator.open("/queues/jobs/")
+    page = operator.open("/queues/jobs/?state=trash")
+    assert "Trash 50+" in page
+    older = follow(operator, page, "Older")
+    assert (page.html.count("Undo: "), older.html.count("Undo: ")) == (50, 3)
+    assert "does not continue this list" in operator.open("/queues/jobs/?state=trash&after=garbage")
+
+
 def test_fifo_queues_have_no_priorities_to_search_by(operator: Desk, store: Store) -> None:
     store.create_queue("jobs", kind="fifo").enqueue_many([b"m-%02d" % n for n in range(5)])
     page = operator.open("/queues/jobs/?end=tail")
