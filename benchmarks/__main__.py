@@ -1,6 +1,7 @@
-"""`python -m benchmarks`: run the quick measurements and print markdown.
+"""`python -m benchmarks`: run all measurements and print markdown; some 40 minutes.
 
-`NAME …` instead runs the named ones, and `NAME ARGUMENT …` one with arguments of its own.
+`--quick` runs the most important ones, shortened, in some 6 minutes. `NAME …` instead runs the named ones, and
+`NAME ARGUMENT …` one with arguments of its own; `NAME --help` tells them. What is not installed is left out and named.
 """
 
 from __future__ import annotations
@@ -12,23 +13,53 @@ from pathlib import Path
 
 from benchmarks import report
 
-#: Run when none is named: together a few minutes.
-QUICK = ("pairs", "fairness", "wake_up", "page_time", "local_twin")
+#: Run when none is named.
+ALL: dict[str, list[str]] = {
+    "pairs": [],
+    "slow_disk": [],
+    "coroutines": [],
+    "batches": [],
+    "depths": [],
+    "recipes": [],
+    "natives": [],
+    "local_twin": [],
+    "fairness": [],
+    "wake_up": [],
+    "page_time": [],
+}
+_SHORT = ["--rounds", "3", "--seconds", "1"]
+QUICK: dict[str, list[str]] = {
+    "pairs": ["--callers", "1", "64", "--processes", "1", *_SHORT],
+    "slow_disk": _SHORT,
+    "coroutines": ["--callers", "256", *_SHORT],
+    "batches": ["--callers", "16", *_SHORT],
+    "depths": ["--items", "100000", "--calls", "100", "--rounds", "3", "--popped", "50000"],
+    "recipes": _SHORT,
+    "natives": ["--seconds", "2", "--requests", "5000"],
+    "local_twin": ["--rounds", "3"],
+    "fairness": ["--seconds", "4"],
+}
 #: Not measurements.
 _PARTS = ("__init__", "__main__", "browsing", "callers", "report", "rounds", "running_site", "slow_flush")
 
 
 def main(arguments: list[str]) -> None:
-    """Run the named measurements, one with its arguments, or all quick ones; exit with 1 when a bar is missed."""
+    """Run the named measurements, one with its arguments, or all; exit with 1 when a bar is missed."""
     known = sorted(path.stem for path in Path(__file__).parent.glob("*.py") if path.stem not in _PARTS)
     names = list(takewhile(known.__contains__, arguments))
     own = arguments[len(names) :]
-    if own and len(names) != 1:
-        raise SystemExit(f"usage: python -m benchmarks [NAME [ARGUMENT …] | NAME …]; NAME is one of {', '.join(known)}")
+    if arguments in ([], ["--quick"]):
+        plan = QUICK if arguments else ALL
+    elif names and (len(names) == 1 or not own):
+        plan = dict.fromkeys(names, own)
+    else:
+        raise SystemExit(
+            f"usage: python -m benchmarks [--quick | NAME … | NAME ARGUMENT …]; NAME is one of {', '.join(known)}"
+        )
     figures: list[report.Figure] = []
-    for name in names or QUICK:
-        figures += importlib.import_module(f"benchmarks.{name}").main(own) or []
-    if len(names) != 1:
+    for name, its_own in plan.items():
+        figures += importlib.import_module(f"benchmarks.{name}").main(its_own) or []
+    if len(plan) != 1 or figures:
         report.summary(figures)
     if not all(figure.met for figure in figures):
         raise SystemExit(1)

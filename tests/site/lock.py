@@ -1,4 +1,4 @@
-"""Write requirements.lock and requirements-dev.lock: exact versions with hashes, for every platform.
+"""Write requirements.lock, requirements-dev.lock and requirements-bench.lock: exact versions with hashes, for every platform.
 
 Run by `make lock`. The files name no package index: whoever installs from them uses their own.
 """
@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LOCKS = {
     "requirements.lock": ["--group", "build"],
     "requirements-dev.lock": ["--group", "build", "--extra", "dev", "--constraint", "requirements.lock"],
+    "requirements-bench.lock": ["--extra", "bench", "--constraint", "requirements-dev.lock"],
 }
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-LOCKS = ["requirements.lock", "requirements-dev.lock"]
+LOCKS = ["requirements.lock", "requirements-dev.lock", "requirements-bench.lock"]
 
 
 def pins(name: str) -> set[tuple[str, str]]:
@@ -22,6 +22,8 @@ def test_every_line_is_a_pin_or_a_hash(name: str) -> None:
 
 def test_development_runs_what_users_run() -> None:
     assert pins(LOCKS[0]) <= pins(LOCKS[1])
+    developed = dict(pins(LOCKS[1]))
+    assert all(developed.get(name, version) == version for name, version in pins(LOCKS[2]))
 
 
 def test_the_lock_holds_what_the_project_asks_for() -> None:
@@ -30,7 +32,7 @@ def test_the_lock_holds_what_the_project_asks_for() -> None:
     from packaging.requirements import Requirement
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    wanted = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
-    locked = dict(sorted(pins(LOCKS[1])))
-    for requirement in map(Requirement, wanted):
-        assert requirement.specifier.contains(locked[requirement.name.lower()]), requirement
+    for name, extra in (("requirements-dev.lock", "dev"), ("requirements-bench.lock", "bench")):
+        locked = dict(sorted(pins(name)))
+        for requirement in map(Requirement, [*project["dependencies"], *project["optional-dependencies"][extra]]):
+            assert requirement.specifier.contains(locked[requirement.name.lower()]), requirement
