@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from queues import Acts, Queue, Store, open_store
+from queues import Acts, Queue, Store, open_store, transitions
 from queues.errors import Conflict
 from queues.merging import merge_step
 from queues.moving import delete, move
@@ -67,6 +68,39 @@ def test_a_move_conflicts_with_whoever_takes_the_item_and_with_nobody_else(store
         tr.commit()
     assert check_full_count(store, jobs) == 7
     assert check_full_count(store, one) == 2
+
+
+def test_of_a_worker_that_acknowledges_and_a_person_who_releases_one_wins(store: Store, jobs: Queue) -> None:
+    for worker_first in (True, False):
+        (lease,) = jobs.lease(seconds=60)
+        person, worker = begin(store), begin(store)
+        found = find(person, store._keyspace, jobs.config, [lease.item.id], skip_missing=False).standings
+        transitions.release(person, store._keyspace, jobs.config, found, now_ms=0, reason="")
+        jobs.ack(lease, tr=worker)
+        winner, loser = (worker, person) if worker_first else (person, worker)
+        winner.commit()
+        with pytest.raises(Conflict):
+            loser.commit()
+        assert (jobs.find(lease.item.id) is None) == worker_first
+    check_full_count(store, jobs)
+
+
+def test_promoting_conflicts_with_whoever_promotes_or_moves_the_item_and_with_no_push(store: Store) -> None:
+    jobs, one = store.create_queue("jobs"), store.create_queue("one")
+    later = [jobs.push(b"later%d" % n, priority=1, delay=timedelta(hours=1)) for n in range(3)]
+    trs = [begin(store) for _ in later]
+    for tr, item in zip(trs, later, strict=True):
+        found = find(tr, store._keyspace, jobs.config, [item.id], skip_missing=False).standings
+        transitions.promote(tr, store._keyspace, jobs.config, found)
+    assert jobs.promote_now(later[0].id) is not None
+    store.acts("bob").move_items("jobs", [later[1].id], "one")
+    jobs.push(b"new", priority=0)
+    for tr in trs[:2]:
+        with pytest.raises(Conflict):
+            tr.commit()
+    trs[2].commit()
+    assert check_full_count(store, jobs) == 3
+    assert one.depth("delayed") == 1
 
 
 def test_a_pop_conflicts_with_a_delete_of_its_item(store: Store, jobs: Queue) -> None:
