@@ -1,4 +1,4 @@
-"""Write requirements.lock, requirements-dev.lock and requirements-bench.lock: exact versions with hashes, for every platform.
+"""Write the lock files: exact versions with hashes, for every platform.
 
 Run by `make lock`. The files name no package index: whoever installs from them uses their own.
 """
