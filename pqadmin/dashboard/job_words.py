@@ -9,12 +9,12 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, pgettext
 
-from pqadmin.dashboard import asked
 from pqadmin.dashboard import format as write
 from pqadmin.dashboard.addresses import item_url, queue_url
 from queues import Job
 from queues.ids import to_ms
 from queues.names import display_name
+from queues.search import Query
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ def tell(job: Job, now: datetime) -> Told:
         queue_url=queue_url(job.queue),
         to_url="" if job.to is None else queue_url(job.to),
         title=title(job),
-        scope=asked.words(job.wanted),
+        scope=scope_words(job.wanted),
         look="waiting" if waiting else job.status,
         word=_status_word(job, waiting),
         parts=parts,
@@ -164,3 +164,32 @@ def _seconds(job: Job, now: datetime) -> float | None:
     if job.started_at is None:
         return None
     return max(timedelta(0), (job.ended_at or now) - job.started_at).total_seconds()
+
+
+def scope_words(query: Query) -> list[str]:
+    """Say in a few words each which items a query means, beyond their state."""
+    said = []
+    if query.text:
+        said.append(_("value contains “%(text)s”") % {"text": _cut(query.text)})
+    if query.item_id:
+        said.append(_("id contains %(id)s") % {"id": _cut(query.item_id)})
+    low, high = (None if edge is None else write.priority_short(edge) for edge in (query.low, query.high))
+    if low is not None and high is not None:
+        said.append(
+            _("priority %(low)s") % {"low": low}
+            if low == high
+            else _("priority %(low)s to %(high)s") % {"low": low, "high": high}
+        )
+    elif low is not None:
+        said.append(_("priority %(low)s or larger") % {"low": low})
+    elif high is not None:
+        said.append(_("priority %(high)s or smaller") % {"high": high})
+    if query.since is not None:
+        said.append(_("pushed since %(at)s") % {"at": write.moment(query.since)})
+    if query.until is not None:
+        said.append(_("pushed until %(at)s") % {"at": write.moment(query.until)})
+    return said
+
+
+def _cut(text: str) -> str:
+    return write.shorten(write.visible(text), 80)

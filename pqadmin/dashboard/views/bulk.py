@@ -12,12 +12,12 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from pqadmin.accounts.roles import Right, require
-from pqadmin.dashboard import asked
 from pqadmin.dashboard import format as write
 from pqadmin.dashboard.addresses import queue_url
 from pqadmin.dashboard.bulk_form import BulkForm
-from pqadmin.dashboard.job_words import job_url, state_word
+from pqadmin.dashboard.job_words import job_url, scope_words, state_word
 from pqadmin.dashboard.looking import about, status_of
+from pqadmin.dashboard.looking_for import fields_of, read
 from pqadmin.dashboard.refusals import Refusal, explain
 from pqadmin.dashboard.seen import what_searchers_see
 from pqadmin.dashboard.views import frame
@@ -47,10 +47,11 @@ def bulk(request: HttpRequest, name: str) -> HttpResponse:
         return frame.answer(
             request, "dashboard/bulk.html", about(request, status), refusal=explain(NotForAttached(status.name, why))
         )
-    try:
-        query = get_store().queue(name).query(asked.query(request.GET, status))
-    except asked.BadAsk as error:
-        refusal = Refusal(title=_("This can not be looked for"), text=str(error), advice="", status=422)
+    query, wrong = read(request.GET, status)
+    if wrong:  # it is not begun on other items than were meant
+        refusal = Refusal(
+            title=_("This can not be looked for"), text=" ".join(dict.fromkeys(wrong.values())), advice="", status=422
+        )
         return frame.answer(request, "dashboard/bulk.html", about(request, status), refusal=refusal)
     act = request.GET.get("act", "")
     act = act if act in ACTS[query.state] else ACTS[query.state][0]
@@ -118,7 +119,7 @@ def _tolerance(count: int) -> int:
 def _about(
     request: HttpRequest, status: QueueStatus, act: str, query: Query, counted: Survey, form: BulkForm | None
 ) -> dict[str, Any]:
-    kept, here = asked.params(query), f"{queue_url(status.name)}bulk/"
+    kept, here = fields_of(query), f"{queue_url(status.name)}bulk/"
     store = get_store()
     return about(
         request,
@@ -129,7 +130,7 @@ def _about(
         list_url=f"{queue_url(status.name)}?{urlencode(kept)}#items",
         state=state_word(query.state),
         state_code=query.state,
-        scope=asked.words(query),
+        scope=scope_words(query),
         counted=counted,
         tolerance=_tolerance(counted.matched),
         form=form,
