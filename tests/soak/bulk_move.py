@@ -20,8 +20,12 @@ from pathlib import Path
 from playwright.sync_api import sync_playwright
 
 from queues import open_store
+from tests.browser import conftest
 from tests.browser.bulk_move import BulkMove
-from tests.browser.conftest import ARGUMENTS, PATIENCE, Site, sign_in
+from tests.browser.conftest import ARGUMENTS, Site, sign_in
+
+#: Seconds; reached only when something hangs, also on a machine that does much else.
+PATIENCE = 180.0
 
 
 def main() -> int:
@@ -31,6 +35,7 @@ def main() -> int:
     parser.add_argument("--store", default="")
     parser.add_argument("--rate", default="")
     arguments = parser.parse_args()
+    conftest.PATIENCE = PATIENCE
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         site = Site(Path(folder), arguments.store)
