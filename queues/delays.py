@@ -130,6 +130,12 @@ class Delays(Taking):
         values = [(value, priority) for value, priority, _ in entries]
         if all(when is None for _, _, when in entries):
             return self._insert(values, tr)
+        pushed: list[Item] = self._run(self._delaying(entries), tr)
+        return pushed
+
+    def _delaying(self, entries: Sequence[tuple[bytes, Priority | None, When | None]]) -> Errand:
+        """Return the errand that pushes values of which some are delayed."""
+        values = [(value, priority) for value, priority, _ in entries]
         self._own("its items can not be delayed, as others would take them before.")
         dues = [None if when is None else self._due_ms(when) for _, _, when in entries]
         rands = self._rands(values)
@@ -159,8 +165,7 @@ class Delays(Taking):
             return items
 
         size = sum(len(value) for value, _ in values)
-        pushed: list[Item] = self._run(Errand(begin=lambda tr: partial(finish, tr), size=size), tr)
-        return pushed
+        return Errand(begin=lambda tr: partial(finish, tr), size=size)
 
     def _due_ms(self, when: When) -> int | None:
         """Return when an item is due, never early; None: now."""

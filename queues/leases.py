@@ -56,9 +56,7 @@ class Leases(Delays):
         terms = self._terms(n, seconds, worker)
         if tr is not None:
             return self._lease_in(tr, n=n, end=end, terms=terms, serializable=True)
-        return self._as_leases(
-            self._punctually(Take(n=n, end=end, now_ms=terms.now_ms, late_ms=terms.now_ms - LATE_MS, terms=terms))
-        )
+        return self._as_leases(self._punctually(leasing(n, end, terms)))
 
     def _terms(self, n: int, seconds: float, worker: str | None) -> leased.Terms:
         return leased.Terms(
@@ -84,16 +82,20 @@ class Leases(Delays):
         or moved meanwhile, which can be undone.
         """
         if self.ack_many([lease], tr=tr):
-            raise StaleLease(
-                "This lease is over: it ended before it was acknowledged, so the item may be worked on again."
-            )
+            raise stale()
 
     def ack_many(self, leases: Iterable[Lease | str], *, tr: Transaction | None = None) -> list[str]:
         """Acknowledge at most 1,000 leases in one transaction, and return the tokens of those that are stale."""
+        errand = self._acking(leases)
+        over: list[str] = [] if errand is None else self._run(errand, tr)
+        return over
+
+    def _acking(self, leases: Iterable[Lease | str]) -> Errand | None:
+        """Return the errand that acknowledges; None when there is nothing to acknowledge."""
         self._own(_WHY_NOT)
         held = {_parse(lease): _token(lease) for lease in leases}
         if not held:
-            return []
+            return None
         check_number(len(held))
 
         def begin(tr: Transaction) -> Finish:
@@ -120,8 +122,7 @@ class Leases(Delays):
             ]
             return [held[lease] for lease, found in places if any(read.wait() is not None for read in found)]
 
-        stale: list[str] = self._run(Errand(begin=begin, rands=tuple(rand for rand, _ in held)), tr)
-        return stale
+        return Errand(begin=begin, rands=tuple(rand for rand, _ in held))
 
     def release(
         self, lease: Lease | str, *, delay: timedelta | None = None, reason: str = "", tr: Transaction | None = None
@@ -130,6 +131,10 @@ class Leases(Delays):
 
         After the last attempt that the queue allows it is dead, for this reason. Raises `StaleLease`.
         """
+        item: Item = self._run(self._releasing(lease, delay, reason), tr)
+        return item
+
+    def _releasing(self, lease: Lease | str, delay: timedelta | None, reason: str) -> Errand:
         self._own(_WHY_NOT)
         rand, nonce = _parse(lease)
         when = either(delay, None)
@@ -158,14 +163,17 @@ class Leases(Delays):
                 reason=why,
             )
 
-        item: Item = self._run(self._about(rand, nonce, finish), tr)
-        return item
+        return self._about(rand, nonce, finish)
 
     def extend(self, lease: Lease | str, *, seconds: float, tr: Transaction | None = None) -> Lease:
         """Let a lease end so many seconds from now, and return it; its token stays. Raises `StaleLease`.
 
         A lease whose time is over can be extended until a sweep has ended it.
         """
+        extended: Lease = self._run(self._extending(lease, seconds), tr)
+        return extended
+
+    def _extending(self, lease: Lease | str, seconds: float) -> Errand:
         self._own(_WHY_NOT)
         rand, nonce = _parse(lease)
         now_ms, expires_ms = self._backing.now_ms(), self._expires_ms(seconds)
@@ -180,8 +188,7 @@ class Leases(Delays):
             tally.falls_due(expires_ms, now_ms)
             return _as_lease(entry, leased.as_item(entry, config))
 
-        extended: Lease = self._run(self._about(rand, nonce, finish), tr)
-        return extended
+        return self._about(rand, nonce, finish)
 
     def _about(
         self, rand: bytes, nonce: bytes, finish: Callable[[Transaction, leased.HeldRead, Config, Tally], Any]
@@ -241,6 +248,16 @@ class Leases(Delays):
         if expires_ms > ids.LAST_MS:
             raise BadTime("A lease ends before the year 10000.")
         return expires_ms
+
+
+def stale() -> StaleLease:
+    """Build the error of an acknowledgement that comes too late."""
+    return StaleLease("This lease is over: it ended before it was acknowledged, so the item may be worked on again.")
+
+
+def leasing(n: int, end: End, terms: leased.Terms) -> Take:
+    """Return the take of a lease."""
+    return Take(n=n, end=end, now_ms=terms.now_ms, late_ms=terms.now_ms - LATE_MS, terms=terms)
 
 
 def _as_lease(entry: leased.Entry, item: Item) -> Lease:

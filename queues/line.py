@@ -11,6 +11,7 @@ import time
 import weakref
 from collections import OrderedDict
 from enum import Enum
+from typing import Any
 
 
 class Call(Enum):
@@ -42,6 +43,8 @@ class Line:
         #: Waiters that were called and have not come back yet.
         self._taking = 0
         self._came_back = threading.Condition(self._mutex)
+        #: What looks out for a coroutine that leads: see queues/asynchronous/.
+        self.lookout: Any = None
 
     def enter(self, place: Place) -> None:
         """Stand at the end of the line."""

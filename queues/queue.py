@@ -75,13 +75,17 @@ class Queue(Waiting, Deaths, Searching):
         items = list(items)
         if common is None and all(len(item) == 2 for item in items):
             return self._insert([(check_value(item[0]), normalise(item[1], kind)) for item in items], tr)
-        return self._push(
-            [
-                (check_value(value), normalise(priority, kind), _own_when(when) if when else common)
-                for value, priority, *when in items
-            ],
-            tr,
-        )
+        return self._push(self._checked(items, common), tr)
+
+    def _checked(
+        self, items: Iterable[tuple[bytes, Priority] | tuple[bytes, Priority, When | None]], common: When | None
+    ) -> list[tuple[bytes, Priority | None, When | None]]:
+        """Return what is to be pushed, as it goes into the store."""
+        kind = self.priority_type
+        return [
+            (check_value(value), normalise(priority, kind), _own_when(when) if when else common)
+            for value, priority, *when in items
+        ]
 
     def pop_min(self, *, timeout: float | None = None, tr: Transaction | None = None) -> Item | None:
         """Take the item of the smallest priority, the oldest among equals; None when nothing is ready.
@@ -104,7 +108,7 @@ class Queue(Waiting, Deaths, Searching):
     def pop_many(self, n: int, *, end: str = "min", tr: Transaction | None = None) -> list[Item]:
         """Take at most `n` items (1 to 1,000, 5 MB) from one end as one, the first to leave first."""
         self._require("priority", "pop", "dequeue")
-        return self._take(n, _end(end), tr)
+        return self._take(n, check_end(end), tr)
 
     def peek_min(self, *, tr: ReadTransaction | None = None) -> Item | None:
         """Return the item that pop_min would take, changing nothing."""
@@ -180,12 +184,16 @@ class Queue(Waiting, Deaths, Searching):
         extended in time comes back to its place, or dies after its last attempt. `worker` says who holds them, by
         default this process. `timeout` is that of pop_min.
         """
-        side = _end(end)
-        if self.kind == "fifo" and side == "max":
-            raise WrongKind(f"{display_name(self.name)} is a fifo queue: items leave at its head only.")
+        side = self._leasing_end(end)
         return self._wait(
             lambda: self._lease(n, seconds=seconds, end=side, worker=worker, tr=tr), list[Lease](), timeout, tr
         )
+
+    def _leasing_end(self, end: str) -> End:
+        side = check_end(end)
+        if self.kind == "fifo" and side == "max":
+            raise WrongKind(f"{display_name(self.name)} is a fifo queue: items leave at its head only.")
+        return side
 
     # Both kinds: looking
 
@@ -233,7 +241,7 @@ class Queue(Waiting, Deaths, Searching):
         `after` is the cursor of the page before; else `priority` begins at that priority, seen from `end`.
         Values are cut to `preview` bytes. The cost depends on `limit` alone, not on depth or place.
         """
-        side = _end(end)
+        side = check_end(end)
         check_limit(limit)
         suffix = None if after is None else cursors.decode(after, self.id, side)
         if priority is not None:
@@ -337,7 +345,8 @@ def _own_when(when: Sequence[object]) -> When | None:
     return check_when(when[0])
 
 
-def _end(end: str) -> End:
+def check_end(end: str) -> End:
+    """Return an end by its name; raise `BadQueueKind`."""
     if end not in _ENDS:
         raise BadQueueKind(f"The ends of a queue are min and max (FIFO: head and tail), not {end!r}.")
     return _ENDS[end]

@@ -71,7 +71,9 @@ class Waiting(Leases):
         """
         if timeout is None:
             return take()
-        deadline = time.monotonic() + _seconds(timeout, tr)
+        if tr is not None:
+            raise BadTime("A transaction can not wait for items: give tr= or timeout=, not both.")
+        deadline = time.monotonic() + check_timeout(timeout)
         found = _try(take, nothing)
         if found or time.monotonic() >= deadline:
             return found
@@ -90,25 +92,34 @@ class Waiting(Leases):
 
     def _lead(self, line: Line, take: Callable[[], T], nothing: T, deadline: float) -> T:
         """Watch for the whole line until there is an item for this waiter, or the deadline has passed."""
+        looks: int | None = 0
+        while True:
+            looks = self._look_out(line, deadline, looks or 0)
+            if looks is None and (found := _try(take, nothing)):
+                return found
+            if time.monotonic() >= deadline:
+                return nothing
+
+    def _look_out(self, line: Line, deadline: float, looks: int) -> int | None:
+        """Look once for the whole line, and sleep if there is nothing; None when the leader is to take something.
+
+        Else how many looks in a row have found nothing.
+        """
         try:
-            looks = 0
-            while True:
-                outlook = self._backing.kv.read(self._outlook)
-                if outlook.ready:
-                    if not line.call(outlook.ready):
-                        line.sleep_until_taken(deadline)
-                    elif found := _try(take, nothing):
-                        return found
-                left = deadline - time.monotonic()
-                if left <= 0:
-                    return nothing
-                if outlook.ready:
-                    looks = 0
-                elif outlook.late:
-                    self.tend()
-                else:
-                    self._backing.kv.watch(outlook.known, timeout=min(left, self._rest(outlook, looks)))
-                    looks += 1
+            outlook = self._backing.kv.read(self._outlook)
+            if outlook.ready:
+                if line.call(outlook.ready):
+                    return None
+                line.sleep_until_taken(deadline)
+                return 0
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return looks
+            if outlook.late:
+                self.tend()
+                return looks
+            self._backing.kv.watch(outlook.known, timeout=min(left, self._rest(outlook, looks)))
+            return looks + 1
         except (QueueNotFound, StoreUnavailable, StoreClosed):
             line.call_all()  # each hears of it at once, not one after the other
             raise
@@ -155,17 +166,19 @@ class Waiting(Leases):
         return min(LONGEST, outlook.rest + _random.uniform(0.001, _JITTER))
 
 
+#: What whoever waits is in no hurry to hear of: others kept being faster.
+NOT_NOW = (QueuePaused, Conflict)
+
+
 def _try(take: Callable[[], T], nothing: T) -> T:
     try:
         return take()
-    except (QueuePaused, Conflict):  # others kept being faster: whoever waits is in no hurry to say so
+    except NOT_NOW:
         return nothing
 
 
-def _seconds(timeout: float, tr: Transaction | None) -> float:
+def check_timeout(timeout: float) -> float:
     """Return the timeout; raise `BadTime` when it can not be kept."""
-    if tr is not None:
-        raise BadTime("A transaction can not wait for items: give tr= or timeout=, not both.")
     if isinstance(timeout, bool) or not isinstance(timeout, int | float) or math.isnan(timeout) or timeout < 0:
         raise BadTime(f"A timeout is a number of seconds, 0 or more (infinity waits for ever), not {timeout!r}.")
     return timeout

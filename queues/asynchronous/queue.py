@@ -1,0 +1,187 @@
+"""The verbs of one queue for coroutines, with the same arguments, answers and promises as those of `Queue`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from queues.asynchronous.mailbox import mailbox
+from queues.asynchronous.waiting import wait
+from queues.cursor import End
+from queues.delays import either
+from queues.errors import NotForAttached
+from queues.handle import check_number
+from queues.item import Item
+from queues.kv.port import Server
+from queues.leases import Lease, leasing, stale
+from queues.priority import Priority
+from queues.pushes import Push
+from queues.queue import Queue, check_end, check_value
+from queues.takes import LATE_MS, Take
+from queues.taking import Late
+
+
+class AsyncQueue:
+    """A queue for the coroutines of any event loop; `queue` has the verbs that are not here, for threads.
+
+    A coroutine that is cancelled has either done nothing, or gets its answer all the same and is cancelled as soon as
+    it waits again: no item is taken into nobody's hands. (`asyncio.wait_for` of Python 3.11 throws answers away when
+    it is cancelled itself: give `timeout=`, or use `asyncio.timeout`.)
+    """
+
+    def __init__(self, queue: Queue) -> None:
+        if queue.attached:
+            raise NotForAttached(queue.name, "use its verbs in threads (asyncio.to_thread).")
+        self.queue = queue
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.queue.name!r} {self.queue.kind}>"
+
+    # Putting in
+
+    async def push(
+        self, value: bytes, *, priority: Priority, delay: timedelta | None = None, due: datetime | None = None
+    ) -> Item:
+        """Add an item: see `Queue.push`."""
+        return (await self.push_many([(value, priority)], delay=delay, due=due))[0]
+
+    async def push_many(
+        self,
+        items: Iterable[tuple[bytes, Priority] | tuple[bytes, Priority, timedelta | datetime | None]],
+        *,
+        delay: timedelta | None = None,
+        due: datetime | None = None,
+    ) -> list[Item]:
+        """Add items as one: see `Queue.push_many`."""
+        queue = self.queue
+        queue._require("priority", "push", "enqueue")
+        return await self._insert(queue._checked(items, either(delay, due)))
+
+    async def enqueue(self, value: bytes, *, delay: timedelta | None = None, due: datetime | None = None) -> Item:
+        """Add an item at the tail: see `Queue.enqueue`."""
+        return (await self.enqueue_many([value], delay=delay, due=due))[0]
+
+    async def enqueue_many(
+        self, values: Iterable[bytes], *, delay: timedelta | None = None, due: datetime | None = None
+    ) -> list[Item]:
+        """Add items at the tail as one: see `Queue.enqueue_many`."""
+        self.queue._require("fifo", "enqueue", "push")
+        common = either(delay, due)
+        return await self._insert([(check_value(value), None, common) for value in values])
+
+    # Taking
+
+    async def pop_min(self, *, timeout: float | None = None) -> Item | None:
+        """Take the item of the smallest priority, or wait for one: see `Queue.pop_min`."""
+        return await self._pop_one("min", timeout)
+
+    async def pop_max(self, *, timeout: float | None = None) -> Item | None:
+        """Take the item of the largest priority, or wait for one: see `Queue.pop_max`."""
+        return await self._pop_one("max", timeout)
+
+    async def pop_many(self, n: int, *, end: str = "min") -> list[Item]:
+        """Take at most `n` items from one end: see `Queue.pop_many`."""
+        self.queue._require("priority", "pop", "dequeue")
+        return await self._pop(n, check_end(end))
+
+    async def dequeue(self, *, timeout: float | None = None) -> Item | None:
+        """Take the item at the head, or wait for one: see `Queue.dequeue`."""
+        self.queue._require("fifo", "dequeue", "pop")
+
+        async def take() -> Item | None:
+            return _only(await self._pop(1, "min"))
+
+        return await wait(self.queue, take, None, timeout)
+
+    async def dequeue_many(self, n: int) -> list[Item]:
+        """Take at most `n` items from the head: see `Queue.dequeue_many`."""
+        self.queue._require("fifo", "dequeue", "pop")
+        return await self._pop(n, "min")
+
+    async def lease(
+        self,
+        n: int = 1,
+        *,
+        seconds: float = 60.0,
+        end: str = "min",
+        worker: str | None = None,
+        timeout: float | None = None,
+    ) -> list[Lease]:
+        """Hold at most `n` items for a time, or wait for some: see `Queue.lease`."""
+        queue, side = self.queue, self.queue._leasing_end(end)
+
+        async def take() -> list[Lease]:
+            check_number(n)
+            return queue._as_leases(await self._punctually(leasing(n, side, queue._terms(n, seconds, worker))))
+
+        return await wait(queue, take, list[Lease](), timeout)
+
+    # What is held
+
+    async def ack(self, lease: Lease | str) -> None:
+        """Say that the leased item is done: see `Queue.ack`."""
+        if await self.ack_many([lease]):
+            raise stale()
+
+    async def ack_many(self, leases: Iterable[Lease | str]) -> list[str]:
+        """Acknowledge leases as one: see `Queue.ack_many`."""
+        errand = self.queue._acking(leases)
+        over: list[str] = [] if errand is None else await self._ask(self.queue._errands, errand)
+        return over
+
+    async def release(self, lease: Lease | str, *, delay: timedelta | None = None, reason: str = "") -> Item:
+        """Give a leased item back: see `Queue.release`."""
+        item: Item = await self._ask(self.queue._errands, self.queue._releasing(lease, delay, reason))
+        return item
+
+    async def extend(self, lease: Lease | str, *, seconds: float) -> Lease:
+        """Let a lease end so many seconds from now: see `Queue.extend`."""
+        extended: Lease = await self._ask(self.queue._errands, self.queue._extending(lease, seconds))
+        return extended
+
+    # Inside
+
+    async def _ask(self, server: Server[Any, Any], request: Any) -> Any:
+        return await mailbox().ask(self.queue._backing.kv, server, request)
+
+    async def _insert(self, entries: list[tuple[bytes, Priority | None, timedelta | datetime | None]]) -> list[Item]:
+        queue = self.queue
+        if any(when is not None for _, _, when in entries):
+            delayed: list[Item] = await self._ask(queue._errands, queue._delaying(entries))
+            return delayed
+        values = [(value, priority) for value, priority, _ in entries]
+        rands = queue._rands(values)
+        if not rands:
+            return []
+        pushed: list[Item] = await self._ask(queue._pushes, Push(values, rands))
+        return pushed
+
+    async def _pop_one(self, end: End, timeout: float | None) -> Item | None:
+        self.queue._require("priority", "pop", "dequeue")
+
+        async def take() -> Item | None:
+            return _only(await self._pop(1, end))
+
+        return await wait(self.queue, take, None, timeout)
+
+    async def _pop(self, n: int, end: End) -> list[Item]:
+        check_number(n)
+        now_ms = self.queue._backing.now_ms()
+        items: list[Item] = await self._punctually(Take(n=n, end=end, now_ms=now_ms, late_ms=now_ms - LATE_MS))
+        return items
+
+    async def _punctually(self, take: Take) -> Any:
+        """Take; before it, do some of what should have been done long ago."""
+        queue = self.queue
+        taken = await self._ask(queue._takes, take)
+        if taken is None:
+            assert take.late_ms is not None
+            await self._ask(queue._catching_up, Late(now_ms=take.now_ms, late_ms=take.late_ms))
+            taken = await self._ask(queue._takes, replace(take, late_ms=None))
+        return taken
+
+
+def _only(items: list[Item]) -> Item | None:
+    return items[0] if items else None

@@ -1,0 +1,397 @@
+"""The verbs for coroutines: as those for threads, one wake-up of the loop a batch, nothing lost to a cancellation."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from datetime import timedelta
+from typing import Any, TypeVar
+
+import pytest
+
+from queues import Item, Queue, Store
+from queues.asynchronous import AsyncQueue
+from queues.asynchronous.mailbox import Mailbox
+from queues.errors import (
+    BadPriority,
+    BadTime,
+    NotForAttached,
+    QueueNotFound,
+    QueuePaused,
+    StaleLease,
+    StoreClosed,
+    ValueTooLarge,
+    WrongKind,
+)
+from queues.kv.port import Transaction
+from queues.taking import Takes
+from tests.conftest import Clock
+from tests.full_count import check_full_count
+
+T = TypeVar("T")
+#: Seconds after which a test gives up; no test depends on how soon something happens.
+LONG = 60
+
+
+@pytest.fixture
+def jobs(store: Store) -> Queue:
+    return store.create_queue("jobs")
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    async def in_time() -> T:
+        async with asyncio.timeout(LONG):
+            return await work
+
+    return asyncio.run(in_time())
+
+
+def test_every_verb_answers_as_its_twin(store: Store, jobs: Queue, clock: Clock) -> None:
+    queue = AsyncQueue(jobs)
+
+    async def work() -> None:
+        pushed = [await queue.push(b"%d" % n, priority=n) for n in (3, 1, 2)]
+        assert jobs.peek_min() == pushed[1]
+        assert await queue.pop_min() == pushed[1]
+        assert await queue.pop_max() == pushed[0]
+        more = await queue.push_many([(b"a", 1), (b"b", 1, timedelta(hours=1)), (b"c", 0)])
+        assert [item.state for item in more] == ["ready", "delayed", "ready"]
+        assert [item.value for item in await queue.pop_many(5, end="max")] == [b"2", b"a", b"c"]
+        assert await queue.pop_min() is None
+        assert await queue.push_many([]) == []
+        await queue.push(b"x", priority=1)
+        (lease,) = await queue.lease(seconds=30, worker="w")
+        assert lease.item.worker == "w"
+        extended = await queue.extend(lease, seconds=90)
+        assert extended.expires_at > lease.expires_at
+        assert (await queue.release(lease)).attempts == 1
+        with pytest.raises(StaleLease):
+            await queue.ack(lease)
+        (lease,) = await queue.lease()
+        await queue.ack(lease)
+        await queue.ack(lease)
+        assert await queue.ack_many([lease]) == []
+        assert await queue.lease() == []
+
+    run(work())
+    clock.advance(3601)
+    assert run(queue.pop_min()).value == b"b", "what is late is made ready first"
+    assert check_full_count(store, jobs) == 0
+
+
+def test_lines(store: Store) -> None:
+    queue = AsyncQueue(store.create_queue("line", kind="fifo"))
+
+    async def work() -> None:
+        await queue.enqueue(b"a")
+        await queue.enqueue_many([b"b", b"c"])
+        assert [await queue.dequeue(), await queue.dequeue(timeout=1)] == [await_value(b"a"), await_value(b"b")]
+        assert [item.value for item in await queue.dequeue_many(5)] == [b"c"]
+        with pytest.raises(WrongKind):
+            await queue.pop_min()
+        with pytest.raises(WrongKind):
+            await queue.lease(end="max")
+        with pytest.raises(WrongKind):
+            await queue.push(b"x", priority=1)
+
+    run(work())
+
+
+class await_value:  # noqa: N801 - reads like what it stands for
+    """Equals an item of this value."""
+
+    def __init__(self, value: bytes) -> None:
+        self._value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Item) and other.value == self._value
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def test_it_refuses_what_its_twin_refuses(store: Store, jobs: Queue) -> None:
+    queue = AsyncQueue(jobs)
+
+    async def refused(error: type[Exception], verb: Awaitable[object]) -> None:
+        with pytest.raises(error):
+            await verb
+
+    async def work() -> None:
+        await refused(ValueTooLarge, queue.push(bytes(90_001), priority=1))
+        await refused(BadPriority, queue.push(b"", priority="1"))
+        await refused(BadTime, queue.pop_min(timeout=-1))
+        await refused(WrongKind, queue.enqueue(b""))
+        await queue.push(b"x", priority=1)
+        jobs.pause(reason="r")
+        await refused(QueuePaused, queue.pop_min())
+        assert await queue.pop_min(timeout=0) is None
+        jobs.resume()
+        store.delete_queue("jobs")
+        await refused(QueueNotFound, queue.pop_min())
+        await refused(QueueNotFound, queue.push(b"x", priority=1))
+        await refused(QueueNotFound, queue.lease(timeout=1))
+
+    run(work())
+    with pytest.raises(NotForAttached):
+        AsyncQueue(store.attach("legacy", prefix=b"\x15legacy"))
+
+
+def test_arguments_are_those_of_its_twin() -> None:
+    for name, verb in inspect.getmembers(AsyncQueue, inspect.iscoroutinefunction):
+        if not name.startswith("_"):
+            twin = inspect.signature(getattr(Queue, name)).parameters
+            assert list(inspect.signature(verb).parameters) == [one for one in twin if one != "tr"], name
+
+
+class Held:
+    """Holds up the first batch of takes until told, and notes the batches."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.batches: list[int] = []
+        self.began, self.go = threading.Event(), threading.Event()
+        serve = Takes.take
+
+        def held(takes: Takes, tr: Transaction, requests: Sequence[Any], *, serializable: bool) -> Any:
+            self.batches.append(len(requests))
+            self.began.set()
+            assert self.go.wait(4)
+            return serve(takes, tr, requests, serializable=serializable)
+
+        monkeypatch.setattr(Takes, "take", held)
+
+    async def until_it_began(self) -> None:
+        while not self.began.is_set():
+            await asyncio.sleep(0.001)
+
+
+def test_a_batch_wakes_the_loop_once(store: Store, jobs: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs.push_many([(b"%d" % n, n) for n in range(40)])
+    queue, held = AsyncQueue(jobs), Held(monkeypatch)
+    landed: list[int] = []
+    land = Mailbox.land
+    monkeypatch.setattr(Mailbox, "land", lambda self, tickets: (landed.append(len(tickets)), land(self, tickets))[1])
+
+    async def work() -> list[Item | None]:
+        first = asyncio.create_task(queue.pop_min())
+        await held.until_it_began()
+        others = [asyncio.create_task(queue.pop_min()) for _ in range(30)]
+        await asyncio.sleep(0)
+        held.go.set()
+        return [await first, *(await asyncio.gather(*others))]
+
+    items = run(work())
+    assert [item.value for item in items if item] == [b"%d" % n for n in range(31)]
+    assert sum(landed) == 31
+    assert len(landed) <= 2, "embedded, those who come while it is held join the same commit"
+    assert max(held.batches) >= 30
+
+
+def test_a_request_that_waits_is_taken_back_when_cancelled(
+    store: Store, jobs: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs.push_many([(b"%d" % n, n) for n in range(9)])
+    queue, held = AsyncQueue(jobs), Held(monkeypatch)
+
+    async def work() -> None:
+        first = asyncio.create_task(queue.pop_min())
+        await held.until_it_began()
+        gone, stays = asyncio.create_task(queue.pop_min()), asyncio.create_task(queue.pop_min())
+        await asyncio.sleep(0)
+        gone.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await gone
+        held.go.set()
+        assert [(await first).value, (await stays).value] == [b"0", b"1"]
+
+    run(work())
+    assert jobs.depth() == 7
+
+
+def test_a_request_that_is_served_is_answered_in_spite_of_a_cancellation(
+    store: Store, jobs: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The item is handed over; the cancellation comes when the task waits again."""
+    jobs.push(b"x", priority=1)
+    queue, held = AsyncQueue(jobs), Held(monkeypatch)
+    got: list[Item | None] = []
+
+    async def take_and_go_on() -> None:
+        got.append(await queue.pop_min())
+        await asyncio.sleep(LONG)
+
+    async def work() -> None:
+        task = asyncio.create_task(take_and_go_on())
+        await held.until_it_began()
+        task.cancel()
+        await asyncio.sleep(0)
+        task.cancel()  # more than once, too
+        await asyncio.sleep(0)
+        assert not task.done()
+        held.go.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    run(work())
+    assert got == [await_value(b"x")]
+    assert jobs.depth() == 0
+
+
+def test_a_served_request_that_takes_nothing_is_cancelled(jobs: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
+    queue, held = AsyncQueue(jobs), Held(monkeypatch)
+
+    async def work() -> None:
+        task = asyncio.create_task(queue.pop_min())
+        await held.until_it_began()
+        task.cancel()
+        await asyncio.sleep(0)
+        held.go.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    run(work())
+
+
+@pytest.mark.parametrize("limit", [asyncio.timeout, None])
+def test_a_timeout_of_asyncio_gets_the_item_or_leaves_it(
+    jobs: Queue, monkeypatch: pytest.MonkeyPatch, limit: Callable[[float], Any] | None
+) -> None:
+    jobs.push(b"x", priority=1)
+    queue, held = AsyncQueue(jobs), Held(monkeypatch)
+
+    async def work() -> Item | None:
+        release = asyncio.get_running_loop().call_later
+        if limit is None:
+            release(0.2, held.go.set)
+            item = await asyncio.wait_for(queue.pop_min(), 0.05)
+        else:
+            release(0.2, held.go.set)
+            async with limit(0.05):
+                item = await queue.pop_min()
+        await asyncio.sleep(0)  # no cancellation is left over
+        await asyncio.sleep(0)
+        return item
+
+    assert run(work()) == await_value(b"x")
+
+
+def test_waiters_are_woken_one_for_an_item(store: Store, jobs: Queue) -> None:
+    queue = AsyncQueue(jobs)
+
+    async def work() -> None:
+        waiters = [asyncio.create_task(queue.pop_min(timeout=LONG)) for _ in range(20)]
+        leases = asyncio.create_task(queue.lease(timeout=LONG))
+        await asyncio.sleep(0.05)
+        before = threading.active_count()
+        for n in range(21):
+            await queue.push(b"%d" % n, priority=1)
+        taken = [item.value for item in await asyncio.gather(*waiters) if item]
+        taken += [lease.item.value for lease in await leases]
+        assert sorted(taken, key=int) == [b"%d" % n for n in range(21)]
+        assert threading.active_count() <= before + 2, "no thread for each waiter"
+
+    run(work())
+
+
+def test_threads_and_coroutines_wait_in_one_line(jobs: Queue) -> None:
+    queue = AsyncQueue(jobs)
+
+    async def work() -> None:
+        both = [asyncio.create_task(asyncio.to_thread(jobs.pop_min, timeout=LONG)) for _ in range(3)]
+        both += [asyncio.create_task(queue.pop_min(timeout=LONG)) for _ in range(3)]
+        await asyncio.sleep(0.05)
+        for n in range(6):
+            await queue.push(b"%d" % n, priority=n)
+        taken = [item.value for item in await asyncio.gather(*both) if item]
+        assert sorted(taken) == [b"%d" % n for n in range(6)]
+
+    run(work())
+    assert jobs.depth() == 0
+
+
+def test_a_waiter_that_gives_up_takes_nothing_and_lets_the_next_one_lead(jobs: Queue) -> None:
+    queue = AsyncQueue(jobs)
+
+    async def work() -> None:
+        assert await queue.pop_min(timeout=0.01) is None
+        assert await queue.lease(timeout=0.01) == []
+        leader = asyncio.create_task(queue.pop_min(timeout=float("inf")))
+        await asyncio.sleep(0.02)
+        nexts = [asyncio.create_task(queue.pop_min(timeout=LONG)) for _ in range(2)]
+        await asyncio.sleep(0.02)
+        leader.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await leader
+        await queue.push_many([(b"a", 1), (b"b", 2)])
+        assert {item.value for item in await asyncio.gather(*nexts) if item} == {b"a", b"b"}
+
+    run(work())
+    assert jobs.depth() == 0
+
+
+def test_cancelled_again_and_again_nothing_is_lost(store: Store, jobs: Queue) -> None:
+    """Takers are cancelled at random moments; what they took, they have."""
+    total = 200
+    queue = AsyncQueue(jobs)
+    got: list[bytes] = []
+
+    async def take() -> None:
+        item = await queue.pop_min(timeout=LONG)
+        assert item is not None
+        got.append(item.value)
+
+    async def work() -> None:
+        async def push() -> None:
+            for n in range(0, total, 10):
+                await queue.push_many([(b"%d" % i, i) for i in range(n, n + 10)])
+
+        pushing = asyncio.create_task(push())
+        wave = 0
+        while len(got) < total:
+            wave += 1
+            tasks = [asyncio.create_task(take()) for _ in range(8)]
+            for _ in range(wave % 7):
+                await asyncio.sleep(0.0005 * (wave % 3))
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            if wave % 7 == 6 and pushing.done() and jobs.depth():
+                got.extend(item.value for item in await queue.pop_many(5))
+        await pushing
+
+    run(work())
+    assert sorted(got, key=int) == [b"%d" % n for n in range(total)]
+    assert jobs.depth() == 0
+
+
+def test_closing_the_store_is_told_to_whoever_waits(store: Store, jobs: Queue) -> None:
+    queue = AsyncQueue(jobs)
+
+    async def work() -> None:
+        waiters = [asyncio.create_task(queue.pop_min(timeout=LONG)) for _ in range(3)]
+        await asyncio.sleep(0.05)
+        await asyncio.to_thread(store.close)
+        results = await asyncio.gather(*waiters, return_exceptions=True)
+        assert {type(result) for result in results} == {StoreClosed}
+        with pytest.raises(StoreClosed):
+            await queue.push(b"x", priority=1)
+
+    run(work())
+
+
+def test_a_loop_that_ended_disturbs_nobody(jobs: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs.push_many([(b"a", 1), (b"b", 2)])
+    queue, held = AsyncQueue(jobs), Held(monkeypatch)
+
+    async def leave_behind() -> None:
+        task = asyncio.get_running_loop().create_task(queue.pop_min())
+        await held.until_it_began()
+        task._log_destroy_pending = False  # type: ignore[attr-defined]
+
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(leave_behind())
+    loop.close()
+    held.go.set()
+    assert jobs.pop_min().value == b"b"
+    assert run(queue.pop_min()) is None
