@@ -8,11 +8,9 @@ from __future__ import annotations
 from pqadmin.dashboard import format as write
 from pqadmin.dashboard.redaction import Redaction
 from pqadmin.dashboard.values import one_line
-from queues.foreign import decoded_value, describe
 from queues.item import Item
 
-#: Characters of a value that is shown decoded, and of a key on a line of its own.
-MAX_DECODED = 4_000
+#: Characters of a key on a line of its own.
 KEY_WIDTH = 40
 
 
@@ -29,16 +27,8 @@ def priority_short(item: Item) -> str:
 
 
 def preview(item: Item, rules: Redaction, width: int = write.PREVIEW_WIDTH) -> str:
-    """Write an item's value on one line, what rules hide marked: decoded where others packed a tuple."""
-    return decoded(item, width) or one_line(item.value, rules, width=width, more=item.truncated)
-
-
-def decoded(item: Item, limit: int = MAX_DECODED) -> str:
-    """Write what a value that others packed as a tuple holds; empty when it is none, or was cut."""
-    if item.foreign is None or item.truncated:
-        return ""
-    elements = decoded_value(item.value)
-    return "" if elements is None else write.visible(describe(elements, limit))
+    """Write an item's value on one line, what rules hide marked."""
+    return one_line(item.value, rules, width=width, more=item.truncated)
 
 
 def key(item: Item, limit: int = KEY_WIDTH) -> str:

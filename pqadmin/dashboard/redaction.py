@@ -34,6 +34,7 @@ _STRING = re.compile(rb'"((?:[^"\\]++|\\.)*+)("?)', re.DOTALL)
 _KEY = re.compile(rb'"((?:[^"\\]++|\\.)*+)(?:"([ \t\r\n]*+:[ \t\r\n]*+)?)?', re.DOTALL)
 _NESTING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 _SCALAR = re.compile(rb"[^\s,\]}]*+")
+_ESCAPE = re.compile(r"(?:\\u[0-9a-fA-F]{4})+|\\.", re.DOTALL)
 _IGNORED = re.compile(r"[-_ ]")
 
 
@@ -76,16 +77,23 @@ class Redaction:
         while string := _KEY.search(value, at):
             at = string.end()
             raw, colon = string.groups()
-            if colon and self._hides_raw(raw):
+            if not colon:
+                if b"\\" in raw and self.covers(_unescaped(raw)):
+                    found.append((string.start(), at if value[at - 1 : at] == b'"' else len(value)))
+            elif self._hides_raw(raw):
                 end = _end(value, at)
                 found.append((at, end))
                 at = end
         return found
 
+    def covers(self, text: str) -> bool:
+        """Say whether a text inside of a value is JSON with something hidden in it: then all of the text is."""
+        return '"' in text and bool(self.spans(text.encode("utf-8", "replace")))
+
     def _hides_raw(self, raw: bytes) -> bool:
         known = self._known_raw.get(raw)
         if known is None:
-            known = self.hides(_key(raw))
+            known = self.hides(_unescaped(raw))
             if len(self._known_raw) < _MAX_KNOWN and len(raw) <= _MAX_KEY:
                 self._known_raw[raw] = known
         return known
@@ -133,12 +141,21 @@ def _plain(key: str) -> str:
     return _IGNORED.sub("", unicodedata.normalize("NFC", key).casefold())
 
 
-def _key(raw: bytes) -> str:
+def _unescaped(raw: bytes) -> str:
+    """Return what a JSON string says, as far as it goes: an escape that is cut off or none stays as it stands."""
     text = raw.decode("utf-8", "replace")
-    if "\\" in text:
-        with suppress(ValueError):
-            text = str(json.loads(f'"{text}"', strict=False))
-    return text
+    if "\\" not in text:
+        return text
+    with suppress(ValueError):
+        return str(json.loads(f'"{text}"', strict=False))
+    return _ESCAPE.sub(_char, text)
+
+
+def _char(escape: re.Match[str]) -> str:
+    try:
+        return str(json.loads(f'"{escape[0]}"'))
+    except ValueError:
+        return escape[0]
 
 
 def _end(value: bytes, at: int) -> int:

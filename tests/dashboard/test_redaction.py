@@ -95,9 +95,11 @@ def _hiding(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     )
 
 
-_trees = st.recursive(_plain, lambda inner: st.lists(inner, max_size=3) | _hiding(inner), max_leaves=8).filter(
-    lambda tree: isinstance(tree, dict | list)
-)
+#: What services wrap into each other: JSON inside of a JSON string, with secrets in it.
+_wrapped = _hiding(_plain).map(json.dumps) | _hiding(_plain).map(lambda tree: json.dumps([json.dumps(tree)]))
+_trees = st.recursive(
+    _plain | _wrapped, lambda inner: st.lists(inner, max_size=3) | _hiding(inner), max_leaves=8
+).filter(lambda tree: isinstance(tree, dict | list))
 _FRAGMENTS = ["hünter", "nter 2", "h\\u00fc", "🔑", "ud83d", "hü"]
 
 
@@ -128,7 +130,7 @@ def _with_marks(tree: Any) -> Any:
         return [_with_marks(element) for element in tree]
     if isinstance(tree, dict):
         return {key: MARK if RULES.hides(key) else _with_marks(value) for key, value in tree.items()}
-    return tree
+    return MARK if isinstance(tree, str) and RULES.covers(tree) else tree
 
 
 @given(_trees, st.data())
@@ -169,6 +171,9 @@ def test_no_cut_of_what_is_packed_shows_a_secret(tree: Any, data: st.DataObject)
         ),
         (b'{"note": "password: hunter2"}', '{"note": "password: hunter2"}'),
         (b'["password", "hunter2"]', '["password", "hunter2"]'),
+        (b'{"body": "{\\"password\\": 1}", "n": 1}', '{"body": "[redacted]", "n": 1}'),
+        (b'{"body": "{\\"user\\": 1}", "n": 1}', '{"body": "{\\"user\\": 1}", "n": 1}'),
+        (b'\x02event\x00\x02{"password": 7, "a": 1}\x00', "('event', '{\"password\": [redacted], \"a\": 1}')"),
     ],
 )
 def test_what_is_hidden_and_what_is_not(value: bytes, text: str) -> None:

@@ -53,7 +53,8 @@ def look(value: bytes, rules: Redaction) -> Look:
     """Look into a value."""
     data, levels = compressed.unpack_all(value)
     whole = all(level.whole for level in levels)
-    text = write.as_text(data, cut=not whole)
+    elements = decoded_value(data) if whole else None
+    text = None if elements is not None else write.as_text(data, cut=not whole)
     kind: Kind = "binary"
     tree: Any = None
     written_text = ""
@@ -67,10 +68,14 @@ def look(value: bytes, rules: Redaction) -> Look:
             kind = "json"
         except NotJSON:
             pass
-    elif (packed := msgpack.unpack(data, rules, cut=not whole)) is not None:
+    elif elements is None and (packed := msgpack.unpack(data, rules, cut=not whole)) is not None:
         kind, tree, spans, whole = "msgpack", packed.node, packed.spans, whole and packed.whole
-    elif whole and (elements := decoded_value(data)) is not None:
-        kind, written_text = "tuple", describe(elements, MAX_WRITTEN)
+    elif elements is not None:
+        # JSON inside of a tuple stands there as it is, in its bytes as in its text.
+        written_text = describe(elements, MAX_WRITTEN)
+        kind, spans = "tuple", tuple(rules.spans(data))
+        covers = rules.spans(written_text.encode("utf-8", "replace"))
+        written_text = covered(written_text.encode("utf-8", "replace"), covers, MARK.encode()).decode()
     else:
         spans = tuple(rules.spans(data))
     deeper = len(levels) == compressed.MAX_LEVELS and compressed.unpack(data, limit=1) is not None
@@ -98,7 +103,7 @@ def masked(value: bytes, rules: Redaction) -> bytes:
     """Return the very value if nothing of it is hidden, else what it decodes to as text with marks in it."""
     if not rules or not value:
         return value
-    if write.as_text(value) is not None and not compressed.begins_packed(value):
+    if write.as_text(value) is not None and not compressed.begins_packed(value) and decoded_value(value) is None:
         # Most values are text; for those nothing needs to be decoded.
         spans = rules.spans(value)
         return covered(value, spans, _JSON_MARK.encode()) if spans else value

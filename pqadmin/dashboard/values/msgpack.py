@@ -196,11 +196,16 @@ class _Reader:
         if len(raw) < size:
             put(raw.decode("utf-8", "ignore") + write.ELLIPSIS)
             self._end()
+        begin = self.at
         self.at += size
         try:
-            put(raw.decode("utf-8"))
+            text = raw.decode("utf-8")
         except UnicodeDecodeError:
             put(_bytes(raw, "str"))
+            return
+        put(text)
+        if not self._hidden and self._rules.covers(text):
+            self.spans.append((begin, self.at))
 
     def _bytes(self, size: int, kind: str, put: Put) -> None:
         raw = self._value[self.at : self.at + size]

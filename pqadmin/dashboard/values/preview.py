@@ -31,13 +31,14 @@ def one_line(value: bytes, rules: Redaction, *, width: int = write.PREVIEW_WIDTH
 def _one_line(value: bytes, rules: Redaction, width: int, more: bool) -> str:
     if not value:
         return write.ELLIPSIS if more else ""
+    elements = None if more else decoded_value(value)
+    if elements is not None:
+        text = describe(elements, _SAMPLE).encode("utf-8", "replace")
+        return write.preview(covered(text, rules.spans(text), MARK.encode()), width=width)
     if write.as_text(value, cut=more) is None:
         packed = msgpack.unpack(value, rules, cut=more)
         if packed is not None:
-            text = written(packed.node, rules, room=width, mark=MARK)
-            return write.preview(text.encode("utf-8", "replace"), width=width)
-        elements = None if more else decoded_value(value)
-        if elements is not None:
-            return write.shorten(write.visible(describe(elements, width)), width)
+            line = written(packed.node, rules, room=width, mark=MARK)
+            return write.preview(line.encode("utf-8", "replace"), width=width)
     spans = rules.spans(value)
     return write.preview(covered(value, spans, MARK.encode()) if spans else value, width=width, more=more)

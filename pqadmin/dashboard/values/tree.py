@@ -63,6 +63,8 @@ class Tree:
         elif isinstance(node, list):
             elements = ngettext("%(n)s element", "%(n)s elements", len(node)) % {"n": write.number(len(node))}
             yield from self._branch(node, depth, label + "[", "]", elements)
+        elif isinstance(node, str) and self._rules.covers(node):
+            yield label + cover()
         else:
             yield label + _leaf(node)
 
@@ -123,6 +125,9 @@ def written(node: Any, rules: Redaction, *, room: int, indent: int = 0, mark: st
 
 
 def _written(node: Any, rules: Redaction, line: str, step: str, mark: str) -> Iterator[str]:
+    if isinstance(node, str) and rules.covers(node):
+        yield mark
+        return
     if not isinstance(node, list) or not node:
         yield "{}" if isinstance(node, Members) else "[]" if isinstance(node, list) else _plain(node)
         return
