@@ -726,15 +726,20 @@ def packed_suffix(priority: Priority | None, count: int, packed_rand: bytes) -> 
 
 def ready_elements(suffix: bytes, *, fifo: bool) -> tuple[Priority | None, int, Any]:
     """Return (priority, count, rand) of a ready key's ordering part."""
+    return unpacked_suffix(suffix, fifo=fifo)[:3]
+
+
+def unpacked_suffix(suffix: bytes, *, fifo: bool) -> tuple[Priority | None, int, Any, bytes]:
+    """Return (priority, count, rand, packed rand) of a ready key's ordering part."""
     common = unpack_item(suffix, fifo=fifo)
     if common is not None:
         return common
     elements = _unpack(suffix, 0)
     if fifo:
         count, rand = elements
-        return None, count, rand
+        return None, count, rand, pack(rand)
     priority, count, rand = elements
-    return priority, count, rand
+    return priority, count, rand, pack(rand)
 
 
 def timed_suffix(ms: int, rand: bytes) -> bytes:

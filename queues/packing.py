@@ -72,8 +72,8 @@ def pack_bytes(element: bytes) -> bytes:
     return b"\x01" + (element.replace(b"\x00", b"\x00\xff") if b"\x00" in element else element) + b"\x00"
 
 
-def unpack_item(packed: bytes, *, fifo: bool) -> tuple[int | None, int, bytes] | None:
-    """Return (priority, count, rand) of a tuple that holds them, no number negative; None for any other.
+def unpack_item(packed: bytes, *, fifo: bool) -> tuple[int | None, int, bytes, bytes] | None:
+    """Return (priority, count, rand, packed rand) of a tuple with them, no number negative; None for any other.
 
     A FIFO queue's tuples have no priority.
     """
@@ -94,4 +94,4 @@ def unpack_item(packed: bytes, *, fifo: bool) -> tuple[int | None, int, bytes] |
         if raw.count(b"\x00") != raw.count(b"\x00\xff"):
             return None
         raw = raw.replace(b"\x00\xff", b"\x00")
-    return priority, count, raw
+    return priority, count, raw, packed[rand:]

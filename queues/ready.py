@@ -21,7 +21,6 @@ from queues.ids import minted, minted_at
 from queues.item import Item
 from queues.keyspace import (
     IN_GENERATIONS,
-    GenerationKeys,
     QueueKeys,
     packed_suffix,
     place,
@@ -30,6 +29,7 @@ from queues.keyspace import (
     ready_suffix,
     total,
     total_bytes,
+    unpacked_suffix,
 )
 from queues.kv.port import KeyValue, ReadTransaction, Result, Transaction
 from queues.packing import pack_bytes
@@ -129,18 +129,19 @@ class Heads:
     ) -> None:
         self._limit = limit
         self._reverse = end == "max"
-        self._reads: list[tuple[int, GenerationKeys, Result[list[KeyValue]]]] = []
+        #: Generation, bytes of a key before what orders it, and the read.
+        self._reads: list[tuple[int, int, Result[list[KeyValue]]]] = []
         for generation in generations:
             ready = keys.generation(generation)
             begin, stop = ready.ready_range
             read = tr.get_range(begin, stop, limit=limit, reverse=self._reverse)
-            self._reads.append((generation, ready, read))
+            self._reads.append((generation, len(ready.ready(b"")), read))
 
     def wait(self) -> list[Entry]:
         """Return at most `limit` entries, the first to leave first."""
         lists = [
-            [Entry(generation, ready.suffix_of(key), key, value) for key, value in read.wait()]
-            for generation, ready, read in self._reads
+            [Entry(generation, key[size:], key, value) for key, value in read.wait()]
+            for generation, size, read in self._reads
         ]
         if len(lists) == 1:
             return lists[0]
@@ -202,7 +203,7 @@ def take(
     """Remove these entries, conflicting on exactly their keys, and return them as items."""
     if sum(len(entry.value) for entry in entries) > MAX_BYTES:
         raise TooLarge("These items hold more than 5 MB together: take fewer at once.")
-    conflict, clear, edges = tr.add_read_conflict_key, tr.clear, config.edges
+    conflict, clear, edges, fifo = tr.add_read_conflict_key, tr.clear, config.edges, config.fifo
     left = dict.fromkeys((entry.generation for entry in entries), 0)
     bands: dict[int, list[int]] = {generation: [] for generation in left}
     indexes = {generation: keys.indexed("ready", generation) for generation in left}
@@ -212,8 +213,8 @@ def take(
         generation, suffix, key, value, attempts = entry
         conflict(key)
         clear(key)
-        priority, count, rand = ready_elements(suffix, fifo=config.fifo)
-        clear(indexes[generation] + pack_bytes(rand))
+        priority, count, rand, packed = unpacked_suffix(suffix, fifo=fifo)
+        clear(indexes[generation] + packed)
         pushed_ms, pushed_at = minted(rand)
         if pushed_at is not None:
             waits.append(now_ms - pushed_ms)

@@ -9,6 +9,7 @@ gone at commit, and a sleeper that began meanwhile would be told of neither.)
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 from queues.config import Config
 from queues.keyspace import OUTSIDE, QueueKeys, Side
@@ -111,6 +112,7 @@ def _counted(numbers: Iterable[int]) -> dict[int, int]:
 LAST_BUCKET = 63
 
 
+@lru_cache(maxsize=4_096)
 def wait_bucket(ms: int) -> int:
     """Return the histogram bucket of a wait: bucket b holds waits of at least 2^(b/2) ms (bucket 0: from 0)."""
     if ms < 2:
