@@ -115,7 +115,7 @@ def decoded_value(value: bytes) -> tuple[Element, ...] | None:
 
     What reads as text is text: some printable characters are type codes as well.
     """
-    if not value or _is_text(value):
+    if not value or value[0] > _VERSIONSTAMP or _is_text(value):
         return None
     return unpack(value)
 

@@ -47,6 +47,7 @@ class Redaction:
         self._known: dict[str, bool] = {}
         #: The same by the bytes of a key as it stands in JSON.
         self._known_raw: dict[bytes, bool] = {}
+        self._needles = _needles(rules)
 
     def __bool__(self) -> bool:
         return self._hidden is not None
@@ -72,7 +73,7 @@ class Redaction:
         """
         found: list[Span] = []
         at = 0
-        if self._hidden is None:
+        if self._hidden is None or not self._may_hide(value):
             return found
         while string := _KEY.search(value, at):
             at = string.end()
@@ -89,6 +90,13 @@ class Redaction:
     def covers(self, text: str) -> bool:
         """Say whether a text inside of a value is JSON with something hidden in it: then all of the text is."""
         return '"' in text and bool(self.spans(text.encode("utf-8", "replace")))
+
+    def _may_hide(self, value: bytes) -> bool:
+        """Say whether a look at every key is worth it: most values hold none of the names, and nothing escaped."""
+        if self._needles is None or b"\\" in value or not value.isascii():
+            return True
+        plain = value.lower().translate(None, b"-_ ")
+        return any(needle in plain for needle in self._needles)
 
     def _hides_raw(self, raw: bytes) -> bool:
         known = self._known_raw.get(raw)
@@ -122,6 +130,21 @@ def covered(value: bytes, spans: Sequence[Span], mark: bytes) -> bytes:
 def _compiled(rules: Sequence[str]) -> re.Pattern[str] | None:
     patterns = [_pattern(plain) for rule in rules if (plain := _plain(rule.strip()))]
     return re.compile("|".join(patterns), re.DOTALL) if patterns else None
+
+
+def _needles(rules: Sequence[str]) -> tuple[bytes, ...] | None:
+    """Return for each rule what is in every ASCII key that it fits; None: a rule fits keys of any letters."""
+    needles = set()
+    for rule in rules:
+        plain = _plain(rule.strip())
+        if not plain or rule.startswith("!"):
+            continue
+        part = max(re.split(r"[*?]", plain), key=len)
+        if not part:
+            return None
+        if part.isascii():  # else it is in no ASCII key
+            needles.add(part.encode())
+    return tuple(needles)
 
 
 def _pattern(rule: str) -> str:
