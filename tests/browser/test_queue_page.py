@@ -55,6 +55,8 @@ def test_tabs_switch_in_place_and_the_address_follows(page: Page, jobs: Queue) -
         expect(page.locator(f"#tab-{state}")).to_have_attribute("aria-current", "page")
         expect(page).to_have_url(re.compile(f"state={state}"))
         expect(page.locator("#items")).to_contain_text(words)
+        if state != "trash":
+            expect(page.locator("#items button[value=delete]")).to_be_disabled()
     assert page.evaluate("window.same")
     expect(page.locator("#tab-ready b")).to_have_text("69")
     jobs.push(b"one more", priority=1)
