@@ -109,7 +109,7 @@ def leaks(text: str) -> bool:
 
 
 @given(_trees, st.booleans(), st.sampled_from([None, 2]), st.data())
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=70, deadline=None)
 def test_no_cut_of_json_shows_a_secret(tree: Any, ascii_only: bool, indent: int | None, data: st.DataObject) -> None:
     stored = json.dumps(tree, ensure_ascii=ascii_only, indent=indent).encode()
     cut = data.draw(st.integers(0, len(stored)))
@@ -134,7 +134,7 @@ def _with_marks(tree: Any) -> Any:
 
 
 @given(_trees, st.data())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_no_cut_of_msgpack_shows_a_secret(tree: Any, data: st.DataObject) -> None:
     stored = pack(tree)
     cut = data.draw(st.integers(1, len(stored)))

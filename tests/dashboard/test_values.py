@@ -257,7 +257,7 @@ def test_hostile_values_take_little_time_and_room(value: bytes) -> None:
 
 @given(st.binary(max_size=600) | st.text(max_size=300).map(str.encode) | _trees.map(pack), st.booleans())
 @example(b"\x80\x80", True)
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_no_value_crashes(value: bytes, more: bool) -> None:
     shown = show(value, rules=RULES)
     for view in shown.fits:
