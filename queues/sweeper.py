@@ -31,9 +31,10 @@ from queues.errors import (
 from queues.jobs import sweep_jobs
 from queues.kv.port import ReadTransaction, Transaction
 from queues.merging import merge
+from queues.orphans import decode
 from queues.sweeping import sweep_slots
 from queues.trash import KEPT_MS, Trash
-from queues.unclaimed import sweep_all_unclaimed
+from queues.unclaimed import find_unclaimed, sweep_unclaimed
 
 log = logging.getLogger("queues.sweeper")
 
@@ -41,9 +42,11 @@ log = logging.getLogger("queues.sweeper")
 LONGEST = 10.0
 #: Queues of one look; items of one transaction, and transactions of one queue before the next one's turn.
 QUEUES, _ITEMS, _TURNS = 500, 100, 10
+#: Queues of one look at what only a look finds; each round takes some, so that nothing that falls due waits for it.
+_SCANNED = 100
 #: Keys of the trash, and items of undone purges, of one round.
 _KEYS = 2_000
-#: Seconds between rounds over what is due once a day, and between looks at all queues: marks miss nothing by design.
+#: Seconds between rounds over what is due once a day, and between looks at all queues.
 _DAILY, _HOURLY = 24 * 3600.0, 3600.0
 #: Seconds for which a queue is left alone when the store failed there, and when the queue itself is damaged.
 _AFTER_TROUBLE, _AFTER_DAMAGE = 1.0, 60.0
@@ -67,6 +70,8 @@ class Swept:
     merged: int = 0
     #: Keys of the trash beyond its deadlines.
     trash: int = 0
+    #: Items that other processes popped for ones that died since: they are in the trash now.
+    unclaimed: int = 0
     #: Slots that clients left behind.
     slots: int = 0
 
@@ -104,13 +109,16 @@ class Sweeper:
     def __init__(self, backing: Backing, *, count: Callable[[], float] = time.monotonic) -> None:
         self._backing = backing
         self._kv, self._keyspace = backing.kv, backing.keyspace
+        self._trash = Trash(backing)
         self._count = count
         self._stopping: Callable[[], bool] = lambda: False
         self.begin()
 
     def begin(self) -> None:
         """Look at everything in the next round, whatever was done before."""
-        self._daily_at = self._survey_at = self._count()
+        self._daily_at = self._scan_at = self._count()
+        #: From where on queues are still to be looked at; None: not now.
+        self._scan: bytes | None = None
         #: Queues that failed, and until when they are left alone.
         self._resting: dict[int, float] = {}
         #: Kinds of work that fail, told once.
@@ -145,10 +153,6 @@ class Sweeper:
         """Do some of what is due now."""
         now_ms = self._backing.now_ms()
         swept = Swept()
-        if self._count() >= self._survey_at:
-            self._attempt("queues", self._survey)
-            self._attempt("unclaimed results", self._bring_away)
-            self._survey_at = self._count() + _HOURLY
         seen = self._kv.read(lambda tr: self._look(tr, now_ms))
         upcoming = [] if seen.agenda.next_ms is None else [seen.agenda.next_ms]
         stale, late = [], []
@@ -179,6 +183,11 @@ class Sweeper:
             more |= bool(cleared)
         elif seen.trash_ms is not None:
             upcoming.append(seen.trash_ms)
+        if self._count() >= self._scan_at:
+            self._scan, self._scan_at = self._keyspace.all_configs[0], self._count() + _AFTER_DAMAGE
+        if self._scan is not None:
+            swept += Swept(unclaimed=self._attempt("queues", self._scan_some))
+            more |= self._scan is not None
         if self._count() >= self._daily_at:
             self._daily_at = self._count() + _DAILY
             swept += Swept(slots=self._attempt("slots", self._forget))
@@ -230,28 +239,33 @@ class Sweeper:
         expired = leased.expire_due(tr, keys, config, until_ms=now_ms, limit=_ITEMS, budget=delayed.BUDGET)
         return Swept(promoted=promoted, expired=expired)
 
-    def _survey(self) -> int:
-        """Put on the agenda what is not there: of stores that were written before there was one."""
-        begin, end = self._keyspace.all_configs
-        put = 0
-        while not self._stopping():
+    def _scan_some(self) -> int:
+        """Look at some queues for what no agenda tells of, and return how many items were brought to the trash.
 
-            def look(tr: ReadTransaction, begin: bytes = begin) -> tuple[list[bytes], dict[int, int]]:
-                keys = [key for key, _ in tr.get_range(begin, end, limit=QUEUES).wait()]
-                return keys, agenda.unmarked(tr, self._keyspace, [self._keyspace.id_of_config(key) for key in keys])
+        That is what falls due in a store that was written before there was an agenda, and what processes that died had
+        asked others to take for them.
+        """
+        assert self._scan is not None
+        begin, self._scan = self._scan, None  # what fails is tried again soon, from the beginning
+        now_ms = self._backing.now_ms()
 
-            keys, missing = self._kv.read(look, background=True)
-            if missing:
-                self._kv.transact(lambda tr, missing=missing: self._mark(tr, missing))  # type: ignore[misc]
-            put += len(missing)
-            if len(keys) < QUEUES:
-                break
-            begin = keys[-1] + b"\0"
-        return put
+        def look(tr: ReadTransaction) -> tuple[list[bytes], dict[int, int], list[Config]]:
+            pairs = tr.get_range(begin, self._keyspace.all_configs[1], limit=_SCANNED).wait()
+            configs = [config for _, record in pairs if (config := decode(record)) is not None and not config.attached]
+            missing = agenda.unmarked(tr, self._keyspace, [config.id for config in configs])
+            left = [config for config in configs if any(self._left(tr, config, now_ms))]
+            return [key for key, _ in pairs], missing, left
 
-    def _bring_away(self) -> int:
-        """Bring to the trash what was popped for processes that vanished."""
-        return sweep_all_unclaimed(self._backing, Trash(self._backing), self._stopping)
+        keys, missing, left = self._kv.read(look, background=True)
+        if missing:
+            self._kv.transact(lambda tr: self._mark(tr, missing))
+        unclaimed = sum(sweep_unclaimed(self._backing, self._trash, config) for config in left)
+        self._scan = keys[-1] + b"\0" if len(keys) == _SCANNED else None
+        self._scan_at = self._count() + _HOURLY
+        return unclaimed
+
+    def _left(self, tr: ReadTransaction, config: Config, now_ms: int) -> tuple[list[bytes], list[tuple[int, bytes]]]:
+        return find_unclaimed(tr, self._keyspace.queue(config.id), now_ms)
 
     def _mark(self, tr: Transaction, moments: Mapping[int, int]) -> None:
         tr.use_reserve()

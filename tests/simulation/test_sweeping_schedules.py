@@ -116,7 +116,7 @@ class SweepingSchedule(TimeSchedule):
 def by_agenda_alone(backing: Backing, count: Callable[[], float]) -> Sweeper:
     """Return a sweeper that never looks at all queues."""
     sweeper = Sweeper(backing, count=count)
-    sweeper._survey_at = sweeper._daily_at = 10 * (count() + FOREVER)
+    sweeper._scan_at = sweeper._daily_at = 10 * (count() + FOREVER)
     return sweeper
 
 

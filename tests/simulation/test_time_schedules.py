@@ -168,7 +168,7 @@ class TimeSchedule(Schedule):
     def _check_log(self, store: Store) -> None:
         queue = store.queue("a")
         check_full_count(store, queue)
-        pages = (queue.items(limit=1_000), queue.delayed(limit=1_000), queue.leased(limit=1_000))
+        pages = [look(limit=1_000) for look in (queue.items, queue.delayed, queue.leased, queue.dead)]
         found = Counter(item.value for page in pages for item in page.items)
         if twice := [value for value, n in found.items() if n > 1]:
             raise Violation(f"twice: {twice}")

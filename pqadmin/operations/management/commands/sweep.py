@@ -89,6 +89,7 @@ _WORDS = {
     "expired": ("lease ended", "leases ended"),
     "merged": ("item of an undone purge merged", "items of undone purges merged"),
     "trash": ("key of old trash cleared", "keys of old trash cleared"),
+    "unclaimed": ("item of a process that died put into the trash", "items of processes that died put into the trash"),
     "slots": ("slot forgotten", "slots forgotten"),
 }
 

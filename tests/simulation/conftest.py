@@ -1,0 +1,13 @@
+"""What schedules of one thread a process share: nothing runs beside it."""
+
+from __future__ import annotations
+
+import pytest
+
+from queues import staging
+
+
+@pytest.fixture(autouse=True)
+def nothing_aside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let whoever takes do so itself: the scheduler knows no other threads. Tests of crowds say otherwise."""
+    monkeypatch.setattr(staging, "CONFLICTS", 1_000_000)
