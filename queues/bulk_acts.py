@@ -255,8 +255,13 @@ class BulkActs(ItemActs):
         return self._act(begin)
 
     def undo_bulk(self, job_id: str, *, progress: Callable[[Job], bool] | None = None) -> Undone:
-        """Undo all chunks of a job here and now; items that have gone on since are left alone."""
+        """Undo all chunks of a job here and now; items that have gone on since are left alone.
+
+        Raises `JobEnded` when it can not be done, as a queue is gone.
+        """
         undo = self.run_bulk(self.begin_undo(job_id).id, progress=progress)
+        if undo.failure:
+            raise JobEnded(f"Undoing has failed after {undo.done:,} items: {undo.failure}")
         keyspace = self._backing.keyspace
         config = self._store.read(lambda tr: config_of(tr, keyspace, undo.queue_id, undo.queue))
         return Undone(queue=open_queue(self._backing, config), count=undo.done, skipped=undo.skipped)

@@ -22,6 +22,7 @@ from pqadmin.dashboard.redaction import rules_of
 from pqadmin.dashboard.refusals import explain
 from pqadmin.dashboard.rows import COLUMNS, render_rows
 from pqadmin.dashboard.sample_items import sample_history, sample_neighbours, sample_standings, sample_values
+from pqadmin.dashboard.sample_jobs import sample_jobs
 from pqadmin.dashboard.samples import sample_lists
 from pqadmin.dashboard.toasts import Toast
 from pqadmin.dashboard.values import show
@@ -72,6 +73,7 @@ def styleguide(request: HttpRequest) -> HttpResponse:
         "standings": sample_standings(sample, now),
         "beside": sample_neighbours(sample),
         "history": sample_history(now),
+        "jobs": sample_jobs(now),
         "values": [(show(value, rules=rules_of(())), _item(now, value)) for value in (*_VALUES, b"", b"x" * 30_000)],
         "lists": (lists := sample_lists(now)),
         "item_acts": sample_acts([item for _state, listed, _acts in lists for item in listed.items[1:]]),

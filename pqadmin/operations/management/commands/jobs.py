@@ -72,7 +72,8 @@ class Command(StoreCommand):
         except Interrupted:
             left = ended[-1].id if ended else job_ids[0]
             raise CommandError(
-                f"Interrupted. Go on with: pqadmin jobs run {left}", returncode=EXIT_INTERRUPTED
+                f"Interrupted. A running site goes on; else go on with: pqadmin jobs run {left}",
+                returncode=EXIT_INTERRUPTED,
             ) from None
         self._show(ended, options)
         failed = [job for job in ended if job.status == "failed"]

@@ -50,9 +50,10 @@ class Command(StoreCommand):
             job = acts.begin_bulk("move", source.name, to=target.name, priority=priority, reason=reason)
         job = self._run(acts, job)
         if job.status == "failed":
+            at = "" if job.failed_at is None else f"The item is {job.failed_at}. "
             raise CommandError(
-                f"The job {job.id} has failed after {job.done:,} items: one does not fit {target.name}, so nobody goes "
-                "on with it. Move or change that item by its id, then move the others with --all."
+                f"The job {job.id} has failed after {job.done:,} items: {job.failure} {at}Move or change it by its id, "
+                f"then go on with: pqadmin jobs resume {job.id}"
             )
         self._show(source.name, target.name, job.done, options, job=job)
 
@@ -62,7 +63,9 @@ class Command(StoreCommand):
                 return acts.run_bulk(job.id, progress=lambda _: not stop.requested)
         except Interrupted:
             raise CommandError(
-                f"Interrupted. Go on with: pqadmin move … --resume {job.id}", returncode=EXIT_INTERRUPTED
+                f"Interrupted. A running site goes on with it; else go on with: pqadmin move … --resume {job.id}. "
+                f"To end it: pqadmin jobs cancel {job.id}",
+                returncode=EXIT_INTERRUPTED,
             ) from None
 
     def _show(
