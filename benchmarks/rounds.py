@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import statistics
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -34,6 +35,8 @@ class Plan:
     #: Milliseconds that each flush takes longer.
     flush_ms: float
     folder: str | None
+    #: Other works, each of a peer by so many callers of one process, that alternate with these.
+    beside: tuple[tuple[str, str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +52,7 @@ class Measured:
     def ratios(self, peer: str, processes: int, callers: int) -> list[float]:
         """Return our rate as a multiple of the peer's, for every round."""
         ours, theirs = (self.rates.get((kind, processes, callers), ()) for kind in (OURS, peer))
-        return [our / their for our, their in zip(ours, theirs, strict=False)]
+        return [our / their if their else math.inf for our, their in zip(ours, theirs, strict=False)]
 
     def medians(self, kind: str) -> dict[tuple[int, int], float]:
         """Return the medians of a peer by processes and callers."""
@@ -113,6 +116,11 @@ def _measure(plan: Plan, folder: Path, environment: Mapping[str, str]) -> Measur
                     report.note(f"{plan.work}: round {number + 1}, {kind}, {processes} × {callers // processes}")
                     rate = started.run(plan.work, callers, plan.seconds)
                     rates.setdefault((kind, processes, callers), []).append(rate)
+            for work, kind, callers in plan.beside:
+                if (kind, 1) in teams:
+                    report.note(f"{plan.work}: round {number + 1}, {work} of {kind}, {callers}")
+                    rate = teams[kind, 1].run(work, callers, plan.seconds)
+                    rates.setdefault((f"{kind}: {work}", 1, callers), []).append(rate)
         for kind, peer in peers.items():
             _check(peer, kind)
         return Measured(facts=tuple(peer.facts for peer in peers.values()), rates=rates, flush=flush)
