@@ -1,0 +1,39 @@
+"""docs/guarantees.md says of every verb what it promises, and names only tests that there are."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from queues import Acts, Queue, Store
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENT = (ROOT / "docs" / "guarantees.md").read_text("utf-8")
+VERBS = DOCUMENT.partition("## Verb by verb")[2].partition("\n## ")[0]
+#: Nothing of these is kept or changed: they open, close, wake and help with errors.
+NO_VERBS = {"close", "interrupt", "suggesting"}
+
+
+def verbs(of: type) -> list[str]:
+    public = [name for name in dir(of) if not name.startswith("_") and name not in NO_VERBS]
+    return [name for name in public if callable(getattr(of, name))]
+
+
+@pytest.mark.parametrize("of", [Queue, Store, Acts])
+def test_every_verb_has_a_row(of: type) -> None:
+    named = {name for row in VERBS.splitlines() for name in re.findall(r"`([a-z_]+)`", row.partition(" | ")[0])}
+    assert set(verbs(of)) - named == set()
+
+
+def test_no_row_is_of_a_verb_that_there_is_not() -> None:
+    known = {name for of in (Queue, Store, Acts) for name in verbs(of)} | {"delay", "due", "timeout"}
+    rows = [row for row in VERBS.splitlines() if row.startswith("| ") and not row.startswith("| verb")]
+    assert {name for row in rows for name in re.findall(r"`([a-z_]+)`", row.partition(" | ")[0])} <= known
+    assert all(row.count(" | ") == 4 and row.rstrip(" |").endswith(".py`") for row in rows)
+
+
+def test_every_test_that_is_named_is_there() -> None:
+    for name in set(re.findall(r"`((?:tests/[a-z]+/)?test_[a-z_]+\.py)`", DOCUMENT)):
+        assert list(ROOT.glob(name if "/" in name else f"tests/*/{name}")), name
