@@ -65,6 +65,8 @@ def stream(
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     response["X-Content-Type-Options"] = "nosniff"
     response["Cache-Control"] = "private, no-store"
+    # Django would pack every part by itself, and browsers end where the first of them ends.
+    response["Content-Encoding"] = "identity"
     return response
 
 

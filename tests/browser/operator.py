@@ -202,7 +202,8 @@ class Operator:
 
     def expect_usable(self) -> Self:
         """See a page without accessibility findings that does not scroll sideways."""
-        assert findings(self.page) == []
+        found = findings(self.page)
+        assert found == [], found
         overflow = self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         assert overflow <= 0, overflow
         return self

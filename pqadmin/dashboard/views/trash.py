@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_POST, require_safe
 
 from pqadmin.accounts.roles import Right, require
@@ -70,8 +70,12 @@ def _line(request: HttpRequest, entry: TrashEntry) -> dict[str, Any]:
         "words": trash_words(entry),
         "queue_url": "" if entry.what == "queue" else queue_url(entry.queue),
         "to_url": queue_url(entry.to) if entry.to else "",
+        "button": _BUTTONS[entry.what],
         "number": once.number(request, f"restore:{entry.id}"),
     }
+
+
+_BUTTONS = {"queue": gettext_lazy("Restore"), "item": gettext_lazy("Put back"), "items": gettext_lazy("Undo")}
 
 
 @require_POST

@@ -1,0 +1,131 @@
+"""The push and settings pages in a browser: with scripts and without, by keyboard, small and large, in both themes."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from queues import Queue, Store
+from tests.browser.conftest import NewPage, Strict
+from tests.browser.operator import Operator, values_of
+
+HOSTILE = "<script>alert(1)</script>\u202e\" onload=alert(1) '"
+
+
+@pytest.fixture
+def jobs(store: Store) -> Queue:
+    return store.create_queue("orders:eu")
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
+def test_items_are_pushed_now_later_and_again(new_page: NewPage, jobs: Queue, scripts: bool) -> None:
+    operator = Operator(new_page(java_script_enabled=scripts))
+    operator.push(HOSTILE, 5, queue=jobs.name).expect_toast("with priority 5")
+    (item,) = jobs.items().items
+    assert item.value == HOSTILE.encode()
+    operator.go("/queues/orders:eu/push/", like=item.id).expect_words("A duplicate of the item, not pushed yet.")
+    operator.fill(priority="6", when="delay", delay="2", unit="h").confirm().expect_toast("due")
+    assert [each.value for each in jobs.delayed().items] == [HOSTILE.encode()]
+    operator.push("at a moment", 7, when="due", due="2099-07-01T12:00:00", zone="Asia/Tokyo")
+    assert [each.due_at for each in jobs.delayed().items][1:] == [datetime(2099, 7, 1, 3, 0, tzinfo=UTC)]
+
+
+def test_json_is_checked_at_its_field_without_leaving_the_page(operator: Operator, jobs: Queue) -> None:
+    operator.go("/queues/orders:eu/push/").fill(value='{"a": 1,\n  "b": }')
+    operator.form.get_by_role("button", name="Check as JSON").click()
+    expect(operator.page.locator("#push-check")).to_contain_text("Line 2, column 8 is not JSON.")
+    operator.fill(value='{"a": 1}')
+    operator.form.get_by_role("button", name="Check as JSON").click()
+    expect(operator.page.locator("#push-check")).to_contain_text("This is JSON. 8 B.")
+    assert jobs.totals().traffic == {}
+
+
+def test_what_is_typed_at_a_choice_chooses_it(operator: Operator, jobs: Queue) -> None:
+    operator.go("/queues/orders:eu/push/").fill(value="x", priority="1")
+    operator.page.get_by_label("Delay", exact=True).fill("5")
+    operator.confirm().expect_toast("due")
+    assert jobs.depth("delayed") == 1
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
+def test_several_are_pushed_all_or_none_from_text_and_from_a_file(
+    new_page: NewPage, jobs: Queue, strict: Strict, scripts: bool, tmp_path: Path
+) -> None:
+    strict.allowed.append("422")
+    operator = Operator(new_page(java_script_enabled=scripts))
+    operator.go("/queues/orders:eu/push/").page.get_by_role("link", name="Several at once").click()
+    operator.fill(items='{"value": "a", "priority": 1}\n{"value": "b"}\n').confirm()
+    operator.expect_refusal("Nothing was pushed", "1 line is wrong.").expect_words("line 2", "priority is missing")
+    operator.fill(items='{"value": "a", "priority": 1}\n{"value": "b", "priority": 2}\n').confirm()
+    operator.expect_toast("Pushed 2 items.")
+    file = tmp_path / "more.csv"
+    file.write_text("priority,value\n3,c\n4,=1+1\n")
+    operator.go("/queues/orders:eu/push/many/").page.get_by_label("Or a file").set_input_files(file)
+    operator.form.get_by_role("button", name="Check only").click()
+    operator.expect_words("2 items, not pushed yet", "The file's text is in the field now.").confirm()
+    assert values_of(jobs) == [b"a", b"b", b"c", b"=1+1"]
+
+
+def test_templates_by_keyboard_alone(operator: Operator, jobs: Queue) -> None:
+    keyboard = operator.go("/queues/orders:eu/push/").page.keyboard
+    operator.reach(operator.page.get_by_label("Value"))
+    keyboard.type('{"job": "nightly"}')
+    operator.reach(operator.page.get_by_label("Priority"))
+    keyboard.type("3")
+    operator.reach(operator.page.get_by_text("Keep this as a template"))
+    keyboard.press("Enter")
+    operator.reach(operator.page.get_by_label("Name of the template"))
+    keyboard.type("nightly run")
+    keyboard.press("Tab")
+    keyboard.press("Enter")
+    operator.expect_words("Kept as the template “nightly run”. Nothing was pushed.")
+    operator.page.get_by_role("link", name="nightly run").click()
+    operator.expect_words("From the template “nightly run”.").confirm().expect_toast("Pushed")
+    assert values_of(jobs) == [b'{"job": "nightly"}']
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
+def test_the_second_of_two_operators_sees_what_the_first_changed(
+    new_page: NewPage, jobs: Queue, strict: Strict, scripts: bool
+) -> None:
+    strict.allowed.append("409")
+    first, second = (Operator(new_page(java_script_enabled=scripts)) for _ in range(2))
+    for each in (first, second):
+        each.go("/queues/orders:eu/settings/")
+    first.fill(note="Ask finance first.", redact="*pin*").confirm().expect_toast("Saved: note, redaction rules.")
+    second.fill(note=HOSTILE.replace("\u202e", ""), runbook="https://wiki.example/x").confirm()
+    second.expect_refusal("Somebody else changed these settings meanwhile").expect_words("Ask finance first.", "admin")
+    second.confirm().expect_toast("Saved: note, runbook link.")
+    second.open(jobs.name).expect_words("<script>alert(1)</script>")
+    link = second.page.get_by_role("link", name="Runbook")
+    expect(link).to_have_attribute("href", "https://wiki.example/x")
+    assert jobs.configure() is None
+    assert jobs.config.redact == ("*pin*",)
+
+
+def test_a_purge_is_undone_from_its_answer(operator: Operator, jobs: Queue) -> None:
+    jobs.push_many([(b"%d" % n, n) for n in range(5)])
+    operator.open(jobs.name).act("purge", confirm=jobs.name, reason="wrong").expect_toast("Purged 5 items.")
+    operator.expect_row(jobs.name, depth=0)
+    operator.go(f"/queues/{jobs.name}/purge/").expect_words("Nothing waits here")
+    with operator.go("/trash/").page.expect_navigation():
+        operator.page.get_by_role("button", name="Undo: purged").first.click()
+    operator.expect_toast("Undone: 5 items are as they were").expect_row(jobs.name, depth=5)
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (1440, "light")])
+def test_every_page_is_usable(new_page: NewPage, jobs: Queue, strict: Strict, width: int, scheme: str) -> None:
+    strict.allowed.append("422")
+    operator = Operator(new_page(viewport={"width": width, "height": 800}, color_scheme=scheme))
+    jobs.configure(note=HOSTILE * 3, runbook="https://wiki.example/" + "x" * 300, redact=["k" * 64])
+    operator.go("/queues/orders:eu/settings/").expect_usable()
+    operator.fill(max_depth="soon", runbook="javascript:alert(1)").confirm().expect_usable()
+    operator.go("/queues/orders:eu/push/").fill(value="{" * 300, when="due", due="2099-01-01T00:00:00", zone="Moon")
+    operator.confirm().expect_words("No time zone has this name").expect_usable()
+    operator.go("/queues/orders:eu/push/many/").fill(items="x" * 300 + "\n" + HOSTILE).confirm().expect_usable()
+    operator.go("/queues/orders:eu/export/").expect_usable()
+    jobs.push(HOSTILE.encode(), priority=1)
+    operator.go("/queues/orders:eu/purge/").expect_usable()
