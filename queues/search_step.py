@@ -11,8 +11,8 @@ from queues.walking import Met
 #: Bytes of values after which a step ends, and seconds: a transaction has five.
 STEP_BYTES = 1_000_000
 STEP_SECONDS = 1.0
-#: Items of one read, to begin with and at most: values have up to 100,000 bytes each.
-_FIRST_READ, _MAX_READ = 10, 100
+#: Items of one read at most, and of the first one where few may fit: values have up to 100,000 bytes each.
+MAX_READ, FIRST_READ = 100, 10
 
 
 class Step:
@@ -24,6 +24,7 @@ class Step:
         *,
         limit: int,
         scan: int,
+        first: int = FIRST_READ,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.items: list[Item] = []
@@ -34,6 +35,7 @@ class Step:
         self._pick = pick
         self._size = 0
         self._read = 0
+        self._first = min(first, MAX_READ)
         self._met = 0
         self._clock = clock
         self._until = clock() + STEP_SECONDS
@@ -42,7 +44,7 @@ class Step:
 
     def next_read(self) -> int:
         """Return how many items to read next: more, where those before were small."""
-        self._read = min(self._read * 4, _MAX_READ) if self._read else _FIRST_READ
+        self._read = min(self._read * 4, MAX_READ) if self._read else self._first
         fitting = (STEP_BYTES - self._size) * self._met // self._size if self._size else self._read
         return max(1, min(self._read, fitting, self._scan - self._met))
 

@@ -53,7 +53,7 @@ def list_items(
 ) -> Listed:
     """Return the page that an address asks for; `shown` gives what the reader sees of a value.
 
-    Within `tr` it is one step, for lists without a search; without it there are as many as the time allows.
+    There are as many steps as the time allows: each a read of its own, or all of them within `tr`.
     """
     if asked.state == TRASH:
         return EMPTY
@@ -85,7 +85,7 @@ def _list(
         )
         items += found.items
         after = found.cursor
-        if found.ended or len(items) == PAGE or tr is not None or time.monotonic() >= until:
+        if found.ended or len(items) == PAGE or time.monotonic() >= until:
             break
     query = asked.query
     by_age = found.order == "age"

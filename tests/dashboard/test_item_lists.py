@@ -199,6 +199,14 @@ def test_a_long_trash_is_gone_through_by_cursor(operator: Desk, store: Store, jo
     assert "does not continue this list" in operator.open("/queues/jobs/?state=trash&after=garbage")
 
 
+def test_large_values_fill_a_page_too(operator: Desk, store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    jobs.push_many([(b"m-%02d " % n + b"x" * 60_000, n) for n in range(60)])
+    page = operator.open("/queues/jobs/")
+    assert len(re.findall(r'name="id" value="[0-9a-f]', page.html)) == 50
+    assert len(re.findall(r'name="id" value="[0-9a-f]', follow(operator, page, "Next items").html)) == 10
+
+
 def test_fifo_queues_have_no_priorities_to_search_by(operator: Desk, store: Store) -> None:
     store.create_queue("jobs", kind="fifo").enqueue_many([b"m-%02d" % n for n in range(5)])
     page = operator.open("/queues/jobs/?end=tail")
