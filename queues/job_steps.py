@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
 #: Items of one chunk: at most, and to begin with.
 MAX_CHUNK, FIRST_CHUNK = 200, 50
-#: Seconds that a chunk should take at least and at most: where there is one writer, it holds up all others.
+#: Seconds of work that a chunk should take at least and at most: where there is one writer, it holds up all others.
+#: Waiting for answers does not count, as it holds up nobody.
 _SHORT, _LONG = 0.01, 0.03
 #: Bytes of one chunk, unless a single item is larger.
 _CHUNK_BYTES = 1_000_000
@@ -159,7 +160,7 @@ class Steps:
         took: list[tuple[int, float]] = []
 
         def act(tr: Transaction) -> Job:
-            began = time.perf_counter()
+            began = time.thread_time()
             job = read_job(tr, keyspace, self._job_id)
             if not self._mine(job) or job.mark != seen.mark:
                 return job
@@ -179,7 +180,7 @@ class Steps:
             if changed:
                 self._note(tr, after, config, changed, trash_id, audit_id)
             write_job(tr, keyspace, after, job)
-            took.append((len(some), time.perf_counter() - began))
+            took.append((len(some), time.thread_time() - began))
             return after
 
         after = backing.kv.transact(act, background=True)
