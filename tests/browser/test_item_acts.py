@@ -38,11 +38,7 @@ def of(queue: Queue, *places: int) -> list[str]:
     return [items[n].id for n in places]
 
 
-@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
-def test_one_item_is_moved_from_its_page_and_comes_back(
-    new_page: NewPage, jobs: Queue, store: Store, scripts: bool
-) -> None:
-    operator = Operator(new_page(java_script_enabled=scripts))
+def test_one_item_is_moved_from_its_page_and_comes_back(operator: Operator, jobs: Queue, store: Store) -> None:
     review = store.create_queue("review")
     (item_id,) = of(jobs, 2)
     operator.open_item(item_id, jobs.name).begin("move").fill(to="review").preview()
