@@ -110,7 +110,7 @@ def test_the_audit_tells_who_when_what_and_why(operator: Desk, store: Store) -> 
     for words in ("eve cli", "paused", "ledger closing", "pushed", "priority 7", "created the queue"):
         assert words in page
     assert "No act fits" in operator.open("/audit/?by=nobody")
-    assert "No queue is named" in operator.open("/audit/?queue=nowhere")
+    assert "No act fits" in operator.open("/audit/?queue=nowhere")
     assert "is damaged" in operator.open("/audit/?after=garbage")
 
 
