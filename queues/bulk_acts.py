@@ -17,19 +17,15 @@ from queues.acting import Note
 from queues.attached.queue import open_queue
 from queues.config import MAX_REASON, Config
 from queues.errors import (
-    BadPriority,
-    BadQueueKind,
-    BadSetting,
     DepthChanged,
-    ItemLeased,
     JobEnded,
     NotForAttached,
     SameQueue,
-    WrongKind,
 )
 from queues.item_acts import ItemActs, Undone
-from queues.job_changes import ACTS, ahead_of, config_of, refuse_state
+from queues.job_changes import ahead_of, config_of
 from queues.job_looks import Shown, all_shown, bounds, just_before, lanes_of, order_of
+from queues.job_rules import bounded, check, fitting
 from queues.job_steps import Steps, cancelled
 from queues.jobs import (
     DONE,
@@ -44,16 +40,12 @@ from queues.jobs import (
     read_running,
     write_job,
 )
-from queues.keyspace import STATES
 from queues.kv.port import ReadTransaction, Transaction
 from queues.moving import Place
 from queues.names import display_name
-from queues.priority import Priority, normalise
+from queues.priority import Priority
 from queues.queue import Queue
 from queues.search import Query
-
-#: Items a second; slower than that nobody waits for.
-SLOWEST, FASTEST = 1.0, 1_000_000.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,24 +88,24 @@ class BulkActs(ItemActs):
         `DepthChanged`.
         """
         wanted = query or Query(state=state, low=low, high=high)
-        _check(act, wanted, priority, shift, place, rate)
+        check(act, wanted, priority, shift, place, rate)
         job_id, now_ms = self._backing.minter.mint(), self._backing.now_ms()
 
         def begin(tr: Transaction, audit: Note) -> Job:
             queue = self._queue(tr, queue_name, expect_id)
             target = self._target(tr, act, queue, to)
             config, keyspace = queue.config, self._backing.keyspace
-            fitting = _fitting(queue, wanted, act, place)
+            meant = fitting(queue, wanted, act, place)
             # Total and ends are of the moment at which it begins: whoever pushes or pops meanwhile is not in its way.
-            depth = queue.depth(fitting.state, tr=tr.snapshot)
+            depth = queue.depth(meant.state, tr=tr.snapshot)
             if expect_depth is not None and abs(depth - expect_depth) > tolerance:
                 raise DepthChanged(
-                    f"{display_name(queue.name)} holds {depth:,} {fitting.state} items now, not the "
+                    f"{display_name(queue.name)} holds {depth:,} {meant.state} items now, not the "
                     f"{expect_depth:,} you confirmed: nothing was begun.",
                     depth,
                 )
-            order = order_of(act, fitting, ordered=place is not None)
-            ends = bounds(tr.snapshot, lanes_of(keyspace.queue(queue.id), config, fitting, order))
+            order = order_of(act, meant, ordered=place is not None)
+            ends = bounds(tr.snapshot, lanes_of(keyspace.queue(queue.id), config, meant, order))
             # Whoever shifts upwards begins at the top, so as not to meet the same items again.
             backwards = shift is not None and not isinstance(shift, str) and shift > 0
             job = Job(
@@ -121,23 +113,23 @@ class BulkActs(ItemActs):
                 act=act,
                 queue_id=queue.id,
                 queue=queue.name,
-                state=fitting.state,
+                state=meant.state,
                 status=DONE if ends is None else RUNNING,
                 by=self._actor,
                 via=self._via,
                 reason=reason[:MAX_REASON],
-                query=fitting.encode(),
+                query=meant.encode(),
                 to=None if target is None else target.name,
                 to_id=None if target is None else target.id,
                 priority=priority,
                 shift=shift,
                 place=place,
-                total=total if _bounded(fitting) else depth,
+                total=total if bounded(meant) else depth,
                 mark=None if ends is None else just_before(ends, backwards=backwards),
                 bound=b"" if ends is None else ends[0] if backwards else ends[1],
                 backwards=backwards,
                 order=order,
-                ahead=None if place is None else ahead_of(tr, keyspace, config, fitting.state, place, depth),
+                ahead=None if place is None else ahead_of(tr, keyspace, config, meant.state, place, depth),
                 rate=rate,
                 ended_ms=now_ms if ends is None else None,
             )
@@ -319,40 +311,3 @@ class BulkActs(ItemActs):
 def runner_name() -> str:
     """Return a name for somebody who runs jobs: machine, process, and what tells it from others there."""
     return f"{socket.gethostname()[:60]}:{os.getpid()}:{secrets.token_hex(4)}"
-
-
-def _check(
-    act: str,
-    query: Query,
-    priority: Priority | None,
-    shift: Priority | None,
-    place: Place | None,
-    rate: float | None,
-) -> None:
-    query.check()
-    if not any(act in acts for acts in ACTS.values()) or query.state not in STATES:
-        known = sorted({act for acts in ACTS.values() for act in acts})
-        raise BadQueueKind(f"Acts on all are {', '.join(known)}, of {', '.join(STATES)} items.")
-    if act == "reprioritise" and sum(given is not None for given in (priority, shift, place)) != 1:
-        raise BadPriority("Say one of: the priority, by how much to shift it, or front or back.")
-    if query.state == "leased" and act not in ACTS["leased"]:
-        raise ItemLeased("These items are in workers' hands: they can be taken back or deleted, and nothing else.")
-    refuse_state(act, query.state)
-    if query.state != "ready" and (query.low is not None or query.high is not None):
-        raise WrongKind("Only ready items stand in the order of their priorities.")
-    if rate is not None and not SLOWEST <= rate <= FASTEST:
-        raise BadSetting(f"A job changes {SLOWEST:,.0f} to {FASTEST:,.0f} items a second.", "rate")
-
-
-def _fitting(queue: Queue, query: Query, act: str, place: Place | None) -> Query:
-    """Return the query in the queue's own priorities; raise `WrongKind` for what a FIFO queue has none for."""
-    config = queue.config
-    if config.fifo and (query.low is not None or query.high is not None or (act == "reprioritise" and place is None)):
-        raise WrongKind(f"{display_name(queue.name)} is a fifo queue: its items have no priority.")
-    low, high = (None if edge is None else normalise(edge, config.priority_type) for edge in (query.low, query.high))
-    return replace(query, low=low, high=high)
-
-
-def _bounded(query: Query) -> bool:
-    """Say whether a walk leaves out items of the state, so that its depth does not tell how many it meets."""
-    return any(edge is not None for edge in (query.low, query.high, query.since, query.until))

@@ -9,8 +9,8 @@ from django.utils.translation import gettext as _
 
 from pqadmin.dashboard.act_forms import ReprioritiseForm
 from queues import QueueStatus
-from queues.bulk_acts import FASTEST, SLOWEST
 from queues.errors import BadName, BadPriority, QueueNotFound
+from queues.job_rules import FASTEST, SLOWEST
 from queues.names import check_name
 from queues.priority import parse_priority
 from queues.store import Store
