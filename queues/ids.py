@@ -33,7 +33,7 @@ class Minter:
         self._last = 0
         self._random = b""
         self._at = 0
-        self._pid = 0
+        self._process = _process
 
     def mint(self) -> bytes:
         """Return a new id, larger than every earlier one of this minter."""
@@ -43,18 +43,37 @@ class Minter:
         """Return `n` new ids in increasing order."""
         now = int(self._clock() * 1000) << _RANDOM_BITS
         with self._lock:
-            fresh = now | (int.from_bytes(self._draw(), "big") >> 1)
-            first = max(fresh, self._last + 1)
+            first = self._last + 1
+            if self._process is not _process:  # a forked child's ids are not its parent's, in the same millisecond too
+                self._process = _process
+                self._random, self._at = b"", 0
+                first += int.from_bytes(os.urandom(_RANDOM_BYTES - 2), "big")
+            if now > self._last:
+                first = max(first, now | (int.from_bytes(self._draw(), "big") >> 1))
             self._last = first + n - 1
+        if n == 1:
+            return [first.to_bytes(SIZE, "big")]
         return [(first + i).to_bytes(SIZE, "big") for i in range(n)]
 
     def _draw(self) -> bytes:
-        """Return random bytes that nobody else gets, a forked child neither."""
-        if self._at == len(self._random) or self._pid != os.getpid():
-            self._random, self._at, self._pid = os.urandom(_DRAWN), 0, os.getpid()
+        """Return random bytes that were given to nobody."""
+        if self._at == len(self._random):
+            self._random, self._at = os.urandom(_DRAWN), 0
         drawn = self._random[self._at : self._at + _RANDOM_BYTES]
         self._at += _RANDOM_BYTES
         return drawn
+
+
+#: Stands for this process: another one in a forked child.
+_process = object()
+
+
+def _forked() -> None:
+    global _process
+    _process = object()
+
+
+os.register_at_fork(after_in_child=_forked)
 
 
 def minted_ms(rand: bytes) -> int:

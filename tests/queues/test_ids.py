@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import threading
 
+import pytest
+
 from queues.ids import Minter, minted_at, minted_ms, parse
 from tests.conftest import Clock
 
@@ -38,11 +40,12 @@ def test_threads_never_mint_the_same_id(clock: Clock) -> None:
     assert len(set(minted)) == 4000
 
 
-def test_a_forked_child_mints_other_ids_than_its_parent(clock: Clock) -> None:
+@pytest.mark.parametrize("later", [0, 1])
+def test_a_forked_child_mints_other_ids_than_its_parent(clock: Clock, later: int) -> None:
     minter = Minter(clock)
     minter.mint()
     read, write = os.pipe()
-    clock.advance(1)
+    clock.advance(later)
     if not (child := os.fork()):
         os.write(write, minter.mint())
         os._exit(0)
