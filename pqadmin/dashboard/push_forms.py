@@ -20,6 +20,20 @@ MAX_TYPED = 400_000
 #: As much text as a form may carry.
 MAX_PASTED = 2_000_000
 UNITS = {"s": timedelta(seconds=1), "min": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}
+#: Names of time zones that the field suggests; any other is taken too.
+ZONES = (
+    "UTC",
+    "America/Los_Angeles",
+    "America/New_York",
+    "America/Sao_Paulo",
+    "Europe/London",
+    "Europe/Berlin",
+    "Africa/Johannesburg",
+    "Asia/Kolkata",
+    "Asia/Shanghai",
+    "Asia/Tokyo",
+    "Australia/Sydney",
+)
 _OFFSET = re.compile(r"(?:UTC|Z)?([+-])(\d{1,2}):?(\d{2})?")
 _NUMBER = re.compile(r"\d{1,9}(?:[.,]\d{1,3})?")
 
