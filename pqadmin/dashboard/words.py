@@ -58,6 +58,8 @@ def state_words(row: Row, now: datetime) -> str:
         words.append(_("closed for pushes"))
     if row.problem is Problem.DRIFT or row.status.drift:
         words.append(_("counts drifted"))
+    if row.status.staging:
+        words.append(_("staging: one process takes for all"))
     return " · ".join(words)
 
 

@@ -155,6 +155,7 @@ def row(row: Row) -> str:
             "due": _maybe(status.next_due),
             "expiry": _maybe(status.next_expiry),
             "drift": status.drift,
+            "staging": status.staging,
             "attached": {"prefix": prefix_text(status.prefix), "counted": _maybe(status.counted_at)}
             if status.attached
             else None,

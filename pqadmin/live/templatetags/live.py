@@ -36,6 +36,7 @@ def words() -> dict[str, str]:
         "fifo": _("fifo"),
         "closed": _("closed for pushes"),
         "drifted": _("counts drifted"),
+        "staging": _("staging: one process takes for all"),
         "enqueue": _("Enqueue"),
         "outlook-unknown": _("no flow seen"),
         "outlook-empty": pgettext("outlook", "empty"),

@@ -33,6 +33,7 @@ export function stateWords(row, now) {
   if (row.kind === "fifo") parts.push(word("fifo"));
   if (row.closed) parts.push(word("closed"));
   if (row.drift) parts.push(word("drifted"));
+  if (row.staging) parts.push(word("staging"));
   return parts.join(" · ");
 }
 
