@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-from queues import Queue, Store
+from queues import Queue, Store, staging
 from queues.aside import Aside
 from queues.errors import TransactionTooOld
 from queues.kv.simulated import JumpingClock, Point, SimulatedStore
@@ -113,6 +113,15 @@ class Crowd(Schedule):
         super()._check(store)
 
     # Threads
+
+    @contextmanager
+    def _staging(self) -> Iterator[None]:
+        """Let processes take for each other after the first conflict."""
+        conflicts, staging.CONFLICTS = staging.CONFLICTS, 1
+        try:
+            yield
+        finally:
+            staging.CONFLICTS = conflicts
 
     def spawn_now(self, work: Callable[[Client], None]) -> None:
         """Add a client while the schedule runs."""
