@@ -24,8 +24,11 @@ from queues.kv.watching import WatchBoard
 
 log = logging.getLogger("queues.kv")
 
-#: The part of the last commit's time that a batch waits for the callers of the last one to come back.
+#: A batch waits for the callers of the last one to come back as long as some come within this part of the last
+#: commit's time, or within so many seconds, and for so many such times at most.
 LINGER = 0.2
+_COMING = 0.000_5
+_TIMES = 10
 #: Keys with this prefix are the writers' own: which commit of which process was the last.
 _MARK_PREFIX = b"\xff\x02writer/"
 
@@ -97,9 +100,16 @@ class Writer:
     def _await_calls(self) -> bool:
         """Sleep until there is something to do; False when the store is closing and nothing is left."""
         calls = self._calls
-        want = self._last_size
-        if want > 1 and len(calls) < want and not self._closing:
-            calls.sleep(want, LINGER * self._last_seconds)
+        want, here = self._last_size, len(calls)
+        if want > 1 and here < want:
+            pause = max(LINGER * self._last_seconds, _COMING)
+            for _ in range(_TIMES):
+                if self._closing:
+                    break
+                calls.sleep(want, pause)
+                before, here = here, len(calls)
+                if here >= want or here == before:
+                    break
         while not len(calls):
             if self._closing:
                 return False
