@@ -94,7 +94,7 @@ def test_who_gives_up_is_followed_at_once(store: Store, stand: Callable[..., Can
     known = two.known
     one.resign()
     assert not one.elected
-    assert store._kv.watch(known, timeout=0.0), "whoever waits is woken"
+    assert store._kv.watch(known, timeout=MINUTE), "whoever waits is woken"
     assert two.step()
     assert holding(store).term == 2
     one.resign()

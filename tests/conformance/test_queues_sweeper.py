@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
 
@@ -43,9 +43,9 @@ def marks(store: Store) -> list[tuple[int, int]]:
     return [store._keyspace.read_mark(key) for key, _ in pairs]
 
 
-def woken(store: Store, known: object) -> bool:
-    """Say whether a sweeper that sleeps now has been woken."""
-    return store._kv.watch(known, timeout=0.0)
+def woken(store: Store, known: Mapping[bytes, bytes | None]) -> bool:
+    """Say whether a sweeper that sleeps now has been woken: something that it watches is not what it knows."""
+    return store.read(lambda tr: any(tr.get(key).wait() != value for key, value in known.items()))
 
 
 def test_an_item_of_an_idle_queue_is_ready_when_it_is_due_and_never_early(
