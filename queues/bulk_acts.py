@@ -104,10 +104,8 @@ class BulkActs(ItemActs):
                     f"{expect_depth:,} you confirmed: nothing was begun.",
                     depth,
                 )
-            order = order_of(act, meant, ordered=place is not None)
+            order = order_of(act, meant, shifts=shift is not None, ordered=place is not None)
             ends = bounds(tr.snapshot, lanes_of(keyspace.queue(queue.id), config, meant, order))
-            # Whoever shifts upwards begins at the top, so as not to meet the same items again.
-            backwards = shift is not None and not isinstance(shift, str) and shift > 0
             job = Job(
                 id=job_id.hex(),
                 act=act,
@@ -124,10 +122,9 @@ class BulkActs(ItemActs):
                 priority=priority,
                 shift=shift,
                 place=place,
-                total=total if bounded(meant) else depth,
-                mark=None if ends is None else just_before(ends, backwards=backwards),
-                bound=b"" if ends is None else ends[0] if backwards else ends[1],
-                backwards=backwards,
+                total=total if bounded(meant, order) else depth,
+                mark=None if ends is None else just_before(ends),
+                bound=b"" if ends is None else ends[1],
                 order=order,
                 ahead=None if place is None else ahead_of(tr, keyspace, config, meant.state, place, depth),
                 rate=rate,

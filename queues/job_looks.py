@@ -48,10 +48,12 @@ class Look:
         return [rand for _, rand in self.met if rand is not None]
 
 
-def order_of(act: str, query: Query, *, ordered: bool) -> Order:
+def order_of(act: str, query: Query, *, shifts: bool, ordered: bool) -> Order:
     """Return along what an act walks: its items' places where their order counts, else their ids if that is less."""
     if query.state == "leased":
         return "age"  # leases that are extended change their places
+    if shifts or (act == "reprioritise" and query.state != "ready"):
+        return "age"  # these stay in their state, and whoever moves one behind the mark would have it met again
     timed = query.since is not None or query.until is not None
     return "age" if timed and not ordered and act not in ("move", "promote") else "place"
 
@@ -70,7 +72,7 @@ def bounds(tr: ReadTransaction, lanes: list[Lane]) -> tuple[bytes, bytes] | None
     return (ends[0][0][0], ends[1][0][0]) if all(ends) else None
 
 
-def just_before(ends: tuple[bytes, bytes], *, backwards: bool) -> bytes:
+def just_before(ends: tuple[bytes, bytes], *, backwards: bool = False) -> bytes:
     """Return where a walk between these ends begins; places and ids name nothing that lies between it and the first."""
     return ends[1] + b"\0" if backwards else ends[0][:-1]
 

@@ -12,6 +12,7 @@ from queues.names import display_name
 from queues.priority import Priority, normalise
 from queues.queue import Queue
 from queues.search import Query
+from queues.walking import Order
 
 #: Items a second; slower than that nobody waits for.
 SLOWEST, FASTEST = 1.0, 1_000_000.0
@@ -50,6 +51,7 @@ def fitting(queue: Queue, query: Query, act: str, place: Place | None) -> Query:
     return replace(query, low=low, high=high)
 
 
-def bounded(query: Query) -> bool:
+def bounded(query: Query, order: Order) -> bool:
     """Say whether a walk leaves out items of the state, so that its depth does not tell how many it meets."""
-    return any(edge is not None for edge in (query.low, query.high, query.since, query.until))
+    edges = (query.since, query.until) if order == "age" else (query.low, query.high)
+    return any(edge is not None for edge in edges)

@@ -1,8 +1,9 @@
 """Jobs: acts on many items, kept in the store with how far they are, so that anybody can go on with one.
 
 A job's mark moves in the transaction of the chunk that it marks, so whoever runs it, and however often it is killed, no
-item is met twice by it. Who runs a job holds it for some seconds, so that others leave it alone; nothing but work done
-in vain depends on that.
+chunk is done twice. What would change an item once more walks along ids, which never change: wherever others put an
+item meanwhile, it is met once. Who runs a job holds it for some seconds, so that others leave it alone; nothing but
+work done in vain depends on that.
 """
 
 from __future__ import annotations
@@ -72,6 +73,7 @@ class Job:
     #: Chunks so far, each with a trash entry of its own; of an undo those that are left.
     chunks: int = 0
     #: The place up to which it is done, the one at which it ends, from which end it walks, and along what.
+    #: Backwards walk only jobs that older releases began.
     mark: bytes | None = None
     bound: bytes = b""
     backwards: bool = False

@@ -121,6 +121,41 @@ def test_items_come_to_other_states_and_back(store: Store, clock: Clock) -> None
             ann.begin_bulk(act, "jobs", state=state, to="jobs")
 
 
+@pytest.mark.parametrize("shift", [5, -5])
+@pytest.mark.parametrize("state", ["ready", "delayed"])
+def test_an_item_is_shifted_once_wherever_it_is_put_meanwhile(store: Store, state: str, shift: int) -> None:
+    jobs, ann = store.create_queue("jobs"), store.acts("ann")
+    delays = [timedelta(hours=n + 1) if state == "delayed" else None for n in range(20)]
+    items = [jobs.push(b"%d" % n, priority=100 + n, delay=delay) for n, delay in enumerate(delays)]
+    job = ann.begin_bulk("reprioritise", "jobs", query=Query(state=state), shift=shift)
+    ann.run_bulk(job.id, progress=lambda job: False)
+
+    def priorities() -> dict[str, object]:
+        page = jobs.items(limit=100) if state == "ready" else jobs.delayed(limit=100)
+        return {item.id: item.priority for item in page.items}
+
+    expected = {item.id: 100 + n + shift for n, item in enumerate(items)}
+    shifted = [item.id for n, item in enumerate(items) if priorities()[item.id] != 100 + n]
+    assert len(shifted) == 7
+    # To the other end of what is left: where an item stands says nothing about whether it was met.
+    if state == "delayed":
+        ann.reschedule("jobs", shifted, delay=timedelta(hours=1.5 if shift > 0 else 19.5))
+    else:
+        ann.reprioritise("jobs", shifted, priority=101 if shift > 0 else 118)
+        expected |= dict.fromkeys(shifted, 101 if shift > 0 else 118)
+    job = ann.run_bulk(job.id)
+    assert priorities() == expected
+    assert (job.status, job.met, job.done) == ("done", 20, 20)
+
+
+def test_a_shift_of_a_range_tells_how_many_it_will_meet(store: Store, clock: Clock) -> None:
+    jobs, ann = fill(store, clock), store.acts("ann")
+    job = ann.begin_bulk("reprioritise", "jobs", query=Query(low=1, high=2), shift=1, total=24)
+    job = ann.run_bulk(job.id)
+    assert (job.total, job.met, job.done) == (N, N, 24)
+    assert [sum(item.priority == n for item in jobs.items(limit=1_000).items) for n in range(5)] == [12, 0, 12, 24, 12]
+
+
 @pytest.mark.parametrize("kind", ["priority", "fifo"])
 @pytest.mark.parametrize("place", ["front", "back"])
 def test_many_are_brought_to_an_end_in_their_order_while_others_take(
