@@ -48,7 +48,19 @@ class State(Enum):
 class Entry:
     """One request on its way, and who is told of its answer: a thread that sleeps, or a landing."""
 
-    __slots__ = ("_turn", "_withdraw", "answer", "error", "landing", "leads", "request", "server", "state", "told")
+    __slots__ = (
+        "_turn",
+        "_withdraw",
+        "abandoned",
+        "answer",
+        "error",
+        "landing",
+        "leads",
+        "request",
+        "server",
+        "state",
+        "told",
+    )
 
     def __init__(
         self,
@@ -63,6 +75,8 @@ class Entry:
         self.state = State.WAITING
         #: Whether its thread is to serve the next batch.
         self.leads = False
+        #: Whether its thread was interrupted while it was being served, so that it must not wait again.
+        self.abandoned = False
         self.answer: Any = None
         self.error: BaseException | None = None
         #: Whether its thread has something to do: to go on with the answer, or to serve others.
@@ -130,14 +144,14 @@ class Combiner:
     def serve(self, server: Server[R, A], request: R) -> A:
         """Have the request served, and return its answer."""
         entry = Entry(server, request)
-        if not self._join(entry):
-            try:
+        try:
+            if not self._join(entry):
                 self._sleep(entry, -1)
-            except BaseException:
-                self._abandon(entry)
-                raise
-        if entry.leads:
-            self._lead(server)
+            if entry.leads:
+                self._lead(server)
+        except BaseException:
+            self._abandon(entry)
+            raise
         answer: A = entry.result()
         return answer
 
@@ -170,8 +184,10 @@ class Combiner:
                 batch = self._take(server)
             self._serve(server, batch)
         finally:
-            self._answer(batch)
-            head = self._pass_on(server, batch)
+            try:
+                self._answer(batch)
+            finally:
+                head = self._pass_on(server, batch)
             if head is not None and head.landing is not None:
                 self._lead_aside(server)
 
@@ -190,7 +206,23 @@ class Combiner:
                 if head is None or head.landing is None:
                     return
 
-        threading.Thread(target=lead, name="pq-combining", daemon=True).start()
+        try:
+            threading.Thread(target=lead, name="pq-combining", daemon=True).start()
+        except Exception as error:  # the machine, or its limits, let no other thread begin
+            self._turn_away(server, error)
+
+    def _turn_away(self, server: Server[Any, Any], reason: Exception) -> None:
+        """Refuse those who wait and are not threads, up to the first who is: that one leads."""
+        refused: list[Entry] = []
+        with self._mutex:
+            lane = self._lanes[server]
+            while lane.waiting and lane.waiting[0].landing is not None:
+                refused.append(lane.waiting.popleft())
+            for entry in refused:
+                entry.state, entry.leads = State.ANSWERED, False
+                entry.error = StoreUnavailable(f"No thread could be started to serve this request: {reason}.")
+            self._appoint(server, lane)
+        self._answer(refused)
 
     def _take(self, server: Server[Any, Any]) -> list[Entry]:
         waiting = self._lanes[server].waiting
@@ -200,11 +232,19 @@ class Combiner:
         return batch
 
     def _pass_on(self, server: Server[Any, Any], batch: Sequence[Entry]) -> Entry | None:
-        """Let the first who waits lead, and return it; those of the batch without an answer wait first."""
+        """Let the first who waits lead, and return it; those of the batch without an answer wait first.
+
+        But for those whose threads were interrupted meanwhile: they would never lead.
+        """
         with self._mutex:
             lane = self._lanes[server]
             for entry in reversed(batch):
-                if entry.state is State.TAKEN:
+                if entry.state is not State.TAKEN:
+                    continue
+                if entry.abandoned:
+                    entry.state = State.ANSWERED
+                    entry.tell()
+                else:
                     entry.state = State.WAITING
                     lane.waiting.appendleft(entry)
             return self._appoint(server, lane)
@@ -286,10 +326,10 @@ class Combiner:
     def _abandon(self, entry: Entry) -> None:
         """Leave the line, or wait for the outcome of what is being served."""
         with self._mutex:
-            taken = entry.state is State.TAKEN
+            taken = entry.abandoned = entry.state is State.TAKEN
             head = None
-            if entry.state is State.WAITING:
-                lane = self._lanes[entry.server]
+            lane = self._lanes.get(entry.server)
+            if lane is not None and entry in lane.waiting:
                 lane.waiting.remove(entry)
                 entry.state = State.ANSWERED
                 if entry.leads:

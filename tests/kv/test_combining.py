@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import pytest
 
 from queues.kv import combining
-from queues.kv.errors import OutcomeUnknown, StoreClosed
+from queues.kv.errors import OutcomeUnknown, StoreClosed, StoreUnavailable
 from queues.kv.port import Refused, Transact, Transaction
 from queues.kv.simulated import Fault, SimulatedStore
 
@@ -298,6 +298,39 @@ def test_who_is_interrupted_when_told_to_serve_lets_the_next_one(
     assert set(written(kv)) == {"first", "then"}
 
 
+def test_who_is_interrupted_while_served_and_left_over_does_not_wait_again(
+    kv: SimulatedStore, server: Counting, pool: ThreadPoolExecutor
+) -> None:
+    """It would be the first of those who wait, and never serve them."""
+    server.at_once = 1
+    interrupting, dropped = threading.Event(), threading.Event()
+    heed = combining.Entry.heed
+
+    def interrupt_then_heed(entry: combining.Entry, timeout: float) -> None:
+        if entry.request == "gone" and timeout < 0:
+            while not interrupting.is_set():
+                pass
+            raise Interrupt
+        if entry.request == "gone":
+            dropped.set()
+        heed(entry, timeout)
+
+    def interrupt_while_served() -> None:
+        if len(server.conducted) == 2:
+            interrupting.set()
+            assert dropped.wait(LONG)
+
+    kv._combiner._sleep = interrupt_then_heed
+    server.before_conduct = interrupt_while_served
+    first, (leads, gone, then) = gather(kv, server, pool, ["leads", "gone", "then"])
+    assert [first.result(LONG), leads.result(LONG), then.result(LONG)] == ["FIRST", "LEADS", "THEN"]
+    assert isinstance(gone.exception(LONG), Interrupt)
+    assert kv.serve(server, "next") == "NEXT"
+    assert server.conducted == [["first"], ["leads", "gone", "then"], ["then"], ["next"]]
+    assert set(written(kv)) == {"first", "leads", "then", "next"}
+    assert kv._combiner._lanes == {}
+
+
 class Desk:
     """A landing that keeps what arrives, and how often something did."""
 
@@ -364,6 +397,64 @@ def test_closing_finishes_what_was_accepted(server: Counting, pool: ThreadPoolEx
     closing.result(LONG)
     assert first.result(LONG) == "FIRST"
     assert desk.landings[0][0].answer == "TICKET"
+
+
+class NoThread:
+    """Stands for a machine that lets no thread begin."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        start = threading.Thread.start
+        self.over = False
+        self.tried = threading.Event()
+
+        def refuse(thread: threading.Thread) -> None:
+            if thread.name != "pq-combining" or self.over:
+                return start(thread)
+            self.tried.set()
+            raise RuntimeError("can't start new thread")
+
+        monkeypatch.setattr(threading.Thread, "start", refuse)
+
+
+def test_a_ticket_that_no_thread_can_serve_is_refused_and_the_next_one_served(
+    kv: SimulatedStore, server: Counting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk, machine = Desk(), NoThread(monkeypatch)
+    refused = kv.submit(server, "refused", desk)
+    assert desk.came.acquire(timeout=LONG)
+    assert isinstance(refused.error, StoreUnavailable)
+    assert not refused.withdraw()
+    machine.over = True
+    kv.submit(server, "served", desk)
+    assert desk.came.acquire(timeout=LONG)
+    assert [[ticket.answer for ticket in landed] for landed in desk.landings] == [[None], ["SERVED"]]
+    assert kv.serve(server, "thread") == "THREAD"
+    assert set(written(kv)) == {"served", "thread"}
+    kv.close()
+    assert kv._lifecycle.drain(0), "what was refused is still under way"
+
+
+def test_threads_go_on_when_none_can_be_started_for_the_tickets_before_them(
+    kv: SimulatedStore, server: Counting, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk, machine = Desk(), NoThread(monkeypatch)
+    server.hold.clear()
+    first = pool.submit(kv.serve, server, "first")
+    assert server.began.wait(LONG)
+    refused = [kv.submit(server, name, desk) for name in ("a", "b")]
+    thread = pool.submit(kv.serve, server, "thread")
+    while waiting(kv, server) < 3:
+        pass
+    behind = kv.submit(server, "behind", desk)
+    server.hold.set()
+    assert [first.result(LONG), thread.result(LONG)] == ["FIRST", "THREAD"]
+    assert machine.tried.is_set()
+    assert desk.came.acquire(timeout=LONG)
+    assert desk.came.acquire(timeout=LONG)
+    assert [type(ticket.error) for ticket in refused] == [StoreUnavailable] * 2
+    assert refused[0].error is not refused[1].error
+    assert behind.answer == "BEHIND"
+    assert server.conducted == [["first"], ["thread", "behind"]]
 
 
 class Script:
