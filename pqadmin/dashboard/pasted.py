@@ -1,4 +1,7 @@
-"""Several items as text: read by the formats of imports, all of it looked through before anything is pushed."""
+"""Several items as text: read by the formats of imports, all of it looked through before anything is pushed.
+
+What has far more lines than one transaction takes is left where that is known: reading on would keep others waiting.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,10 @@ from queues.ready import MAX_BYTES, MAX_ITEMS
 
 #: Wrong lines that are shown.
 MAX_SHOWN = 50
+#: Lines (or records of CSV) that are looked at, good, wrong or blank.
+MAX_LINES = MAX_ITEMS + 4_000
+#: Lines of a file that all records together may stand on: values of CSV span lines.
+MAX_LINES_OF_RECORDS = 250_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,9 +30,9 @@ class Batch:
 
     #: At most as many as one transaction takes.
     entries: tuple[Entry, ...]
-    #: Items, all of them.
+    #: Items, all of them that were looked at.
     count: int
-    #: Bytes of all values.
+    #: Bytes of all their values.
     size: int
     #: The first of the lines that hold no item, with why.
     bad: tuple[BadEntry, ...]
@@ -40,6 +47,26 @@ class Batch:
         return not self.wrong and not self.bad_count and self.count > 0
 
 
+class _TooManyLines(Exception):
+    def __init__(self, most: int) -> None:
+        super().__init__(most)
+        self.most = most
+
+
+class _Bounded(io.BytesIO):
+    """A text of which only so many lines can be read."""
+
+    _read = 0
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        line = super().readline(size)
+        if line:
+            self._read += 1
+            if self._read > MAX_LINES_OF_RECORDS:
+                raise _TooManyLines(MAX_LINES_OF_RECORDS)
+        return line
+
+
 def read(data: bytes, *, file_format: formats.Format | None, priority_type: PriorityType | None) -> Batch:
     """Look through a text; `priority_type` None is a FIFO queue."""
     entries: list[Entry] = []
@@ -48,7 +75,10 @@ def read(data: bytes, *, file_format: formats.Format | None, priority_type: Prio
     wrong = ""
     try:
         file_format = file_format or formats.sniff(io.BufferedReader(io.BytesIO(data)))
-        for outcome in formats.read(io.BytesIO(data), file_format, priority_type=priority_type):
+        outcomes = formats.read(_Bounded(data), file_format, priority_type=priority_type)
+        for looked_at, outcome in enumerate(outcomes, 1):
+            if looked_at > MAX_LINES:
+                raise _TooManyLines(MAX_LINES)
             if isinstance(outcome, Entry):
                 count, size = count + 1, size + len(outcome.value)
                 if count <= MAX_ITEMS:
@@ -59,6 +89,11 @@ def read(data: bytes, *, file_format: formats.Format | None, priority_type: Prio
                     bad.append(outcome)
     except formats.BadFormat as error:
         wrong = str(error)
+    except _TooManyLines as error:
+        wrong = _(
+            "There are more than %(n)s lines, and only these were looked at. "
+            "Push them in parts, or as many as you like with the command below."
+        ) % {"n": write.number(error.most)}
     if not wrong and not count and not bad_count:
         wrong = _("There is no item in it.")
     if not wrong and (count > MAX_ITEMS or size > MAX_BYTES):

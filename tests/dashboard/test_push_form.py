@@ -144,6 +144,19 @@ def test_more_than_one_transaction_takes_is_refused_with_the_way_to_do_it(operat
     assert store.queue("jobs").depth() == 0
 
 
+@pytest.mark.parametrize("more", [{}, {"check": "lines"}])
+def test_a_file_of_too_many_lines_is_refused_with_the_way_to_do_it(
+    operator: Desk, store: Store, more: dict[str, str]
+) -> None:
+    action, fields = operator.open(MANY).form("many/")
+    file = SimpleUploadedFile("items.ndjson", b"x\n" * 6_000)
+    refused = Screen(operator.client.post(action, {**fields, "file": file, **more}))
+    assert refused.status == 422
+    assert "more than 5 000 lines" in refused
+    assert "import_items jobs" in refused
+    assert store.queue("jobs").depth() == 0
+
+
 def test_a_file_that_is_too_large_is_not_kept(operator: Desk, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(uploads, "MAX_FILE", 100_000)
     action, fields = operator.open(MANY).form("many/")
