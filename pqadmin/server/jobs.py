@@ -5,6 +5,7 @@ With several sites on one store one of them runs a job at a time, and another go
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 
 from pqadmin.server.store import opened_store
@@ -16,6 +17,8 @@ log = logging.getLogger(__name__)
 #: Seconds between looks for a store that the site could not open yet, and for a chunk to be finished at the end.
 LOOK_EVERY = 1.0
 ENDS_WITHIN = 3.0
+#: Seconds between the calls that wake the thread at the end: one that it gets on its way to sleep is lost.
+_WAKE_EVERY = 0.05
 
 _runner: JobRunner | None = None
 
@@ -33,9 +36,11 @@ class Running:
     def end(self) -> None:
         """Finish the chunk that is being done, and leave the rest to whoever comes next."""
         self._ended.set()
-        if self._store is not None:
-            self._store.interrupt()
-        self._thread.join(ENDS_WITHIN)
+        until = time.monotonic() + ENDS_WITHIN
+        while self._thread.is_alive() and time.monotonic() < until:
+            if self._store is not None:
+                self._store.interrupt()
+            self._thread.join(_WAKE_EVERY)
 
     def _run(self) -> None:
         global _runner  # the one per process

@@ -75,6 +75,31 @@ def test_a_runner_that_ends_leaves_the_rest_to_the_next_one(store: Store, monkey
         two.end()
 
 
+def test_a_runner_that_comes_to_sleep_while_it_is_ended_is_woken_again(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kv = store._backing.kv
+    watch, interrupt = kv.watch, kv.interrupt
+    about_to_sleep, first_call_is_over = threading.Event(), threading.Event()
+
+    def late(*args: Any, **options: Any) -> bool:
+        if threading.current_thread().name == "pqadmin-jobs":
+            about_to_sleep.set()
+            assert first_call_is_over.wait(LONG)
+        return watch(*args, **options)
+
+    def heard_too_early() -> None:
+        interrupt()
+        first_call_is_over.set()
+
+    monkeypatch.setattr(kv, "watch", late)
+    monkeypatch.setattr(kv, "interrupt", heard_too_early)
+    running = jobs.Running()
+    assert about_to_sleep.wait(LONG)
+    running.end()
+    assert not running._thread.is_alive()
+
+
 def test_a_runner_of_a_closed_store_ends_without_a_word(store: Store, caplog: pytest.LogCaptureFixture) -> None:
     ended = threading.Event()
     runner = store.job_runner()
