@@ -33,12 +33,13 @@ class Mailbox:
         except RuntimeError:
             log.warning("An event loop ended before %d of its requests were answered", len(tickets))
 
-    async def ask(self, kv: KeyValueStore, server: Server[R, A], request: R) -> A:
+    async def ask(self, kv: KeyValueStore, server: Server[R, A], request: R, *, takes: bool = False) -> A:
         """Have a request served and return its answer.
 
         Cancelled before anybody serves it, it is taken back. Later its outcome is waited for: what was done is told
         as if nothing had happened, so that nothing is taken into nobody's hands, and the cancellation comes again as
-        soon as the caller waits for anything else.
+        soon as the caller waits for anything else. It comes at once when the request failed, or was to take something
+        (`takes`) and its empty answer says that nothing was taken.
         """
         ticket = kv.submit(server, request, self)
         try:
@@ -48,7 +49,7 @@ class Mailbox:
                 self._waiting.pop(ticket, None)
                 raise
             await self._outcome(ticket)
-            if ticket.error is not None or not ticket.answer:
+            if ticket.error is not None or (takes and not ticket.answer):
                 raise
             _cancel_again()
         error = ticket.error
@@ -80,13 +81,17 @@ class Mailbox:
 
 
 def _cancel_again() -> None:
-    """Cancel the task once more, as soon as it waits again, unless whoever cancelled it has taken that back."""
+    """Cancel the task once more, as soon as it waits again, unless whoever cancelled it has taken that back.
+
+    It is the same cancellation: it counts once, or whoever takes it back would believe in another one.
+    """
     task = asyncio.current_task()
     if task is None:
         return
 
     def cancel() -> None:
         if not task.done() and task.cancelling():
+            task.uncancel()
             task.cancel()
 
     asyncio.get_running_loop().call_soon(cancel)

@@ -143,8 +143,8 @@ class AsyncQueue:
 
     # Inside
 
-    async def _ask(self, server: Server[Any, Any], request: Any) -> Any:
-        return await mailbox().ask(self.queue._backing.kv, server, request)
+    async def _ask(self, server: Server[Any, Any], request: Any, *, takes: bool = False) -> Any:
+        return await mailbox().ask(self.queue._backing.kv, server, request, takes=takes)
 
     async def _insert(self, entries: list[tuple[bytes, Priority | None, timedelta | datetime | None]]) -> list[Item]:
         queue = self.queue
@@ -175,11 +175,11 @@ class AsyncQueue:
     async def _punctually(self, take: Take) -> Any:
         """Take; before it, do some of what should have been done long ago."""
         queue = self.queue
-        taken = await self._ask(queue._takes, take)
+        taken = await self._ask(queue._takes, take, takes=True)
         if taken is None:
             assert take.late_ms is not None
             await self._ask(queue._catching_up, Late(now_ms=take.now_ms, late_ms=take.late_ms))
-            taken = await self._ask(queue._takes, replace(take, late_ms=None))
+            taken = await self._ask(queue._takes, replace(take, late_ms=None), takes=True)
         return taken
 
 

@@ -14,6 +14,7 @@ import pytest
 from queues import Item, Queue, Store
 from queues.asynchronous import AsyncQueue
 from queues.asynchronous.mailbox import Mailbox
+from queues.errands import Errands
 from queues.errors import (
     BadPriority,
     BadTime,
@@ -274,6 +275,90 @@ def test_a_timeout_of_asyncio_gets_the_item_or_leaves_it(
         return item
 
     assert run(work()) == await_value(b"x")
+
+
+def test_a_timeout_of_asyncio_that_passed_while_an_item_was_taken_ends_its_block(
+    jobs: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs.push(b"x", priority=1)
+    queue, held = AsyncQueue(jobs), Held(monkeypatch)
+    got: list[Item | None] = []
+
+    async def work() -> None:
+        asyncio.get_running_loop().call_later(0.2, held.go.set)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                got.append(await queue.pop_min())
+                await asyncio.sleep(LONG)
+        task = asyncio.current_task()
+        assert task is not None
+        assert task.cancelling() == 0
+        await asyncio.sleep(0)
+
+    run(work())
+    assert got == [await_value(b"x")]
+
+
+def test_a_task_group_that_fails_while_an_item_is_taken_tells_why(jobs: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs.push(b"x", priority=1)
+    queue, held = AsyncQueue(jobs), Held(monkeypatch)
+    got: list[Item | None] = []
+
+    async def fail() -> None:
+        await held.until_it_began()
+        asyncio.get_running_loop().call_later(0.05, held.go.set)
+        raise LookupError
+
+    async def work() -> None:
+        with pytest.raises(ExceptionGroup) as failed:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(fail())
+                got.append(await queue.pop_min())
+                await asyncio.sleep(LONG)
+        assert [type(error) for error in failed.value.exceptions] == [LookupError]
+        task = asyncio.current_task()
+        assert task is not None
+        assert task.cancelling() == 0, "the group took its cancellation back"
+
+    run(work())
+    assert got == [await_value(b"x")]
+
+
+def test_an_acknowledgement_that_was_done_is_told_in_spite_of_a_cancellation(
+    jobs: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That nothing was stale is an answer, though an empty one."""
+    jobs.push(b"x", priority=1)
+    (lease,) = jobs.lease()
+    queue = AsyncQueue(jobs)
+    began, go = threading.Event(), threading.Event()
+    serve = Errands.serve
+    told: list[list[str]] = []
+
+    def held(errands: Errands, tr: Transaction, requests: Sequence[Any]) -> Any:
+        began.set()
+        assert go.wait(4)
+        return serve(errands, tr, requests)
+
+    monkeypatch.setattr(Errands, "serve", held)
+
+    async def acknowledge_and_go_on() -> None:
+        told.append(await queue.ack_many([lease]))
+        await asyncio.sleep(LONG)
+
+    async def work() -> None:
+        task = asyncio.create_task(acknowledge_and_go_on())
+        while not began.is_set():
+            await asyncio.sleep(0.001)
+        task.cancel()
+        await asyncio.sleep(0)
+        go.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    run(work())
+    assert told == [[]]
+    assert jobs.depth("leased") == 0
 
 
 def test_waiters_are_woken_one_for_an_item(store: Store, jobs: Queue) -> None:
