@@ -15,6 +15,7 @@ from queues.config import Config
 from queues.keyspace import Keyspace, QueueKeys, place, read_place, ready_elements, timed_elements, total
 from queues.kv.port import KeyValue, KeyValueStore, Transaction
 from queues.tally import Tally
+from queues.unreadable import UNREADABLE, Tell, warn
 
 #: Items and bytes of one step.
 _STEP, _STEP_BYTES = 100, 1_000_000
@@ -22,17 +23,34 @@ _STEP, _STEP_BYTES = 100, 1_000_000
 _QUEUES = 500
 
 
-def merge(kv: KeyValueStore, keyspace: Keyspace, *, limit: int) -> int:
-    """Move at most `limit` items, or a step more, to the newest generations of their queues; return their number."""
+def merge(kv: KeyValueStore, keyspace: Keyspace, *, limit: int, tell: Tell = warn) -> int:
+    """Move at most `limit` items, or a step more, to the newest generations of their queues; return their number.
+
+    Queues that can not be read stay as they are, and `tell` hears of them.
+    """
     begin, end = keyspace.all_merges
-    keys = [key for key, _ in kv.read(lambda tr: tr.get_range(begin, end, limit=_QUEUES).wait(), background=True)]
     moved = 0
-    for queue_id in map(keyspace.id_of_merge, keys):
-        while moved < limit:
-            step = kv.transact(lambda tr, queue_id=queue_id: merge_step(tr, keyspace, queue_id), background=True)  # type: ignore[misc]
-            if step is None:
-                break
-            moved += step
+    while moved < limit:
+        pairs = kv.read(lambda tr, begin=begin: tr.get_range(begin, end, limit=_QUEUES).wait(), background=True)  # type: ignore[misc]
+        for key, _ in pairs:
+            queue_id = keyspace.id_of_merge(key)
+            try:
+                moved += _merge_queue(kv, keyspace, queue_id, limit - moved)
+            except UNREADABLE as error:
+                tell(f"The undone purge of queue {queue_id}", error)
+        if len(pairs) < _QUEUES:
+            break
+        begin = pairs[-1][0] + b"\0"
+    return moved
+
+
+def _merge_queue(kv: KeyValueStore, keyspace: Keyspace, queue_id: int, limit: int) -> int:
+    moved = 0
+    while moved < limit:
+        step = kv.transact(lambda tr: merge_step(tr, keyspace, queue_id), background=True)
+        if step is None:
+            break
+        moved += step
     return moved
 
 

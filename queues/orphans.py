@@ -12,6 +12,7 @@ from queues.errors import NewerFormat
 from queues.keyspace import Keyspace, QueueKeys
 from queues.kv.port import KeyValueStore, ReadTransaction
 from queues.names import display_name
+from queues.unreadable import UNREADABLE
 
 #: Names or configs of one transaction; keys cleared in one.
 STEP = 500
@@ -69,9 +70,13 @@ def find_orphans(kv: KeyValueStore, keyspace: Keyspace) -> tuple[list[Orphan], l
     orphans: list[Orphan] = [*_stray_names(kv, keyspace), *_nameless(kv, keyspace)]
     leftovers: list[int] = []
     owned = _owned(kv, keyspace)
+    if owned is None:
+        return orphans, leftovers  # what looks lost may be in the trash
     lost = [queue_id for queue_id in _with_keys(kv, keyspace) if queue_id not in owned]
     if lost:
         owned = _owned(kv, keyspace)  # one may have been created or deleted since
+        if owned is None:
+            return orphans, leftovers
     for queue_id in lost:
         if queue_id in owned:
             continue
@@ -122,8 +127,11 @@ def _nameless(kv: KeyValueStore, keyspace: Keyspace) -> Iterator[Nameless]:
         begin = last + b"\0"
 
 
-def _owned(kv: KeyValueStore, keyspace: Keyspace) -> set[int]:
-    """Return the ids of queues that have a config, or a trash record from which they can be restored."""
+def _owned(kv: KeyValueStore, keyspace: Keyspace) -> set[int] | None:
+    """Return the ids of queues that have a config, or a trash record from which they can be restored.
+
+    None when there is a trash record that can not be read: nobody can tell then whose keys are still needed.
+    """
     owned = set()
     for ranges in ((keyspace.all_configs,), (keyspace.all_trash(),)):
         walk = Walk(kv, keyspace, ranges)
@@ -134,9 +142,12 @@ def _owned(kv: KeyValueStore, keyspace: Keyspace) -> set[int]:
                 if ranges == (keyspace.all_configs,):
                     owned.add(keyspace.id_of_config(keyspace.root + key))
                 else:
-                    header = records.decode(record)[0]
-                    if header["what"] == "queue" and not header["restored"]:
-                        owned.add(header["queue_id"])
+                    try:
+                        header = records.decode(record)[0]
+                        if header["what"] == "queue" and not header["restored"]:
+                            owned.add(header["queue_id"])
+                    except UNREADABLE:
+                        return None
             at = chunk.end
     return owned
 

@@ -13,8 +13,10 @@ from queues.backing import Backing
 from queues.config import Config
 from queues.keyspace import QueueKeys
 from queues.kv.port import ReadTransaction, Transaction
+from queues.orphans import decode
 from queues.staging import said_ms
 from queues.trash import Trash
+from queues.unreadable import UNREADABLE, Tell, warn
 
 #: Milliseconds by the clock of whoever sweeps after which nobody can be waiting any more, skewed clocks included.
 KEPT_MS = 300_000
@@ -35,8 +37,11 @@ def find_unclaimed(tr: ReadTransaction, keys: QueueKeys, now_ms: int) -> tuple[l
     return old, list(dict.fromkeys(keys.result_of(key) for key, _ in parts.wait()))
 
 
-def sweep_unclaimed(backing: Backing, trash: Trash, config: Config) -> int:
-    """Clear what vanished processes left in a queue; return how many items went to the trash."""
+def sweep_unclaimed(backing: Backing, trash: Trash, config: Config, *, tell: Tell = warn) -> int:
+    """Clear what vanished processes left in a queue; return how many items went to the trash.
+
+    Results that can not be read stay, and `tell` hears of them.
+    """
     keys, now_ms = backing.keyspace.queue(config.id), backing.now_ms()
     old, results = backing.kv.read(lambda tr: find_unclaimed(tr, keys, now_ms))
     if old:
@@ -55,7 +60,10 @@ def sweep_unclaimed(backing: Backing, trash: Trash, config: Config) -> int:
                 trash.put_item(tr, trash_id, config, item, by=NOBODY)
             return len(items)
 
-        swept += backing.kv.transact(bring_away)
+        try:
+            swept += backing.kv.transact(bring_away)
+        except UNREADABLE as error:
+            tell(f"What a process that died had asked queue {config.id} for", error)
     return swept
 
 
@@ -65,8 +73,8 @@ def sweep_all_unclaimed(backing: Backing, trash: Trash, stopping: Callable[[], b
     swept = 0
     while not stopping():
         pairs = backing.kv.read(lambda tr, begin=begin: tr.get_range(begin, end, limit=_STEP).wait(), background=True)  # type: ignore[misc]
-        for config in (Config.decode(record) for _, record in pairs):
-            if not config.attached:
+        for config in (decode(record) for _, record in pairs):
+            if config is not None and not config.attached:
                 swept += sweep_unclaimed(backing, trash, config)
         if len(pairs) < _STEP:
             break
@@ -83,4 +91,7 @@ def _forget(tr: Transaction, keys: QueueKeys, old: Sequence[bytes], before_ms: i
 
 
 def _is_old(record: bytes | None, before_ms: int) -> bool:
-    return record is not None and said_ms(record) <= before_ms
+    try:
+        return record is not None and said_ms(record) <= before_ms
+    except UNREADABLE:
+        return False  # somebody of a newer release

@@ -1,0 +1,21 @@
+"""What can not be read: damaged records, and those of a newer release. Whoever sweeps leaves them, and goes on."""
+
+from __future__ import annotations
+
+import logging
+import struct
+from collections.abc import Callable
+
+from queues.errors import NewerFormat
+
+log = logging.getLogger("queues.sweeper")
+
+#: What decoding raises.
+UNREADABLE = (NewerFormat, ValueError, LookupError, TypeError, AttributeError, struct.error)
+#: Hears what was left alone, and why.
+Tell = Callable[[str, Exception], None]
+
+
+def warn(what: str, error: Exception) -> None:
+    """Log what was left alone."""
+    log.warning("%s is left alone: %s: %s", what, type(error).__name__, error)
