@@ -7,13 +7,18 @@ where its next moment is. What came all at once, as from the trash, marks second
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass
 
 from queues.config import Config
 from queues.keyspace import Keyspace
 from queues.kv.port import ReadTransaction, Transaction
 from queues.orphans import decode
+from queues.unreadable import UNREADABLE
+
+#: Pages of marks of one look: it goes on behind those that nothing can be done about.
+_PAGES = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +35,10 @@ class Marked:
         """Say whether its marks stand where its next moment is."""
         return self.moment_ms is not None and self.seconds == (self.moment_ms // 1000,)
 
+    def asks(self, now_ms: int) -> bool:
+        """Say whether there is something to do about it."""
+        return not self.settled or (self.moment_ms is not None and self.moment_ms <= now_ms)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agenda:
@@ -38,28 +47,52 @@ class Agenda:
     queues: Sequence[Marked]
     #: The beginning of the first marked second that has not come, in milliseconds; None: there is none.
     next_ms: int | None
-    #: There are more marks that have come than were read.
-    more: bool
+    #: Marks that have come of queues that are left alone, by queue, the first one first.
+    stuck: Mapping[int, Sequence[int]]
+    #: Those of them that can not be read.
+    unreadable: Set[int]
 
 
-def look(tr: ReadTransaction, keyspace: Keyspace, *, now_ms: int, limit: int) -> Agenda:
-    """Return the agenda up to now, or its first `limit` marks."""
-    pairs = tr.get_range(*keyspace.agenda, limit=limit + 1).wait()
-    seconds: dict[int, list[int]] = {}
+def look(tr: ReadTransaction, keyspace: Keyspace, *, now_ms: int, limit: int, resting: Container[int] = ()) -> Agenda:
+    """Return the agenda up to now, or its first `limit` marks behind those that nothing can be done about."""
+    begin, end = keyspace.agenda
+    queues: list[Marked] = []
+    stuck: dict[int, list[int]] = {}
+    unreadable: set[int] = set()
     next_ms = None
-    for key, _ in pairs[:limit]:
-        second, queue_id = keyspace.read_mark(key)
-        if second > now_ms // 1000:
-            next_ms = second * 1000
+    for _ in range(_PAGES):
+        pairs = tr.get_range(begin, end, limit=limit + 1).wait()
+        seconds: dict[int, list[int]] = {}
+        for key, _ in pairs[:limit]:
+            second, queue_id = keyspace.read_mark(key)
+            if second > now_ms // 1000:
+                next_ms = second * 1000
+                break
+            left = queue_id in resting or queue_id in unreadable
+            (stuck if left else seconds).setdefault(queue_id, []).append(second)
+        moments = begin_moments(tr, keyspace, seconds)()
+        for queue_id, marks in seconds.items():
+            if queue_id in moments:
+                queues.append(Marked(queue_id=queue_id, seconds=tuple(marks), moment_ms=moments[queue_id]))
+            else:
+                stuck[queue_id] = marks
+                unreadable.add(queue_id)
+        if next_ms is not None or len(pairs) <= limit or any(queue.asks(now_ms) for queue in queues):
             break
-        seconds.setdefault(queue_id, []).append(second)
-    moments = begin_moments(tr, keyspace, seconds)()
-    queues = [
-        Marked(queue_id=queue_id, seconds=tuple(marks), moment_ms=moments[queue_id])
-        for queue_id, marks in seconds.items()
-        if queue_id in moments
-    ]
-    return Agenda(queues=queues, next_ms=next_ms, more=next_ms is None and len(pairs) > limit)
+        begin = pairs[limit][0]
+    return Agenda(queues=queues, next_ms=next_ms, stuck=stuck, unreadable=unreadable)
+
+
+def collapse(tr: Transaction, keyspace: Keyspace, stuck: Mapping[int, Sequence[int]]) -> None:
+    """Leave the first mark of each queue, so that those that nothing can be done about keep no other from being seen.
+
+    Conflicts with nobody: the mark that is set says to look at the queue, whatever the cleared ones stood for.
+    """
+    tr.use_reserve()
+    for queue_id, (first, *others) in stuck.items():
+        tr.set(keyspace.agenda_mark(first, queue_id), b"")
+        for second in others:
+            tr.clear(keyspace.agenda_mark(second, queue_id))
 
 
 def settle(tr: Transaction, keyspace: Keyspace, queues: Sequence[Marked]) -> None:
@@ -96,14 +129,17 @@ def unmarked(tr: ReadTransaction, keyspace: Keyspace, queue_ids: Sequence[int]) 
 def begin_moments(
     tr: ReadTransaction, keyspace: Keyspace, queue_ids: Iterable[int]
 ) -> Callable[[], dict[int, int | None]]:
-    """Issue the reads of when something falls due next in each queue; one whose config is unreadable is left out."""
+    """Issue the reads of when something falls due next in each queue; one that can not be read is left out."""
     records = [(queue_id, tr.get(keyspace.config(queue_id))) for queue_id in queue_ids]
 
     def finish() -> dict[int, int | None]:
         configs = [(queue_id, record, decode(record)) for queue_id, read in records for record in [read.wait()]]
         found: dict[int, int | None] = {queue_id: None for queue_id, record, _ in configs if record is None}
         parts = [(queue_id, _begin(tr, keyspace, config)) for queue_id, _, config in configs if config is not None]
-        return found | {queue_id: part() for queue_id, part in parts}
+        for queue_id, part in parts:
+            with suppress(*UNREADABLE):
+                found[queue_id] = part()
+        return found
 
     return finish
 

@@ -35,6 +35,7 @@ from queues.orphans import decode
 from queues.sweeping import sweep_slots
 from queues.trash import KEPT_MS, Trash
 from queues.unclaimed import find_unclaimed, sweep_unclaimed
+from queues.unreadable import Tell, warn
 
 log = logging.getLogger("queues.sweeper")
 
@@ -121,7 +122,9 @@ class Sweeper:
         self._scan: bytes | None = None
         #: Queues that failed, and until when they are left alone.
         self._resting: dict[int, float] = {}
-        #: Kinds of work that fail, told once.
+        #: Kinds of work that met nothing but what can not be read, and until when they are left alone.
+        self._spared: dict[str, float] = {}
+        #: Kinds of work that fail, and what can not be read: told once.
         self._failing: set[str] = set()
 
     def sweep(self) -> Swept:
@@ -153,13 +156,11 @@ class Sweeper:
         """Do some of what is due now."""
         now_ms = self._backing.now_ms()
         swept = Swept()
+        self._resting = {queue_id: until for queue_id, until in self._resting.items() if until > self._count()}
         seen = self._kv.read(lambda tr: self._look(tr, now_ms))
         upcoming = [] if seen.agenda.next_ms is None else [seen.agenda.next_ms]
         stale, late = [], []
-        self._resting = {queue_id: until for queue_id, until in self._resting.items() if until > self._count()}
         for queue in seen.agenda.queues:
-            if queue.queue_id in self._resting:
-                continue
             if queue.moment_ms is not None and queue.moment_ms <= now_ms:
                 late.append(queue)
             elif not queue.settled:
@@ -172,13 +173,22 @@ class Sweeper:
             swept += self._visit(queue.queue_id, now_ms)
         if stale:
             self._kv.transact(lambda tr: agenda.settle(tr, self._keyspace, stale))
-        more = bool(late or stale or (seen.agenda.more and not self._resting))
+        for queue_id in seen.agenda.unreadable:
+            self._tell_once(f"Queue {queue_id}", ValueError("its config or its due times can not be read"))
+        crowding = {queue_id: seconds for queue_id, seconds in seen.agenda.stuck.items() if len(seconds) > 1}
+        if crowding:
+            self._kv.transact(lambda tr: agenda.collapse(tr, self._keyspace, crowding))
+        more = bool(late or stale or crowding)
         if seen.merging:
-            merged = self._attempt("undone purges", lambda: merge(self._kv, self._keyspace, limit=_KEYS))
+            merged = self._pass_by(
+                "undone purges", lambda tell: merge(self._kv, self._keyspace, limit=_KEYS, tell=tell)
+            )
             swept += Swept(merged=merged)
             more |= bool(merged)
         if seen.trash_ms is not None and seen.trash_ms <= now_ms:
-            cleared = self._attempt("trash", lambda: sweep_trash(self._kv, self._keyspace, now_ms=now_ms, limit=_KEYS))
+            cleared = self._pass_by(
+                "trash", lambda tell: sweep_trash(self._kv, self._keyspace, now_ms=now_ms, limit=_KEYS, tell=tell)
+            )
             swept += Swept(trash=cleared)
             more |= bool(cleared)
         elif seen.trash_ms is not None:
@@ -202,7 +212,7 @@ class Sweeper:
     def _look(self, tr: ReadTransaction, now_ms: int) -> _Seen:
         wake = tr.get(self._keyspace.agenda_wake)
         trash, merging = tr.get_key(*self._keyspace.trash_deadlines), tr.get_key(*self._keyspace.all_merges)
-        seen = agenda.look(tr, self._keyspace, now_ms=now_ms, limit=QUEUES)
+        seen = agenda.look(tr, self._keyspace, now_ms=now_ms, limit=QUEUES, resting=self._resting)
         deadline = trash.wait()
         return _Seen(
             agenda=seen,
@@ -259,7 +269,7 @@ class Sweeper:
         keys, missing, left = self._kv.read(look, background=True)
         if missing:
             self._kv.transact(lambda tr: self._mark(tr, missing))
-        unclaimed = sum(sweep_unclaimed(self._backing, self._trash, config) for config in left)
+        unclaimed = sum(sweep_unclaimed(self._backing, self._trash, config, tell=self._tell_once) for config in left)
         self._scan = keys[-1] + b"\0" if len(keys) == _SCANNED else None
         self._scan_at = self._count() + _HOURLY
         return unclaimed
@@ -276,6 +286,26 @@ class Sweeper:
         now_ms = self._backing.now_ms()
         sweep_jobs(self._kv, self._keyspace, before_ms=now_ms - KEPT_MS)
         return sweep_slots(self._kv, self._keyspace, now_ms=now_ms)
+
+    def _pass_by(self, what: str, work: Callable[[Tell], int]) -> int:
+        """Attempt it; where there is nothing but what can not be read it is left alone for a while."""
+        if self._spared.get(what, self._count()) > self._count():
+            return 0
+        met: list[str] = []
+
+        def tell(which: str, error: Exception) -> None:
+            met.append(which)
+            self._tell_once(which, error)
+
+        done = self._attempt(what, lambda: work(tell))
+        if met and not done:
+            self._spared[what] = self._count() + _AFTER_DAMAGE
+        return done
+
+    def _tell_once(self, what: str, error: Exception) -> None:
+        if what not in self._failing:
+            self._failing.add(what)
+            warn(what, error)
 
     def _attempt(self, what: str, work: Callable[[], int]) -> int:
         """Do it; what fails is told once, until it goes well again, and keeps nothing else from being done."""
