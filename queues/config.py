@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, cast, get_args
 
@@ -20,6 +20,8 @@ DEFAULT_ATTEMPTS = 5
 MOST_ATTEMPTS = 1_000_000
 #: Kept only where they say something, so that the configs of queues without them read and write as ever.
 _OPTIONAL = ("max_depth", "max_value", "note", "runbook")
+_KNOWN = {"id", "name", "kind", "type", "generations", "last_generation", "base", "edges", "pause", "closed", "created"}
+_KNOWN |= {"prefix", "max_attempts", "redact", *_OPTIONAL}
 
 
 def check_kind(kind: str) -> Kind:
@@ -90,6 +92,8 @@ class Config:
     runbook: str = ""
     #: Keys, names or globs, whose values pages hide.
     redact: tuple[str, ...] = ()
+    #: What a later build of this format keeps here besides: written again as it was read.
+    unknown: dict[str, Any] = field(default_factory=dict, hash=False)
 
     @property
     def attached(self) -> bool:
@@ -120,7 +124,7 @@ class Config:
                 "since": to_ms(self.pause.since),
                 "until": None if self.pause.until is None else to_ms(self.pause.until),
             }
-        header: dict[str, Any] = {
+        header: dict[str, Any] = self.unknown | {
             "id": self.id,
             "name": self.name,
             "kind": self.kind,
@@ -173,5 +177,6 @@ class Config:
             prefix=bytes.fromhex(header["prefix"]) if "prefix" in header else None,
             max_attempts=header.get("max_attempts", DEFAULT_ATTEMPTS),
             redact=tuple(header.get("redact", ())),
+            unknown={} if header.keys() <= _KNOWN else {name: header[name] for name in header.keys() - _KNOWN},
             **{name: header[name] for name in _OPTIONAL if name in header},
         )

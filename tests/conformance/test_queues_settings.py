@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from queues import Store, open_store
+from queues import Store, open_store, records
 from queues.config import Config
 from queues.copying import copy_store
 from queues.errors import BadSetting, NotForAttached, QueueClosed, QueueFull, SettingsChanged, ValueTooLarge
@@ -84,6 +84,20 @@ def test_settings_are_in_the_store_opened_again_and_in_its_copy(tmp_path: Path) 
     for url in (here, there):
         with open_store(url) as store:
             assert settings(store, "jobs") == EVERYTHING
+
+
+def test_what_a_later_build_keeps_in_a_config_outlives_what_this_one_does(store: Store) -> None:
+    jobs, ann = store.create_queue("jobs"), store.acts("ann")
+    key, later = store._keyspace.config(jobs.id), {"labels": {"team": ["a", "b"]}, "quota": 7}
+    header = jobs.config.header() | later
+    store.transact(lambda tr: tr.set(key, records.encode(header)))
+    store.queue("jobs").configure(max_attempts=7)
+    ann.pause("jobs", reason="a test")
+    ann.rename_queue("jobs", "mail")
+    ann.restore_queue(ann.delete_queue("mail", confirm="mail"))
+    now = records.decode(store.read(lambda tr: tr.get(key).wait()) or b"")[0]
+    assert {name: now[name] for name in later} == later
+    assert (now["max_attempts"], now["name"], now["pause"]["reason"]) == (7, "mail", "a test")
 
 
 def test_the_second_of_two_operators_is_told_what_changed(store: Store) -> None:
