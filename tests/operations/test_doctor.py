@@ -6,6 +6,7 @@ import pytest
 
 from queues import Store
 from queues.keyspace import total_bytes
+from queues.store_record import FORMAT
 from tests.operations.conftest import Run, Shop
 
 
@@ -30,7 +31,7 @@ def damage(store: Store) -> None:
 
 def test_a_healthy_store_ends_with_0(run: Run, store: Store) -> None:
     answer = run("doctor")
-    assert (answer.code, answer.out) == (0, "Healthy: 2 queues with 5 items counted, store format 2.\n")
+    assert (answer.code, answer.out) == (0, f"Healthy: 2 queues with 5 items counted, store format {FORMAT}.\n")
     assert run("doctor", "--repair").out == answer.out
 
 
@@ -62,7 +63,7 @@ def test_json(run: Run, store: Store) -> None:
     answer = run("doctor", "--json")
     assert answer.code == 1
     shape = answer.json
-    assert (shape["healthy"], shape["queues"], shape["items"], shape["format"]) == (False, 2, 5, 2)
+    assert (shape["healthy"], shape["queues"], shape["items"], shape["format"]) == (False, 2, 5, FORMAT)
     assert shape["store_id"] == store.id
     assert shape["findings"][0] == {
         "kind": "counter",

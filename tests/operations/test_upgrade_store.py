@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from django.test import Client
 from pqadmin.server.store import close_store
 from queues import Store, open_store, records, upgrading
 from queues.errors import CopyUnfinished, NewerFormat, NotAStore, OlderFormat
+from queues.ids import Minter
 from queues.keyspace import Keyspace
 from queues.kv import open_kv
 from queues.store_record import FORMAT
@@ -85,7 +88,7 @@ def test_an_interrupted_upgrade_goes_on_after_the_last_step_that_was_reached(
 
     def rewrite(number: int) -> None:
         ran.append(number)
-        if ran == [1, 2]:
+        if ran == [1, FORMAT]:
             raise KeyboardInterrupt
 
     steps = tuple(
@@ -98,6 +101,75 @@ def test_an_interrupted_upgrade_goes_on_after_the_last_step_that_was_reached(
         upgrade(shop.url)
     assert [step.format for step in upgrade(shop.url).steps] == [FORMAT]
     assert ran == [1, FORMAT, FORMAT], "the step that was done is not done again, the interrupted one is"
+
+
+def marks(store: Store) -> list[tuple[int, int]]:
+    """Return the (second, queue id) of all marks on the agenda."""
+    keyspace = store._keyspace
+    pairs = store.read(lambda tr: tr.get_range(*keyspace.agenda, limit=1_000).wait())
+    return [keyspace.read_mark(key) for key, _ in pairs]
+
+
+def test_queues_of_format_2_are_put_on_the_agenda(run: Run, shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(upgrading, "_PAGE", 2)
+    names = ("idle", "ready", "delayed", "leased", "due")
+    queues = {name: shop.store.create_queue(name) for name in names}
+    queues["ready"].push(b"x", priority=1)
+    queues["delayed"].push(b"x", priority=1, delay=timedelta(hours=1))
+    queues["due"].push(b"x", priority=1, delay=timedelta(milliseconds=1))
+    queues["leased"].push(b"x", priority=1)
+    assert queues["leased"].lease(1, seconds=3600)
+    shop.store.transact(lambda tr: tr.clear_range(*shop.store._keyspace.agenda))
+    write_format(shop.store, 2)
+    run("upgrade_store", "--dry-run")
+    assert marks(shop.store) == []
+    assert run("upgrade_store").out.startswith(f"Upgraded {shop.url} from store format 2 to {FORMAT}:\n  3: ")
+    assert sorted(marks(shop.store)) == sorted((0, queues[name].id) for name in ("delayed", "leased", "due"))
+    assert run("sweep", "--json").json["promoted"] == 1
+    assert queues["due"].depth() == 1
+
+
+def write_old_job(store: Store, **more: object) -> str:
+    """Write a job as format 2 did, which has done three of ten items when its process died."""
+    queue, job_id = store.queue("jobs"), Minter(time.time).mint()
+    shape = {"act": "delete", "state": "ready", "by": "ann", "reason": "a test", "to": None, "to_id": None}
+    shape |= {"priority": None, "shift": None, "total": 10, "done": 3, "chunks": 0, "status": "running"}
+    header = shape | {"id": job_id.hex(), "queue_id": queue.id, "queue": "jobs"} | more
+    store.transact(lambda tr: tr.set(store._keyspace.bulk(job_id), records.encode(header)))
+    return job_id.hex()
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_jobs_of_format_2_are_cancelled_and_resumed_where_they_were(
+    run: Run, shop: Shop, monkeypatch: pytest.MonkeyPatch, backwards: bool
+) -> None:
+    monkeypatch.setattr(upgrading, "_PAGE", 1)
+    jobs = shop.store.create_queue("jobs")
+    jobs.push_many([(b"%d" % n, n) for n in range(10)])
+    keys = shop.store._keyspace.queue(jobs.id).generation(1)
+    pairs = shop.store.read(lambda tr: tr.get_range(*keys.ready_range, limit=100).wait())
+    places = [keys.suffix_of(key) for key, _ in pairs]
+    first, last = (places[2], places[6][:-1]) if backwards else (places[2] + b"\0", places[6])
+    between = {"first": first.hex(), "last": last.hex(), "backwards": backwards}
+    job_id = write_old_job(shop.store, **between)
+    done = write_old_job(shop.store, **between | {"status": "done"})
+    empty = write_old_job(shop.store, first="", last="", backwards=backwards, status="done", total=0, done=0)
+    write_format(shop.store, 2)
+    assert run("upgrade_store").code == 0
+    acts = shop.store.acts("ben")
+    assert {job.id: job.status for job in acts.jobs()} == {job_id: "cancelled", done: "done", empty: "done"}
+    assert run("jobs").code == 0
+    assert acts.job(job_id).ended_at is not None
+    # Interrupted before its end was noted, the step meets what it did already, and what somebody has gone on with.
+    acts.resume_bulk(job_id)
+    write_format(shop.store, 2)
+    upgrade(shop.url)
+    job = acts.run_bulk(job_id)
+    left = {0, 1, 2, 7, 8, 9} - ({2} if backwards else set()) | ({6} if backwards else set())
+    assert {int(item.value) for item in jobs.items().items} == left
+    assert (job.status, job.by, job.met) == ("done", "ann", 3 + 10 - len(left))
+    acts.undo_bulk(job_id)
+    assert jobs.depth() == 10
 
 
 def test_what_is_no_store_is_not_made_one(run: Run, tmp_path: Path) -> None:
