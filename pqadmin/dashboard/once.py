@@ -19,6 +19,7 @@ from django.db import DatabaseError, IntegrityError, transaction
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
+from pqadmin.dashboard import format as write
 from pqadmin.dashboard.models import SentForm
 from queues.errors import OutcomeUnknown, QueueError, StoreError
 
@@ -42,6 +43,21 @@ class AlreadySent(Exception):
         self.at = at
         self.answer = answer
         super().__init__(answer)
+
+    @property
+    def words(self) -> str:
+        """Say what is known of the first sending: one that broke, or goes on, led nowhere yet."""
+        at = {"at": write.clock(self.at)}
+        if self.answer:
+            return _("This form was already sent at %(at)s. Nothing was done a second time.") % at
+        return (
+            _(
+                "This form was already sent at %(at)s, and it is not known what became of it: it may have been done, "
+                "or have failed, or still be at it. This time nothing was done. Look at the queue and at the audit "
+                "before you do it anew."
+            )
+            % at
+        )
 
 
 class CannotNote(StoreError):

@@ -105,10 +105,7 @@ def blame(form: forms.Form, refusal: Refusal) -> None:
 
 def replayed(request: HttpRequest, sent: AlreadySent, fallback: str) -> HttpResponse:
     """Answer a form that was sent before: lead to where its first sending led, doing nothing."""
-    toasts.failed(
-        request,
-        _("This form was already sent at %(at)s. Nothing was done a second time.") % {"at": write.clock(sent.at)},
-    )
+    toasts.failed(request, sent.words)
     return leave(sent.answer or fallback)
 
 
