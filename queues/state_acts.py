@@ -13,7 +13,7 @@ from queues.acting import Note, Popped, shown
 from queues.changes import Change
 from queues.config import MAX_REASON
 from queues.delays import due_ms, either
-from queues.errors import BadTime, HeadChanged, ItemLeased, NotForAttached
+from queues.errors import BadTime, HeadChanged, ItemChanged, ItemLeased, NotForAttached
 from queues.item_acts import Changed, ItemActs
 from queues.kv.port import Transaction
 from queues.leases import Lease
@@ -115,15 +115,18 @@ class StateActs(ItemActs):
         end: str = "min",
         reason: str = "",
         expect: str | None = None,
+        mark: str | None = None,
         expect_id: int | None = None,
     ) -> Lease | None:
         """Hold the item at one end in this person's name; None when nothing is ready.
 
-        `expect` is the id of the item that was confirmed: another one at that end raises `HeadChanged`.
+        `expect` is the id of the item that was confirmed: another one at that end raises `HeadChanged`. `mark` is its
+        mark: the same item with another one raises `ItemChanged`.
         """
 
         def act(tr: Transaction, audit: Note) -> Lease | None:
-            queue = self._queue(tr, queue_name, expect_id)
+            queue, keyspace = self._queue(tr, queue_name, expect_id), self._backing.keyspace
+            looked = None if mark is None or expect is None else picking.look(tr, keyspace, queue.config, [expect])
             leases = queue.lease(seconds=seconds, end=end, worker=self._actor, tr=tr)
             if expect is not None and (not leases or leases[0].item.id != expect):
                 if not leases:
@@ -134,6 +137,8 @@ class StateActs(ItemActs):
                 )
             if not leases:
                 return None
+            if looked is not None and any(each.mark != mark for each in looked.picked):
+                raise ItemChanged("The item is not as you saw it any more: somebody changed it. Nothing was taken.")
             audit(
                 queue,
                 "lease",
