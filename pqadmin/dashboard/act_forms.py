@@ -64,6 +64,8 @@ class MoveForm(ActForm):
 
     to = forms.CharField(required=False, strip=True, max_length=20_000)
     priority = forms.CharField(required=False, strip=False, max_length=2_000)
+    #: Values that are hidden here may be seen there.
+    uncover = forms.BooleanField(required=False)
 
     def clean_to(self) -> str:
         """Check the name by the core's rule."""
@@ -194,7 +196,7 @@ class LeaseForm(ActForm):
 
 
 class EditForm(ActForm):
-    """Another value for an item; `payload` are its bytes, once the form is valid. `digest` names what was seen."""
+    """Another value for an item; `payload` are its bytes, once the form is valid. `digest` seals what was seen."""
 
     value = forms.CharField(required=False, strip=False, max_length=_MAX_TYPED)
     encoding = forms.ChoiceField(required=False, choices=[("text", "text"), ("base64", "base64")])

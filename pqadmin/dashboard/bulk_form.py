@@ -23,6 +23,8 @@ class BulkForm(forms.Form):
 
     to = forms.CharField(required=False, strip=True, max_length=_MAX_NAME)
     priority = forms.CharField(required=False, strip=False, max_length=_MAX_PRIORITY)
+    #: Values that are hidden here may be seen there.
+    uncover = forms.BooleanField(required=False)
     how = forms.CharField(required=False, max_length=10)
     shift = forms.CharField(required=False, max_length=400)
     rate = forms.CharField(required=False, strip=True, max_length=20)

@@ -35,6 +35,8 @@ class ItemAct:
     asks: bool = False
     #: It has an entry in the trash.
     undoable: bool = True
+    #: It is for one item, not for a selection.
+    single: bool = False
 
     @property
     def attached(self) -> bool:
@@ -53,8 +55,8 @@ ITEM_ACTS = {
         ItemAct(verb="reschedule", states=("delayed",), asks=True),
         ItemAct(verb="retry", states=("dead",), icon="undo"),
         ItemAct(verb="release", states=("leased",), icon="undo", grave=True),
-        ItemAct(verb="lease", states=("ready",), icon="taken", shows_value=True, undoable=False),
-        ItemAct(verb="ack", states=("leased",), icon="check", stays=False, shows_value=True),
+        ItemAct(verb="lease", states=("ready",), icon="taken", shows_value=True, undoable=False, single=True),
+        ItemAct(verb="ack", states=("leased",), icon="check", stays=False, shows_value=True, single=True),
     )
 }
 

@@ -26,6 +26,10 @@ class NoTarget(errors.QueueError):
     """No queue has the name that items shall move to."""
 
 
+class Uncovers(errors.QueueError):
+    """Values would be moved to where fewer rules hide them, and nobody ticked that they may be seen there."""
+
+
 def explain(error: Exception) -> Refusal:
     """Put an error of the queue core into words for the person who acted."""
     text = write.visible(str(error))
@@ -100,6 +104,8 @@ def _about(error: Exception) -> tuple[str, str, int, str]:
             return _("That is the same queue"), nothing, 422, "to"
         case errors.BadTime():
             return _("This can not be a time"), nothing, 422, "when"
+        case Uncovers():
+            return _("Values become visible there"), nothing, 422, "uncover"
         case NoTarget():
             return _("No queue has this name"), nothing, 422, "to"
         case errors.ItemNotFound():

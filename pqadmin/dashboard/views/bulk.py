@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods
 
 from pqadmin.accounts.roles import Right, require
 from pqadmin.dashboard import format as write
+from pqadmin.dashboard import uncovering
 from pqadmin.dashboard.addresses import queue_url
 from pqadmin.dashboard.bulk_form import BulkForm
 from pqadmin.dashboard.job_words import job_url, scope_words, state_word
@@ -67,6 +68,9 @@ def bulk(request: HttpRequest, name: str) -> HttpResponse:
         data = form.cleaned_data
         tolerance = _tolerance(data["count"])
         _recheck(name, query, form, tolerance)
+        reason = data["reason"]
+        if act == "move":
+            reason = uncovering.asked_for(get_store().queue(name), get_store().queue(form.arguments["to"]), data)
         job = (
             get_store()
             .acts(request.user.get_username())
@@ -74,7 +78,7 @@ def bulk(request: HttpRequest, name: str) -> HttpResponse:
                 act,
                 name,
                 query=query,
-                reason=data["reason"],
+                reason=reason,
                 expect_id=queue_id,
                 expect_depth=None if query.filters else data["count"],
                 tolerance=tolerance,

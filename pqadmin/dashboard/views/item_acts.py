@@ -19,7 +19,7 @@ from django.views.decorators.http import require_http_methods
 
 from pqadmin.accounts.roles import Right, require
 from pqadmin.dashboard import item_act_words as words
-from pqadmin.dashboard import once, selection, toasts
+from pqadmin.dashboard import once, selection, toasts, uncovering
 from pqadmin.dashboard.act_forms import ZONES, ActForm, LeaseForm, MoveForm, ReprioritiseForm, RescheduleForm
 from pqadmin.dashboard.act_previews import preview_of
 from pqadmin.dashboard.addresses import item_url, queue_url
@@ -81,6 +81,8 @@ def act(request: HttpRequest, name: str) -> HttpResponse:
     if status.attached and not chosen.attached:
         refusal = explain(NotForAttached(status.name, words.why_not_attached(chosen)))
         return frame.answer(request, "dashboard/act.html", page.context(None), refusal=refusal)
+    if chosen.single and len(ids) > 1:
+        return frame.answer(request, "dashboard/act.html", page.context(None, too_many=True), refusal=_too_many())
     if not sent:
         return _show(page)
     return _send(page, queue_id)
@@ -92,6 +94,15 @@ def _turn_away(request: HttpRequest, text: str, url: str) -> HttpResponse:
     if "HX-Request" in request.headers:  # a whole page has no place inside another: go to it instead
         return HttpResponse(headers={"HX-Redirect": url})
     return frame.leave(url) if request.method == "POST" else redirect(url)
+
+
+def _too_many() -> Refusal:
+    return Refusal(
+        title=_("This act takes one item at a time"),
+        text=_("More than one was selected. Nothing was changed."),
+        advice=_("Select one of them."),
+        status=422,
+    )
 
 
 def leasing_fields(request: HttpRequest, status: QueueStatus, item_id: str, end: str) -> dict[str, str]:
@@ -276,7 +287,7 @@ def _do(chosen: ItemAct, acts: Acts, name: str, seen: Mapping[str, str], form: A
         popped = acts.ack(name, ids[0], expect_id=queue_id, expect=seen[ids[0]], **arguments)
         return Done(count=1, trash_id=popped.trash_id)
     if chosen.verb == "lease":
-        lease = acts.lease(name, expect=ids[0], expect_id=queue_id, **arguments)
+        lease = acts.lease(name, expect=ids[0], mark=seen[ids[0]], expect_id=queue_id, **arguments)
         return Done(count=1, trash_id=None, url=item_url(name, ids[0]), text=words.held(lease))
     if chosen.verb == "move" and isinstance(form, MoveForm):
         return _move(acts, name, seen, form, queue_id)
@@ -300,9 +311,8 @@ def _move(acts: Acts, name: str, seen: Mapping[str, str], form: MoveForm, queue_
         priority = form.priority_for(target.priority_type) if target.kind == "priority" else None
         if target.kind == "fifo" and form.cleaned_data.get("priority"):
             raise BadPriority(_("That is a fifo queue: its items have no priority. Leave it empty."))
-        changed = acts.move_items(
-            name, ids, to, priority=priority, reason=form.arguments["reason"], expect_id=queue_id, expect=seen
-        )
+        reason = uncovering.asked_for(get_store().queue(name), target, form.cleaned_data)
+        changed = acts.move_items(name, ids, to, priority=priority, reason=reason, expect_id=queue_id, expect=seen)
     except QueueNotFound as missing:
         if missing.name != to:
             raise
@@ -340,7 +350,10 @@ def _back(request: HttpRequest, name: str, data: QueryDict) -> str:
     """Return the page that an act was begun on: this queue's list as it was, or an item of it."""
     here = queue_url(name)
     for text in (data.get("back", ""), request.headers.get("Referer", "")):
-        parts = urlsplit(text[:2_000])
+        try:
+            parts = urlsplit(text[:2_000])
+        except ValueError:  # no address at all
+            continue
         if parts.path == here or (parts.path.startswith(f"{here}items/") and "/edit/" not in parts.path):
             return f"{parts.path}?{parts.query}" if parts.query else parts.path
     return here
