@@ -11,9 +11,9 @@ from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
-from pqadmin.accounts.roles import Right, require
+from pqadmin.accounts.roles import Right, can, require
 from pqadmin.dashboard import format as write
-from pqadmin.dashboard import toasts
+from pqadmin.dashboard import toasts, uncovering
 from pqadmin.dashboard.addresses import queue_url
 from pqadmin.dashboard.looking import PREVIEW_BYTES, about
 from pqadmin.dashboard.refusals import Refusal
@@ -56,6 +56,11 @@ def settings(request: HttpRequest, name: str) -> HttpResponse:
     if not form.is_valid():
         context = _context(request, queue, status, form, typed=_typed(form))
         return frame.answer(request, "dashboard/settings.html", context, refusal=frame.invalid(form))
+    refusal = _lifting(request, form, status)
+    if refusal is not None:
+        frame.blame(form, refusal)
+        context = _context(request, queue, status, form, typed=_typed(form))
+        return frame.answer(request, "dashboard/settings.html", context, refusal=refusal)
     conflict: list[SettingsChanged] = []
     wrong: list[BadSetting] = []
 
@@ -100,6 +105,28 @@ def _look(name: str) -> tuple[Queue, QueueStatus]:
 
     with get_store().suggesting():
         return get_store().read(look)
+
+
+def _lifting(request: HttpRequest, form: SettingsForm, status: QueueStatus) -> Refusal | None:
+    """Refuse to lift rules of redaction for everybody to whom only adding them is given."""
+    if "redact" not in form.changes or can(request.user, Right.ADMIN):
+        return None
+    # What the form says it saw as well: the act goes on only where that is what stands there by then.
+    seen = form.expected.get("redact")
+    before = (*status.redact, *map(str, seen if isinstance(seen, list) else ()))
+    rules = uncovering.lifted(before, form.changes["redact"])
+    if not rules:
+        return None
+    return Refusal(
+        title=_("Only an admin lifts rules of redaction"),
+        text=_("Values would become visible to everybody by this: %(rules)s. Nothing was saved.")
+        % {"rules": uncovering.in_words(rules)},
+        advice=_(
+            "Keep every rule that is there as it is written, and add none with “!”. Revealing one value stays yours."
+        ),
+        status=403,
+        field="redact",
+    )
 
 
 def _merge(request: HttpRequest, name: str, form: SettingsForm, conflict: SettingsChanged) -> HttpResponse:
