@@ -6,6 +6,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils.crypto import constant_time_compare, salted_hmac
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
@@ -75,13 +76,14 @@ def _open(request: HttpRequest, status: QueueStatus, item: Item) -> HttpResponse
         except (QueueError, StoreError) as error:
             return frame.refuse(request, explain(error), item_url(status.name, item.id))
     text, encoding = typed_value(item.value)
-    context = _context(request, status, item)
+    context = _context(request, status, item) | {"digest": _seal(request, status, item)}
     return render(request, "dashboard/edit.html", context | {"text": text, "encoding": encoding})
 
 
 def _save(request: HttpRequest, status: QueueStatus, item: Item, form: EditForm, queue_id: int) -> HttpResponse:
     changed: list[Changed] = []
     address = item_url(status.name, item.id)
+    expect = digest(item.value) if _is_seal(request, status, item, form.cleaned_data["digest"]) else "-"
 
     def act() -> str:
         changed.append(
@@ -91,7 +93,7 @@ def _save(request: HttpRequest, status: QueueStatus, item: Item, form: EditForm,
                 status.name,
                 item.id,
                 form.payload,
-                expect=form.cleaned_data["digest"] or "-",
+                expect=expect,
                 reason=form.cleaned_data["reason"],
                 expect_id=queue_id,
             )
@@ -105,7 +107,7 @@ def _save(request: HttpRequest, status: QueueStatus, item: Item, form: EditForm,
             return frame.refuse(request, refused, address)
         frame.blame(form, refused)
         context = _typed(request, status, now, form)
-        if digest(now.value) != form.cleaned_data["digest"]:
+        if not _is_seal(request, status, now, form.cleaned_data["digest"]):
             context |= _conflict(request, status, now)
         return frame.answer(request, "dashboard/edit.html", context, refusal=refused)
     done = changed[0]
@@ -118,15 +120,19 @@ def _save(request: HttpRequest, status: QueueStatus, item: Item, form: EditForm,
 
 
 def _conflict(request: HttpRequest, status: QueueStatus, now: Item) -> dict[str, Any]:
-    """Show the value that somebody else saved; sending again saves over that one."""
+    """Show the value that somebody else saved; sending again saves over that one.
+
+    One with hidden parts has to be revealed first, as it had to be before: not even its seal is handed out.
+    """
     entries = get_store().audit.entries(item=now.id, limit=5).entries
     edited = next((entry for entry in entries if entry.verb in ("edit", "undo")), None)
     by = _("somebody") if edited is None else write.visible(edited.actor)
     at = "" if edited is None else write.clock(edited.at)
-    return {
-        "conflict": {"by": by, "at": at, "shown": show(now.value, rules=rules_of(status.redact))},
-        "digest": digest(now.value),
-    }
+    rules = rules_of(status.redact)
+    conflict = {"by": by, "at": at, "shown": show(now.value, rules=rules)}
+    if hidden(now.value, rules):
+        return {"conflict": conflict, "covered": True, "digest": ""}
+    return {"conflict": conflict, "digest": _seal(request, status, now)}
 
 
 def _typed(request: HttpRequest, status: QueueStatus, item: Item, form: EditForm) -> dict[str, Any]:
@@ -144,10 +150,20 @@ def _context(request: HttpRequest, status: QueueStatus, item: Item) -> dict[str,
         status,
         item=item,
         item_address=item_url(status.name, item.id),
-        digest=digest(item.value),
         hidden=frame.form_fields(request, "edit", status),
     )
     return context | {"shown": show(item.value, rules=context["rules"])}
+
+
+def _seal(request: HttpRequest, status: QueueStatus, item: Item) -> str:
+    """Return what a page holds of the value it shows: good for this item and person, and nothing to guess by."""
+    seen = f"{request.user.pk}:{status.id}:{item.id}:{digest(item.value)}"
+    return salted_hmac("pqadmin.edit", seen, algorithm="sha256").hexdigest()[:32]
+
+
+def _is_seal(request: HttpRequest, status: QueueStatus, item: Item, text: str) -> bool:
+    """Say whether this is the seal of the value as it is."""
+    return constant_time_compare(_seal(request, status, item), text)
 
 
 def check(payload: bytes) -> dict[str, Any]:
