@@ -105,6 +105,9 @@ class Doctor:
         for orphan in orphans:
             kind = "orphan" if isinstance(orphan, Unknown) else "name"
             findings.append(Finding(kind=kind, queue=None, says=orphan.says, mendable=not repair))  # type: ignore[arg-type]
+        if leftovers is None:
+            says = "A record in the trash can not be read, so nobody can tell which keys of queues are orphaned."
+            findings.append(Finding(kind="record", queue=None, says=says, mendable=False))
         if not leftovers:
             return
         if repair:

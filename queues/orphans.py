@@ -65,18 +65,21 @@ class Unknown:
 Orphan = StrayName | Nameless | Unknown
 
 
-def find_orphans(kv: KeyValueStore, keyspace: Keyspace) -> tuple[list[Orphan], list[int]]:
-    """Return the orphans, and the queues of which only totals are left, as detaching leaves them."""
+def find_orphans(kv: KeyValueStore, keyspace: Keyspace) -> tuple[list[Orphan], list[int] | None]:
+    """Return the orphans, and the queues of which only totals are left, as detaching leaves them.
+
+    None for the latter: a record in the trash can not be read, so that what looks lost may be in the trash.
+    """
     orphans: list[Orphan] = [*_stray_names(kv, keyspace), *_nameless(kv, keyspace)]
     leftovers: list[int] = []
     owned = _owned(kv, keyspace)
     if owned is None:
-        return orphans, leftovers  # what looks lost may be in the trash
+        return orphans, None
     lost = [queue_id for queue_id in _with_keys(kv, keyspace) if queue_id not in owned]
     if lost:
         owned = _owned(kv, keyspace)  # one may have been created or deleted since
         if owned is None:
-            return orphans, leftovers
+            return orphans, None
     for queue_id in lost:
         if queue_id in owned:
             continue

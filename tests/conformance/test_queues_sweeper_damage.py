@@ -165,7 +165,11 @@ def test_the_doctor_comes_through_trash_of_a_newer_release(store: Store) -> None
     ann.delete_queue("jobs", confirm="jobs")
     key = store.read(lambda tr: tr.get_key(*keyspace.all_trash()).wait())
     was = make_newer(store, key)
-    store.doctor.repair()
+    for examination in (store.doctor.examine(), store.doctor.repair()):
+        (finding,) = (finding for finding in examination.findings if finding.kind != "slot")
+        assert (finding.kind, finding.mendable) == ("record", False)
+        assert "trash can not be read" in finding.says
+    assert store.queues() == [], "what it holds was not taken for lost, and not adopted"
     store.transact(lambda tr: tr.set(key, was))
     (entry,) = store.trash.entries().entries
     ann.undo(entry.id)
