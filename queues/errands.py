@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from queues.config import Config
+from queues.errors import StaleLease
 from queues.keyspace import QueueKeys
 from queues.kv.port import ReadTransaction, Refused, Transact, Transaction
 from queues.tally import Tally
@@ -18,7 +19,7 @@ from queues.tally import Tally
 #: Bytes of values of one batch; one errand alone may have more.
 BATCH_BYTES = 1_000_000
 
-#: Writes, and returns the answer.
+#: Writes, and returns the answer; raises `StaleLease` before it has written anything.
 Finish = Callable[[Config, Tally], Any]
 
 
@@ -43,13 +44,19 @@ class Errands:
         self._current = current
 
     def serve(self, tr: Transaction, requests: Sequence[Errand]) -> Sequence[Any | Refused]:
-        """Do as many of the errands as fit together, in their order."""
+        """Do as many of the errands as fit together, in their order; one alone raises what there is to refuse."""
         finishes = [errand.begin(tr) for errand in _together(requests)]
         config = self._current(tr)
         tally = Tally(self._keys, wake=False)
-        answers = []
+        answers: list[Any | Refused] = []
         for finish in finishes:
-            answers.append(finish(config, tally))
+            try:
+                answers.append(finish(config, tally))
+            except StaleLease as stale:
+                if len(requests) == 1:
+                    raise
+                answers.append(Refused(stale))
+                continue
             if config.limited:  # the next one is measured by what this one has written
                 tally = self._write(tr, tally)
         self._write(tr, tally)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
 from queues import limits, ready
 from queues.config import Config
+from queues.errors import QueueFull, ValueTooLarge
 from queues.item import Item
 from queues.keyspace import QueueKeys
-from queues.kv.port import ReadTransaction, Transact, Transaction
+from queues.kv.port import ReadTransaction, Refused, Transact, Transaction
 from queues.priority import Priority
 from queues.tally import Tally
 
@@ -34,25 +35,45 @@ class Pushes:
         self._keys = keys
         self._current = current
 
-    def serve(self, tr: Transaction, requests: Sequence[Push]) -> Sequence[list[Item]]:
-        """Push as much as fits together.
+    def serve(self, tr: Transaction, requests: Sequence[Push]) -> Sequence[list[Item] | Refused]:
+        """Push as much as fits together; one push alone raises what there is to refuse.
 
-        Where limits hold, each push is measured by what those before it have written.
+        Where a limit of items holds, each push is measured by what those before it have written.
         """
         config = self._current(tr)
-        together = requests[:1] if config.limited else _together(requests)
-        values = [value for push in together for value in push.values]
-        limits.admit(tr, self._keys, config, [len(value) for value, _ in values] if config.limited else ())
-        tally = Tally(self._keys, wake=True)
-        items = iter(
-            ready.insert(tr, self._keys, config, values, [rand for push in together for rand in push.rands], tally)
-        )
-        tally.apply(tr)
-        return [list(islice(items, len(push.values))) for push in together]
+        together = requests[:1] if config.max_depth is not None else _together(requests)
+        refused = self._refused(tr, config, together, alone=len(requests) == 1)
+        admitted = [push for at, push in enumerate(together) if at not in refused] if refused else together
+        items = iter(self._insert(tr, config, admitted) if admitted else ())
+        return [refused.get(at) or list(islice(items, len(push.values))) for at, push in enumerate(together)]
 
-    def conduct(self, transact: Transact, requests: Sequence[Push]) -> Sequence[list[Item]]:
+    def _refused(
+        self, tr: Transaction, config: Config, together: Sequence[Push], *, alone: bool
+    ) -> Mapping[int, Refused]:
+        """Return which of these pushes may not come in, and why."""
+        if not config.limited:
+            limits.admit(tr, self._keys, config, ())
+            return {}
+        refused = {}
+        for at, push in enumerate(together):
+            try:
+                limits.admit(tr, self._keys, config, [len(value) for value, _ in push.values])
+            except (QueueFull, ValueTooLarge) as error:
+                if alone:
+                    raise
+                refused[at] = Refused(error)
+        return refused
+
+    def _insert(self, tr: Transaction, config: Config, pushes: Sequence[Push]) -> Sequence[Item]:
+        values = [value for push in pushes for value in push.values]
+        tally = Tally(self._keys, wake=True)
+        items = ready.insert(tr, self._keys, config, values, [rand for push in pushes for rand in push.rands], tally)
+        tally.apply(tr)
+        return items
+
+    def conduct(self, transact: Transact, requests: Sequence[Push]) -> Sequence[list[Item] | Refused]:
         """Serve a batch in one transaction."""
-        answers: Sequence[list[Item]] = transact(lambda tr: self.serve(tr, requests))
+        answers: Sequence[list[Item] | Refused] = transact(lambda tr: self.serve(tr, requests))
         return answers
 
 

@@ -19,6 +19,7 @@ from queues.errors import (
     BadPriority,
     BadTime,
     NotForAttached,
+    QueueFull,
     QueueNotFound,
     QueuePaused,
     StaleLease,
@@ -27,6 +28,7 @@ from queues.errors import (
     WrongKind,
 )
 from queues.kv.port import Transaction
+from queues.pushes import Pushes
 from queues.taking import Takes
 from tests.conftest import Clock
 from tests.full_count import check_full_count
@@ -285,13 +287,22 @@ def test_a_timeout_of_asyncio_that_passed_while_an_item_was_taken_ends_its_block
     got: list[Item | None] = []
 
     async def work() -> None:
-        asyncio.get_running_loop().call_later(0.2, held.go.set)
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.05):
-                got.append(await queue.pop_min())
-                await asyncio.sleep(LONG)
         task = asyncio.current_task()
         assert task is not None
+
+        async def pass_while_it_is_held(limit: asyncio.Timeout) -> None:
+            await held.until_it_began()
+            limit.reschedule(asyncio.get_running_loop().time())
+            while not task.cancelling():
+                await asyncio.sleep(0)
+            held.go.set()
+
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(None) as limit:
+                passing = asyncio.create_task(pass_while_it_is_held(limit))
+                got.append(await queue.pop_min())
+                await asyncio.sleep(LONG)
+        await passing
         assert task.cancelling() == 0
         await asyncio.sleep(0)
 
@@ -359,6 +370,89 @@ def test_an_acknowledgement_that_was_done_is_told_in_spite_of_a_cancellation(
     run(work())
     assert told == [[]]
     assert jobs.depth("leased") == 0
+
+
+class Noted:
+    """Holds up the first batch of a server until told, and notes who was in each."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, server: type[Errands] | type[Pushes]) -> None:
+        self.batches: list[list[Any]] = []
+        self.began, self.go = threading.Event(), threading.Event()
+        serve = server.serve
+
+        def held(self_: Any, tr: Transaction, requests: Sequence[Any]) -> Any:
+            self.batches.append(list(requests))
+            self.began.set()
+            assert self.go.wait(4)
+            return serve(self_, tr, requests)
+
+        monkeypatch.setattr(server, "serve", held)
+
+    async def answers(self, first: Coroutine[Any, Any, Any], others: Sequence[Coroutine[Any, Any, Any]]) -> list[Any]:
+        """Return what the others get who wait while the first is served; exceptions are answers."""
+        leads = asyncio.create_task(first)
+        while not self.began.is_set():
+            await asyncio.sleep(0.001)
+        tasks = [asyncio.create_task(other) for other in others]
+        await asyncio.sleep(0)
+        self.go.set()
+        await leads
+        return await asyncio.gather(*tasks, return_exceptions=True)
+
+    @property
+    def repeated(self) -> int:
+        """Requests that were served more than once."""
+        served = [id(request) for batch in self.batches for request in batch]
+        return len(served) - len(set(served))
+
+
+def test_a_stale_lease_makes_nobody_else_be_served_again(
+    store: Store, jobs: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs.push_many([(b"%d" % n, n) for n in range(9)])
+    leases = jobs.lease(9)
+    jobs.ack(leases[4])
+    jobs.release(leases[5])
+    queue, noted = AsyncQueue(jobs), Noted(monkeypatch, Errands)
+    others = [queue.extend(lease, seconds=600) for lease in leases[1:5]]
+    others += [queue.release(lease) for lease in leases[5:8]]
+    answers = run(noted.answers(queue.extend(leases[0], seconds=600), others))
+    assert [type(answer).__name__ for answer in answers] == ["Lease"] * 3 + ["StaleLease"] * 2 + ["Item"] * 2
+    assert noted.repeated == 0
+    assert [jobs.depth("leased"), jobs.depth()] == [5, 3]
+    assert check_full_count(store, jobs) == jobs.depth()
+
+
+def test_a_value_that_is_too_large_makes_nobody_else_be_served_again(
+    store: Store, jobs: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs.configure(max_value=3)
+    queue, noted = AsyncQueue(jobs), Noted(monkeypatch, Pushes)
+    others = [queue.push(value, priority=1) for value in (b"1", b"long", b"22", b"longer", b"333")]
+    answers = run(noted.answers(queue.push(b"0", priority=1), others))
+    assert [answer.value if isinstance(answer, Item) else type(answer) for answer in answers] == [
+        b"1",
+        ValueTooLarge,
+        b"22",
+        ValueTooLarge,
+        b"333",
+    ]
+    assert noted.repeated == 0
+    assert len(noted.batches) == 2, "they went in together"
+    assert jobs.depth() == 4
+    assert check_full_count(store, jobs) == jobs.depth()
+
+
+def test_a_full_queue_refuses_whom_it_has_no_room_for_and_nobody_else(
+    store: Store, jobs: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs.configure(max_depth=3)
+    queue, noted = AsyncQueue(jobs), Noted(monkeypatch, Pushes)
+    others = [queue.push_many([(value, 1)] * len(value)) for value in (b"1", b"22", b"1")]
+    answers = run(noted.answers(queue.push(b"0", priority=1), others))
+    assert [type(answer) for answer in answers] == [list, QueueFull, list]
+    assert jobs.depth() == 3
+    assert check_full_count(store, jobs) == jobs.depth()
 
 
 def test_waiters_are_woken_one_for_an_item(store: Store, jobs: Queue) -> None:
