@@ -21,7 +21,7 @@ from django.conf import settings
 
 #: Stands in text for what is hidden.
 MARK = "[redacted]"
-#: Longer keys are compared by their beginning: no rule is as long.
+#: Longer keys are not compared: what stands under one is hidden if a part of a rule is in it.
 _MAX_KEY = 1_000
 #: Keys whose verdict is remembered.
 _MAX_KNOWN = 4_096
@@ -54,10 +54,12 @@ class Redaction:
 
     def hides(self, key: str) -> bool:
         """Say whether what stands under this key is hidden."""
+        if len(key) > _MAX_KEY:
+            return self._hidden is not None and self._may_hide(key.encode("utf-8", "replace"))
         known = self._known.get(key)
         if known is None:
-            known = self._judge(_plain(key[:_MAX_KEY]))
-            if len(self._known) < _MAX_KNOWN and len(key) <= _MAX_KEY:
+            known = self._judge(_plain(key))
+            if len(self._known) < _MAX_KNOWN:
                 self._known[key] = known
         return known
 
@@ -85,6 +87,8 @@ class Redaction:
                 end = _end(value, at)
                 found.append((at, end))
                 at = end
+            elif b"\\" in raw and self.covers(_unescaped(raw)):
+                found.append((string.start(), value.index(b'"', string.end(1)) + 1))
         return found
 
     def covers(self, text: str) -> bool:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import gzip
 import json
+import random
+import re
 import time
+import zlib
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from fdb import tuple as fdb_tuple
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -184,6 +188,123 @@ def test_a_value_without_hidden_keys_is_the_very_value() -> None:
     for value in (b'{"user": 1}', b"", b"\x00\xff", gzip.compress(b'{"user": 1}')):
         assert masked(value, RULES) is value
         assert hidden(value, RULES) == ()
+
+
+def _payloads(seed: int) -> dict[str, bytes]:
+    """Return a secret under a hidden key, written in all the ways in which services wrap values."""
+    rng = random.Random(seed)
+    secret = rng.choice(["SECRET", ["SECRET", {"z": "SECRET"}], {"q": "SECRET"}, "SECRET" * 30])
+    tree: Any = {"first": rng.choice([1, "x" * 50, [None, 1.5]]), rng.choice(["password", "PassWord"]): secret, "n": 1}
+    for _ in range(rng.randint(0, 3)):
+        tree = rng.choice([[7, tree], {"m": tree, "o": 'q"\\'}])
+    text, packed = json.dumps(tree), pack(tree)
+    return {
+        "json": text.encode(),
+        "json in json": json.dumps({"body": json.dumps({"body": text})}).encode(),
+        "json as a key in json": json.dumps({text: 1}).encode(),
+        "utf-16": text.encode("utf-16"),
+        "utf-16 in order": text.encode("utf-16-be"),
+        "utf-32": text.encode("utf-32"),
+        "msgpack": packed,
+        "several": packed * 2,
+        "with an end": packed + b"\0",
+        "then broken": packed + b"\xc1",
+        "framed": b"\0\0\1\7" + packed,
+        "json in msgpack": pack({"payload": text}),
+        "json in bytes": pack({"payload": text.encode()}),
+        "utf-16 in bytes": pack({"payload": text.encode("utf-16-le")}),
+        "msgpack in bytes": pack({"payload": packed}),
+        "msgpack in bytes in bytes": pack([pack({"payload": pack([packed])})]),
+        "gzip in bytes": pack({"payload": gzip.compress(text.encode())}),
+        "msgpack in an extension": pack([1]) + b"\xc8" + len(packed).to_bytes(2, "big") + b"\x07" + packed,
+        "extension of an array": b"\x91\xc8" + len(packed).to_bytes(2, "big") + b"\x07" + packed,
+        "bytes that are a key": b"\x81" + pack(text.encode()) + b"\x01",
+        "a map that is a key": b"\x81" + packed + b"\x01",
+        "tuple of msgpack": fdb_tuple.pack((1, packed)),
+        "packed": zlib.compress(packed),
+        "packed bytes": gzip.compress(pack({"payload": text.encode()})),
+    }
+
+
+def _reads(text: str) -> bool:
+    """Say whether the secret can be read, its bytes written in hex in either way included."""
+    plain_text = re.sub("<[^>]*>", "", text).replace("\0", "").replace("·", "")
+    return any(part in plain_text for part in ("SECR", b"SECR".hex(), b"SECR".hex(" "), "S.E.C.R"))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_nothing_is_read_however_it_is_wrapped(seed: int) -> None:
+    rng = random.Random(seed)
+    for name, value in _payloads(seed).items():
+        assert hidden(value, RULES), name
+        assert not _reads(masked(value, RULES).decode("utf-8", "replace")), name
+        for cut in {64, 256, len(value), *(rng.randint(1, len(value)) for _ in range(10))}:
+            assert not _reads(one_line(value[:cut], RULES, width=10_000, more=cut < len(value))), (name, cut)
+        for view in ("", "json", "msgpack", "text", "tuple", "hex", "packed"):
+            assert not _reads(show(value, rules=RULES, wanted=view, everything=True).html), (name, view)
+
+
+def _deep(value: Any, levels: int, *, payloads: bool) -> bytes:
+    packed = pack(value)
+    for _ in range(levels):
+        packed = pack([packed]) if payloads else b"\x91" + packed
+    return packed
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        _deep({"password": "SECRET"}, 101, payloads=False),
+        _deep({"password": "SECRET"}, 6, payloads=True),
+        _deep(
+            {"p": _deep({"p": _deep({"password": "SECRET"}, 90, payloads=False)}, 90, payloads=False)},
+            90,
+            payloads=False,
+        ),
+        gzip.compress(b"\xdd\x00\x01\x86\xa1" + b"\xc0" * 100_000 + pack({"password": "SECRET"})),
+        pack([gzip.compress(bytes(2_000_000) + b'{"password": "SECRET"}')]),
+    ],
+    ids=["deep", "payloads in payloads", "deep in deep", "many", "large"],
+)
+def test_what_nobody_looks_at_counts_as_hidden(value: bytes) -> None:
+    assert hidden(value, RULES)
+    assert not hidden(value, Redaction())
+    assert not _reads(masked(value, RULES).decode("utf-8", "replace"))
+    shown = show(value, rules=RULES, wanted="hex", everything=True)
+    assert shown.hides
+    assert not _reads(shown.html)
+
+
+def test_what_holds_nothing_hidden_is_the_very_value_in_any_wrapping() -> None:
+    tree = {"user": "ada", "list": [1, {"passwords": 2}], "note": "password"}
+    text, packed = json.dumps(tree).encode(), pack(tree)
+    values = [packed, packed * 2, pack({"payload": text}), pack({"payload": packed}), text.decode().encode("utf-16")]
+    values += [
+        pack({"payload": gzip.compress(text), "hash": bytes(range(256))}),
+        bytes(90_000),
+        fdb_tuple.pack((packed,)),
+    ]
+    for value in values:
+        assert masked(value, RULES) is value
+        assert hidden(value, RULES) == ()
+
+
+def test_packed_values_behind_each_other_are_shown_as_such() -> None:
+    value = pack({"password": 1, "a": 2}) + pack(["b"])
+    assert one_line(value, RULES) == '{"password": [redacted], "a": 2} ["b"]'
+    assert "2 values behind each other" in show(value, rules=RULES).html
+
+
+def test_a_key_too_long_to_compare_hides() -> None:
+    rules = Redaction(["*password"])
+    key = "x" * 1_500 + "_Password"
+    for value in (json.dumps({key: "SECRET"}).encode(), pack({key: "SECRET"})):
+        assert hidden(value, rules)
+        assert not _reads(masked(value, rules).decode("utf-8", "replace"))
+        assert not _reads(show(value, rules=rules, wanted="hex", everything=True).html)
+    assert hidden(json.dumps({"é" * 1_500: "SECRET"}).encode(), rules)
+    assert not rules.hides("x" * 1_500), "no part of the rule is in it"
+    assert not Redaction().hides(key)
 
 
 def _stored(store: Store) -> str:

@@ -12,9 +12,10 @@ from pqadmin.dashboard import format as write
 from pqadmin.dashboard.redaction import MARK, NOTHING, Redaction, Span, covered
 from pqadmin.dashboard.values import compressed, hex_dump, msgpack
 from pqadmin.dashboard.values.compressed import Unpacked
+from pqadmin.dashboard.values.inside import Inside, joined, parts
 from pqadmin.dashboard.values.json_text import NotJSON, parse_json
 from pqadmin.dashboard.values.tree import written
-from queues.foreign import decoded_value, describe
+from queues.foreign import Element, decoded_value, describe
 
 #: Characters of a tuple or of msgpack written as text.
 MAX_WRITTEN = 400_000
@@ -59,25 +60,26 @@ def look(value: bytes, rules: Redaction) -> Look:
     tree: Any = None
     written_text = ""
     spans: tuple[Span, ...] = ()
+    stopped = False
     if text is not None:
         kind = "text"
         data = data if whole else text.encode()
-        spans = tuple(rules.spans(data))
+        spans, stopped = parts(data, rules)
         try:
             tree = parse_json(text)
             kind = "json"
         except NotJSON:
             pass
-    elif elements is None and (packed := msgpack.unpack(data, rules, cut=not whole)) is not None:
-        kind, tree, spans, whole = "msgpack", packed.node, packed.spans, whole and packed.whole
+    elif elements is None and (packed := msgpack.unpack(data, rules, cut=not whole, inside=Inside(rules))) is not None:
+        kind, tree, whole, stopped = "msgpack", packed.node, whole and packed.whole, packed.stopped
+        spans = joined(packed.spans, rules.spans(data))
     elif elements is not None:
         # JSON inside of a tuple stands there as it is, in its bytes as in its text.
-        written_text = describe(elements, MAX_WRITTEN)
-        kind, spans = "tuple", tuple(rules.spans(data))
-        covers = rules.spans(written_text.encode("utf-8", "replace"))
-        written_text = covered(written_text.encode("utf-8", "replace"), covers, MARK.encode()).decode()
+        kind, spans, written_text = "tuple", tuple(rules.spans(data)), tuple_text(elements, rules, MAX_WRITTEN)
+        if Inside(rules).any(elements):
+            spans = ((0, len(data)),)
     else:
-        spans = tuple(rules.spans(data))
+        spans, stopped = parts(data, rules)
     deeper = len(levels) == compressed.MAX_LEVELS and compressed.unpack(data, limit=1) is not None
     return Look(
         kind=kind,
@@ -87,8 +89,16 @@ def look(value: bytes, rules: Redaction) -> Look:
         text=written_text,
         spans=spans,
         whole=whole,
-        unseen=bool(rules) and (deeper or not all(level.whole for level in levels)),
+        unseen=bool(rules) and (deeper or stopped or not all(level.whole for level in levels)),
     )
+
+
+def tuple_text(elements: tuple[Element, ...], rules: Redaction, limit: int) -> str:
+    """Write a tuple as text, with what is hidden marked."""
+    if Inside(rules).any(elements):
+        return MARK
+    text = describe(elements, limit).encode("utf-8", "replace")
+    return covered(text, rules.spans(text), MARK.encode()).decode()
 
 
 def hidden(value: bytes, rules: Redaction) -> tuple[Span, ...]:

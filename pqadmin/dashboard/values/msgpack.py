@@ -3,26 +3,29 @@
 Why not a library: rules of redaction need to know at which bytes a value lies, previews hold only the beginning of one,
 and a header may claim four thousand million elements, for which libraries make room before they look.
 
-Follows https://github.com/msgpack/msgpack/blob/master/spec.md. Only a map or an array is taken for msgpack: single
-numbers and strings are bytes that could be anything.
+Follows https://github.com/msgpack/msgpack/blob/master/spec.md. Only maps and arrays, one or several behind each other,
+are taken for msgpack: single numbers and strings are bytes that could be anything.
 """
 
 from __future__ import annotations
 
 import math
+import re
 import struct
+from bisect import bisect_right
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Protocol
 
 from pqadmin.dashboard import format as write
 from pqadmin.dashboard.redaction import Redaction, Span
-from pqadmin.dashboard.values.tree import Members, Number, Other
+from pqadmin.dashboard.values.tree import Members, Number, Other, Roots
 
 #: Values that are read: more are hundreds of milliseconds of work, and are not drawn either.
 MAX_NODES = 100_000
-#: Nesting that is read; deeper is taken for other bytes.
+#: Nesting that is read; deeper is taken for other bytes, and hidden wherever anything may be.
 MAX_DEPTH = 100
 #: Bytes of a binary value that are written.
 _MAX_BYTES = 64
@@ -39,18 +42,41 @@ _ARRAY = {0xDC: ">H", 0xDD: ">I"}
 _MAP = {0xDE: ">H", 0xDF: ">I"}
 _CONSTANTS = {0xC0: None, 0xC2: False, 0xC3: True}
 _TIMESTAMP = -1
+#: Numbers of one byte each.
+_SMALL = re.compile(rb"[\x00-\x7f\xe0-\xff]*+")
 
 Put = Callable[[Any], None]
 
 
+class Judge(Protocol):
+    """Says whether a payload holds anything that rules hide."""
+
+    room: Room
+
+    def __call__(self, payload: bytes, *, cut: bool = False) -> bool: ...
+
+
+@dataclass(slots=True, kw_only=True)
+class Room:
+    """What may still be read and unpacked: shared by all that is looked at inside of one value."""
+
+    nodes: int = MAX_NODES
+    #: Bytes that are unpacked of payloads.
+    unpacked: int = 0
+    #: How deep the value lies that is read.
+    depth: int = 0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unpacked:
-    """A map or an array: what was read of it, and the parts that rules hide."""
+    """A map or an array, or several as `Roots`: what was read of them, and the parts that rules hide."""
 
     node: Any
     spans: tuple[Span, ...]
     #: Whether all of it was read.
     whole: bool
+    #: More was there than is read of a value.
+    stopped: bool = False
 
 
 class _NotMsgpack(Exception):
@@ -61,43 +87,80 @@ class _Cut(Exception):
     """The bytes end here, or enough was read."""
 
 
-def unpack(value: bytes, rules: Redaction, *, cut: bool = False) -> Unpacked | None:
-    """Read a map or an array, or as much of one as there is with `cut`; None for other bytes."""
-    if not value or not (0x80 <= value[0] <= 0x9F or 0xDC <= value[0] <= 0xDF):
-        return None
-    reader = _Reader(value, rules, cut=cut)
+def unpack(value: bytes, rules: Redaction, *, cut: bool = False, inside: Judge | None = None) -> Unpacked | None:
+    """Read maps and arrays, or as much of them as there is with `cut`; None for other bytes.
+
+    `inside` judges what bytes, extensions and strings that are no text hold.
+    """
+    reader = _Reader(value, rules, cut=cut, inside=inside)
+    whole = True
     try:
-        reader.read(reader.roots.append, 0)
-        if reader.at != len(value):
-            return None
+        while reader.at < len(value):
+            if not _begins(value, reader.at):
+                return None
+            reader.read(reader.roots.append, 0)
     except _NotMsgpack:
         return None
     except _Cut:
-        return Unpacked(node=reader.roots[0], spans=tuple(reader.spans), whole=False) if reader.roots else None
-    return Unpacked(node=reader.roots[0], spans=tuple(reader.spans), whole=True)
+        whole = False
+    if not reader.roots:
+        return None
+    node = reader.roots[0] if len(reader.roots) == 1 else reader.roots
+    return Unpacked(node=node, spans=reader.found(), whole=whole, stopped=reader.stopped)
+
+
+def hidden_parts(value: bytes, rules: Redaction, *, inside: Judge) -> tuple[tuple[Span, ...], bool]:
+    """Return what rules hide in any bytes, as far as they read as msgpack, and whether a bound ended that."""
+    reader = _Reader(value, rules, cut=True, inside=inside)
+    depth = inside.room.depth  # that of the value which these bytes lie in
+    with suppress(_NotMsgpack, _Cut):
+        while True:
+            small = _SMALL.match(value, reader.at)
+            reader.at = reader.at if small is None else small.end()
+            if reader.at == len(value):
+                break
+            reader.read(_forget, depth)
+    return reader.found(), reader.stopped
+
+
+def _begins(value: bytes, at: int) -> bool:
+    return 0x80 <= value[at] <= 0x9F or 0xDC <= value[at] <= 0xDF
+
+
+def _forget(node: Any) -> None:
+    """Take a node that nobody draws."""
 
 
 class _Reader:
     """Reads one value. Each node is handed over before what is in it, so that a cut leaves what was read."""
 
-    def __init__(self, value: bytes, rules: Redaction, *, cut: bool) -> None:
+    def __init__(self, value: bytes, rules: Redaction, *, cut: bool, inside: Judge | None) -> None:
         self._value = value
         self._rules = rules
         self._cut = cut
-        self._left = MAX_NODES
+        self._inside = inside
+        self._room = Room() if inside is None else inside.room
         #: Inside of what is hidden, nothing else is.
         self._hidden = False
+        #: What stands under quoted keys: in strings and bytes, and across them where JSON was cut in pieces.
+        self._quoted = rules.spans(value)
         self.at = 0
-        self.roots: list[Any] = []
-        self.spans: list[Span] = []
+        self.stopped = False
+        self.roots: Roots = Roots()
+        self._spans: list[Span] = []
+
+    def found(self) -> tuple[Span, ...]:
+        """Return the parts that rules hide, in order."""
+        return tuple(sorted(self._spans))
 
     def read(self, put: Put, depth: int) -> None:
         """Read the value at `at` and hand it over."""
-        self._left -= 1
-        if self._left < 0:
-            self._stop()
+        self._room.nodes -= 1
+        if self._room.nodes < 0:
+            self._stop(_Cut())
         if depth > MAX_DEPTH:
-            raise _NotMsgpack
+            self._stop(_NotMsgpack())
+        self._room.depth = depth
         code = self._some(1)[0]
         if code <= 0x7F or code >= 0xE0:
             put(Number(code if code <= 0x7F else code - 0x100))
@@ -114,7 +177,7 @@ class _Reader:
         elif code in (0xCA, 0xCB):
             put(self._float(code))
         elif code in _BINARY:
-            self._bytes(self._number(_BINARY[code]), "bin", put)
+            self._payload(self._number(_BINARY[code]), "bin", put)
         elif code in _EXTENSION or code in _FIXED_EXTENSION:
             size = _FIXED_EXTENSION.get(code) or self._number(_EXTENSION[code])
             self._extension(size, put)
@@ -134,11 +197,12 @@ class _Reader:
             raise _NotMsgpack
         raise _Cut
 
-    def _stop(self) -> None:
+    def _stop(self, why: Exception) -> None:
         """Enough was read; nobody looked at the rest, so it is hidden wherever anything may be."""
+        self.stopped = True
         if self._rules and not self._hidden:
-            self.spans.append((self.at, len(self._value)))
-        raise _Cut
+            self._spans.append((self.at, len(self._value)))
+        raise why
 
     def _number(self, packing: str) -> int:
         number: int = struct.unpack(packing, self._some(struct.calcsize(packing)))[0]
@@ -178,11 +242,11 @@ class _Reader:
         begin, self._hidden = self.at, True
         try:
             self.read(put, depth)
-        except _Cut:
-            self.spans.append((begin, len(self._value)))
+        except (_Cut, _NotMsgpack):
+            self._spans.append((begin, len(self._value)))
             raise
         self._hidden = False
-        self.spans.append((begin, self.at))
+        self._spans.append((begin, self.at))
 
     def _array(self, size: int, put: Put, depth: int) -> None:
         self._fits(size)
@@ -192,31 +256,46 @@ class _Reader:
             self.read(elements.append, depth + 1)
 
     def _string(self, size: int, put: Put) -> None:
-        raw = self._value[self.at : self.at + size]
-        if len(raw) < size:
-            put(raw.decode("utf-8", "ignore") + write.ELLIPSIS)
-            self._end()
         begin = self.at
-        self.at += size
+        raw = self._value[begin : begin + size]
+        missing = len(raw) < size
         try:
-            text = raw.decode("utf-8")
+            text = raw.decode("utf-8", "ignore" if missing else "strict")
         except UnicodeDecodeError:
-            put(_bytes(raw, "str"))
+            self._payload(size, "str", put)
             return
-        put(text)
-        if not self._hidden and self._rules.covers(text):
-            self.spans.append((begin, self.at))
-
-    def _bytes(self, size: int, kind: str, put: Put) -> None:
-        raw = self._value[self.at : self.at + size]
-        put(_bytes(raw, kind))
+        covered = self._covered(begin, raw, text)
+        put(_covered(raw) if covered else text + write.ELLIPSIS * missing)
         self._some(size)
+
+    def _payload(self, size: int, kind: str, put: Put) -> None:
+        raw = self._value[self.at : self.at + size]
+        moment = _moment(raw) if kind == f"ext {_TIMESTAMP}" else None
+        if self._covered(self.at, raw, None, cut=len(raw) < size):
+            put(_covered(raw))
+        else:
+            put(_bytes(raw, kind) if moment is None else Other(moment, "timestamp"))
+        self._some(size)
+
+    def _covered(self, begin: int, raw: bytes, text: str | None, *, cut: bool = False) -> bool:
+        """Say whether rules hide a string or bytes, for what they hold; then all of it is hidden."""
+        if self._hidden or not self._rules:
+            return False
+        end = begin + len(raw)
+        # The last part that begins before this ends; parts do not overlap.
+        at = bisect_right(self._quoted, (end - 1, len(self._value))) - 1
+        hides = at >= 0 and self._quoted[at][1] > begin and end > begin
+        if not hides and text is not None:
+            hides = self._rules.covers(text)
+        elif not hides and self._inside is not None:
+            hides = self._inside(raw, cut=cut)
+        if hides:
+            self._spans.append((begin, end))
+        return hides
 
     def _extension(self, size: int, put: Put) -> None:
         kind = self._number(">b")
-        raw = self._some(size)
-        moment = _moment(raw) if kind == _TIMESTAMP else None
-        put(Other(moment, "timestamp") if moment is not None else _bytes(raw, f"ext {kind}"))
+        self._payload(size, f"ext {kind}", put)
 
 
 def _bytes(raw: bytes, kind: str) -> Other:
@@ -224,6 +303,11 @@ def _bytes(raw: bytes, kind: str) -> Other:
     return Other(
         f"h'{raw[:_MAX_BYTES].hex()}{more}'", f"{kind}, {write.size(len(raw))}", raw.decode("utf-8", "replace")
     )
+
+
+def _covered(raw: bytes) -> Other:
+    """Return what is hidden; as a key it is compared all the same."""
+    return Other("", "", raw.decode("utf-8", "replace"), hidden=True)
 
 
 def _moment(raw: bytes) -> str | None:

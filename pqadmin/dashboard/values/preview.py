@@ -5,8 +5,10 @@ from __future__ import annotations
 from pqadmin.dashboard import format as write
 from pqadmin.dashboard.redaction import MARK, Redaction, covered
 from pqadmin.dashboard.values import compressed, msgpack
+from pqadmin.dashboard.values.inside import Inside, parts
+from pqadmin.dashboard.values.looking import tuple_text
 from pqadmin.dashboard.values.tree import written
-from queues.foreign import decoded_value, describe
+from queues.foreign import decoded_value
 
 #: Bytes of a value that are looked at, packed and unpacked.
 _SAMPLE = 1_024
@@ -33,12 +35,11 @@ def _one_line(value: bytes, rules: Redaction, width: int, more: bool) -> str:
         return write.ELLIPSIS if more else ""
     elements = None if more else decoded_value(value)
     if elements is not None:
-        text = describe(elements, _SAMPLE).encode("utf-8", "replace")
-        return write.preview(covered(text, rules.spans(text), MARK.encode()), width=width)
+        return write.preview(tuple_text(elements, rules, _SAMPLE).encode("utf-8", "replace"), width=width)
     if write.as_text(value, cut=more) is None:
-        packed = msgpack.unpack(value, rules, cut=more)
+        packed = msgpack.unpack(value, rules, cut=more, inside=Inside(rules))
         if packed is not None:
             line = written(packed.node, rules, room=width, mark=MARK)
             return write.preview(line.encode("utf-8", "replace"), width=width)
-    spans = rules.spans(value)
+    spans, _ = parts(value, rules)
     return write.preview(covered(value, spans, MARK.encode()) if spans else value, width=width, more=more)

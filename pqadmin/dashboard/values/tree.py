@@ -11,7 +11,7 @@ from typing import Any
 from django.utils.translation import ngettext
 
 from pqadmin.dashboard import format as write
-from pqadmin.dashboard.redaction import Redaction
+from pqadmin.dashboard.redaction import MARK, Redaction
 from pqadmin.dashboard.values.text import MAX_TEXT, as_html, cover
 
 #: Nodes of a tree that are drawn; the rest is in the text and the download.
@@ -32,6 +32,10 @@ class Members(list[tuple[Any, Any]]):
     """An object's members in order, repeated names included."""
 
 
+class Roots(list[Any]):
+    """Values that stand behind each other, without an array around them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Other:
     """What JSON has no words for: bytes, a time, an extension. `text` is how it is written, `kind` what it is."""
@@ -40,6 +44,8 @@ class Other:
     kind: str
     #: As text, where it is the name of a member: what rules of redaction compare.
     name: str = ""
+    #: Rules hide it for what it holds.
+    hidden: bool = False
 
 
 class Tree:
@@ -60,10 +66,15 @@ class Tree:
         if isinstance(node, Members):
             members = ngettext("%(n)s member", "%(n)s members", len(node)) % {"n": write.number(len(node))}
             yield from self._branch(node, depth, label + "{", "}", members)
+        elif isinstance(node, Roots):
+            values = ngettext("%(n)s value", "%(n)s values behind each other", len(node)) % {
+                "n": write.number(len(node))
+            }
+            yield from self._branch(node, depth, label, "", values)
         elif isinstance(node, list):
             elements = ngettext("%(n)s element", "%(n)s elements", len(node)) % {"n": write.number(len(node))}
             yield from self._branch(node, depth, label + "[", "]", elements)
-        elif isinstance(node, str) and self._rules.covers(node):
+        elif _covers(self._rules, node):
             yield label + cover()
         else:
             yield label + _leaf(node)
@@ -94,12 +105,17 @@ class Tree:
         yield f"</ul>{closing}</details>"
 
     def _member(self, key: Any, node: Any, depth: int) -> Iterator[str]:
-        label = f'<span class="k">{_name(key)}</span>: '
+        name = cover() if _covers(self._rules, key) else f'<span class="k">{_name(key, self._rules)}</span>'
+        label = f"{name}: "
         if self._rules.hides(name_of(key)):
             self._left -= 1
             yield label + cover()
         else:
             yield from self._node(node, depth, label)
+
+
+def _covers(rules: Redaction, node: Any) -> bool:
+    return node.hidden if isinstance(node, Other) else isinstance(node, str) and rules.covers(node)
 
 
 def name_of(key: Any) -> str:
@@ -125,11 +141,16 @@ def written(node: Any, rules: Redaction, *, room: int, indent: int = 0, mark: st
 
 
 def _written(node: Any, rules: Redaction, line: str, step: str, mark: str) -> Iterator[str]:
-    if isinstance(node, str) and rules.covers(node):
+    if _covers(rules, node):
         yield mark
         return
     if not isinstance(node, list) or not node:
         yield "{}" if isinstance(node, Members) else "[]" if isinstance(node, list) else _plain(node)
+        return
+    if isinstance(node, Roots):
+        for at, root in enumerate(node):
+            yield (line or " ") if at else ""
+            yield from _written(root, rules, line, step, mark)
         return
     within = line + step
     between = "," if line else ", "
@@ -166,10 +187,10 @@ def _leaf(node: Any) -> str:
     return f'<span class="w">{json.dumps(node)}</span>'
 
 
-def _name(key: Any) -> str:
+def _name(key: Any, rules: Redaction) -> str:
     if isinstance(key, str) and not isinstance(key, Number):
         return _quoted(key)
-    return _cut(_plain(key)) if not isinstance(key, list) else _cut(written(key, Redaction(), room=200, mark=""))
+    return _cut(_plain(key)) if not isinstance(key, list) else _cut(written(key, rules, room=200, mark=MARK))
 
 
 def _quoted(text: str) -> str:
