@@ -1,7 +1,8 @@
 """Answers that are too large to be made before they are sent: made step by step, as fast as they are taken.
 
 Each step is one short read transaction in a thread of its own, so nothing but one step is held in memory. Only so many
-run at once in a process. What fails on the way is told in the last line, as the status was sent long before.
+run at once in a process, and fewer of one person; who may no longer read gets no more. What fails on the way is told in
+the last line, as the status was sent long before.
 """
 
 from __future__ import annotations
@@ -9,36 +10,57 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import UTC, datetime
+from typing import cast
 
+from django.contrib.auth.models import User
 from django.core.handlers.asgi import ASGIRequest
+from django.db import DatabaseError, connections
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.translation import gettext as _
 
 from pqadmin.dashboard import format as write
+from pqadmin.live import guard
 from queues.errors import QueueError, StoreError
 
 log = logging.getLogger(__name__)
 
 #: More would keep each other, and everybody's pages, waiting.
 AT_ONCE = 4
+#: Of one person, so that nobody keeps the others from theirs.
+AT_ONCE_EACH = 2
+#: Seconds between looks whether who reads still may.
+LOOK_EVERY = 2.0
 _RETRY_SECONDS = "10"
-_slots = threading.BoundedSemaphore(AT_ONCE)
+
+#: Reentrant: an answer that nobody closed gives its slot back wherever its thread collects garbage.
+_lock = threading.RLock()
+_held: Counter[int] = Counter()
 
 
 class _Slot:
     """One of the few that may stream; given back once."""
 
-    def __init__(self) -> None:
-        self._held = True
+    def __init__(self, person: int) -> None:
+        self._person: int | None = person
 
     def release(self) -> None:
         """Let somebody else stream."""
-        if self._held:
-            self._held = False
-            _slots.release()
+        with _lock:
+            if self._person is not None:
+                _held[self._person] -= 1
+                if not _held[self._person]:
+                    del _held[self._person]
+                self._person = None
+
+
+def under_way() -> int:
+    """Return how many answers are being made."""
+    return _held.total()
 
 
 def stream(
@@ -50,15 +72,12 @@ def stream(
     failure: Callable[[str], bytes],
 ) -> HttpResponseBase:
     """Return an answer of parts, offered as a file; `failure` makes the last line that says it is not complete."""
-    if not _slots.acquire(blocking=False):
-        words = _("%(n)s exports are under way already. Try again when one has ended.")
-        response: HttpResponseBase = HttpResponse(
-            words % {"n": write.number(AT_ONCE)}, status=503, content_type="text/plain; charset=utf-8"
-        )
-        response["Retry-After"] = _RETRY_SECONDS
-        return response
-    slot = _Slot()
-    told = _telling(parts, failure, slot)
+    user = cast(User, request.user)  # views ask for a right, so somebody is signed in
+    badge = guard.Pass(session_key=request.session.session_key or "", user_id=user.pk, password=user.password)
+    slot = _take(badge.user_id)
+    if isinstance(slot, HttpResponse):
+        return slot
+    told = _telling(parts, failure, slot, badge)
     content = _in_threads(told, slot) if isinstance(request, ASGIRequest) else told
     response = StreamingHttpResponse(content, content_type=content_type)
     response._resource_closers.append(slot.release)  # type: ignore[attr-defined]  # noqa: SLF001 # Django's, for all contents
@@ -70,9 +89,34 @@ def stream(
     return response
 
 
-def _telling(parts: Iterator[bytes], failure: Callable[[str], bytes], slot: _Slot) -> Iterator[bytes]:
+def _take(person: int) -> _Slot | HttpResponse:
+    """Return a slot, or the answer that says why there is none."""
+    with _lock:
+        if _held[person] >= AT_ONCE_EACH:
+            status, words = 429, _("Two exports of yours are under way already. Try again when one has ended.")
+        elif _held.total() >= AT_ONCE:
+            words = _("%(n)s exports are under way already. Try again when one has ended.")
+            status, words = 503, words % {"n": write.number(AT_ONCE)}
+        else:
+            _held[person] += 1
+            return _Slot(person)
+    response = HttpResponse(words, status=status, content_type="text/plain; charset=utf-8")
+    response["Retry-After"] = _RETRY_SECONDS
+    return response
+
+
+def _telling(
+    parts: Iterator[bytes], failure: Callable[[str], bytes], slot: _Slot, badge: guard.Pass
+) -> Iterator[bytes]:
+    looked = time.monotonic()
     try:
-        yield from parts
+        for part in parts:
+            if time.monotonic() - looked >= LOOK_EVERY:
+                if _refused(badge):
+                    yield failure(_("You are signed out, or may read here no longer."))
+                    return
+                looked = time.monotonic()
+            yield part
     except (QueueError, StoreError) as error:
         log.warning("an export ended early: %s: %s", type(error).__name__, error)
         yield failure(str(error))
@@ -83,12 +127,27 @@ def _telling(parts: Iterator[bytes], failure: Callable[[str], bytes], slot: _Slo
         slot.release()
 
 
+def _refused(badge: guard.Pass) -> bool:
+    """Say whether who reads may no longer; when the database does not answer, nobody is refused."""
+    try:
+        return bool(guard.refusals({badge}))
+    except DatabaseError:
+        return False
+
+
 async def _in_threads(parts: Iterator[bytes], slot: _Slot) -> AsyncIterator[bytes]:
     try:
-        while (part := await asyncio.to_thread(next, parts, None)) is not None:
+        while (part := await asyncio.to_thread(_next, parts)) is not None:
             yield part
     finally:
         slot.release()
+
+
+def _next(parts: Iterator[bytes]) -> bytes | None:
+    try:
+        return next(parts, None)
+    finally:
+        connections.close_all()  # nobody else ever closes those of this thread
 
 
 def file_name(*words: str, ending: str) -> str:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
 import pytest
+from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
 
 from pqadmin.dashboard import audit_file, streaming
 from pqadmin.operations.formula import defused, is_formula
@@ -131,20 +134,60 @@ def test_no_cell_of_the_file_is_run_by_a_spreadsheet(operator: Desk, store: Stor
     assert reasons[-2::-1] == [defused(formula) for formula in FORMULAS]
 
 
-def test_only_so_many_files_are_written_at_once(operator: Desk, store: Store, busy: None) -> None:
-    taken = [streaming._slots.acquire(blocking=False) for _ in range(streaming.AT_ONCE)]
+def test_only_so_many_files_are_written_at_once_and_each_person_has_a_share(
+    desk: Callable[..., Desk], store: Store, busy: None
+) -> None:
+    ann, bob, carl = desk(name="ann"), desk(name="bob"), desk(name="carl")
+
+    def begin(who: Desk) -> Any:
+        return who.client.get("/audit/export/")
+
+    begun = [begin(who) for who in (ann, ann, bob, bob)]
     try:
-        response = operator.client.get("/audit/export/")
-        assert all(taken)
-        assert (response.status_code, response["Retry-After"]) == (503, "10")
+        assert [response.status_code for response in begun] == [200] * streaming.AT_ONCE
+        assert (begin(carl).status_code, begin(carl)["Retry-After"]) == (503, "10")
+        begun.pop().close()
+        refused = begin(ann)
+        assert (refused.status_code, refused["Retry-After"]) == (429, "10")
+        assert "Two exports of yours" in refused.content.decode()
+        begun.append(begin(carl))
+        assert begun[-1].status_code == 200
     finally:
-        for _ in taken:
-            streaming._slots.release()
+        for response in begun:
+            response.close()
     for _ in range(streaming.AT_ONCE + 1):  # each gives its place back, taken whole or dropped
-        response = operator.client.get("/audit/export/")
+        response = begin(ann)
         assert response.status_code == 200
         next(iter(response.streaming_content))
         response.close()
+
+
+def _sign_out(user: User) -> None:
+    Session.objects.all().delete()
+
+
+def _deactivate(user: User) -> None:
+    User.objects.filter(pk=user.pk).update(is_active=False)
+
+
+def _take_role(user: User) -> None:
+    user.groups.clear()
+
+
+@pytest.mark.parametrize("end", [_sign_out, _deactivate, _take_role])
+def test_a_file_ends_for_who_may_no_longer_read(
+    operator: Desk, store: Store, busy: None, monkeypatch: pytest.MonkeyPatch, end: Callable[[User], None]
+) -> None:
+    monkeypatch.setattr(audit_file, "STEP", 1)
+    monkeypatch.setattr(streaming, "LOOK_EVERY", 0.0)
+    response = operator.client.get("/audit/export/?format=ndjson")
+    parts = iter(response.streaming_content)
+    assert "id" in json.loads(next(parts))
+    assert "id" in json.loads(next(parts))
+    end(User.objects.get(username="ada"))
+    (last,) = parts
+    assert json.loads(last) == {"error": "INCOMPLETE: You are signed out, or may read here no longer."}
+    assert streaming.under_way() == 0
 
 
 def test_a_file_that_ends_early_says_so(
