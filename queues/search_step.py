@@ -11,6 +11,8 @@ from queues.walking import Met
 #: Bytes of values after which a step ends, and seconds: a transaction has five.
 STEP_BYTES = 1_000_000
 STEP_SECONDS = 1.0
+#: Seconds of looking at values, which may need to be unpacked for it: looked at behind each item, not each read.
+LOOK_SECONDS = 0.25
 #: Items of one read at most, and of the first one where few may fit: values have up to 100,000 bytes each.
 MAX_READ, FIRST_READ = 100, 10
 
@@ -39,6 +41,10 @@ class Step:
         self._met = 0
         self._clock = clock
         self._until = clock() + STEP_SECONDS
+        self._looked = 0.0
+        #: Where the last item that was looked at stands, and whether the step ends there.
+        self._last = b""
+        self._late = False
         #: What was looked at when the last item was found.
         self._at_last = 0
 
@@ -50,15 +56,23 @@ class Step:
 
     def full(self) -> bool:
         """Say whether the next step is to go on."""
-        return self._met >= self._scan or self._size >= STEP_BYTES or self._clock() >= self._until
+        late = self._looked >= LOOK_SECONDS or self._clock() >= self._until
+        return late or self._met >= self._scan or self._size >= STEP_BYTES
 
     def meet(self, place: bytes, met: Met | None) -> bool:
-        """Look at an item; False when one was found more than was asked for."""
+        """Look at an item; False when one was found more than was asked for, or looking took its time before."""
+        if self._looked >= LOOK_SECONDS:
+            self._late = True
+            return False
         self._met += 1
+        self._last = place
         if met is None:
             return True
         self._size += len(met.value)
-        if (item := self._pick(met)) is not None:
+        began = self._clock()
+        item = self._pick(met)
+        self._looked += self._clock() - began
+        if item is not None:
             if len(self.items) == self._limit:
                 return False
             self.items.append(item)
@@ -68,6 +82,8 @@ class Step:
         return True
 
     def cut(self) -> bytes:
-        """End behind the last item that is returned."""
+        """End behind the last item that is returned, or that was looked at in time."""
+        if self._late:
+            return self._last
         self.searched = self._at_last
         return self.places[-1]

@@ -9,7 +9,8 @@ from __future__ import annotations
 import base64
 import csv
 import io
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
 from pqadmin.dashboard import foreign
@@ -25,12 +26,21 @@ from queues.cursor import End
 Format = Literal["csv", "ndjson"]
 #: Items of one step, and how many it looks at for them; with values of 90,000 B a step ends at 1 MB.
 STEP, SCAN = 500, 5_000
+#: Seconds of work after which a part goes out: values may need to be unpacked to hide what is in them.
+SECONDS = 0.25
 _RAW = "priority_raw"
 _KNOWN = ("id", "state", "pushed_at", "due_at", "attempts", "reason", "size")
 
 
 def lines(
-    queue: Queue, query: Query, *, end: End, rules: Redaction, file_format: Format, details: bool
+    queue: Queue,
+    query: Query,
+    *,
+    end: End,
+    rules: Redaction,
+    file_format: Format,
+    details: bool,
+    clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[bytes]:
     """Yield the items in the page's order; each step is a transaction, so a queue in use is not one snapshot."""
     columns = _columns(queue, rules, details=details)
@@ -40,14 +50,23 @@ def lines(
     after: str | None = None
     while True:
         found = queue.search(query, after=after, end=end, limit=STEP, scan=SCAN, shown=shown)
-        shapes = [_shape(item, rules, details=details) for item in found.items]
-        if file_format == "ndjson":
-            yield "".join(json_text(shape) + "\n" for shape in shapes).encode()
-        elif shapes:
-            yield _rows([_cells(shape, columns) for shape in shapes])
+        shapes: list[dict[str, Any]] = []
+        until = clock() + SECONDS
+        for item in found.items:
+            shapes.append(_shape(item, rules, details=details))
+            if clock() >= until:
+                yield _part(shapes, columns, file_format)
+                shapes, until = [], clock() + SECONDS
+        yield _part(shapes, columns, file_format)  # an empty one too: whoever waits for a part may have gone
         after = found.cursor
         if after is None:
             return
+
+
+def _part(shapes: Sequence[dict[str, Any]], columns: tuple[str, ...], file_format: Format) -> bytes:
+    if file_format == "ndjson":
+        return "".join(json_text(shape) + "\n" for shape in shapes).encode()
+    return _rows([_cells(shape, columns) for shape in shapes])
 
 
 def failure(words: str, file_format: Format) -> bytes:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 from datetime import timedelta
 
 import pytest
 
 from pqadmin.dashboard import item_file
+from pqadmin.dashboard.redaction import NOTHING
 from pqadmin.operations import formats
 from pqadmin.operations.entries import BadEntry, Entry
 from pqadmin.operations.formula import is_formula
-from queues import Store
+from queues import Query, Store
 from tests.dashboard.conftest import Desk
 from tests.dashboard.test_audit import FORMULAS, body
 
@@ -134,3 +136,27 @@ def test_an_attached_queue_is_exported_with_what_others_wrote(operator: Desk, st
     text = body(operator, "/queues/theirs/export/?format=csv")[1]
     (entry,) = csv.DictReader(io.StringIO(text, newline=""))
     assert (entry["priority"], entry["value"], entry["value_base64"]) == ("5", "", "PWE=")
+
+
+@pytest.mark.parametrize("file_format", ["csv", "ndjson"])
+def test_a_part_goes_out_when_its_time_is_over(store: Store, file_format: item_file.Format) -> None:
+    queue = store.create_queue("jobs")
+    queue.push_many([(b"v%d" % n, n) for n in range(30)])
+
+    def parts(seconds: float) -> list[bytes]:
+        ticks = itertools.count()
+        return list(
+            item_file.lines(
+                queue,
+                Query(),
+                end="min",
+                rules=NOTHING,
+                file_format=file_format,
+                details=False,
+                clock=lambda: next(ticks) * seconds,
+            )
+        )
+
+    assert b"".join(parts(item_file.SECONDS)) == b"".join(parts(0))
+    assert len(parts(item_file.SECONDS)) >= 30
+    assert len(parts(0)) <= 2
