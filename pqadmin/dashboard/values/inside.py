@@ -78,7 +78,11 @@ def parts(data: bytes, rules: Redaction, *, inside: Inside | None = None) -> tup
 
 def is_wide(data: bytes, rules: Redaction) -> bool:
     """Say whether bytes are JSON in two or four bytes a character, with something hidden in it."""
-    return b"\0" in data and any(rules.covers(data.decode(encoding, "replace")) for encoding in _WIDE)
+    return b"\0" in data and any(
+        # No key is without both, and they are looked for in no time.
+        '"'.encode(encoding) in data and ":".encode(encoding) in data and rules.covers(data.decode(encoding, "replace"))
+        for encoding in _WIDE
+    )
 
 
 def _unescaped(data: bytes) -> bytes:
