@@ -215,6 +215,7 @@ def _payloads(seed: int) -> dict[str, bytes]:
         "utf-16 in bytes": pack({"payload": text.encode("utf-16-le")}),
         "msgpack in bytes": pack({"payload": packed}),
         "msgpack in bytes in bytes": pack([pack({"payload": pack([packed])})]),
+        "zlib in bytes in bytes": pack([pack([zlib.compress(packed)])]),
         "gzip in bytes": pack({"payload": gzip.compress(text.encode())}),
         "msgpack in an extension": pack([1]) + b"\xc8" + len(packed).to_bytes(2, "big") + b"\x07" + packed,
         "extension of an array": b"\x91\xc8" + len(packed).to_bytes(2, "big") + b"\x07" + packed,

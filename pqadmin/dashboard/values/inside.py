@@ -5,6 +5,7 @@ Where nobody looks any more, because it is too deep or too much, something hidde
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +19,10 @@ MAX_INSIDE = 3
 _WIDE = ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be")
 #: How a packed tuple, of which only the beginning may be here, writes zeros; and the last code that begins one.
 _ESCAPED, _TUPLE = b"\0\xff", 0x33
+#: What a payload with a key in it has at least one of: a quote, the code of a map, or what zlib begins with.
+_KEYS = re.compile(rb'["\x80-\x8f\xde\xdf\x08\x18\x28\x38\x48\x58\x68\x78]')
+#: What a look into a payload costs, in nodes.
+_COST = 8
 
 
 class Inside:
@@ -32,6 +37,9 @@ class Inside:
         """Say whether a payload, or with `cut` its beginning, holds anything that rules hide."""
         if not payload or not self._rules:
             return False
+        if _KEYS.search(payload) is None:
+            return False
+        self.room.nodes -= _COST
         for _ in range(compressed.MAX_LEVELS):
             level = compressed.unpack(payload, limit=max(0, self.room.unpacked), cut=cut)
             if level is None:
