@@ -27,7 +27,7 @@ from queues.keyspace import STATES, QueueKeys, read_place
 from queues.kv.port import ReadTransaction
 from queues.names import display_name
 from queues.priority import Priority, normalise
-from queues.search_step import FIRST_READ, Step
+from queues.search_step import FIRST_READ, MAX_READ, Step
 from queues.walking import ORDERS, Lane, Met, Order
 
 #: Items that one step looks through at most.
@@ -222,7 +222,8 @@ class Searching(Handle):
             if after is None and _is_whole(wanted.item_id, attached=config.attached):
                 return self._one(tr, wanted, preview, shown)
             # Where keys tell what fits, one read brings the page and tells whether more is behind it.
-            first = FIRST_READ if wanted.text or wanted.item_id else limit + 1
+            whole = not wanted.text and not wanted.item_id and limit < MAX_READ  # a page is one read
+            first = limit + 1 if whole else FIRST_READ
             step = Step(partial(wanted.picked, shown=shown), limit=limit, scan=scan, first=first)
             order = start.order or self._order(tr, config, wanted, scan)
             place = self._steps(tr, config, order, start.place, step, query=wanted, end=end)

@@ -13,7 +13,7 @@ from pathlib import Path
 from queues import open_store
 from tests.server.conftest import PATIENCE, Site
 
-ITEMS, SIZE = 400, 88_000
+ITEMS, SIZE = 600, 88_000
 
 
 def signed_in(site: Site) -> tuple[urllib.request.OpenerDirector, str]:
@@ -30,7 +30,7 @@ def signed_in(site: Site) -> tuple[urllib.request.OpenerDirector, str]:
 
 
 def memory(site: Site) -> int:
-    found = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{site.process.pid}/status").read_text())
+    found = re.search(r"RssAnon:\s+(\d+)", Path(f"/proc/{site.process.pid}/status").read_text())
     assert found
     return int(found.group(1)) * 1024
 
