@@ -141,8 +141,8 @@ def test_a_clock_that_steps_back_leaves_no_points_of_the_future(store: Store, cl
 
 def test_of_many_queues_those_that_change_come_first_and_all_in_turn(store: Store, clock: Clock) -> None:
     many = HOT + OTHERS + 50
-    ids = store.transact(lambda tr: [store.create_queue(f"q{n}", tr=tr).id for n in range(many // 2)])
-    ids += store.transact(lambda tr: [store.create_queue(f"r{n}", tr=tr).id for n in range(many - many // 2)])
+    for first in range(0, many, 50):
+        store.transact(lambda tr, first=first: [store.create_queue(f"q{first + n}", tr=tr) for n in range(50)])
     busy = store.queue("q7")
     writer = Writer(store)
     for _ in range(4):
@@ -150,7 +150,7 @@ def test_of_many_queues_those_that_change_come_first_and_all_in_turn(store: Stor
         assert writer.look() <= 1
         clock.advance(1)
     assert len(depths(store, busy.id, "s")) == 4
-    late = store.queue(f"r{many - many // 2 - 1}")
+    late = store.queue(f"q{many - 1}")
     late.push(b"x", priority=1)
     for _ in range(2):
         writer.look()
