@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+import traceback
 from itertools import takewhile
 from pathlib import Path
 
@@ -40,7 +41,18 @@ QUICK: dict[str, list[str]] = {
     "fairness": ["--seconds", "4"],
 }
 #: Not measurements.
-_PARTS = ("__init__", "__main__", "browsing", "callers", "report", "rounds", "running_site", "slow_flush")
+_PARTS = (
+    "__init__",
+    "__main__",
+    "browsing",
+    "callers",
+    "report",
+    "rounds",
+    "running_site",
+    "served",
+    "slow_flush",
+    "viewers",
+)
 
 
 def main(arguments: list[str]) -> None:
@@ -58,7 +70,13 @@ def main(arguments: list[str]) -> None:
         )
     figures: list[report.Figure] = []
     for name, its_own in plan.items():
-        figures += importlib.import_module(f"benchmarks.{name}").main(its_own) or []
+        try:
+            figures += importlib.import_module(f"benchmarks.{name}").main(its_own) or []
+        except (Exception, SystemExit) as error:  # the others' figures are worth as much without it
+            if len(plan) == 1:
+                raise
+            traceback.print_exc()
+            figures.append(report.Figure(what=name, value=f"failed: {type(error).__name__}", met=False))
     if len(plan) != 1 or figures:
         report.summary(figures)
     if not all(figure.met for figure in figures):

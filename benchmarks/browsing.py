@@ -24,14 +24,14 @@ ARGUMENTS = [
 
 
 @contextmanager
-def open_page(site: RunningSite, faults: list[str]) -> Iterator[Any]:
-    """Open a page of a logged-in operator; console errors and exceptions are added to `faults`."""
+def open_page(site: RunningSite, faults: list[str], *, role: str = "operator") -> Iterator[Any]:
+    """Open a page of somebody logged in; console errors and exceptions are added to `faults`."""
     from playwright.sync_api import sync_playwright  # needed here only
 
     names = ("chromium", "chromium-browser", "google-chrome")
     path = os.environ.get("PQ_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
     address = f"http://{site.host}:{site.port}"
-    cookies: SimpleCookie = SimpleCookie(site.log_in())
+    cookies: SimpleCookie = SimpleCookie(site.log_in(role=role))
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
         context = browser.new_context(base_url=address)

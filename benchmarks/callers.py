@@ -25,14 +25,14 @@ _PATIENCE = 600.0
 class Team:
     """The processes that call one peer; each has its share of the callers."""
 
-    def __init__(self, door: Door, processes: int, environment: Mapping[str, str]) -> None:
+    def __init__(self, door: Door, processes: int, environment: Mapping[str, str], *, pinned: bool = False) -> None:
         spawning = multiprocessing.get_context("spawn")
         self._pipes: list[Pipe] = []
         self._processes = []
         with _in_environment(environment):
             for number in range(processes):
                 ours, theirs = spawning.Pipe()
-                process = spawning.Process(target=_work, args=(door, number, theirs), daemon=True)
+                process = spawning.Process(target=_work, args=(door, number, theirs, pinned), daemon=True)
                 process.start()
                 theirs.close()
                 self._pipes.append(ours)
@@ -63,9 +63,11 @@ class Team:
 
 
 @contextmanager
-def team(door: Door, processes: int, environment: Mapping[str, str] | None = None) -> Iterator[Team]:
-    """Start a team and end it."""
-    started = Team(door, processes, environment or {})
+def team(
+    door: Door, processes: int, environment: Mapping[str, str] | None = None, *, pinned: bool = False
+) -> Iterator[Team]:
+    """Start a team and end it; `pinned` keeps each of its processes on one processor."""
+    started = Team(door, processes, environment or {}, pinned=pinned)
     try:
         yield started
     finally:
@@ -83,8 +85,11 @@ def _in_environment(changes: Mapping[str, str]) -> Iterator[None]:
         os.environ.update(before)
 
 
-def _work(door: Door, number: int, pipe: Pipe) -> None:
+def _work(door: Door, number: int, pipe: Pipe, pinned: bool) -> None:
     """Do what the pipe says until it says None."""
+    if pinned:
+        processors = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {processors[number % len(processors)]})
     connection: Connection = connect(door)
     clients: list[Client] = []
     while (job := pipe.recv()) is not None:

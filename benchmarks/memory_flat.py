@@ -49,7 +49,7 @@ def main(arguments: list[str]) -> list[report.Figure]:
                     for minutes in (options.first, (options.first + options.minutes) / 2, options.minutes):
                         while (left := minutes * 60 - (time.monotonic() - began)) > 0:
                             page.wait_for_timeout(min(left, 5.0) * 1000)
-                        seen.append((minutes, *_browser(session), *_server(site.pid)))
+                        seen.append((minutes, *browser_memory(session), *_server(site.pid)))
                     state = page.get_attribute("[data-fresh]", "data-state")
             finally:
                 process.terminate()
@@ -79,7 +79,8 @@ def _grown(what: str, megabytes: float, bar: float) -> report.Figure:
     )
 
 
-def _browser(session: Any) -> tuple[float, float, float]:
+def browser_memory(session: Any) -> tuple[float, float, float]:
+    """Return a page's heap in MB after a garbage collection, its DOM nodes and its listeners."""
     for _ in range(3):
         session.send("HeapProfiler.collectGarbage")
     metrics = {metric["name"]: metric["value"] for metric in session.send("Performance.getMetrics")["metrics"]}

@@ -1,7 +1,7 @@
 """Pairs of push and pop_min a second, durable, one operation a call: the embedded store against Redis and PostgreSQL.
 
     python -m benchmarks pairs [--callers 1 16 64 256] [--processes 1 4] [--seconds 2] [--rounds 5] [--flush-ms MS]
-                               [--peers embedded redis_aof postgres] [--folder DIR]
+                               [--peers embedded redis_aof postgres] [--folder DIR] [--pinned]
 
 Every call returns after its flush; callers are threads. Peers and numbers of callers alternate within each round;
 medians are told, and ratios of the rates of the same round.
@@ -41,7 +41,8 @@ def main(arguments: list[str]) -> list[report.Figure]:
             within = plan.flush_ms or measured.flush <= _FAST_FLUSH
             figures.append(
                 report.Figure(
-                    what=f"embedded pairs/s against {peer}, {_CALLERS} threads{rounds.slow_words(plan)}",
+                    what=f"embedded pairs/s against {peer}, {_CALLERS} threads{rounds.slow_words(plan)}"
+                    + (", pinned" if plan.pinned else ""),
                     value=f"{statistics.median(ratios):.2f}×",
                     bar=f"≥ {bar:g}×" + ("" if within else f" (where a flush takes ≤ {_FAST_FLUSH} ms)"),
                     met=statistics.median(ratios) >= bar,

@@ -35,6 +35,8 @@ class Plan:
     #: Milliseconds that each flush takes longer.
     flush_ms: float
     folder: str | None
+    #: Whether each process of callers, of ours and of peers alike, stays on one processor.
+    pinned: bool = False
     #: Other works, each of a peer by so many callers of one process, that alternate with these.
     beside: tuple[tuple[str, str, int], ...] = ()
 
@@ -70,6 +72,7 @@ def plan_of(
     parser.add_argument("--seconds", type=float, default=2.0, help="of one measurement")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--flush-ms", type=float, default=0.0, help="milliseconds that each flush takes longer")
+    parser.add_argument("--pinned", action="store_true", help="keep each process of callers on one processor")
     parser.add_argument("--folder", help="where stores are made (default: the system's for temporary files)")
     options = parser.parse_args(arguments)
     return Plan(
@@ -81,6 +84,7 @@ def plan_of(
         seconds=options.seconds,
         flush_ms=options.flush_ms,
         folder=options.folder,
+        pinned=options.pinned,
     )
 
 
@@ -104,7 +108,7 @@ def _measure(plan: Plan, folder: Path, environment: Mapping[str, str]) -> Measur
         for peer in peers.values():
             _fill(peer)
         teams: dict[tuple[str, int], Team] = {
-            (kind, processes): stack.enter_context(team(peer.door, processes, environment))
+            (kind, processes): stack.enter_context(team(peer.door, processes, environment, pinned=plan.pinned))
             for processes in plan.processes
             for kind, peer in peers.items()
         }
@@ -149,7 +153,8 @@ def slow_words(plan: Plan) -> str:
 
 def tell(plan: Plan, measured: Measured, *, title: str, how: str, unit: str) -> None:
     """Print the table of all rounds."""
-    report.heading(title + slow_words(plan))
+    pinned = ", each process of callers on one processor" if plan.pinned else ""
+    report.heading(title + slow_words(plan) + pinned)
     print(f"{SIZE}-byte values, one queue with {STANDING:,} items standing, {how},")
     print(f"{plan.rounds} alternating rounds of {plan.seconds:g} s; a flush took {measured.flush:.2f} ms by itself.\n")
     for fact in measured.facts:

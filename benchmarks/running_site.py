@@ -16,13 +16,37 @@ from urllib.parse import urlencode, urlsplit
 
 _ROOT = Path(__file__).resolve().parents[1]
 _START_SECONDS = 60.0
+_SESSIONS = """
+import os, sys
+os.environ["DJANGO_SETTINGS_MODULE"] = "pqadmin.settings"
+import django
+django.setup()
+from django.conf import settings
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
+from django.contrib.auth.models import User
+from django.contrib.sessions.backends.db import SessionStore
+from pqadmin.accounts.roles import Role, grant
+for number in range(int(sys.argv[1])):
+    user = User.objects.create_user(f"socket-{number}")
+    grant(user, Role.VIEWER)
+    session = SessionStore()
+    session[SESSION_KEY] = str(user.pk)
+    session[BACKEND_SESSION_KEY] = settings.AUTHENTICATION_BACKENDS[0]
+    session[HASH_SESSION_KEY] = user.get_session_auth_hash()
+    session.save()
+    print(f"{settings.SESSION_COOKIE_NAME}={session.session_key}")
+"""
 
 
 class RunningSite:
-    """`pqadmin serve` on a free port of the loopback, on a store and in a data folder below `folder`."""
+    """`pqadmin serve` on a free port of the loopback, on a store and in a data folder below `folder`.
 
-    def __init__(self, folder: Path) -> None:
-        self.store_url = f"lmdb:{folder}/store"
+    Or on another store, or started by another module of this package that does the same and more.
+    """
+
+    def __init__(self, folder: Path, *, store_url: str = "", module: str = "pqadmin") -> None:
+        self.store_url = store_url or f"lmdb:{folder}/store"
+        self._module = module
         self.host, self.port = "", 0
         self._log = folder / "server.log"
         self._environment = {
@@ -36,7 +60,7 @@ class RunningSite:
     def __enter__(self) -> RunningSite:
         with self._log.open("w") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "pqadmin", "serve", "--port", "0"],
+                [sys.executable, "-m", self._module, "serve", "--port", "0"],
                 cwd=_ROOT,
                 env=self._environment,
                 stdout=subprocess.PIPE,
@@ -66,6 +90,22 @@ class RunningSite:
         """Return the processor time that the server has used so far, user and system."""
         fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def memory(self) -> int:
+        """Return the bytes of memory that the server has of its own."""
+        return int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    def sessions(self, count: int) -> list[str]:
+        """Create so many viewers with a session each, as a login would; return their Cookie headers."""
+        made = subprocess.run(
+            [sys.executable, "-c", _SESSIONS, str(count)],
+            cwd=_ROOT,
+            env=self._environment,
+            text=True,
+            check=True,
+            stdout=subprocess.PIPE,
+        )
+        return made.stdout.split("\n")[:count]
 
     def log_in(self, *, role: str = "operator") -> str:
         """Create a user of the role, log in as a browser does, and return the Cookie header of the session."""

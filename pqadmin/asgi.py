@@ -19,9 +19,11 @@ from pqadmin.server.handler import SyncHandler  # noqa: E402
 from pqadmin.server.origin import SameOrigin  # noqa: E402
 from pqadmin.server.pool import ThreadPool  # noqa: E402
 from pqadmin.server.proxy import TrustedProxy  # noqa: E402
+from pqadmin.wall.routing import websocket_urlpatterns as wall_urlpatterns  # noqa: E402
 
 pages = ThreadPool(SyncHandler(), threads=settings.PQADMIN_THREADS)
-sockets = SameOrigin(AuthMiddlewareStack(URLRouter([*websocket_urlpatterns, re_path("", WebsocketDenier.as_asgi())])))
+routes = [*websocket_urlpatterns, *wall_urlpatterns, re_path("", WebsocketDenier.as_asgi())]
+sockets = SameOrigin(AuthMiddlewareStack(URLRouter(routes)))
 application = TrustedProxy(
     ProtocolTypeRouter({"http": assets.serve(pages), "websocket": sockets}),
     trusted=settings.PQADMIN_TRUSTED_PROXY,

@@ -3,8 +3,6 @@
 import os
 from pathlib import Path
 
-from django.utils.translation import gettext_lazy as _
-
 from pqadmin.server import environment, secret_key
 
 _chosen = environment.read(os.environ)
@@ -16,7 +14,12 @@ PQADMIN_HOST = _chosen.host
 PQADMIN_PORT = _chosen.port
 PQADMIN_TRUSTED_PROXY = _chosen.trusted_proxy
 PQADMIN_ENVIRONMENT = _chosen.environment
+PQADMIN_ARM_MINUTES = _chosen.arm_minutes
 PQADMIN_REDACT = _chosen.redact
+PQADMIN_STALLED_SECONDS = _chosen.stalled_seconds
+PQADMIN_GROWING_SECONDS = _chosen.growing_seconds
+PQADMIN_OLDEST_SECONDS = _chosen.oldest_seconds
+PQADMIN_DEAD_ITEMS = _chosen.dead_items
 PQADMIN_THREADS = 4  # threads that run views; a request waits its turn on the least busy one
 
 DEBUG = False
@@ -36,6 +39,8 @@ INSTALLED_APPS = [
     "pqadmin.dashboard",
     "pqadmin.live",
     "pqadmin.operations",
+    "pqadmin.people",
+    "pqadmin.wall",
 ]
 
 MIDDLEWARE = [
@@ -43,12 +48,14 @@ MIDDLEWARE = [
     "django.middleware.gzip.GZipMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
+    "pqadmin.dashboard.time_zone.follow_reader",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "pqadmin.accounts.access.AccessMiddleware",
     "pqadmin.server.unavailable.StoreErrorMiddleware",
+    "pqadmin.dashboard.missing.MissingQueueMiddleware",
 ]
 
 ROOT_URLCONF = "pqadmin.urls"
@@ -117,7 +124,11 @@ FILE_UPLOAD_MAX_MEMORY_SIZE = 2_500_000
 FILE_UPLOAD_HANDLERS = ["pqadmin.dashboard.uploads.BoundedUpload"]
 
 LANGUAGE_CODE = "en"
-LANGUAGES = [("en", _("English"))]
+LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]  # each in its own language
+LANGUAGE_COOKIE_NAME = "pqadmin_language"
+LANGUAGE_COOKIE_AGE = 365 * 24 * 3600
+LANGUAGE_COOKIE_HTTPONLY = True
+LANGUAGE_COOKIE_SAMESITE = "Lax"
 LOCALE_PATHS = [_package / "locale"]
 USE_I18N = True
 USE_TZ = True
@@ -142,6 +153,9 @@ LOGGING = {
         "django": {"handlers": [], "level": "WARNING", "propagate": True},
         "django.server": {"handlers": [], "level": "WARNING", "propagate": True},
         "django.request": {"level": "ERROR"},
+        # At DEBUG these print what pages and tables hold: values, sessions, passwords.
+        "django.template": {"level": "INFO"},
+        "django.db.backends": {"level": "INFO"},
         "daphne": {"level": "WARNING"},
     },
 }

@@ -7,6 +7,8 @@ from pqadmin.server import health
 
 urlpatterns = [
     path("", include("pqadmin.dashboard.urls")),
+    path("", include("pqadmin.wall.urls")),
+    path("", include("pqadmin.people.urls")),
     path("accounts/", include("pqadmin.accounts.urls")),
     path("admin/", admin.site.urls),
     path("livez", health.livez, name="livez"),

@@ -29,6 +29,14 @@ class Popped:
     trash_id: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pushed:
+    """Items that a person pushed, and what undoes that."""
+
+    items: list[Item]
+    trash_id: str
+
+
 class Acting:
     """One person at work, come in by one way (web, api, cli)."""
 

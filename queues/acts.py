@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from queues.acting import Note, Popped, shown
+from queues import picking
+from queues.acting import Note, Popped, Pushed, shown
 from queues.attached.queue import open_queue
-from queues.bulk_acts import BulkActs
 from queues.errors import (
     ConfirmationMismatch,
     DepthChanged,
@@ -24,15 +24,16 @@ from queues.kv.port import Transaction
 from queues.names import canonical, display_name
 from queues.priority import Priority
 from queues.purge_acts import PurgeActs
+from queues.push_jobs import PushJobs
 from queues.queue import Queue
 from queues.reveal_acts import RevealActs
 from queues.settings_acts import SettingsActs
 from queues.state_acts import StateActs
 
-__all__ = ["Acts", "Popped"]
+__all__ = ["Acts", "Popped", "Pushed"]
 
 
-class Acts(BulkActs, StateActs, PurgeActs, RevealActs, SettingsActs):
+class Acts(PushJobs, StateActs, PurgeActs, RevealActs, SettingsActs):
     """The acts of one person, come in by one way (web, api, cli)."""
 
     def create_queue(
@@ -76,10 +77,39 @@ class Acts(BulkActs, StateActs, PurgeActs, RevealActs, SettingsActs):
         reason: str = "",
     ) -> list[Item]:
         """Push at most 1,000 items and 5 MB as one, with one audit record; `delay` or `due` hold for all of them."""
+        return self._push(queue_name, items, delay, due, expect_id, reason, None)
 
+    def push_undoably(
+        self,
+        queue_name: str,
+        items: Sequence[tuple[bytes, Priority | None]],
+        *,
+        delay: timedelta | None = None,
+        due: datetime | None = None,
+        expect_id: int | None = None,
+        reason: str = "",
+    ) -> Pushed:
+        """Push as `push_many` does, with an entry in the trash: to `undo` it takes out what is still as it came in."""
+        trash_id = self._backing.minter.mint()
+        pushed = self._push(queue_name, items, delay, due, expect_id, reason, trash_id)
+        return Pushed(items=pushed, trash_id=trash_id.hex())
+
+    def _push(
+        self,
+        queue_name: str,
+        items: Sequence[tuple[bytes, Priority | None]],
+        delay: timedelta | None,
+        due: datetime | None,
+        expect_id: int | None,
+        reason: str,
+        trash_id: bytes | None,
+    ) -> list[Item]:
         def act(tr: Transaction, audit: Note) -> list[Item]:
             queue = self._queue(tr, queue_name, expect_id)
             pushed = _push(queue, items, delay, due, tr)
+            if trash_id is not None:
+                there = picking.arrived(tr, self._backing.keyspace, queue.config, pushed)
+                self._store.trash.put_arrivals(tr, trash_id, queue.config, there, by=self._actor)
             one = pushed[0] if len(pushed) == 1 else None
             audit(
                 queue,

@@ -5,7 +5,7 @@ A record is written in the transaction of the act that it records, so neither is
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,8 +15,11 @@ from queues.backing import Backing
 from queues.errors import BadCursor
 from queues.keyspace import Keyspace
 from queues.kv.port import ReadTransaction, Transaction
+from queues.unreadable import UNREADABLE, why
 
 MAX_PAGE = 1_000
+#: Stands for what was done where a record can not be read.
+UNREADABLE_VERB = "unreadable"
 #: Entries that one page looks at, at most or a step more, when only some of them are wanted; and those of a step.
 MAX_LOOK, _STEP = 2_000, 250
 
@@ -41,6 +44,8 @@ class AuditEntry:
     reason: str
     before: Mapping[str, Any] | None
     after: Mapping[str, Any] | None
+    #: Why it can not be read; then no more is known of it than its id and its time. Empty: it can.
+    damage: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +121,7 @@ class Audit:
         until: datetime | None = None,
         limit: int = 50,
         after: str | None = None,
+        seen: Callable[[AuditEntry], AuditEntry | None] | None = None,
         tr: ReadTransaction | None = None,
     ) -> AuditPage:
         """Return a page of acts, newest first: of one item, of one queue, of one actor, of several of these, or all.
@@ -124,7 +130,7 @@ class Audit:
         `verb`, `since` (included) and `until` (excluded, both aware) keep some of them. The acts of the first of item,
         queue and actor are read by an index, and those that fit the other filters kept, in bounded steps: such a page
         may hold fewer than `limit`, even none, and have a cursor. Acts of releases that did not list them by item are
-        not found by it.
+        not found by it. `seen` gives what is to be seen of an act, or None to leave it out.
         """
         before = None if after is None else ids.parse(after)
         if after is not None and before is None:
@@ -137,6 +143,7 @@ class Audit:
             item=item,
             since=_first_of(since),
             filters={"actor": actor, "verb": verb, "queue": named},
+            seen=seen,
         )
 
         def look(tr: ReadTransaction) -> AuditPage:
@@ -157,6 +164,8 @@ class _Walk:
     since: bytes | None
     #: What an entry's fields are, where it matters.
     filters: Mapping[str, str | None]
+    #: What is to be seen of an act.
+    seen: Callable[[AuditEntry], AuditEntry | None] | None
 
     def page(
         self, tr: ReadTransaction, *, queue_id: int | None, queue: str | None, before: bytes | None, limit: int
@@ -184,6 +193,8 @@ class _Walk:
                 record = read.wait()
                 at, looked = audit_id, looked + 1
                 entry = None if record is None else _entry(audit_id, record)
+                if entry is not None and self.seen is not None:
+                    entry = self.seen(entry)
                 if entry is not None and all(getattr(entry, name) == value for name, value in wanted.items()):
                     found.append(entry)
                 if len(found) == limit:
@@ -203,10 +214,30 @@ def _first_of(when: datetime | None) -> bytes | None:
 
 
 def _entry(audit_id: bytes, record: bytes) -> AuditEntry:
-    header, _ = records.decode(record)
+    at = ids.at(ids.minted_ms(audit_id))
+    try:
+        return _read(audit_id, at, records.decode(record)[0])
+    except UNREADABLE as error:
+        return AuditEntry(
+            id=audit_id.hex(),
+            at=at,
+            actor="",
+            via="",
+            verb=UNREADABLE_VERB,
+            queue=None,
+            item=None,
+            count=0,
+            reason="",
+            before=None,
+            after=None,
+            damage=why(error),
+        )
+
+
+def _read(audit_id: bytes, at: datetime, header: dict[str, Any]) -> AuditEntry:
     return AuditEntry(
         id=audit_id.hex(),
-        at=ids.at(ids.minted_ms(audit_id)),
+        at=at,
         actor=header["actor"],
         via=header["via"],
         verb=header["verb"],

@@ -74,6 +74,7 @@ class BulkActs(ItemActs):
         place: Place | None = None,
         rate: float | None = None,
         total: int | None = None,
+        concerned: int | None = None,
         expect_depth: int | None = None,
         tolerance: int = 0,
         reason: str = "",
@@ -84,8 +85,8 @@ class BulkActs(ItemActs):
         `act` is delete, move (`to`, perhaps with a `priority` for all), reprioritise (`priority`, `shift` or `place`),
         promote, retry or release: `queues.job_changes.ACTS` says which for which state. What is pushed behind the last
         item that is there now is not concerned. `rate` limits the items changed a second, `total` tells how many it is
-        expected to meet where no counter does. A depth of the state further than `tolerance` from `expect_depth` raises
-        `DepthChanged`.
+        expected to meet where no counter does, `concerned` how many of these were found to fit. A depth of the state
+        further than `tolerance` from `expect_depth` raises `DepthChanged`.
         """
         wanted = query or Query(state=state, low=low, high=high)
         check(act, wanted, priority, shift, place, rate)
@@ -123,6 +124,7 @@ class BulkActs(ItemActs):
                 shift=shift,
                 place=place,
                 total=total if bounded(meant, order) else depth,
+                concerned=concerned,
                 mark=None if ends is None else just_before(ends),
                 bound=b"" if ends is None else ends[1],
                 order=order,
@@ -265,9 +267,12 @@ class BulkActs(ItemActs):
         """Return jobs, the newest first."""
         return self._backing.read(lambda tr: read_jobs(tr, self._backing.keyspace, limit), None)
 
-    def job_page(self, *, limit: int = 50, after: str | None = None) -> JobPage:
-        """Return a page of jobs, the newest first; raise `BadCursor`."""
-        return self._backing.read(lambda tr: read_page(tr, self._backing.keyspace, limit=limit, after=after), None)
+    def job_page(
+        self, *, limit: int = 50, after: str | None = None, visible: Callable[[Job], bool] | None = None
+    ) -> JobPage:
+        """Return a page of jobs, the newest first, of those that are `visible`; raise `BadCursor`."""
+        keyspace = self._backing.keyspace
+        return self._backing.read(lambda tr: read_page(tr, keyspace, limit=limit, after=after, visible=visible), None)
 
     def running_jobs(self) -> list[Job]:
         """Return the jobs that have not ended, the oldest first."""

@@ -37,6 +37,11 @@ class Change:
     after: Standing | None
 
 
+def id_of(there: Standing) -> str:
+    """Return an item's id, in an attached queue too."""
+    return item_id(there.suffix) if there.state == ATTACHED else there.rand.hex()
+
+
 def value_of(there: Standing) -> bytes:
     """Return an item's value, in an attached queue too."""
     return there.stored if there.state == ATTACHED else there.value
@@ -54,6 +59,13 @@ def note(tr: Transaction, keyspace: Keyspace, trash_id: bytes, changes: Sequence
             tr.set(keyspace.trash_part(trash_id, n, _VALUE), value_of(before))
 
 
+def note_arrivals(tr: Transaction, keyspace: Keyspace, trash_id: bytes, arrived: Sequence[Standing]) -> None:
+    """Write which items an act brought in from nowhere beside its trash record: undoing it takes them out again."""
+    for n, there in enumerate(arrived):
+        header = {"before": None, "record": None, "after": {**place_of(there), "digest": there.digest()}}
+        tr.set(keyspace.trash_part(trash_id, n, _KEY), records.encode(header))
+
+
 class Undoing:
     """The undoing of one act inside one transaction."""
 
@@ -63,8 +75,10 @@ class Undoing:
         self._source = source
         self._target = target or source
         self._tallies: dict[int, Tally] = {}
-        #: The ids of what was undone.
+        #: The ids of what came back.
         self.items: list[str] = []
+        #: What had come in, and was taken out again.
+        self.lifted: list[Standing] = []
 
     def run(self, trash_id: bytes, *, partial: bool) -> tuple[int, int]:
         """Undo what can be and return (items undone, items that have gone on since).
@@ -79,16 +93,23 @@ class Undoing:
             if after is not None and now is None:
                 gone += 1
                 continue
+            undone += 1
+            if header["before"] is None:
+                assert now is not None  # what came in is somewhere, or gone
+                self._lift(self._target, now)
+                self._tally(self._target).traffic("delete")
+                self.lifted.append(now)
+                continue
             self._undo(header, now, value)
             self.items.append(header["before"]["rand"] or item_id(bytes.fromhex(header["before"]["suffix"])))
-            undone += 1
         if gone and not partial:
-            what = "The item has" if len(noted) == 1 else f"{gone:,} of the {len(noted):,} items have"
+            have = "has" if gone == 1 else "have"
+            what = "The item has" if len(noted) == 1 else f"{gone:,} of the {len(noted):,} items {have}"
             raise ItemGoneOn(
                 f"{what} gone on since: taken, moved or changed by somebody. Nothing was undone.", gone, len(noted)
             )
-        if undone:
-            self._tally(self._source).traffic("restore", undone)
+        if self.items:
+            self._tally(self._source).traffic("restore", len(self.items))
         for tally in self._tallies.values():
             tally.apply(self._tr)
         return undone, gone

@@ -93,6 +93,7 @@ __all__ = [
     "TransactionTooLarge",
     "TransactionTooOld",
     "TrashNotFound",
+    "Unreadable",
     "ValueChanged",
     "ValueTooLarge",
     "WrongKind",
@@ -241,6 +242,10 @@ class ConfirmationMismatch(QueueError, ValueError):
 
 class TrashNotFound(QueueError, LookupError):
     """Nothing of this id is in the trash: it was swept after its deadline, or never was there."""
+
+
+class Unreadable(QueueError):
+    """What was asked for is there, but it can not be read: it is damaged, or of a newer release."""
 
 
 class AlreadyRestored(QueueError):

@@ -7,6 +7,7 @@ in every transaction together with the data, and the guess is only used when the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any, TypeVar
 
 from queues import ids, limits, ready
@@ -133,7 +134,7 @@ class Handle:
 
     def _rands(self, values: Sequence[tuple[bytes, Priority | None]]) -> list[bytes]:
         """Return a new id for each value; raise `TooLarge` for more than one transaction takes."""
-        if len(values) > ready.MAX_ITEMS or sum(len(value) for value, _ in values) > ready.MAX_BYTES:
+        if len(values) > ready.MAX_ITEMS or sum(map(len, map(itemgetter(0), values))) > ready.MAX_BYTES:
             raise TooLarge("One transaction pushes at most 1,000 items and 5 MB; push them in parts.")
         return self._backing.minter.mint_many(len(values)) if values else []
 
@@ -193,10 +194,6 @@ class Handle:
     def _require(self, kind: Kind, verb: str, instead: str) -> None:
         if self.kind != kind:
             raise WrongKind(f"{display_name(self.name)} is a {self.kind} queue: it has no {verb}, use {instead}.")
-
-
-def _size(values: Sequence[tuple[bytes, Priority | None]]) -> int:
-    return sum(len(value) for value, _ in values)
 
 
 def check_number(n: int) -> None:

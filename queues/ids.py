@@ -1,7 +1,8 @@
 """Ids: 20 bytes, minted once and kept for life; the recipe's random element, and every item's id and age.
 
 6 bytes of milliseconds since the epoch, then 14 random bytes; ids of one minter strictly increase (within one
-millisecond, or when the clock steps back, the random part counts up: ULID's rule).
+millisecond, or when the clock steps back, the random part counts up: ULID's rule). No random byte is 0: a tuple
+doubles that byte, and ids that are all packed alike can be packed and unpacked many at once.
 """
 
 from __future__ import annotations
@@ -11,9 +12,13 @@ import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from itertools import repeat
+from operator import add
 
 SIZE = 20
-_RANDOM_BITS = 112
+#: Bytes of an id that say when it was minted; the others are random.
+TIME = 6
+_RANDOM_BITS = (SIZE - TIME) * 8
 _RANDOM_BYTES = _RANDOM_BITS // 8
 #: Random bytes asked of the system at once. Each call gives up the interpreter's lock and takes it again at once: a
 #: thread that minted in a loop with a call for each id kept others from running for seconds.
@@ -31,17 +36,26 @@ class Minter:
         self._clock = clock
         self._lock = threading.Lock()
         self._last = 0
+        #: The millisecond that `_last` began with; ids of the same one only count on.
+        self._last_ms = -1
         self._random = b""
         self._at = 0
         self._process = _process
 
     def mint(self) -> bytes:
         """Return a new id, larger than every earlier one of this minter."""
+        if int(self._clock() * 1000) == self._last_ms and self._process is _process:
+            with self._lock:
+                last = self._last + 1
+                if last & 0xFF:  # no byte of `_last` is 0, so no other one is now
+                    self._last = last
+                    return last.to_bytes(SIZE, "big")
         return self.mint_many(1)[0]
 
     def mint_many(self, n: int) -> list[bytes]:
         """Return `n` new ids in increasing order."""
-        now = int(self._clock() * 1000) << _RANDOM_BITS
+        now_ms = int(self._clock() * 1000)
+        now = now_ms << _RANDOM_BITS
         with self._lock:
             first = self._last + 1
             if self._process is not _process:  # a forked child's ids are not its parent's, in the same millisecond too
@@ -50,10 +64,14 @@ class Minter:
                 first += int.from_bytes(os.urandom(_RANDOM_BYTES - 2), "big")
             if now > self._last:
                 first = max(first, now | (int.from_bytes(self._draw(), "big") >> 1))
-            self._last = first + n - 1
-        if n == 1:
-            return [first.to_bytes(SIZE, "big")]
-        return [(first + i).to_bytes(SIZE, "big") for i in range(n)]
+                self._last_ms = now_ms
+            ids: list[bytes] = []
+            while len(ids) < n:
+                spelled = _without_zeros(first.to_bytes(SIZE, "big"))
+                ids += map(add, repeat(spelled[:-1]), _BYTES[spelled[-1] : spelled[-1] + n - len(ids)])
+                first = int.from_bytes(ids[-1], "big") + 1
+            self._last = first - 1
+        return ids
 
     def _draw(self) -> bytes:
         """Return random bytes that were given to nobody."""
@@ -64,6 +82,13 @@ class Minter:
         return drawn
 
 
+def _without_zeros(spelled: bytes) -> bytes:
+    """Return the smallest id that is not smaller than this one and has no random byte 0."""
+    zero = spelled.find(0, SIZE - _RANDOM_BYTES)
+    return spelled if zero < 0 else spelled[:zero] + b"\x01" * (SIZE - zero)
+
+
+_BYTES = [bytes([byte]) for byte in range(256)]
 #: Stands for this process: another one in a forked child.
 _process = object()
 
@@ -78,23 +103,18 @@ os.register_at_fork(after_in_child=_forked)
 
 def minted_ms(rand: bytes) -> int:
     """Return the milliseconds since the epoch at which the id was minted."""
-    return int.from_bytes(rand[:6], "big")
+    return int.from_bytes(rand[:TIME], "big")
 
 
 def minted_at(rand: object) -> datetime | None:
     """Return when the id was minted; None for an element that others wrote and that says no time."""
-    return minted(rand)[1] if isinstance(rand, bytes) else None
-
-
-def minted(rand: bytes) -> tuple[int, datetime | None]:
-    """Return when the id was minted, as milliseconds and as a datetime; None for one that says no time."""
-    return _minted(rand[:6]) if len(rand) == SIZE else (0, None)
+    return _minted_at(rand[:TIME]) if isinstance(rand, bytes) and len(rand) == SIZE else None
 
 
 @lru_cache(maxsize=4_096)  # where thousands of items come a second, many begin with the same milliseconds
-def _minted(begin: bytes) -> tuple[int, datetime | None]:
-    ms = int.from_bytes(begin, "big")
-    return ms, at(ms) if ms <= LAST_MS else None
+def _minted_at(time: bytes) -> datetime | None:
+    ms = int.from_bytes(time, "big")
+    return at(ms) if ms <= LAST_MS else None
 
 
 def at(ms: int) -> datetime:

@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from queues import moving, picking
+from queues import changes, moving, picking
 from queues.acting import Note, Popped, shown
 from queues.attached.queue import open_queue
-from queues.changes import ATTACHED, Change
+from queues.changes import Change
 from queues.errors import BadPriority, SameQueue, TrashNotFound
-from queues.foreign import item_id as foreign_id
 from queues.kv.port import Transaction
 from queues.moving import Place
 from queues.names import display_name
 from queues.picks import Picks
 from queues.priority import Priority
 from queues.queue import Queue, check_value
-from queues.standing import Standing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +28,8 @@ class Changed:
     skipped: int
     #: For `undo`; None when nothing was changed.
     trash_id: str | None
+    #: Items among these that are dead now.
+    died: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +41,8 @@ class Undone:
     count: int
     #: Items that have gone on since, and were left alone.
     skipped: int
+    #: Of a push: its items are here now, by which the undo is undone; else None.
+    trash_id: str | None = None
 
 
 class ItemActs(Picks):
@@ -213,13 +215,14 @@ class ItemActs(Picks):
     def undo(self, trash_id: str, *, partial: bool = False, reason: str = "") -> Undone:
         """Undo any act that has a trash entry: items and queues are again what they were, where they were.
 
-        `ItemGoneOn` when items have gone on since; with `partial` those are left alone and the others undone.
+        `ItemGoneOn` when items have gone on since; with `partial` those are left alone and the others undone. What was
+        pushed goes to the trash.
         """
-        now_ms = self._backing.now_ms()
+        now_ms, into = self._backing.now_ms(), self._backing.minter.mint()
 
         def act(tr: Transaction, audit: Note) -> Undone:
             entry = self._store.trash.get(trash_id, tr=tr)
-            restored = self._store.trash.restore(tr, trash_id, partial=partial, by=self._actor, at_ms=now_ms)
+            restored = self._store.trash.restore(tr, trash_id, partial=partial, by=self._actor, at_ms=now_ms, into=into)
             queue = open_queue(self._backing, restored.config)
             if partial and not restored.count and restored.skipped:
                 raise TrashNotFound("All of these items have gone on since: there is nothing left to undo.")
@@ -233,7 +236,12 @@ class ItemActs(Picks):
                 reason=reason,
                 before={"act": entry.act},
             )
-            return Undone(queue=queue, count=restored.count, skipped=restored.skipped)
+            return Undone(
+                queue=queue,
+                count=restored.count,
+                skipped=restored.skipped,
+                trash_id=into.hex() if restored.kept else None,
+            )
 
         return self._act(act)
 
@@ -268,14 +276,13 @@ class ItemActs(Picks):
             verb,
             count=len(changed),
             item=None if before is None else before.id,
-            items=[_id_of(change.before) for change in changed],
+            items=[changes.id_of(change.before) for change in changed],
             reason=reason,
             before=None if before is None else shown(before),
             after=after,
             also=None if to is None else to.id,
         )
-        return Changed(count=len(changed), skipped=skipped, trash_id=trash_id.hex())
-
-
-def _id_of(there: Standing) -> str:
-    return foreign_id(there.suffix) if there.state == ATTACHED else there.rand.hex()
+        died = sum(
+            each.after is not None and (each.before.state, each.after.state) == ("leased", "dead") for each in changed
+        )
+        return Changed(count=len(changed), skipped=skipped, trash_id=trash_id.hex(), died=died)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from queues.backing import Backing
 from queues.bulk_acts import runner_name
-from queues.errors import JobNotFound, QueueError, StoreClosed, StoreError
+from queues.errors import JobNotFound, QueueError, StoreClosed, StoreError, Unreadable
 from queues.job_looks import Shown, all_shown
 from queues.job_steps import Steps
 from queues.jobs import HELD_MS, Job, read_running
@@ -51,7 +51,7 @@ class _Mine:
 
 
 class JobRunner:
-    """One runner. One thread calls `run`; any may ask how many jobs were `running` when it looked last."""
+    """One runner. One thread calls `run`; any may ask which jobs were `running` when it looked last."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class JobRunner:
         self._looked = -LONGEST
         self._change: bytes | None = None
         #: Jobs that had not ended at the last look; None before it.
-        self.running: int | None = None
+        self.running: tuple[Job, ...] | None = None
 
     def run(self, ended: threading.Event) -> None:
         """Run jobs until `ended` is set and the watches are interrupted; what is left goes on elsewhere at once."""
@@ -91,7 +91,7 @@ class JobRunner:
                         self._looked = -LONGEST
                 except StoreClosed:
                     return
-                except (StoreError, JobNotFound) as error:
+                except (StoreError, JobNotFound, Unreadable) as error:
                     if not trouble and not ended.is_set():
                         log.warning("Jobs wait, as the store failed: %s: %s", type(error).__name__, error)
                     trouble = min(max(_SHORTEST_TROUBLE, 2 * trouble), _LONGEST_TROUBLE)
@@ -122,7 +122,7 @@ class JobRunner:
 
         self._change, jobs = self._backing.kv.read(look, background=True)
         self._looked = self._count()
-        self.running = len(jobs)
+        self.running = tuple(jobs)
         running = {job.id: job for job in jobs}
         self._mine = {job_id: mine for job_id, mine in self._mine.items() if job_id in running}
         self._seen = {job_id: seen for job_id, seen in self._seen.items() if job_id in running}

@@ -25,8 +25,9 @@ from queues.errors import (
 )
 from queues.job_changes import change, config_of
 from queues.job_looks import Look, Shown, look
-from queues.jobs import CANCELLED, DONE, FAILED, HELD_MS, UNDO, Job, ended, onward, read_job, write_job
+from queues.jobs import CANCELLED, DONE, FAILED, HELD_MS, PUSH, UNDO, Job, ended, onward, read_job, write_job
 from queues.kv.port import Transaction
+from queues.push_steps import IDS, push_part
 from queues.standing import Standing
 
 if TYPE_CHECKING:
@@ -79,6 +80,8 @@ class Steps:
     def take(self, job: Job) -> Job:
         """Do the next step of a job and return it as it is then; another runner's is returned as it is."""
         try:
+            if job.act == PUSH:
+                return self._push(job)
             return self._undo() if job.act == UNDO else self._go(job)
         except (Conflict, TransactionTooOld):
             if not self._pace.too_much():  # others take these items as fast as we do: smaller chunks meet fewer
@@ -231,6 +234,23 @@ class Steps:
             after={"job": job.id} | ({} if target is None else {"to": target.name}),
             also=None if target is None else target.id,
         )
+
+    # Pushing
+
+    def _push(self, was: Job) -> Job:
+        """Push the next part of what came with the job."""
+        ids = self._backing.minter.mint_many(IDS)
+
+        def act(tr: Transaction) -> Job:
+            job = read_job(tr, self._backing.keyspace, self._job_id)
+            if not self._mine(job) or job.chunks != was.chunks:
+                return job
+            return push_part(tr, self._store, self._backing, job, ids)
+
+        try:
+            return self._backing.kv.transact(act, background=True)
+        except (QueueError, ValueTooLarge, KeyTooLarge, TransactionTooLarge) as error:
+            return self._fail(error, None)
 
     # Undoing
 

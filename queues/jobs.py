@@ -9,22 +9,24 @@ work done in vain depends on that.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 from queues import records
-from queues.errors import BadCursor, JobNotFound
+from queues.errors import BadCursor, JobNotFound, Unreadable
 from queues.ids import at, minted_ms, parse
 from queues.keyspace import Keyspace
 from queues.kv.port import KeyValueStore, ReadTransaction, Transaction
 from queues.priority import Priority
 from queues.search import Query
+from queues.unreadable import UNREADABLE, why
 from queues.walking import Order
 
 RUNNING, DONE, CANCELLED, FAILED = "running", "done", "cancelled", "failed"
-#: What undoes another job, chunk by chunk.
-UNDO = "undo"
+#: What undoes another job, chunk by chunk; what brings items in: see queues/push_jobs.py.
+UNDO, PUSH = "undo", "push"
 #: Milliseconds for which whoever runs a job holds it; every chunk renews that.
 HELD_MS = 3_000
 #: Milliseconds over which the speed of a job is seen, up to twice as many, and at least.
@@ -32,10 +34,14 @@ _SPEED_MS, _LEAST_MS = 5_000, 500
 #: A chunk takes at most the items of a second; clocks of two machines differ by more.
 _LONGEST_WAIT_MS = 2_000
 MAX_PAGE = 500
+#: Reads of one page before it is handed out as it is, when few of the jobs are listed.
+_STEPS = 20
 #: Jobs that have not ended, of one look.
 MAX_RUNNING = 200
 #: Old jobs of one look of a sweep.
 _SWEPT = 1_000
+#: So many times as many are looked at where there are others, that can not be read, before them.
+_WINDOWS = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +49,7 @@ class Job:
     """An act on many items."""
 
     id: str
-    #: delete, move, reprioritise, promote, retry or release; or undo.
+    #: delete, move, reprioritise, promote, retry or release; or push, or undo.
     act: str
     queue_id: int
     queue: str
@@ -66,6 +72,8 @@ class Job:
     place: str | None = None
     #: Items that it may meet, as of when it began; None when that is not known.
     total: int | None = None
+    #: Items among these that fit, as counted before it began; None when that is not known.
+    concerned: int | None = None
     #: Items looked at, changed, and left alone: gone meanwhile, or as asked already.
     met: int = 0
     done: int = 0
@@ -80,6 +88,8 @@ class Job:
     order: Order = "place"
     #: At the front or the back: the priority and the count of the first one there.
     ahead: tuple[Priority | None, int] | None = None
+    #: When what is pushed is due; None: at once.
+    ready_ms: int | None = None
     #: The job that this one undoes; the one that undoes this.
     of: str | None = None
     undo: str | None = None
@@ -138,7 +148,14 @@ class Job:
         """Return in how many seconds it will have met all, by its speed and its rate; None when that is not known."""
         if not self.running or self.total is None or not self.speed:
             return None
-        return max(0, self.total - self.met) / self.speed
+        left = max(0, self.total - self.met)
+        if self.rate is None or not self.met:
+            return left / self.speed
+        # What is passed over is no faster for the rate, and what is changed is no faster than it.
+        share = self.done / self.met
+        changes = left * share if self.concerned is None else min(left, max(0, self.concerned - self.done))
+        looking = max(0.0, 1 / self.speed - share / self.rate)
+        return left * looking + changes / self.rate
 
     def encode(self) -> bytes:
         """Return the job as the store keeps it."""
@@ -154,6 +171,8 @@ class JobPage:
     jobs: tuple[Job, ...]
     #: Pass it as `after=` for older ones; None when these are the oldest.
     cursor: str | None
+    #: The ids of those among them that can not be read.
+    unreadable: tuple[str, ...] = ()
 
 
 def onward(job: Job, *, now_ms: int, met: int, done: int) -> Job:
@@ -182,12 +201,15 @@ def ended(job: Job, status: str, *, now_ms: int) -> Job:
 
 
 def read_job(tr: ReadTransaction, keyspace: Keyspace, job_id: str) -> Job:
-    """Return a job; raise `JobNotFound`."""
+    """Return a job; raise `JobNotFound`, `Unreadable`."""
     rand = parse(job_id)
     record = None if rand is None else tr.get(keyspace.bulk(rand)).wait()
     if record is None:
         raise JobNotFound("No act on many items has this id; its time may have run out.")
-    return _decode(record)
+    try:
+        return _decode(record)
+    except UNREADABLE as error:
+        raise Unreadable(f"This job can not be read. {why(error)}") from error
 
 
 def write_job(tr: Transaction, keyspace: Keyspace, job: Job, was: Job | None = None) -> None:
@@ -205,47 +227,101 @@ def write_job(tr: Transaction, keyspace: Keyspace, job: Job, was: Job | None = N
 
 
 def read_jobs(tr: ReadTransaction, keyspace: Keyspace, limit: int, before: bytes | None = None) -> list[Job]:
-    """Return jobs, the newest first."""
+    """Return jobs, the newest first; those that can not be read are left out."""
     pairs = tr.get_range(*keyspace.all_bulk_before(before), limit=limit, reverse=True).wait()
-    return [_decode(record) for _, record in pairs]
+    return [job for _, record in pairs if (job := _readable(record)) is not None]
 
 
-def read_page(tr: ReadTransaction, keyspace: Keyspace, *, limit: int, after: str | None) -> JobPage:
-    """Return a page of jobs, the newest first; raise `BadCursor`."""
+def read_page(
+    tr: ReadTransaction,
+    keyspace: Keyspace,
+    *,
+    limit: int,
+    after: str | None,
+    visible: Callable[[Job], bool] | None = None,
+) -> JobPage:
+    """Return a page of jobs, the newest first; raise `BadCursor`.
+
+    `visible` says of a job whether it is listed; then those that can not be read are not, and a page may hold fewer
+    than `limit`, even none, and have a cursor.
+    """
     before = None if after is None else parse(after)
     if after is not None and before is None:
         raise BadCursor("This page address is damaged; start again from the first page.")
     limit = max(1, min(limit, MAX_PAGE))
-    found = read_jobs(tr, keyspace, limit + 1, before)
-    shown = tuple(found[:limit])
-    return JobPage(jobs=shown, cursor=shown[-1].id if len(found) > limit else None)
+    jobs: list[Job] = []
+    unreadable: list[str] = []
+    more = False
+    for _ in range(1 if visible is None else _STEPS):
+        pairs = tr.get_range(*keyspace.all_bulk_before(before), limit=limit + 1, reverse=True).wait()
+        for n, (key, record) in enumerate(pairs[:limit], 1):
+            before, job, more = keyspace.last_id(key), _readable(record), n < len(pairs)
+            if job is None:
+                unreadable += [before.hex()] if visible is None else []
+            elif visible is None or visible(job):
+                jobs.append(job)
+                if len(jobs) == limit:
+                    break
+        if not more or len(jobs) == limit:
+            break
+    return JobPage(
+        jobs=tuple(jobs),
+        cursor=before.hex() if more and before is not None else None,
+        unreadable=tuple(unreadable),
+    )
 
 
 def read_running(tr: ReadTransaction, keyspace: Keyspace) -> list[Job]:
-    """Return the jobs that have not ended, the oldest first."""
-    keys = tr.get_range(*keyspace.all_running, limit=MAX_RUNNING).wait()
-    reads = [tr.get(keyspace.bulk(keyspace.last_id(key))) for key, _ in keys]
-    return [_decode(record) for read in reads if (record := read.wait()) is not None]
+    """Return the jobs that have not ended, the oldest first; those that can not be read are left out."""
+    begin, end = keyspace.all_running
+    jobs: list[Job] = []
+    for _ in range(_WINDOWS):
+        keys = tr.get_range(begin, end, limit=MAX_RUNNING).wait()
+        found = [read.wait() for read in [tr.get(keyspace.bulk(keyspace.last_id(key))) for key, _ in keys]]
+        jobs += [job for record in found if record is not None and (job := _readable(record)) is not None]
+        if len(jobs) >= MAX_RUNNING or len(keys) < MAX_RUNNING:
+            break
+        begin = keys[-1][0] + b"\0"
+    return jobs[:MAX_RUNNING]
 
 
 def sweep_jobs(kv: KeyValueStore, keyspace: Keyspace, *, before_ms: int) -> None:
     """Forget jobs that have ended and that are so old that nothing of them is in the trash any more."""
     begin, end = keyspace.bulk_begun_by(before_ms)
-    pairs = kv.read(lambda tr: tr.get_range(begin, end, limit=_SWEPT).wait(), background=True)
-    for job in (_decode(record) for _, record in pairs):
-        job_id = bytes.fromhex(job.id)
+    for _ in range(_WINDOWS):
+        pairs = kv.read(lambda tr, begin=begin: tr.get_range(begin, end, limit=_SWEPT).wait(), background=True)  # type: ignore[misc]
+        # What can not be read is left to a release that can.
+        jobs = [job for _, record in pairs if (job := _readable(record)) is not None and not job.running]
+        forgotten = sum(_forget(kv, keyspace, job.id, before_ms) for job in jobs)
+        if forgotten or len(pairs) < _SWEPT:
+            return
+        begin = pairs[-1][0] + b"\0"
 
-        def forget(tr: Transaction, job: Job = job, job_id: bytes = job_id) -> None:
-            parts = tr.get_range(*keyspace.bulk_parts(job_id), limit=1, reverse=True).wait()
-            left_ms = minted_ms(parts[0][1]) if parts else minted_ms(job_id)
-            now = read_job(tr, keyspace, job.id)
-            if not now.running and max(left_ms, now.ended_ms or 0) < before_ms:
-                tr.use_reserve()
-                tr.clear_range(*keyspace.bulk_parts(job_id))
-                tr.clear(keyspace.bulk(job_id))
 
-        if not job.running:
-            kv.transact(forget, background=True)
+def _forget(kv: KeyValueStore, keyspace: Keyspace, name: str, before_ms: int) -> bool:
+    """Forget a job that has ended unless something of it is younger; say whether that was done."""
+    job_id = bytes.fromhex(name)
+
+    def forget(tr: Transaction) -> bool:
+        parts = tr.get_range(*keyspace.bulk_parts(job_id), limit=1, reverse=True).wait()
+        left_ms = minted_ms(parts[0][1]) if parts else minted_ms(job_id)
+        now = read_job(tr, keyspace, name)
+        if now.running or max(left_ms, now.ended_ms or 0) >= before_ms:
+            return False
+        tr.use_reserve()
+        tr.clear_range(*keyspace.bulk_parts(job_id))
+        tr.clear_range(*keyspace.all_incoming(job_id))
+        tr.clear(keyspace.bulk(job_id))
+        return True
+
+    return kv.transact(forget, background=True)
+
+
+def _readable(record: bytes) -> Job | None:
+    try:
+        return _decode(record)
+    except UNREADABLE:
+        return None
 
 
 def _decode(record: bytes) -> Job:

@@ -38,6 +38,7 @@ Elements are packed by FoundationDB's tuple layer on every engine, under one roo
     ("job", "merge", id)                  = ""           the queue has two generations, which are being merged
     ("job", "bulk", job_id)               = record       an act on many items: what it does, and how far it is
     ("job", "part", job_id, n)            = trash_id     what its chunks put into the trash
+    ("job", "in", job_id, n)              = record       items that it is to push, in parts: see queues/incoming.py
     ("job", "run", job_id)                = ""           it has not ended
     ("job", "v")                          = total        job change: ADD 1 whenever one begins, ends or goes on
     ("agenda", second, id)                = ""           something delayed or leased of the queue falls due in that
@@ -133,6 +134,7 @@ class Keyspace:
         self._merges = self.root + pack("job", "merge")
         self._bulk = self.root + pack("job", "bulk")
         self._bulk_parts = self.root + pack("job", "part")
+        self._incoming = self.root + pack("job", "in")
         self._running = self.root + pack("job", "run")
         self.job_change = self.root + pack("job", "v")
         self.all_merges = _children(self._merges)
@@ -292,6 +294,23 @@ class Keyspace:
     def bulk_parts(self, job_id: bytes) -> Range:
         """Return the range of the trash ids of such an act, in the order of its chunks."""
         return _children(self._bulk_parts + pack(job_id))
+
+    def incoming(self, job_id: bytes, n: int) -> bytes:
+        """Return the key that holds a part of the items that such an act is to push."""
+        return self._incoming + pack(job_id, n)
+
+    def all_incoming(self, job_id: bytes) -> Range:
+        """Return the range of the items that such an act is to push, in their order."""
+        return _children(self._incoming + pack(job_id))
+
+    def incoming_laid_by(self, ms: int) -> Range:
+        """Return the range of items of such acts that began before this time."""
+        return _children(self._incoming)[0], self._incoming + pack(max(0, ms).to_bytes(6, "big"))
+
+    def job_of_incoming(self, key: bytes) -> bytes:
+        """Return the id of the act that is to push what a key holds."""
+        job_id: bytes = _unpack(key, len(self._incoming))[0]
+        return job_id
 
     @staticmethod
     def part_of(key: bytes) -> str:

@@ -280,5 +280,6 @@ def _check_sizes(target: Config, standings: Sequence[Standing]) -> None:
 def _refuse_leased(standings: Sequence[Standing]) -> None:
     leased = sum(there.state == "leased" for there in standings)
     if leased:
-        what = "The item is" if len(standings) == 1 else f"{leased:,} of the {len(standings):,} items are"
+        are = "is" if leased == 1 else "are"
+        what = "The item is" if len(standings) == 1 else f"{leased:,} of the {len(standings):,} items {are}"
         raise ItemLeased(f"{what} in a worker's hands: release the lease first. Nothing was changed.")

@@ -89,7 +89,7 @@ def find(
         )
     missing = len(wanted) - len(standings)
     if missing and (not skip_missing or not standings):
-        what = "The item is" if len(wanted) == 1 else f"{missing:,} of the {len(wanted):,} items are"
+        what = _so_many(missing, len(wanted))
         raise ItemNotFound(f"{what} not here any more: somebody took or moved it. Nothing was changed.")
     if expect is not None:
         same = [
@@ -99,12 +99,21 @@ def find(
         ]
         changed = len(standings) - len(same)
         if changed and (not skip_missing or not same):
-            what = "The item is" if len(wanted) == 1 else f"{changed:,} of the {len(wanted):,} items are"
+            what = _so_many(changed, len(wanted))
             raise ItemChanged(f"{what} not as you saw it any more: somebody changed it. Nothing was changed by you.")
         standings, missing = same, missing + changed
     if sum(len(found.stored) for found in standings) > MAX_BYTES:
         raise TooLarge("These items hold more than 5 MB together: act on fewer at once.")
     return Found(standings=standings, missing=missing)
+
+
+def arrived(tr: ReadTransaction, keyspace: Keyspace, config: Config, items: Sequence[Item]) -> list[Standing]:
+    """Return how items stand that this transaction pushed."""
+    return [there for there in _standings(tr, keyspace, config, [item.id for item in items]) if there is not None]
+
+
+def _so_many(n: int, of: int) -> str:
+    return "The item is" if of == 1 else f"{n:,} of the {of:,} items {'is' if n == 1 else 'are'}"
 
 
 def mark(there: Standing) -> str:

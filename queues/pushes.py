@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
+from operator import itemgetter
 from typing import NamedTuple
 
 from queues import limits, ready
@@ -44,7 +45,10 @@ class Pushes:
         together = requests[:1] if config.max_depth is not None else _together(requests)
         refused = self._refused(tr, config, together, alone=len(requests) == 1)
         admitted = [push for at, push in enumerate(together) if at not in refused] if refused else together
-        items = iter(self._insert(tr, config, admitted) if admitted else ())
+        pushed = self._insert(tr, config, admitted) if admitted else []
+        if len(together) == 1 and admitted:
+            return [pushed]
+        items = iter(pushed)
         return [refused.get(at) or list(islice(items, len(push.values))) for at, push in enumerate(together)]
 
     def _refused(
@@ -64,10 +68,14 @@ class Pushes:
                 refused[at] = Refused(error)
         return refused
 
-    def _insert(self, tr: Transaction, config: Config, pushes: Sequence[Push]) -> Sequence[Item]:
-        values = [value for push in pushes for value in push.values]
+    def _insert(self, tr: Transaction, config: Config, pushes: Sequence[Push]) -> list[Item]:
+        if len(pushes) == 1:
+            ((values, rands),) = pushes
+        else:
+            values = list(chain.from_iterable(push.values for push in pushes))
+            rands = list(chain.from_iterable(push.rands for push in pushes))
         tally = Tally(self._keys, wake=True)
-        items = ready.insert(tr, self._keys, config, values, [rand for push in pushes for rand in push.rands], tally)
+        items = ready.insert(tr, self._keys, config, values, rands, tally)
         tally.apply(tr)
         return items
 
@@ -79,11 +87,12 @@ class Pushes:
 
 def _together(requests: Sequence[Push]) -> Sequence[Push]:
     """Return the first pushes that fit into one transaction, one at least."""
+    if len(requests) == 1:
+        return requests
     room, places = BATCH_BYTES, ready.MAX_ITEMS
     for at, push in enumerate(requests):
         places -= len(push.values)
-        for value, _ in push.values:
-            room -= len(value)
+        room -= sum(map(len, map(itemgetter(0), push.values)))
         if at and (room < 0 or places < 0):
             return requests[:at]
     return requests

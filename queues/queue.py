@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Unpack
+from typing import Any, Unpack, cast
 
 from queues import cursor as cursors
 from queues import ready
@@ -24,6 +24,7 @@ from queues.kv.port import ReadTransaction, Transaction
 from queues.leases import Lease
 from queues.names import display_name
 from queues.priority import Priority, normalise
+from queues.pushes import Push
 from queues.search import Searching
 from queues.settings import Settings, check_settings
 from queues.status import QueueStatus, Totals, begin_status, read_totals
@@ -32,6 +33,10 @@ from queues.waiting import Waiting
 
 #: Bytes; below FoundationDB's 100,000 so that a record around the value fits as well.
 MAX_VALUE_SIZE = 90_000
+#: Whole numbers of less magnitude are priorities of an int queue as they are.
+_SMALL = 1 << 63
+#: A tuple's own: what a NamedTuple adds to it costs twice as much.
+_new: Any = tuple.__new__
 _ENDS: dict[str, End] = {"min": "min", "max": "max", "head": "min", "tail": "max"}
 
 
@@ -55,8 +60,22 @@ class Queue(Waiting, Deaths, Searching):
         """
         if delay is not None or due is not None:
             return self.push_many([(value, priority)], delay=delay, due=due, tr=tr)[0]
+        if tr is None and not self._guess[1].attached:
+            return self._backing.kv.serve(self._own_pushes or self._pushes, self._pushing(value, priority))[0]
         self._require("priority", "push", "enqueue")
         return self._insert([(check_value(value), normalise(priority, self.priority_type))], tr)[0]
+
+    def _pushing(self, value: bytes, priority: Priority) -> Push:
+        """Return the request to push one item; what most pushes are is asked in place, because a call costs more."""
+        config = self._guess[1]
+        if config.kind != "priority":
+            self._require("priority", "push", "enqueue")
+        if type(value) is not bytes or len(value) > MAX_VALUE_SIZE:
+            value = check_value(value)
+        if type(priority) is not int or config.priority_type != "int" or not -_SMALL < priority < _SMALL:
+            priority = normalise(priority, config.priority_type)
+        push: Push = _new(Push, (((value, priority),), (self._backing.minter.mint(),)))
+        return push
 
     def push_many(
         self,
@@ -73,7 +92,9 @@ class Queue(Waiting, Deaths, Searching):
         self._require("priority", "push", "enqueue")
         kind, common = self.priority_type, either(delay, due)
         items = list(items)
-        if common is None and all(len(item) == 2 for item in items):
+        if common is None and {*map(len, items)} == {2}:
+            if kind == "int" and _plain(*zip(*items, strict=True)):
+                return self._insert(cast(list[tuple[bytes, Priority | None]], items), tr)
             return self._insert([(check_value(item[0]), normalise(item[1], kind)) for item in items], tr)
         return self._push(self._checked(items, common), tr)
 
@@ -92,8 +113,8 @@ class Queue(Waiting, Deaths, Searching):
 
         With `timeout`, wait so many seconds for one, through a pause too; infinity waits for ever.
         """
-        if timeout is None:
-            return _only(self.pop_many(1, end="min", tr=tr))
+        if timeout is None and tr is None and self._guess[1].kind == "priority":
+            return self._take_one("min")
         return self._wait(lambda: _only(self.pop_many(1, end="min", tr=tr)), None, timeout, tr)
 
     def pop_max(self, *, timeout: float | None = None, tr: Transaction | None = None) -> Item | None:
@@ -101,8 +122,8 @@ class Queue(Waiting, Deaths, Searching):
 
         `timeout` is that of pop_min.
         """
-        if timeout is None:
-            return _only(self.pop_many(1, end="max", tr=tr))
+        if timeout is None and tr is None and self._guess[1].kind == "priority":
+            return self._take_one("max")
         return self._wait(lambda: _only(self.pop_many(1, end="max", tr=tr)), None, timeout, tr)
 
     def pop_many(self, n: int, *, end: str = "min", tr: Transaction | None = None) -> list[Item]:
@@ -337,6 +358,17 @@ def check_value(value: bytes) -> bytes:
     if len(value) > MAX_VALUE_SIZE:
         raise ValueTooLarge(f"A value has at most {MAX_VALUE_SIZE:,} bytes; this one has {len(value):,}.")
     return value
+
+
+def _plain(values: Sequence[Any], priorities: Sequence[Any]) -> bool:
+    """Say whether these may go into a queue of whole numbers as they are, as almost all do."""
+    return (
+        {*map(type, values)} == {bytes}
+        and {*map(type, priorities)} == {int}
+        and max(map(len, values)) <= MAX_VALUE_SIZE
+        and min(priorities) > -_SMALL
+        and max(priorities) < _SMALL
+    )
 
 
 def _own_when(when: Sequence[object]) -> When | None:

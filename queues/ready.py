@@ -10,29 +10,31 @@ takes, so pushes never abort it; with `serializable` the read itself conflicts, 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import repeat
+from operator import add
 from typing import NamedTuple
 
 from queues.bands import band_of
+from queues.columns import columns_of
 from queues.config import Config
 from queues.cursor import End
 from queues.errors import TooLarge
-from queues.ids import minted, minted_at
-from queues.item import Item
+from queues.ids import minted_at
+from queues.item import Item, Parts, ready_items
 from queues.keyspace import (
     IN_GENERATIONS,
     QueueKeys,
-    packed_suffix,
     place,
     read_place,
     ready_elements,
     ready_suffix,
     total,
     total_bytes,
-    unpacked_suffix,
 )
 from queues.kv.port import KeyValue, ReadTransaction, Result, Transaction
-from queues.packing import pack_bytes
+from queues.packing import pack_ids, pack_numbers
+from queues.places import places
 from queues.priority import Priority
 from queues.tally import Tally
 
@@ -60,36 +62,27 @@ def insert(
     rands: Sequence[bytes],
     tally: Tally,
 ) -> list[Item]:
-    """Push values, in order, and return them as items."""
-    generation = config.generations[-1]
+    """Push values, at least one, in order, and return them as items.
+
+    Column by column: a loop of its own for every value was most of what a push cost.
+    """
+    generation, n = config.generations[-1], len(values)
     tally.wake()
-    tally.state(generation, "ready", "in", len(values))
-    tally.traffic("push", len(values))
-    base, edges, stamp, put = config.base, config.edges, tr.stamp, tr.set
+    tally.state(generation, "ready", "in", n)
+    tally.traffic("push", n)
+    contents, priorities = zip(*values, strict=True)
+    stamps = tr.stamps(n)
+    counts = range(config.base + stamps.start, config.base + stamps.stop)
+    ids = pack_ids(rands)
+    tails = suffixes = list(map(add, pack_numbers(counts), ids))
+    if not config.fifo:
+        packed, bands = places(config.priority_type, config.edges).pack(priorities)
+        suffixes = list(map(add, packed, tails))
+        tally.bands(generation, bands, "in")
     begin, index = keys.generation(generation).ready(b""), keys.indexed("ready", generation)
-    where = place(generation, b"")
-    items = []
-    bands = []
-    for (value, priority), rand in zip(values, rands, strict=True):
-        count = base + stamp()
-        packed = pack_bytes(rand)
-        suffix = packed_suffix(priority, count, packed)
-        put(begin + suffix, value)
-        put(index + packed, where + suffix)
-        if priority is not None:
-            bands.append(band_of(priority, edges))
-        items.append(
-            Item.of(
-                id=rand.hex(),
-                priority=priority,
-                count=count,
-                value=value,
-                pushed_at=minted(rand)[1],
-                size=len(value),
-            )
-        )
-    tally.bands(generation, bands, "in")
-    return items
+    tr.set_new(list(map(add, repeat(begin), suffixes)), contents)
+    tr.set_new(list(map(add, repeat(index), ids)), list(map(add, repeat(place(generation, b"")), suffixes)))
+    return ready_items(contents, zip(priorities, tails, [0] * n, strict=True))
 
 
 def put_back(tr: Transaction, keys: QueueKeys, config: Config, item: Item, *, verb: str = "restore") -> None:
@@ -148,6 +141,12 @@ class Heads:
         merged = heapq.merge(*lists, key=lambda entry: entry.suffix, reverse=self._reverse)
         return [entry for entry, _ in zip(merged, range(self._limit), strict=False)]
 
+    def pairs(self) -> list[KeyValue]:
+        """Return the same as it lies in the store: for one generation that is what was read."""
+        if len(self._reads) == 1:
+            return self._reads[0][2].wait()
+        return [(entry.key, entry.value) for entry in self.wait()]
+
 
 class Ahead:
     """A look at what is ahead of ready items: whether any was tried before, and when the next delayed one is due.
@@ -178,6 +177,25 @@ class Ahead:
         return min(dues, default=None)
 
 
+def attempts_of(tr: ReadTransaction, keys: QueueKeys, config: Config, pairs: Sequence[KeyValue]) -> dict[bytes, int]:
+    """Return how often items were tried, by key; those that were not are left out."""
+    entries = with_attempts(tr, keys, config, entries_of(keys, config, pairs, {}))
+    return {entry.key: entry.attempts for entry in entries if entry.attempts}
+
+
+def entries_of(
+    keys: QueueKeys, config: Config, pairs: Sequence[KeyValue], attempts: Mapping[bytes, int]
+) -> list[Entry]:
+    """Return pairs of any of the queue's generations as entries."""
+    begins = [(generation, keys.generation(generation).ready(b"")) for generation in config.generations]
+    return [
+        Entry(generation, key[len(begin) :], key, value, attempts.get(key, 0))
+        for key, value in pairs
+        for generation, begin in begins
+        if key.startswith(begin)
+    ]
+
+
 def with_attempts(tr: ReadTransaction, keys: QueueKeys, config: Config, entries: Sequence[Entry]) -> list[Entry]:
     """Return these entries with how often each was tried."""
     reads = [
@@ -201,44 +219,67 @@ def take(
     verb: str = "pop",
 ) -> list[Item]:
     """Remove these entries, conflicting on exactly their keys, and return them as items."""
-    if sum(len(entry.value) for entry in entries) > MAX_BYTES:
+    attempts = {entry.key: entry.attempts for entry in entries if entry.attempts}
+    pairs = [(entry.key, entry.value) for entry in entries]
+    return take_pairs(tr, keys, config, pairs, now_ms, tally, attempts=attempts, verb=verb)
+
+
+def take_pairs(
+    tr: Transaction,
+    keys: QueueKeys,
+    config: Config,
+    pairs: Sequence[KeyValue],
+    now_ms: int,
+    tally: Tally,
+    *,
+    attempts: Mapping[bytes, int],
+    verb: str = "pop",
+) -> list[Item]:
+    """Remove ready items as they lie in the store, conflicting on exactly their keys, and return them as items.
+
+    `attempts` tells how often an item was tried, by its key; those that are missing were not.
+    """
+    found, values = zip(*pairs, strict=True)
+    if sum(map(len, values)) > MAX_BYTES:
         raise TooLarge("These items hold more than 5 MB together: take fewer at once.")
-    conflict, clear, edges, fifo = tr.add_read_conflict_key, tr.clear, config.edges, config.fifo
-    left = dict.fromkeys((entry.generation for entry in entries), 0)
-    bands: dict[int, list[int]] = {generation: [] for generation in left}
-    indexes = {generation: keys.indexed("ready", generation) for generation in left}
-    waits = []
-    items = []
-    for entry in entries:
-        generation, suffix, key, value, attempts = entry
-        conflict(key)
-        clear(key)
-        priority, count, rand, packed = unpacked_suffix(suffix, fifo=fifo)
-        clear(indexes[generation] + packed)
-        pushed_ms, pushed_at = minted(rand)
-        if pushed_at is not None:
-            waits.append(now_ms - pushed_ms)
-        if priority is not None:
-            bands[generation].append(band_of(priority, edges))
-        left[generation] += 1
-        items.append(
-            Item.of(
-                id=rand.hex(),
-                priority=priority,
-                count=count,
-                value=value,
-                pushed_at=pushed_at,
-                size=len(value),
-                attempts=attempts,
-            )
-        )
-    for generation, n in left.items():
-        tally.state(generation, "ready", "out", n)
-        tally.bands(generation, bands[generation], "out")
+    tr.add_read_conflict_keys(found)
+    tr.clear_many(found)
+    if len(config.generations) == 1:
+        parts = _take_from(tr, keys, config, config.generations[0], found, now_ms, tally, attempts, verb)
+    else:
+        taken: dict[bytes, Parts] = {}
+        for generation in config.generations:
+            begin = keys.generation(generation).ready(b"")
+            if own := [key for key in found if key.startswith(begin)]:
+                of = _take_from(tr, keys, config, generation, own, now_ms, tally, attempts, verb)
+                taken.update(zip(own, of, strict=True))
+        parts = map(taken.__getitem__, found)
+    tally.traffic(verb, len(found))
+    return ready_items(values, parts)
+
+
+def _take_from(
+    tr: Transaction,
+    keys: QueueKeys,
+    config: Config,
+    generation: int,
+    found: Sequence[bytes],
+    now_ms: int,
+    tally: Tally,
+    attempts: Mapping[bytes, int],
+    verb: str,
+) -> Iterable[Parts]:
+    """Take what stands under these keys out of a generation's index and totals, and return what makes its items."""
+    known = None if config.fifo else places(config.priority_type, config.edges)
+    begin = keys.generation(generation).ready(b"")
+    priorities, tails, packed_ids, bands, pushed = columns_of(found, len(begin), known)
+    tr.clear_many(list(map(add, repeat(keys.indexed("ready", generation)), packed_ids)))
+    tally.state(generation, "ready", "out", len(found))
+    tally.bands(generation, bands, "out")
     if verb in _TAKING:
-        tally.waits(waits)
-    tally.traffic(verb, len(items))
-    return items
+        tally.waits(now_ms, pushed)
+    tried = map(attempts.get, found, repeat(0)) if attempts else [0] * len(found)
+    return zip(priorities, tails, tried, strict=True)
 
 
 #: Verbs that end an item's wait.
@@ -264,7 +305,7 @@ def note_drift(tr: Transaction, keys: QueueKeys, config: Config) -> None:
 def as_item(entry: Entry, config: Config, *, preview: int | None = None) -> Item:
     """Return an entry as an item, its value cut to `preview` bytes."""
     priority, count, rand = ready_elements(entry.suffix, fifo=config.fifo)
-    return Item.of(
+    return Item(
         id=rand.hex(),
         priority=priority,
         count=count,

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
+from queues import directory
 from queues.attached import status as attached_status
 from queues.attached.counts import AttachedCounts
 from queues.config import Config
 from queues.keyspace import Keyspace, total
 from queues.kv.port import ReadTransaction, Result
-from queues.status import QueueStatus, Snapshot, begin_status
+from queues.status import QueueStatus, Snapshot, begin_status, unreadable_status
+from queues.unreadable import UNREADABLE
 
 
 def read_statuses(
@@ -22,14 +24,16 @@ def read_statuses(
     previous: Snapshot | None,
     preview: int,
     counts: AttachedCounts,
+    tolerant: bool = False,
 ) -> Snapshot:
     """Read many queues in three rounds of parallel reads; only changed ones past the first round.
 
-    Others write attached queues without telling us, so those are read each time.
+    Others write attached queues without telling us, so those are read each time; so are ones that could not be read,
+    which raise unless the caller is `tolerant`.
     """
     keys = {queue_id: keyspace.queue(queue_id) for queue_id in queue_ids}
     known = {} if previous is None else previous.queues
-    directory = tr.get(keyspace.directory_change)
+    listed = tr.get(keyspace.directory_change)
     pending = {queue_id: tr.get(keys[queue_id].change) for queue_id in keys}
     changes = {queue_id: total(read.wait()) for queue_id, read in pending.items()}
     found: dict[int, QueueStatus] = {}
@@ -37,27 +41,62 @@ def read_statuses(
     for queue_id, change in changes.items():
         old = known.get(queue_id)
         same = previous is not None and previous.changes.get(queue_id) == change
-        if not same or (old is not None and old.attached):
+        if not same or (old is not None and (old.attached or old.unreadable)):
             configs[queue_id] = tr.get(keyspace.config(queue_id))
         elif old is not None:
             found[queue_id] = old
     reads: dict[int, Callable[[], QueueStatus]] = {}
+    failed: dict[int, Exception] = {}
     for queue_id, read in configs.items():
         record = read.wait()
-        if record is not None:
+        if record is None:
+            continue
+        try:
             config, change = Config.decode(record), changes[queue_id]
             reads[queue_id] = (
                 attached_status.begin_status(tr, keys[queue_id], config, change, preview, counts=counts, now=at_time)
                 if config.attached
                 else begin_status(tr, keys[queue_id], config, change, preview)
             )
+        except UNREADABLE as error:
+            if not tolerant:
+                raise
+            failed[queue_id] = error
     for queue_id, finish in reads.items():
-        status = finish()
+        try:
+            status = finish()
+        except UNREADABLE as error:
+            if not tolerant:
+                raise
+            failed[queue_id] = error
+            continue
         found[queue_id] = attached_status.settle(status, known.get(queue_id)) if status.attached else status
+    if failed:
+        found |= _unreadable(tr, keyspace, failed, changes, known)
     return Snapshot(
         version=tr.get_read_version(),
         at=at_time,
-        directory_change=total(directory.wait()),
+        directory_change=total(listed.wait()),
         queues={queue_id: found[queue_id] for queue_id in keys if queue_id in found},
         changes=changes,
     )
+
+
+def _unreadable(
+    tr: ReadTransaction,
+    keyspace: Keyspace,
+    failed: Mapping[int, Exception],
+    changes: Mapping[int, int],
+    known: Mapping[int, QueueStatus],
+) -> dict[int, QueueStatus]:
+    """Say of queues no more than that they are there; the very object of before where nothing differs."""
+    names = {queue_id: known[queue_id].name for queue_id in failed if queue_id in known}
+    if names.keys() != failed.keys():
+        names |= {queue_id: name for name, queue_id in directory.names(tr, keyspace).items() if queue_id in failed}
+    made = {
+        queue_id: unreadable_status(
+            queue_id, names.get(queue_id, str(queue_id)), changes[queue_id], f"{type(error).__name__}: {error}"[:200]
+        )
+        for queue_id, error in failed.items()
+    }
+    return {queue_id: known[queue_id] if known.get(queue_id) == status else status for queue_id, status in made.items()}

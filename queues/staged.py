@@ -7,7 +7,7 @@ the request: a result that nobody has taken was certainly not handed to anybody 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from queues import leased, ready, records
@@ -16,7 +16,7 @@ from queues.errors import NewerFormat
 from queues.item import Item
 from queues.keyspace import QueueKeys, ready_suffix
 from queues.kv.port import ReadTransaction, Transaction
-from queues.takes import Take, Taken
+from queues.takes import LATE_MS, Take, Taken
 
 #: Bytes of a request, and of one part of a result.
 MAX_REQUEST = PART = 90_000
@@ -32,6 +32,15 @@ class Request:
     id: bytes
     ms: int
     takes: tuple[Take, ...]
+
+    def by_clock(self, now_ms: int) -> Request:
+        """Return the request as if it were made now, by the clock of whoever serves it: nobody is served, or sent
+        away because of a pause, by the clock of another process."""
+        takes = tuple(
+            take._replace(now_ms=now_ms, late_ms=None if take.late_ms is None else now_ms - LATE_MS)
+            for take in self.takes
+        )
+        return replace(self, takes=takes)
 
 
 def ask(tr: Transaction, keys: QueueKeys, *, ms: int, request: bytes, record: bytes) -> None:

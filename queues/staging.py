@@ -28,7 +28,7 @@ from functools import partial
 from queues import records, staged
 from queues.aside import Aside
 from queues.config import Config
-from queues.errors import NewerFormat, OutcomeUnknown, QueueError, StoreError
+from queues.errors import NewerFormat, OutcomeUnknown, QueueError, StoreError, TooLarge
 from queues.keyspace import QueueKeys
 from queues.kv.port import Refused, Transact, Transaction
 from queues.takes import Take, TakeAll, Taken
@@ -39,10 +39,10 @@ CONFLICTS = 2
 #: Seconds for which a fulfiller's record is believed if it does not change; when it is renewed; and how long nobody
 #: else's request came before the fulfiller gives up.
 BELIEVED, RENEWED, LAPSE = 1.0, 0.3, 1.0
-#: Seconds that a process waits for a result; between two looks for it, and for requests.
-PATIENCE, LOOK = 0.25, 0.002
-#: Milliseconds by anybody's clock after which a fulfiller leaves a request alone: its process has given up or died.
-_FRESH_MS = 30_000
+#: Seconds that a process waits for a result; between two looks for it, and for requests, at least and at most.
+PATIENCE, LOOK, LONGEST_LOOK = 0.25, 0.002, 0.02
+#: Seconds after which a fulfiller leaves a request alone: its process has given up or died.
+FRESH = 30.0
 #: Own takes of a batch while others' are waiting.
 _OWN = 100
 
@@ -62,6 +62,20 @@ class _Crowded(Exception):
 
 class _Lost(Exception):
     """This process does not take for all any more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Round:
+    """What one transaction of a fulfiller did."""
+
+    #: What its own takes got.
+    answers: Answers
+    #: How many requests of others were answered.
+    served: int
+    #: The requests that were there, and since when.
+    seen: dict[bytes, float]
+    #: Those for which there was no room, unless some of the last ones came first.
+    left: frozenset[bytes]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +134,12 @@ class Staging:
         self._renewed_at = 0.0
         #: When others' requests were served last.
         self._load_at = 0.0
+        #: Others' requests as they were seen last, and since when: their own times are told by clocks that may differ.
+        self._asked: dict[bytes, float] | None = None
+        #: What there was no room for in the last round; it comes before our own now and then.
+        self._left: frozenset[bytes] = frozenset()
+        #: Seconds that results took to come, of late.
+        self._wait = 0.0
 
     def conduct(self, transact: Transact, takes: Sequence[Take]) -> Answers:
         """Serve a batch: by itself, by somebody else, or with those of others."""
@@ -197,6 +217,7 @@ class Staging:
     def _begin_keeping(self) -> None:
         self._beat += 1
         self._renewed_at = self._load_at = self._aside.now()
+        self._asked, self._left = None, frozenset()
         keeper = self._keeper = object()
         self._aside.start(lambda: self._keep_on(keeper), "pq-staging")
 
@@ -209,7 +230,8 @@ class Staging:
                 if self._aside.now() - self._load_at > LAPSE:
                     break
                 if self._load_at == before:
-                    self._aside.sleep(LOOK)
+                    # Each look costs as much as serving somebody.
+                    self._aside.sleep(min(LONGEST_LOOK, max(LOOK, (self._aside.now() - before) / 4)))
         except (StoreError, QueueError):
             pass  # the queue is paused or gone, the store is closed or away: whoever waits will take by itself
         finally:
@@ -240,35 +262,70 @@ class Staging:
             self._beat += 1
         ms = self._now_ms()
 
-        def attempt(tr: Transaction) -> tuple[Sequence[Taken], int]:
+        def attempt(tr: Transaction) -> _Round:
             record = tr.snapshot.get(self._keys.staging)
-            asked = [one for one in staged.read_requests(tr.snapshot, self._keys) if ms - one.ms < _FRESH_MS]
+            found = staged.read_requests(tr.snapshot, self._keys)
             if _client_of(record.wait()) != self._client:
                 raise _Lost
+            seen = self._seen_since(found, now, ms)
+            asked = [one.by_clock(ms) for one in found if now - seen[one.id] < FRESH]
+            first = [one for one in asked if one.id in self._left][:1]
+            others = first + [one for one in asked if one not in first]
             own = takes[:_OWN] if asked else takes
-            wanted = [*own, *(take for one in asked for take in one.takes)]
-            if not any(take.n for take in wanted):
-                answers: Sequence[Taken] = [[] for _ in wanted]
-            else:
-                answers = self._take(tr, wanted, serializable=False)
-            served, at = 0, len(own)
-            for one in asked:
-                got = answers[at : at + len(one.takes)]
-                at += len(one.takes)
-                if not got:
-                    break
-                staged.answer(tr, self._keys, one, got)
-                served += 1
+            try:
+                answers, answered = self._deal(tr, own, first, others[len(first) :])
+            except TooLarge:
+                if not first:
+                    raise
+                # Its process hears of it when it tries by itself.
+                staged.answer(tr, self._keys, first[0], [])
+                answers, answered = [], 1
             if renew:
                 self._say(tr, ms)
-            return answers[: len(own)], served
+            left = frozenset() if first else frozenset(one.id for one in others[answered:])
+            return _Round(answers=answers, served=answered, seen=seen, left=left)
 
-        answers, served = transact(attempt)
+        round_: _Round = transact(attempt)
         if renew:
             self._renewed_at = now
-        if served:
+        if round_.served:
             self._load_at = self._aside.now()
-        return answers  # type: ignore[no-any-return]
+        self._asked, self._left = round_.seen, round_.left
+        return round_.answers
+
+    def _deal(
+        self, tr: Transaction, own: Sequence[Take], first: Sequence[staged.Request], then: Sequence[staged.Request]
+    ) -> tuple[Answers, int]:
+        """Take for those who come first, for ourselves, then for others; return what we get and how many others did."""
+        before = sum(len(one.takes) for one in first)
+        wanted = [
+            *(take for one in first for take in one.takes),
+            *own,
+            *(take for one in then for take in one.takes),
+        ]
+        anything = any(take.n for take in wanted)
+        answers = self._take(tr, wanted, serializable=False) if anything else [[] for _ in wanted]
+        answered = 0
+        at = 0
+        for one in (*first, *then):
+            if answered == len(first):
+                at = max(at, before + len(own))
+            got = answers[at : at + len(one.takes)]
+            at += len(one.takes)
+            if not got:
+                break
+            staged.answer(tr, self._keys, one, got)
+            answered += 1
+        return answers[before : before + len(own)], answered
+
+    def _seen_since(self, found: Sequence[staged.Request], now: float, ms: int) -> dict[bytes, float]:
+        """Return since when each request has been there, by our own time.
+
+        What lay there when we began may be old: there its own time decides. What came since is new, whatever it says.
+        """
+        if self._asked is None:
+            return {one.id: now - max(0, ms - one.ms) / 1000 for one in found}
+        return {one.id: self._asked.get(one.id, now) for one in found}
 
     # Asking
 
@@ -299,11 +356,15 @@ class Staging:
                 tr.clear(self._keys.request(ms, request))
             return found
 
-        until = self._aside.now() + PATIENCE
+        asked_at = self._aside.now()
+        pause = max(LOOK, 0.75 * self._wait)  # each look costs as much as serving somebody
         while True:
-            self._aside.sleep(LOOK)
+            self._aside.sleep(pause)
+            waited = self._aside.now() - asked_at
             found, believed = transact(look)
             if found is not None:
+                self._wait += (min(waited, PATIENCE / 2) - self._wait) / 4
                 return found  # type: ignore[no-any-return]
-            if not believed or self._aside.now() > until:
+            if not believed or self._aside.now() - asked_at > PATIENCE:
                 return transact(give_up)  # type: ignore[no-any-return]
+            pause = LOOK

@@ -1,4 +1,4 @@
-"""Acts that bring particular items to another state: promote, reschedule, retry, release; lease and ack by hand.
+"""Acts that bring particular items to another state: promote, reschedule, delay, retry, release; lease, ack.
 
 Each is one transaction with its audit record and, but for leasing, a trash record that undoes it.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import TypedDict, Unpack
 
 from queues import picking, transitions
 from queues.acting import Note, Popped, shown
@@ -20,29 +21,33 @@ from queues.leases import Lease
 from queues.queue import Queue
 from queues.standing import Standing
 
+
+class How(TypedDict, total=False):
+    """What each act on particular items takes besides what it does."""
+
+    reason: str
+    #: The queue that is meant, whatever has its name by now.
+    expect_id: int | None
+    #: The marks of the items as they were shown, by their ids.
+    expect: Mapping[str, str] | None
+    #: Leave out what is not here any more, or in another state.
+    skip_missing: bool
+
+
 _Do = Callable[[Transaction, Queue, list[Standing]], list[Change]]
 
 
 class StateActs(ItemActs):
     """The acts of one person on the states of items."""
 
-    def promote(
-        self,
-        queue_name: str,
-        item_ids: Sequence[str],
-        *,
-        reason: str = "",
-        expect_id: int | None = None,
-        expect: Mapping[str, str] | None = None,
-        skip_missing: bool = False,
-    ) -> Changed:
+    def promote(self, queue_name: str, item_ids: Sequence[str], **how: Unpack[How]) -> Changed:
         """Make up to 1,000 delayed items (5 MB) ready now, due or not; raise `WrongState` when some are not delayed."""
         keyspace = self._backing.keyspace
 
         def do(tr: Transaction, queue: Queue, found: list[Standing]) -> list[Change]:
             return transitions.promote(tr, keyspace, queue.config, found)
 
-        return self._bring("promote", "delayed", do, queue_name, item_ids, reason, expect_id, expect, skip_missing)
+        return self._bring("promote", "delayed", do, queue_name, item_ids, **how)
 
     def reschedule(
         self,
@@ -51,10 +56,7 @@ class StateActs(ItemActs):
         *,
         delay: timedelta | None = None,
         due: datetime | None = None,
-        reason: str = "",
-        expect_id: int | None = None,
-        expect: Mapping[str, str] | None = None,
-        skip_missing: bool = False,
+        **how: Unpack[How],
     ) -> Changed:
         """Let up to 1,000 delayed items (5 MB) be due at another time, now included."""
         keyspace, when = self._backing.keyspace, either(delay, due)
@@ -65,47 +67,52 @@ class StateActs(ItemActs):
         def do(tr: Transaction, queue: Queue, found: list[Standing]) -> list[Change]:
             return transitions.reschedule(tr, keyspace, queue.config, found, due_ms=at_ms)
 
-        return self._bring("reschedule", "delayed", do, queue_name, item_ids, reason, expect_id, expect, skip_missing)
+        return self._bring("reschedule", "delayed", do, queue_name, item_ids, **how)
 
-    def retry_dead(
+    def delay(
         self,
         queue_name: str,
         item_ids: Sequence[str],
         *,
-        reason: str = "",
-        expect_id: int | None = None,
-        expect: Mapping[str, str] | None = None,
-        skip_missing: bool = False,
+        delay: timedelta | None = None,
+        due: datetime | None = None,
+        **how: Unpack[How],
     ) -> Changed:
+        """Let up to 1,000 ready items (5 MB) wait until they are due; what is due by now stays as it is.
+
+        Raises `WrongState` when some are not ready. Undone, each is back at its very place.
+        """
+        keyspace, when = self._backing.keyspace, either(delay, due)
+        if when is None:
+            raise BadTime("Say when the items shall be due: delay= or due=.")
+        at_ms = due_ms(when, self._backing.clock())
+
+        def do(tr: Transaction, queue: Queue, found: list[Standing]) -> list[Change]:
+            return transitions.delay(tr, keyspace, queue.config, found, due_ms=at_ms)
+
+        return self._bring("delay", "ready", do, queue_name, item_ids, **how)
+
+    def retry_dead(self, queue_name: str, item_ids: Sequence[str], **how: Unpack[How]) -> Changed:
         """Put up to 1,000 dead items (5 MB) back at their places, with all their attempts before them."""
         keyspace = self._backing.keyspace
 
         def do(tr: Transaction, queue: Queue, found: list[Standing]) -> list[Change]:
             return transitions.retry(tr, keyspace, queue.config, found)
 
-        return self._bring("retry", "dead", do, queue_name, item_ids, reason, expect_id, expect, skip_missing)
+        return self._bring("retry", "dead", do, queue_name, item_ids, **how)
 
-    def release(
-        self,
-        queue_name: str,
-        item_ids: Sequence[str],
-        *,
-        reason: str = "",
-        expect_id: int | None = None,
-        expect: Mapping[str, str] | None = None,
-        skip_missing: bool = False,
-    ) -> Changed:
+    def release(self, queue_name: str, item_ids: Sequence[str], **how: Unpack[How]) -> Changed:
         """Take up to 1,000 leased items (5 MB) back from their workers, whose acknowledgements are refused from now on.
 
         An item whose last attempt this was is dead. With `expect` a lease that ended meanwhile is nobody else's loss.
         """
         keyspace, now_ms = self._backing.keyspace, self._backing.now_ms()
-        why = reason[:MAX_REASON]
+        why = how.get("reason", "")[:MAX_REASON]
 
         def do(tr: Transaction, queue: Queue, found: list[Standing]) -> list[Change]:
             return transitions.release(tr, keyspace, queue.config, found, now_ms=now_ms, reason=why)
 
-        return self._bring("release", "leased", do, queue_name, item_ids, reason, expect_id, expect, skip_missing)
+        return self._bring("release", "leased", do, queue_name, item_ids, **how)
 
     def lease(
         self,
@@ -187,17 +194,19 @@ class StateActs(ItemActs):
         do: _Do,
         queue_name: str,
         item_ids: Sequence[str],
-        reason: str,
-        expect_id: int | None,
-        expect: Mapping[str, str] | None,
-        skip_missing: bool,
+        *,
+        reason: str = "",
+        expect_id: int | None = None,
+        expect: Mapping[str, str] | None = None,
+        skip_missing: bool = False,
     ) -> Changed:
         trash_id = self._trash_id(item_ids)
 
         def act(tr: Transaction, audit: Note) -> Changed:
             queue = self._queue(tr, queue_name, expect_id)
             if queue.attached:
-                raise NotForAttached(queue.name, f"its items are never {state}.")
+                never = "delayed" if state == "ready" else state
+                raise NotForAttached(queue.name, f"its items are never {never}.")
             keyspace = self._backing.keyspace
             found = picking.find(tr, keyspace, queue.config, item_ids, skip_missing=skip_missing, expect=expect)
             some = transitions.in_state(found.standings, state) if skip_missing else found.standings

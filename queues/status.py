@@ -82,6 +82,8 @@ class QueueStatus:
     #: Pushing is refused beyond so many items, and larger values are; None: no limit.
     max_depth: int | None = None
     max_value: int | None = None
+    #: Why the records can not be read; then nothing but id, name and change is known, and every number means nothing.
+    unreadable: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +100,30 @@ class Snapshot:
     queues: Mapping[int, QueueStatus]
     #: The change number of every queue that was asked for, gone ones included.
     changes: Mapping[int, int]
+
+
+def unreadable_status(queue_id: int, name: str, change: int, reason: str) -> QueueStatus:
+    """Return the status of a queue whose records can not be read."""
+    return QueueStatus(
+        id=queue_id,
+        name=name,
+        kind="priority",
+        priority_type="int",
+        change=change,
+        totals=Totals(ready=0, delayed=0, leased=0, dead=0, traffic={}),
+        arrived=0,
+        left=0,
+        bands=(),
+        oldest=None,
+        min=None,
+        max=None,
+        pause=None,
+        closed=False,
+        next_due=None,
+        next_expiry=None,
+        drift=False,
+        unreadable=reason,
+    )
 
 
 def read_totals(tr: ReadTransaction, keys: QueueKeys, config: Config) -> Totals:

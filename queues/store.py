@@ -352,12 +352,14 @@ class Store:
         *,
         previous: Snapshot | None = None,
         preview: int = 256,
+        tolerant: bool = False,
         tr: ReadTransaction | None = None,
     ) -> Snapshot:
         """Read the status of at most 500 queues at one read version.
 
         Queues that did not change since `previous` are not read again; attached ones always are, as others' changes
-        tell nobody. Values are cut to `preview` bytes.
+        tell nobody. Values are cut to `preview` bytes. A queue whose records can not be read raises; to
+        a `tolerant` caller it is one that says so (`unreadable`).
         """
         if len(queue_ids) > MAX_SNAPSHOT:
             raise TooLarge(f"A snapshot covers at most {MAX_SNAPSHOT} queues.")
@@ -371,6 +373,7 @@ class Store:
                 previous=previous,
                 preview=preview,
                 counts=self.counts,
+                tolerant=tolerant,
             ),
             tr,
         )

@@ -28,6 +28,8 @@ from queues.errors import (
     StoreUnavailable,
     TransactionTooOld,
 )
+from queues.incoming import KEPT_MS as LAID_MS
+from queues.incoming import sweep_incoming
 from queues.jobs import sweep_jobs
 from queues.kv.port import ReadTransaction, Transaction
 from queues.merging import merge
@@ -285,6 +287,7 @@ class Sweeper:
     def _forget(self) -> int:
         now_ms = self._backing.now_ms()
         sweep_jobs(self._kv, self._keyspace, before_ms=now_ms - KEPT_MS)
+        sweep_incoming(self._kv, self._keyspace, before_ms=now_ms - LAID_MS)
         return sweep_slots(self._kv, self._keyspace, now_ms=now_ms)
 
     def _pass_by(self, what: str, work: Callable[[Tell], int]) -> int:

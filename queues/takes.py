@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from queues import leased
 from queues.cursor import End
 from queues.item import Item
-from queues.kv.port import Transaction
-from queues.ready import Entry
+from queues.kv.port import KeyValue, Transaction
 
 #: Bytes of values that one batch takes; a take alone may take more.
 BATCH_BYTES = 1_000_000
@@ -19,8 +17,7 @@ BATCH_BYTES = 1_000_000
 LATE_MS = 250
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Take:
+class Take(NamedTuple):  # made several times as fast as a dataclass, for every pop
     """At most `n` items from one end, popped or (with terms) leased."""
 
     n: int
@@ -42,28 +39,29 @@ class TakeAll(Protocol):
         """Take."""
 
 
-def deal(takes: Sequence[Take], ends: Mapping[End, list[Entry]]) -> list[list[Entry]]:
+def deal(takes: Sequence[Take], ends: Mapping[End, list[KeyValue]]) -> list[list[KeyValue]]:
     """Return what each take gets when one comes after the other; the last ones get nothing when there is no room."""
     if len(takes) == 1:
         (take,) = takes
         return [ends[take.end][: take.n]]
-    hands: list[list[Entry]] = []
+    hands: list[list[KeyValue]] = []
     at = dict.fromkeys(ends, 0)
     both = len(ends) > 1
     taken: set[bytes] = set()
     room = BATCH_BYTES
+    plenty = sum(len(value) for entries in ends.values() for _, value in entries) <= room
     for take in takes:
         entries, begin = ends[take.end], at[take.end]
         hand = entries[begin : begin + take.n]
         if both:
             # Where the other end's takes have come to, nothing is left: they took all that stands behind.
-            left = next((n for n, entry in enumerate(hand) if entry.key in taken), len(hand))
+            left = next((n for n, (key, _) in enumerate(hand) if key in taken), len(hand))
             hand = hand[:left]
-            taken.update(entry.key for entry in hand)
-        for entry in hand:
-            room -= len(entry.value)
-        if hands and room < 0:
-            break
+            taken.update(key for key, _ in hand)
+        if not plenty:
+            room -= sum(len(value) for _, value in hand)
+            if hands and room < 0:
+                break
         hands.append(hand)
         at[take.end] = begin + len(hand)
     return hands

@@ -5,9 +5,9 @@ The takes of a batch are served in their order, as if one came after the other; 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import islice
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Any
 
 from queues import delayed, leased, ready
@@ -16,15 +16,18 @@ from queues.cursor import End
 from queues.errors import QueuePaused
 from queues.handle import Handle, check_number
 from queues.item import Item
-from queues.kv.port import Refused, Transact, Transaction
+from queues.kv.port import KeyValue, Refused, Transact, Transaction
 from queues.names import display_name
-from queues.ready import Entry
 from queues.staging import ROUND, Staging
 from queues.takes import LATE_MS, Take, TakeAll, Taken, deal
 from queues.tally import Tally
 
 #: Bytes of values that one batch reads, as far as they can be guessed from the batch before.
 _READ_BYTES = 2_000_000
+#: Items taken last whose sizes are looked at, for the guess.
+_SAMPLE = 32
+#: A tuple's own: what a NamedTuple adds to it costs twice as much.
+_new: Any = tuple.__new__
 #: What a take promotes and expires at most: which delayed items, of a window, is left to chance.
 _WINDOW, _FEW = 100, 8
 
@@ -43,7 +46,9 @@ class Front:
 
     config: Config
     #: The first to leave first.
-    ends: Mapping[End, list[Entry]]
+    ends: Mapping[End, list[KeyValue]]
+    #: How often items were tried, by key; those that were not are left out.
+    attempts: Mapping[bytes, int]
     #: Something was due.
     late: bool
 
@@ -65,6 +70,22 @@ class Taking(Handle):
         items: list[Item] = taken
         return items
 
+    def _take_one(self, end: End) -> Item | None:
+        """Take one item, as `_take` does; written out, because it is what most pops are."""
+        if self._guess[1].attached:
+            items = self._take(1, end, None)
+        else:
+            take = self._taking_one(end)
+            taken: Any = self._backing.kv.serve(self._own_takes or self._takes, take)
+            items = self._after_late(take) if taken is None else taken
+        return items[0] if items else None
+
+    def _taking_one(self, end: End) -> Take:
+        """Return the request to pop one item."""
+        now_ms = int(self._backing.clock() * 1000)
+        take: Take = _new(Take, (1, end, now_ms, now_ms - LATE_MS, None))
+        return take
+
     def _take_in(self, tr: Transaction, *, n: int, end: End, serializable: bool, now_ms: int) -> list[Item]:
         (items,) = self._serve_takes(tr, [Take(n=n, end=end, now_ms=now_ms)], serializable=serializable)
         return items  # type: ignore[return-value]
@@ -75,11 +96,14 @@ class Taking(Handle):
         Only some: whoever else takes now does others, and the sweep all of it.
         """
         taken = self._backing.kv.serve(self._takes, take)
-        if taken is None:
-            assert take.late_ms is not None
-            self._backing.kv.serve(self._catching_up, Late(now_ms=take.now_ms, late_ms=take.late_ms))
-            taken = self._backing.kv.serve(self._takes, replace(take, late_ms=None))
-            assert taken is not None
+        return self._after_late(take) if taken is None else taken
+
+    def _after_late(self, take: Take) -> Any:
+        """Do some of what is late, then take."""
+        assert take.late_ms is not None
+        self._backing.kv.serve(self._catching_up, Late(now_ms=take.now_ms, late_ms=take.late_ms))
+        taken = self._backing.kv.serve(self._takes, take._replace(late_ms=None))
+        assert taken is not None
         return taken
 
     @property
@@ -117,9 +141,7 @@ class Taking(Handle):
             ready.note_drift(tr, self._keys, front.config)
         dealt = deal(served, front.ends)
         tally = Tally(self._keys, wake=False)
-        popped = [entry for take, hand in zip(served, dealt, strict=False) if take.terms is None for entry in hand]
-        now_ms = max(take.now_ms for take in takes)
-        items = iter(ready.take(tr, self._keys, front.config, popped, now_ms, tally) if popped else ())
+        items = iter(self._pop(tr, front, served, dealt, tally))
         answers: list[Taken] = []
         hands = iter(dealt)
         for take in takes:
@@ -132,11 +154,23 @@ class Taking(Handle):
             if take.terms is None:
                 answers.append(list(islice(items, len(hand))))
             else:
-                leases = leased.begin(tr, self._keys, front.config, hand, take.terms, tally) if hand else []
+                entries = ready.entries_of(self._keys, front.config, hand, front.attempts)
+                leases = leased.begin(tr, self._keys, front.config, entries, take.terms, tally) if hand else []
                 answers.append(leases)
         if any(dealt):
             tally.apply(tr)
         return answers
+
+    def _pop(
+        self, tr: Transaction, front: Front, takes: Sequence[Take], hands: Sequence[list[KeyValue]], tally: Tally
+    ) -> Sequence[Item]:
+        """Take what pops were dealt, for all of them at once."""
+        pops = [hand for take, hand in zip(takes, hands, strict=False) if take.terms is None]
+        pairs = pops[0] if len(pops) == 1 else list(chain.from_iterable(pops))
+        if not pairs:
+            return ()
+        now_ms = max(take.now_ms for take in takes)
+        return ready.take_pairs(tr, self._keys, front.config, pairs, now_ms, tally, attempts=front.attempts)
 
     def _front(self, tr: Transaction, takes: Sequence[Take], *, serializable: bool) -> Front:
         """Return what stands at the ends, as far as it is wanted."""
@@ -162,10 +196,12 @@ class Taking(Handle):
         if late_ms is not None:
             due_ms = ahead.next_due_ms()
             late = (due_ms is not None and due_ms <= late_ms) or (expired is not None and expired.wait() is not None)
-        ends = {end: head.wait() for end, head in heads.items()}
+        ends = {end: head.pairs() for end, head in heads.items()}
+        attempts: dict[bytes, int] = {}
         if tried:
-            ends = {end: ready.with_attempts(tr.snapshot, self._keys, config, entries) for end, entries in ends.items()}
-        return Front(config=config, ends=ends, late=late)
+            for pairs in ends.values():
+                attempts |= ready.attempts_of(tr.snapshot, self._keys, config, pairs)
+        return Front(config=config, ends=ends, attempts=attempts, late=late)
 
     def _catch_up(self, tr: Transaction, late: Late) -> None:
         """Promote a few delayed items that are late, and end a few leases that have expired."""
@@ -211,7 +247,8 @@ class Takes:
     def take(self, tr: Transaction, takes: Sequence[Take], *, serializable: bool) -> Sequence[Taken]:
         """Take for as many as fit together, and remember how large items are."""
         answers = self._take(tr, self._together(takes), serializable=serializable)
-        sizes = [len(item.value) for taken in answers for item in taken or ()]
+        items: Iterator[Any] = chain.from_iterable(taken or () for taken in answers)
+        sizes = [len(item.value) for item in islice(items, _SAMPLE)]
         if sizes:
             self._size = sum(sizes) // len(sizes) + 1
         return answers

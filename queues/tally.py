@@ -8,7 +8,7 @@ gone at commit, and a sleeper that began meanwhile would be told of neither.)
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from functools import lru_cache
 
 from queues.config import Config
@@ -61,24 +61,20 @@ class Tally:
         """Count one item in or out of a priority band."""
         self._add(self._keys.generation(generation).band(band, side), 1)
 
-    def bands(self, generation: int, bands: Iterable[int], side: Side) -> None:
-        """Count items in or out of priority bands: one for each time that a band is named."""
+    def bands(self, generation: int, bands: Mapping[int, int], side: Side) -> None:
+        """Count so many items in or out of each priority band."""
         keys = self._keys.generation(generation)
-        for band, n in _counted(bands).items():
+        for band, n in bands.items():
             self._add(keys.band(band, side), n)
 
     def traffic(self, verb: str, n: int = 1) -> None:
         """Count a verb's work."""
         self._add(self._keys.traffic(verb), n)
 
-    def wait(self, ms: int) -> None:
-        """Count one taken item's wait."""
-        self._add(self._keys.wait(wait_bucket(ms)), 1)
-
-    def waits(self, ms: Iterable[int]) -> None:
-        """Count the waits of taken items."""
-        for bucket, n in _counted(map(wait_bucket, ms)).items():
-            self._add(self._keys.wait(bucket), n)
+    def waits(self, now_ms: int, pushed: Mapping[int, int]) -> None:
+        """Count the waits of taken items: so many of each were pushed at these milliseconds."""
+        for pushed_ms, n in pushed.items():
+            self._add(self._keys.wait(wait_bucket(now_ms - pushed_ms)), n)
 
     @property
     def empty(self) -> bool:
@@ -99,13 +95,6 @@ class Tally:
 def wake(tr: Transaction, keys: QueueKeys) -> None:
     """Tell viewers and workers that something about the queue changed."""
     Tally(keys, wake=True).apply(tr)
-
-
-def _counted(numbers: Iterable[int]) -> dict[int, int]:
-    counts: dict[int, int] = {}  # a Counter takes longer to make than to fill with a few
-    for number in numbers:
-        counts[number] = counts.get(number, 0) + 1
-    return counts
 
 
 #: √2-wide buckets: 63 reach 2^31.5 ms, 36 days; longer waits count as that.

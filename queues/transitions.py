@@ -1,4 +1,4 @@
-"""Bringing items to another state by hand inside one transaction: promote, reschedule, retry, release, acknowledge.
+"""Bringing items to another state by hand in one transaction: promote, reschedule, delay, retry, release, acknowledge.
 
 Each returns what it changed, to be noted. The due times of delayed items, the places of dead ones and the leases of
 leased ones stay in that note, so that undoing brings them back: a lease that was taken back is the same worker's again.
@@ -15,7 +15,7 @@ from queues.config import Config
 from queues.errors import WrongState
 from queues.keyspace import OUTSIDE, Keyspace, ready_elements, ready_suffix, timed_suffix
 from queues.kv.port import Transaction
-from queues.records import decode
+from queues.records import decode, encode
 from queues.standing import Standing
 from queues.tally import Tally
 
@@ -40,6 +40,29 @@ def reschedule(
         after = replace(there, generation=config.generations[-1], suffix=timed_suffix(due_ms, there.rand))
         if after.suffix != there.suffix:
             changes.append(Change(before=there, after=after))
+    _apply(tr, keyspace, config, changes, None)
+    return changes
+
+
+def delay(
+    tr: Transaction, keyspace: Keyspace, config: Config, standings: Sequence[Standing], *, due_ms: int | None
+) -> list[Change]:
+    """Let ready items wait until they are due; None: that has passed, so nothing changes. Attempts stay with them."""
+    _only(standings, "ready", "delayed")
+    if due_ms is None:
+        return []
+    changes = []
+    for there in standings:
+        header = {"priority": there.priority(fifo=config.fifo), "attempts": there.attempts}
+        after = Standing(
+            state="delayed",
+            rand=there.rand,
+            generation=config.generations[-1],
+            suffix=timed_suffix(due_ms, there.rand),
+            attempts=there.attempts,
+            stored=encode(header, there.stored),
+        )
+        changes.append(Change(before=there, after=after))
     _apply(tr, keyspace, config, changes, None)
     return changes
 
@@ -106,7 +129,7 @@ def _only(standings: Sequence[Standing], state: str, done: str) -> None:
     if len(standings) == 1:
         text = f"The item is {others[0].state}, not {state}"
     else:
-        text = f"{len(others):,} of the {len(standings):,} items are not {state}"
+        text = f"{len(others):,} of the {len(standings):,} items {'is' if len(others) == 1 else 'are'} not {state}"
     raise WrongState(f"{text}: only {state} items are {done}. Nothing was changed.")
 
 

@@ -7,10 +7,9 @@ acts changed about several items lies beside their record (see `queues.changes`)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from queues import changes, directory, ids, purging, ready, records, standing
 from queues.attached import items as attached_items
@@ -18,17 +17,34 @@ from queues.attached import prefix as prefixes
 from queues.backing import Backing
 from queues.changes import Change, Undoing
 from queues.config import Config
-from queues.errors import AlreadyRestored, BadCursor, KeyTooLarge, QueueNotFound, TrashNotFound
-from queues.foreign import parse_id
+from queues.errors import (
+    AlreadyRestored,
+    BadCursor,
+    KeyTooLarge,
+    QueueNotFound,
+    TrashNotFound,
+)
 from queues.item import Item
 from queues.keyspace import AttachedKeys, Keyspace
 from queues.kv.port import MAX_KEY_SIZE, KeyValue, ReadTransaction, Result, Transaction
 from queues.kv.results import Ready
 from queues.standing import Standing
 from queues.tally import Tally
+from queues.trash_entries import (
+    KEPT_MS,
+    TrashEntry,
+    TrashPage,
+    entry_of,
+    item_of,
+    readable,
+    rules_of,
+    suffix_of,
+    telling,
+)
+from queues.unreadable import UNREADABLE
 
-#: A week: an operator who comes back from a long weekend can still undo.
-KEPT_MS = 7 * 24 * 3600 * 1000
+__all__ = ["KEPT_MS", "Restored", "Trash", "TrashEntry", "TrashPage"]
+
 MAX_PAGE = 1_000
 #: Bytes of a value that a record holds itself; others write larger ones than we do.
 _INLINE = 90_000
@@ -36,45 +52,6 @@ _INLINE = 90_000
 _STEPS = 20
 #: Bytes of records after which a page is handed out as it is.
 _STEP_BYTES = 4_000_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrashEntry:
-    """Something that an act removed or changed."""
-
-    id: str
-    #: `items`: what an act did to one or more items, to be undone as one.
-    what: Literal["queue", "item", "items"]
-    #: The queue's number, the same through renames.
-    queue_id: int
-    #: The queue's name when it was removed.
-    queue: str
-    #: The item; None for a queue or a chunk.
-    item: Item | None
-    #: Items concerned.
-    count: int
-    by: str
-    at: datetime
-    #: It may be swept afterwards.
-    deadline: datetime
-    restored: bool
-    #: What was done: pop, delete, move, reprioritise, edit, purge, delete_queue.
-    act: str = ""
-    #: The name of the queue that items were moved to.
-    to: str | None = None
-    #: The queue's rules of redaction as they are now; of a deleted queue as they were.
-    redact: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrashPage:
-    """Trash entries, newest first."""
-
-    entries: tuple[TrashEntry, ...]
-    #: Pass it as `after=` for older entries; None when these are the oldest.
-    cursor: str | None
-    #: Entries that were looked at for this page.
-    looked: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,8 +66,10 @@ class Restored:
     count: int
     #: Items that were left out, as they have gone on since.
     skipped: int = 0
-    #: The ids of what an act changed and an undo brought back.
+    #: The ids of what an act changed and an undo brought back, or pushed and an undo took out.
     items: tuple[str, ...] = ()
+    #: Whether what an act had pushed is in the trash now.
+    kept: bool = False
 
 
 class Trash:
@@ -156,6 +135,23 @@ class Trash:
         changes.note(tr, self._backing.keyspace, trash_id, changed)
         self._put(tr, trash_id, header, b"")
 
+    def put_arrivals(
+        self, tr: Transaction, trash_id: bytes, config: Config, arrived: Sequence[Standing], *, by: str
+    ) -> None:
+        """Record items that `tr` pushes; undoing it takes them out again."""
+        header = {
+            "what": "items",
+            "act": "push",
+            "queue_id": config.id,
+            "queue": config.name,
+            "items": len(arrived),
+            "by": by,
+            "from": _reference(config),
+            "to": None,
+        }
+        changes.note_arrivals(tr, self._backing.keyspace, trash_id, arrived)
+        self._put(tr, trash_id, header, b"")
+
     def put_generation(
         self, tr: Transaction, trash_id: bytes, config: Config, generation: int, *, depth: int, by: str
     ) -> None:
@@ -192,7 +188,7 @@ class Trash:
             "by": by,
         }
         for n, item in enumerate(items):
-            tr.set(keyspace.trash_part(trash_id, n, _KEY), _suffix(item.id))
+            tr.set(keyspace.trash_part(trash_id, n, _KEY), suffix_of(item.id))
             tr.set(keyspace.trash_part(trash_id, n, _VALUE), item.value)
         self._put(tr, trash_id, header | _foreign(config, items), b"")
 
@@ -221,12 +217,14 @@ class Trash:
         tr.set(keyspace.trash_deadline(deadline_ms, trash_id), b"")
 
     def get(self, trash_id: str, *, tr: ReadTransaction | None = None) -> TrashEntry:
-        """Return one entry; raise `TrashNotFound`."""
+        """Return one entry; raise `TrashNotFound`, `Unreadable`."""
         rand = _parse(trash_id)
 
         def look(tr: ReadTransaction) -> TrashEntry:
-            header, value = self._read(tr, rand)
-            return _entry(rand, header, value, _redact(header, self._config_of(tr, header).wait()))
+            with telling():
+                header, value = self._read(tr, rand)
+                rules = rules_of(header, self._config_of(tr, header).wait())
+                return entry_of(rand, header, value, rules, self._reaches(tr, header, {}))
 
         return self._backing.read(look, tr)
 
@@ -238,42 +236,55 @@ class Trash:
         act: str | None = None,
         limit: int = 50,
         after: str | None = None,
+        visible: Callable[[str], bool] | None = None,
         tr: ReadTransaction | None = None,
     ) -> TrashPage:
         """Return a page of what can still be restored, newest first; it may hold fewer than `limit`.
 
         `queue` keeps entries of the queue that has this name or had it when they were written, `by` those of one
         person, `act` those of one act; they are looked for in bounded steps, so such a page may be empty and have a
-        cursor. `looked` is how many entries were looked at.
+        cursor. `looked` is how many entries were looked at. What can not be read is listed where nothing is asked for.
+        `visible` says by the name that a queue had whether it is listed.
         """
         before = None if after is None else ids.parse(after)
         if after is not None and before is None:
             raise BadCursor("This page address is damaged; start again from the first page.")
         limit = max(1, min(limit, MAX_PAGE))
         keyspace = self._backing.keyspace
+        unfiltered = all(asked is None for asked in (queue, by, act, visible))
 
         def look(tr: ReadTransaction) -> TrashPage:
             queue_id = None if queue is None else _named(tr, keyspace, queue)
-            found: list[tuple[bytes, dict[str, Any], Result[bytes | None]]] = []
+
+            def fits(header: dict[str, Any]) -> bool:
+                return (
+                    not (header["restored"] or header.get("doomed"))
+                    and (by is None or header["by"] == by)
+                    and (act is None or header.get("act") == act)
+                    and (visible is None or visible(header["queue"]))
+                    and (queue is None or header["queue_id"] == queue_id or header["queue"] == queue)
+                )
+
+            found: list[tuple[bytes, dict[str, Any] | Exception, Result[bytes | None], tuple[int, ...]]] = []
             configs: dict[int, Result[bytes | None]] = {}
+            owners: dict[str, Config | None] = {}
             seen = before
             looked = size = 0
             for _ in range(_STEPS):
                 pairs = tr.get_range(*keyspace.all_trash(seen), limit=limit, reverse=True).wait()
                 for key, record in pairs:
                     seen = keyspace.last_id(key)
-                    header, value = records.decode(record)
                     looked, size = looked + 1, size + len(record)
-                    if header["restored"] or header.get("doomed"):
-                        continue
-                    if by is not None and header["by"] != by:
-                        continue
-                    if act is not None and header.get("act") != act:
-                        continue
-                    if queue is None or header["queue_id"] == queue_id or header["queue"] == queue:
-                        found.append((seen, header, self._value(tr, seen, header, value)))
-                        if header["queue_id"] not in configs:
-                            configs[header["queue_id"]] = self._config_of(tr, header)
+                    try:
+                        header, value = records.decode(record)
+                        if fits(header):
+                            if header["queue_id"] not in configs:
+                                configs[header["queue_id"]] = self._config_of(tr, header)
+                            reaches = self._reaches(tr, header, owners)
+                            found.append((seen, header, self._value(tr, seen, header, value), reaches))
+                    except UNREADABLE as error:
+                        if unfiltered:
+                            found.append((seen, error, Ready(None), ()))
                     if len(found) == limit:
                         break
                 else:
@@ -282,8 +293,8 @@ class Trash:
                 break
             rules = {queue_id: read.wait() for queue_id, read in configs.items()}
             entries = tuple(
-                _entry(trash_id, header, read.wait() or b"", _redact(header, rules[header["queue_id"]]))
-                for trash_id, header, read in found
+                readable(trash_id, header, read.wait() or b"", rules, reaches)
+                for trash_id, header, read, reaches in found
             )
             more = seen is not None and tr.get_key(*keyspace.all_trash(seen)).wait() is not None
             return TrashPage(entries=entries, cursor=seen.hex() if seen is not None and more else None, looked=looked)
@@ -291,21 +302,29 @@ class Trash:
         return self._backing.read(look, tr)
 
     def restore(
-        self, tr: Transaction, trash_id: str, *, partial: bool = False, by: str = "", at_ms: int = 0
+        self,
+        tr: Transaction,
+        trash_id: str,
+        *,
+        partial: bool = False,
+        by: str = "",
+        at_ms: int = 0,
+        into: bytes | None = None,
     ) -> Restored:
         """Undo what an entry holds: items stand under their same keys again, or a whole queue under its name.
 
-        `partial` leaves out items that have gone on since; `by` and `at_ms` are told to whoever comes second. Raises
-        `TrashNotFound`, `AlreadyRestored`, `QueueNotFound` (the items' queue is gone), `QueueExists` (another queue has
-        taken the name), `PlaceTaken` (others wrote another item at the same key of an attached queue), `ItemGoneOn`,
-        `StillMerging`.
+        `partial` leaves out items that have gone on since; `by` and `at_ms` are told to whoever comes second. What an
+        act had pushed goes into a new entry of the id `into`, if there is one. Raises `TrashNotFound`, `Unreadable`,
+        `AlreadyRestored`, `QueueNotFound` (the items' queue is gone), `QueueExists` (another queue has taken the name),
+        `PlaceTaken` (others wrote another item at the same key of an attached queue), `ItemGoneOn`, `StillMerging`.
         """
         rand = _parse(trash_id)
-        header, value = self._read(tr, rand)
-        if header["restored"]:
-            raise AlreadyRestored(_already(header))
-        tr.use_reserve()  # values move, they do not come in
-        restored = self._restore(tr, rand, header, value, partial=partial)
+        with telling():
+            header, value = self._read(tr, rand)
+            if header["restored"]:
+                raise AlreadyRestored(_already(header))
+            tr.use_reserve()  # values move, they do not come in
+            restored = self._restore(tr, rand, header, value, partial=partial, by=by, into=into)
         tr.clear_range(*self._backing.keyspace.trash_parts(rand))
         # The record stays until its deadline, without the value, so that a second restore is told the truth.
         then = {"restored_by": by, "restored_at": at_ms} if by else {}
@@ -313,14 +332,22 @@ class Trash:
         return restored
 
     def _restore(
-        self, tr: Transaction, trash_id: bytes, header: dict[str, Any], value: bytes, *, partial: bool
+        self,
+        tr: Transaction,
+        trash_id: bytes,
+        header: dict[str, Any],
+        value: bytes,
+        *,
+        partial: bool,
+        by: str,
+        into: bytes | None,
     ) -> Restored:
         if header["what"] == "queue":
             return self._restore_queue(tr, header)
         if "foreign" in header:
             return self._restore_items(tr, trash_id, header, value)
         if "from" in header:
-            return self._undo(tr, trash_id, header, partial=partial)
+            return self._undo(tr, trash_id, header, partial=partial, by=by, into=into)
         config = self._config(tr, header["queue_id"], header["queue"])
         if "generation" in header:
             depth = purging.bring_back(tr, self._backing.keyspace, config, header["generation"])
@@ -338,7 +365,7 @@ class Trash:
 
     def _restore_item(self, tr: Transaction, config: Config, header: dict[str, Any], value: bytes) -> Restored:
         keys = self._backing.keyspace.queue(config.id)
-        item = _item(header, value)
+        item = item_of(header, value)
         if "place" not in header:
             ready.put_back(tr, keys, config, item)
             return Restored(config=config, item=item, count=1)
@@ -349,12 +376,26 @@ class Trash:
         tally.apply(tr)
         return Restored(config=config, item=standing.as_item(there, fifo=config.fifo), count=1)
 
-    def _undo(self, tr: Transaction, trash_id: bytes, header: dict[str, Any], *, partial: bool) -> Restored:
+    def _undo(
+        self, tr: Transaction, trash_id: bytes, header: dict[str, Any], *, partial: bool, by: str, into: bytes | None
+    ) -> Restored:
         source = self._referred(tr, header["from"])
         target = None if header["to"] is None else self._referred(tr, header["to"])
         undoing = Undoing(tr, self._backing.keyspace, source, target)
         count, gone = undoing.run(trash_id, partial=partial)
-        return Restored(config=source, item=None, count=count, skipped=gone, items=tuple(undoing.items))
+        lifted = undoing.lifted
+        if lifted and into is not None:
+            self.put_changes(
+                tr, into, source, [Change(before=there, after=None) for there in lifted], by=by, act="delete"
+            )
+        return Restored(
+            config=source,
+            item=None,
+            count=count,
+            skipped=gone,
+            items=(*undoing.items, *map(changes.id_of, lifted)),
+            kept=bool(lifted) and into is not None,
+        )
 
     def _referred(self, tr: ReadTransaction, reference: dict[str, Any]) -> Config:
         """Return the config of a queue that a record refers to; an attached one may have another name by now."""
@@ -364,6 +405,28 @@ class Trash:
         if config is None:
             raise QueueNotFound(reference["name"])
         return config
+
+    def _reaches(
+        self, tr: ReadTransaction, header: dict[str, Any], owners: dict[str, Config | None]
+    ) -> tuple[int, ...]:
+        """Return the numbers of the queues that `restore` would change now; `owners` keeps what was read for them."""
+        if "foreign" in header:
+            references = [{"id": header["queue_id"], "prefix": header["foreign"]["prefix"]}]
+        else:
+            default = {"id": header["queue_id"], "prefix": None}
+            references = [each for each in (header.get("from", default), header.get("to")) if each is not None]
+        found: list[int] = []
+        for reference in references:
+            prefix = reference["prefix"]
+            if prefix is None:
+                found.append(reference["id"])
+                continue
+            if prefix not in owners:
+                owners[prefix] = prefixes.owner(tr, self._backing.keyspace, bytes.fromhex(prefix))
+            owner = owners[prefix]
+            if owner is not None:
+                found.append(owner.id)
+        return tuple(found)
 
     def _config(self, tr: ReadTransaction, queue_id: int, name: str) -> Config:
         record = tr.get(self._backing.keyspace.config(queue_id)).wait()
@@ -378,9 +441,9 @@ class Trash:
         if config is None:
             raise QueueNotFound(header["queue"])
         one = header["what"] == "item"
-        pairs = [(_suffix(header["item"]), value)] if one else self._parts(tr, trash_id)
+        pairs = [(suffix_of(header["item"]), value)] if one else self._parts(tr, trash_id)
         attached_items.put_back(tr, keyspace.queue(config.id), AttachedKeys(prefix), pairs)
-        return Restored(config=config, item=_item(header, value) if one else None, count=len(pairs))
+        return Restored(config=config, item=item_of(header, value) if one else None, count=len(pairs))
 
     def _parts(self, tr: ReadTransaction, trash_id: bytes) -> list[KeyValue]:
         begin, end = self._backing.keyspace.trash_parts(trash_id)
@@ -413,7 +476,7 @@ _KEY, _VALUE = "k", "v"
 def _foreign(config: Config, items: Sequence[Item]) -> dict[str, Any]:
     """Return what a record says of an attached queue; raise `KeyTooLarge` for what could not be put back."""
     assert config.prefix is not None
-    if any(len(config.prefix) + len(_suffix(item.id)) > MAX_KEY_SIZE for item in items):
+    if any(len(config.prefix) + len(suffix_of(item.id)) > MAX_KEY_SIZE for item in items):
         raise KeyTooLarge(
             f"This item's key has more than {MAX_KEY_SIZE} bytes: it could not be put back, so it is not taken by hand."
         )
@@ -422,12 +485,6 @@ def _foreign(config: Config, items: Sequence[Item]) -> dict[str, Any]:
 
 def _reference(config: Config) -> dict[str, Any]:
     return {"id": config.id, "name": config.name, "prefix": None if config.prefix is None else config.prefix.hex()}
-
-
-def _suffix(item_id: str) -> bytes:
-    suffix = parse_id(item_id)
-    assert suffix is not None
-    return suffix
 
 
 def _named(tr: ReadTransaction, keyspace: Keyspace, name: str) -> int | None:
@@ -449,45 +506,3 @@ def _parse(trash_id: str) -> bytes:
     if rand is None:
         raise TrashNotFound("This is no id of anything in the trash.")
     return rand
-
-
-def _item(header: dict[str, Any], value: bytes) -> Item:
-    if "foreign" in header:
-        return attached_items.as_item(_suffix(header["item"]), value, fifo=header["foreign"]["fifo"])
-    if "place" in header and header["place"]["state"] != "ready":
-        there = changes.standing_of(header["place"], changes.stored_of(header["record"], value))
-        return replace(standing.as_item(there, fifo=header["priority"] is None), priority=header["priority"])
-    return Item(
-        id=header["item"],
-        priority=header["priority"],
-        count=header["count"],
-        value=value,
-        pushed_at=ids.minted_at(bytes.fromhex(header["item"])),
-        size=len(value),
-        attempts=header["attempts"],
-    )
-
-
-def _redact(header: dict[str, Any], config: bytes | None) -> tuple[str, ...]:
-    """Return the rules of an entry's queue: by its config, or by the one that lies in the trash with it."""
-    if config is not None:
-        return Config.decode(config).redact
-    return tuple(header.get("config", {}).get("redact", ())) or tuple(header.get("redact", ()))
-
-
-def _entry(trash_id: bytes, header: dict[str, Any], value: bytes, redact: tuple[str, ...]) -> TrashEntry:
-    return TrashEntry(
-        id=trash_id.hex(),
-        what=header["what"],
-        queue_id=header["queue_id"],
-        queue=header["queue"],
-        item=_item(header, value) if header["what"] == "item" else None,
-        count=header["items"],
-        by=header["by"],
-        at=ids.at(ids.minted_ms(trash_id)),
-        deadline=ids.at(header["deadline"]),
-        restored=header["restored"],
-        act=header.get("act", ""),
-        to=header["to"]["name"] if header.get("to") else None,
-        redact=redact,
-    )

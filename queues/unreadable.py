@@ -11,9 +11,23 @@ from queues.errors import NewerFormat
 log = logging.getLogger("queues.sweeper")
 
 #: What decoding raises.
-UNREADABLE = (NewerFormat, ValueError, LookupError, TypeError, AttributeError, struct.error)
+UNREADABLE = (
+    NewerFormat,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    OverflowError,
+    RecursionError,
+    struct.error,
+)
 #: Hears what was left alone, and why.
 Tell = Callable[[str, Exception], None]
+
+
+def why(error: Exception) -> str:
+    """Say for a person why something can not be read."""
+    return str(error) if isinstance(error, NewerFormat) else "Its bytes are damaged."
 
 
 def warn(what: str, error: Exception) -> None:

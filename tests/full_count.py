@@ -84,7 +84,9 @@ def _ready(tr: ReadTransaction, keys: QueueKeys, config: Config) -> tuple[dict, 
             places[rand] = (generation, suffix)
             if priority is not None:
                 bands[band_of(priority, config.edges)] += 1
-            attempts = read_place(tr.get(keys.index("ready", rand, generation)).wait())[2]
+            index = tr.get(keys.index("ready", rand, generation)).wait()
+            assert index is not None, "an item stands where no index says it does"
+            attempts = read_place(index)[2]
             assert tried or not attempts, "attempts without the mark: takers would not ask for them"
     return places, bands
 

@@ -1,5 +1,6 @@
 """Django's admin, for superusers, with the site's own login in front."""
 
+from functools import wraps
 from typing import Any
 
 from django.contrib.admin import AdminSite
@@ -9,6 +10,9 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import resolve_url
 from django.utils.translation import gettext_lazy as _
+
+from pqadmin.accounts import arming
+from pqadmin.accounts.roles import SAFE
 
 
 class SuperuserAdminSite(AdminSite):
@@ -21,6 +25,19 @@ class SuperuserAdminSite(AdminSite):
     def has_permission(self, request: HttpRequest) -> bool:
         """Let active superusers in."""
         return bool(request.user.is_active and getattr(request.user, "is_superuser", False))
+
+    def admin_view(self, view: Any, cacheable: bool = False) -> Any:
+        """Ask of every view but the way out what the site's own writes are asked: a read-only site changes nothing."""
+        if view == self.logout:
+            return super().admin_view(view, cacheable)
+
+        @wraps(view)
+        def armed(request: HttpRequest, *arguments: Any, **named: Any) -> Any:
+            if request.method not in SAFE:
+                arming.demand(request)
+            return view(request, *arguments, **named)
+
+        return super().admin_view(armed, cacheable)
 
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Send strangers to the site's login, which is throttled; refuse everybody else."""

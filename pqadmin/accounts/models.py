@@ -1,6 +1,9 @@
-"""Failed logins, kept for as long as they slow the next one down."""
+"""What the site keeps about people besides Django's own tables: failed logins, grants, preferences."""
 
+from django.contrib.auth.models import User
 from django.db import models
+
+from pqadmin.accounts.rights import GRANTABLE
 
 
 class LoginAttempt(models.Model):
@@ -17,3 +20,31 @@ class LoginAttempt(models.Model):
 
     def __str__(self) -> str:
         return f"{self.key[:12]} {self.at:%Y-%m-%d %H:%M:%S}"
+
+
+class Grant(models.Model):
+    """A role on the queues whose names a glob matches, whatever role the person has elsewhere."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="grants")
+    glob = models.CharField(max_length=300)
+    role = models.CharField(max_length=16, choices=[(role.value, role.label) for role in GRANTABLE])
+    #: Who gave it, as text: people are renamed and deleted.
+    given_by = models.CharField(max_length=150)
+    given_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["user", "glob"], name="one_grant_per_glob")]
+
+    def __str__(self) -> str:
+        return f"{self.user_id}: {self.role} on {self.glob}"
+
+
+class Preference(models.Model):
+    """What one person chose for every browser."""
+
+    user = models.OneToOneField(User, on_delete=models.CASCADE, related_name="preference")
+    #: The ids of favourite queues, in their order.
+    favourites = models.JSONField(default=list)
+
+    def __str__(self) -> str:
+        return str(self.user_id)

@@ -1,98 +1,64 @@
-"""Who may do what: three roles, three rights, and the decorator that asks for one."""
+"""Who may do what: the decorator that asks for a right, and how a role is given."""
 
 from collections.abc import Callable
-from enum import StrEnum
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, Group, User
-from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
-from django.utils.functional import Promise
-from django.utils.translation import gettext_lazy as _
 
+from pqadmin.accounts import arming
+from pqadmin.accounts.rights import GROUPS, Right, RightMissing, Role
+from pqadmin.accounts.scope import forget, scope_of
+from queues.errors import QueueNotFound
+from queues.names import canonical
+
+__all__ = ["GROUPS", "SAFE", "Right", "RightMissing", "Role", "can", "grant", "require", "role_of"]
+
+#: Methods that change nothing.
+SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 P = ParamSpec("P")
 R = TypeVar("R", bound=HttpResponseBase)
 
 
-class Role(StrEnum):
-    """What a person is; the value is the name of the Django group."""
-
-    NONE = "none"
-    VIEWER = "viewer"
-    OPERATOR = "operator"
-    ADMIN = "admin"
-
-    @property
-    def label(self) -> str | Promise:
-        """Return the role's name for a person to read."""
-        return _LABELS[self]
-
-
-class Right(StrEnum):
-    """What a view asks for."""
-
-    READ = "read"
-    ACT = "act"
-    ADMIN = "admin"
-
-    @property
-    def role(self) -> Role:
-        """Return the least role that has this right."""
-        return _LEAST[self]
-
-
-_LABELS = {
-    Role.NONE: _("no role"),
-    Role.VIEWER: _("viewer"),
-    Role.OPERATOR: _("operator"),
-    Role.ADMIN: _("admin"),
-}
-_LEAST = {Right.READ: Role.VIEWER, Right.ACT: Role.OPERATOR, Right.ADMIN: Role.ADMIN}
-_RANK = {role: rank for rank, role in enumerate(Role)}
-
-GROUPS = (Role.VIEWER, Role.OPERATOR, Role.ADMIN)
-
-
-class RightMissing(PermissionDenied):
-    """The person's role lacks a right; the 403 page names the role that has it."""
-
-    def __init__(self, right: Right, role: Role) -> None:
-        super().__init__(f"needs the right to {right}, which a {role} does not have")
-        self.right = right
-        self.role = role
-
-
 def role_of(user: AbstractBaseUser | AnonymousUser) -> Role:
-    """Return the highest role among the user's groups; superusers are admins, strangers have none."""
-    if not isinstance(user, User) or not user.is_active:
-        return Role.NONE
-    if user.is_superuser:
-        return Role.ADMIN
-    known: Role | None = getattr(user, "_pqadmin_role", None)
-    if known is None:
-        names = set(user.groups.values_list("name", flat=True))
-        known = max((role for role in GROUPS if role in names), key=_RANK.__getitem__, default=Role.NONE)
-        user._pqadmin_role = known  # type: ignore[attr-defined]  # noqa: SLF001 # kept for this request's object
-    return known
+    """Return the role that the user has on every queue; superusers are admins, strangers have none."""
+    return scope_of(user).role
 
 
-def can(user: AbstractBaseUser | AnonymousUser, right: Right) -> bool:
-    """Say whether the user has the right."""
-    return _RANK[role_of(user)] >= _RANK[right.role]
+def can(user: AbstractBaseUser | AnonymousUser, right: Right, queue: str | None = None) -> bool:
+    """Say whether the user has the right on the queue; without a queue, on some queue at least."""
+    scope = scope_of(user)
+    return scope.anywhere(right) if queue is None else scope.can(right, queue)
 
 
 def require(
-    right: Right,
+    right: Right, *, harmless: Callable[[HttpRequest], bool] | None = None
 ) -> Callable[[Callable[Concatenate[HttpRequest, P], R]], Callable[Concatenate[HttpRequest, P], R]]:
-    """Let only those with the right through to the view; others get the 403 page."""
+    """Let only those with the right through to the view; others get the 403 page.
+
+    A view with the `name` of a queue is about that queue: one that may not be seen answers as one that is not there.
+    What is sent to a view that takes more than reading is a write, which a read-only site refuses until it is armed;
+    `harmless` says of a request that it only looks: a preview, a check.
+    """
 
     def decorate(view: Callable[Concatenate[HttpRequest, P], R]) -> Callable[Concatenate[HttpRequest, P], R]:
         @wraps(view)
         def checked(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> R:
-            if not can(request.user, right):
-                raise RightMissing(right, role_of(request.user))
+            scope, name = scope_of(request.user), kwargs.get("name")
+            if not isinstance(name, str):
+                if not scope.anywhere(right):
+                    raise RightMissing(right, scope.role)
+            elif not scope.can(right, queue := canonical(name)):
+                if scope.sees(queue):
+                    raise RightMissing(right, scope.role_on(queue), name)
+                if not scope.anywhere(Right.READ):
+                    raise RightMissing(Right.READ, scope.role)
+                raise QueueNotFound(name)
+            looks = right is Right.READ or request.method in SAFE or (harmless is not None and harmless(request))
+            if not looks:
+                arming.demand(request)
             return view(request, *args, **kwargs)
 
         checked.right = right  # type: ignore[attr-defined] # read by the test matrix
@@ -102,10 +68,11 @@ def require(
 
 
 def grant(user: User, role: Role) -> None:
-    """Give the user exactly this role; admins are also Django superusers."""
+    """Give the user exactly this role on every queue; admins are also Django superusers."""
     groups: Any = Group.objects.filter(name__in=GROUPS)
     user.groups.remove(*groups)
-    user.groups.add(Group.objects.get_or_create(name=role.value)[0])
+    if role is not Role.NONE:
+        user.groups.add(Group.objects.get_or_create(name=role.value)[0])
     user.is_staff = user.is_superuser = role is Role.ADMIN
     user.save(update_fields=["is_staff", "is_superuser"])
-    user.__dict__.pop("_pqadmin_role", None)
+    forget(user)

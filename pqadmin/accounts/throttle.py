@@ -1,4 +1,4 @@
-"""Slows down password guessing: by account and address together, and by address alone.
+"""Slows down password guessing: by account and address together, by address alone, and by account alone.
 
 Attempts are rows in the site's database, so every process counts the same ones and a restart forgets none.
 An attempt is written before the password is looked at: guesses sent all at once are counted too.
@@ -14,6 +14,8 @@ from pqadmin.accounts.models import LoginAttempt
 WINDOW = timedelta(minutes=15)
 PER_ACCOUNT_AND_ADDRESS = 5
 PER_ADDRESS = 30
+#: From all addresses together. High, as whoever knows a name can use it up and lock the person out for a while.
+PER_ACCOUNT = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +46,7 @@ def begin(*, account: str, address: str, now: datetime) -> Attempt:
 
 def succeed(attempt: Attempt, *, account: str, address: str) -> None:
     """Forget the attempt, and the failures of this account from this address before it."""
-    (pair, _), _address = _keys(account, address)
+    (pair, _), *_others = _keys(account, address)
     LoginAttempt.objects.filter(pk__in=attempt.rows).delete()
     LoginAttempt.objects.filter(key=pair).delete()
 
@@ -60,11 +62,12 @@ def _wait(key: str, limit: int, now: datetime) -> timedelta | None:
     return WINDOW - (now - within[limit]) if len(within) > limit else None
 
 
-def _keys(account: str, address: str) -> tuple[tuple[str, int], tuple[str, int]]:
+def _keys(account: str, address: str) -> tuple[tuple[str, int], ...]:
     network = _network(address)
     return (
         (_digest("account", account.casefold(), network), PER_ACCOUNT_AND_ADDRESS),
         (_digest("address", network), PER_ADDRESS),
+        (_digest("name", account.casefold()), PER_ACCOUNT),
     )
 
 

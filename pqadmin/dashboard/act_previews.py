@@ -12,10 +12,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from pqadmin.dashboard import format as write
+from pqadmin.dashboard import reach, uncovering
 from pqadmin.dashboard.act_forms import MoveForm, ReprioritiseForm, RescheduleForm
 from pqadmin.dashboard.refusals import NoTarget, explain
 from pqadmin.server.store import get_store
-from queues import Acts, Item, QueueStatus
+from queues import Item, QueueStatus
 from queues.errors import BadPriority, QueueError, QueueNotFound, StoreError
 from queues.names import display_name
 from queues.picks import Foreseen
@@ -46,12 +47,13 @@ def preview_of(
     ids = [item.id for item in items]
     try:
         if isinstance(form, MoveForm):
-            return Preview(lines=_move(acts, status, form, items, ids))
+            return Preview(lines=_move(request, status, form, items, ids))
         if isinstance(form, ReprioritiseForm):
             foreseen = acts.foresee(status.name, ids, expect_id=status.id, **form.change)
             return Preview(lines=_reprioritise(foreseen, items, fifo=status.kind == "fifo"))
         if isinstance(form, RescheduleForm):
-            return Preview(lines=_reschedule(form.arguments, datetime.now(UTC)))
+            ready = all(item.state == "ready" for item in items)
+            return Preview(lines=_reschedule(form.arguments, datetime.now(UTC), ready=ready))
     except (QueueError, StoreError) as error:
         refusal = explain(NoTarget(str(error)) if isinstance(error, QueueNotFound) else error)
         return Preview(lines=(f"{refusal.title}. {refusal.text}",), bad=True)
@@ -69,9 +71,11 @@ def _typed(form: forms.Form) -> bool:
     return not needed or needed not in form.fields or bool(form[needed].value())
 
 
-def _move(acts: Acts, status: QueueStatus, form: MoveForm, items: list[Item], ids: list[str]) -> tuple[str, ...]:
+def _move(
+    request: HttpRequest, status: QueueStatus, form: MoveForm, items: list[Item], ids: list[str]
+) -> tuple[str, ...]:
     to = form.cleaned_data["to"]
-    target = get_store().queue(to)
+    target, acts = reach.target(request, to), get_store().acts(request.user.get_username())
     fifo = target.kind == "fifo"
     if fifo and form.cleaned_data.get("priority"):
         raise BadPriority(_("That is a fifo queue: its items have no priority. Leave it empty."))
@@ -97,6 +101,8 @@ def _move(acts: Acts, status: QueueStatus, form: MoveForm, items: list[Item], id
         lines.append(_("It is closed for pushes: nothing can be moved there."))
     elif there.pause is not None:
         lines.append(_("It is paused: what comes in waits there."))
+    if warning := uncovering.warning(get_store().queue(status.name), target):
+        lines.append(warning)
     if len(items) == 1 and arrival.priorities[0] is not None:
         lines.append(_("The item has priority %(priority)s there.") % {"priority": _priority(arrival.priorities[0])})
     elif arrival.priorities and None not in arrival.priorities:
@@ -179,8 +185,10 @@ def _nth(position: Position) -> str:
     return n if position.exact else _("about %(n)s") % {"n": n}
 
 
-def _reschedule(arguments: dict[str, Any], now: datetime) -> tuple[str, ...]:
+def _reschedule(arguments: dict[str, Any], now: datetime, *, ready: bool) -> tuple[str, ...]:
     due = arguments["due"] if "due" in arguments else now + arguments["delay"]
+    if due <= now and ready:
+        return (_("That moment has passed: nothing changes."),)
     if due <= now:
         return (_("That moment has passed: it becomes ready at once."),)
     left = write.countdown((due - now).total_seconds())

@@ -1,10 +1,12 @@
-"""Addresses of queues and items; remembered, because an overview needs hundreds of them."""
+"""Addresses of queues and items, remembered because an overview needs hundreds of them; and the way back."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 
+from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
 
 
 @lru_cache(maxsize=16_384)
@@ -16,3 +18,11 @@ def queue_url(name: str) -> str:
 def item_url(name: str, item_id: str) -> str:
     """Return the address of an item's page."""
     return f"{queue_url(name)}items/{item_id}/"
+
+
+def page_before(request: HttpRequest) -> str:
+    """Return the page of this site that a sent form names as `next`; the overview for any other."""
+    page = request.POST.get("next", "")
+    if page.startswith("/") and url_has_allowed_host_and_scheme(page, allowed_hosts=None):
+        return page
+    return reverse("dashboard:overview")

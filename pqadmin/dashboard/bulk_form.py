@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from django import forms
 from django.utils.translation import gettext as _
 
 from pqadmin.dashboard.act_forms import ReprioritiseForm
-from queues import QueueStatus
+from pqadmin.dashboard.reach import NotThere
+from queues import Queue, QueueStatus
 from queues.errors import BadName, BadPriority, QueueNotFound
 from queues.job_rules import FASTEST, SLOWEST
 from queues.names import check_name
 from queues.priority import parse_priority
-from queues.store import Store
 
 _MAX_NAME, _MAX_PRIORITY, _MAX_REASON = 20_000, 2_000, 500
 
@@ -34,12 +35,14 @@ class BulkForm(forms.Form):
     ended = forms.BooleanField(required=False)
     searched = forms.IntegerField(min_value=0, required=False)
 
-    def __init__(self, *args: Any, act: str, status: QueueStatus, store: Store, **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, act: str, status: QueueStatus, target: Callable[[str], Queue], **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
         self.arguments: dict[str, Any] = {}
         self._act = act
         self._status = status
-        self._store = store
+        self._target = target
 
     def clean(self) -> dict[str, Any]:
         """Read what the act needs."""
@@ -56,8 +59,8 @@ class BulkForm(forms.Form):
             self.add_error("to", _("Say which queue the items move to."))
             return
         try:
-            target = self._store.queue(check_name(name))
-        except (BadName, QueueNotFound) as error:
+            target = self._target(check_name(name))
+        except (BadName, QueueNotFound, NotThere) as error:
             self.add_error("to", str(error))
             return
         if target.id == self._status.id:

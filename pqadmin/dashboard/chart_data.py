@@ -9,6 +9,8 @@ from itertools import pairwise
 
 from django.utils.translation import gettext_lazy as _
 
+from pqadmin.accounts.scope import Scope
+from pqadmin.dashboard import reach
 from queues import AuditEntry, QueueStatus, Store
 from queues.history import HOURS, MINUTES, SECONDS, Point, Resolution, Stretch
 from queues.history.sampling import as_point, shares
@@ -91,13 +93,15 @@ def charted(store: Store, status: QueueStatus, span: Span, now: datetime) -> Cha
     )
 
 
-def marks(store: Store, status: QueueStatus, span: Span, now: datetime) -> list[AuditEntry]:
-    """Return what people did to the queue as a whole in a span, the newest first."""
+def marks(store: Store, status: QueueStatus, span: Span, now: datetime, may: Scope) -> list[AuditEntry]:
+    """Return what people did to the queue as a whole in a span, as far as `may` sees it, the newest first."""
     found: list[AuditEntry] = []
     after, since = None, now - timedelta(seconds=span.seconds)
     for _round in range(10):
         page = store.audit.entries(queue=status.name, since=since, limit=MAX_MARKS, after=after)
-        found += [entry for entry in page.entries if entry.verb not in _UNMARKED or entry.count > 1]
+        found += [
+            entry for entry in reach.seen_entries(may, page.entries) if entry.verb not in _UNMARKED or entry.count > 1
+        ]
         after = page.cursor
         if after is None or len(found) >= MAX_MARKS:
             break

@@ -1,6 +1,7 @@
 """How numbers, ages, priorities and values are written for people.
 
-Pure functions of plain values; no request, no store, no translation. The browser writes the same things with
+Functions of plain values: no request, no store, no translation; only moments follow the reader's time zone, which
+`pqadmin.dashboard.time_zone` makes Django's current one. The browser writes the same things with
 `static/pqadmin/js/format.js`: both are held to `tests/format_vectors.json`, so a number never changes its looks
 between the first HTML and the first frame. Rounding is by floor after adding a half, never by the platform's own rule,
 because Python rounds halves to even and JavaScript does not.
@@ -12,7 +13,9 @@ import math
 import re
 import unicodedata
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+
+from django.utils.timezone import get_current_timezone
 
 #: Narrow no-break space: groups thousands without looking like two numbers, never breaks over a line.
 THIN = "\u202f"
@@ -29,6 +32,7 @@ _DIGITS_LIMIT = 4000
 #: Controls that text does not hold: all but tab and line breaks.
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
+_BRIEF_UNITS = "kMGTPE"
 _BYTE_UNITS = ("kB", "MB", "GB", "TB", "PB", "EB")
 
 
@@ -37,6 +41,16 @@ def number(n: int | None) -> str:
     if n is None:
         return UNKNOWN
     return f"{n:,}".replace(",", THIN).replace("-", "−")
+
+
+def brief(n: int | None) -> str:
+    """Write a whole number in at most four characters, where there is little room: 999, 1.2k, 15k; cut, never up."""
+    if n is None or n < 1_000:
+        return number(n)
+    power = min((len(str(n)) - 1) // 3, len(_BRIEF_UNITS))
+    tenths = n * 10 // 1000**power
+    unit = _BRIEF_UNITS[power - 1]
+    return f"{tenths // 10}.{tenths % 10}{unit}" if tenths < 100 and tenths % 10 else f"{number(tenths // 10)}{unit}"
 
 
 def counted(n: int | None) -> str:
@@ -109,17 +123,38 @@ def size(n: int | None) -> str:
 
 
 def moment(at: datetime | None) -> str:
-    """Write a moment in UTC to the second: 2026-11-20 14:02:11 UTC."""
-    return UNKNOWN if at is None else at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    """Write a moment in the reader's time zone to the second: 2026-11-20 14:02:11 UTC, or … UTC+5:30."""
+    if at is None:
+        return UNKNOWN
+    local = at.astimezone(get_current_timezone())
+    return f"{local:%Y-%m-%d %H:%M:%S} {_zone(local)}"
+
+
+def moment_and_utc(at: datetime | None) -> str:
+    """Write a moment in the reader's time zone and, where that is another, in UTC too: what a hover shows."""
+    if at is None:
+        return ""
+    local, universal = moment(at), f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+    return local if local == universal else f"{local} · {universal}"
 
 
 def clock(at: datetime | None, now: datetime | None = None) -> str:
     """Write a moment with its date where that is not today's: 14:02:11 UTC, or 2026-11-21 14:02:11 UTC."""
     if at is None:
         return UNKNOWN
-    today = (now or datetime.now(UTC)).astimezone(UTC).date()
-    at = at.astimezone(UTC)
-    return at.strftime("%H:%M:%S UTC") if at.date() == today else moment(at)
+    zone = get_current_timezone()
+    local = at.astimezone(zone)
+    today = (now or datetime.now(UTC)).astimezone(zone).date()
+    return f"{local:%H:%M:%S} {_zone(local)}" if local.date() == today else moment(at)
+
+
+def _zone(local: datetime) -> str:
+    offset = local.utcoffset() or timedelta()
+    minutes = abs(offset) // timedelta(minutes=1)
+    if not minutes:
+        return "UTC"
+    part = f":{minutes % 60:02}" if minutes % 60 else ""
+    return f"UTC{'−' if offset < timedelta() else '+'}{minutes // 60}{part}"
 
 
 def iso(at: datetime | None) -> str:

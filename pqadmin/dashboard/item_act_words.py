@@ -53,6 +53,7 @@ ITEM_ACTS = {
         ItemAct(verb="delete", states=_EVERY, icon="trash", stays=False, grave=True, shows_value=True),
         ItemAct(verb="promote", states=("delayed",), icon="play"),
         ItemAct(verb="reschedule", states=("delayed",), asks=True),
+        ItemAct(verb="delay", states=("ready",), asks=True),
         ItemAct(verb="retry", states=("dead",), icon="undo"),
         ItemAct(verb="release", states=("leased",), icon="undo", grave=True),
         ItemAct(verb="lease", states=("ready",), icon="taken", shows_value=True, undoable=False, single=True),
@@ -71,6 +72,7 @@ def title(act: ItemAct, n: int, *, fifo: bool) -> str:
         "delete": lambda: ngettext("Delete this item?", "Delete %(n)s items?", n),
         "promote": lambda: ngettext("Make this item ready now?", "Make %(n)s items ready now?", n),
         "reschedule": lambda: ngettext("Reschedule this item", "Reschedule %(n)s items", n),
+        "delay": lambda: ngettext("Delay this item", "Delay %(n)s items", n),
         "retry": lambda: ngettext("Retry this item?", "Retry %(n)s items?", n),
         "release": lambda: ngettext("Take this item back?", "Take %(n)s items back?", n),
         "lease": lambda: ngettext("Lease this item", "Lease %(n)s items", n),
@@ -89,6 +91,7 @@ def button(act: ItemAct, n: int, *, fifo: bool) -> str:
         "delete": lambda: ngettext("Delete it", "Delete %(n)s items", n),
         "promote": lambda: ngettext("Promote it", "Promote %(n)s items", n),
         "reschedule": lambda: ngettext("Reschedule it", "Reschedule %(n)s items", n),
+        "delay": lambda: ngettext("Delay it", "Delay %(n)s items", n),
         "retry": lambda: ngettext("Retry it", "Retry %(n)s items", n),
         "release": lambda: ngettext("Release it", "Release %(n)s items", n),
         "lease": lambda: ngettext("Lease it", "Lease %(n)s items", n),
@@ -97,8 +100,8 @@ def button(act: ItemAct, n: int, *, fifo: bool) -> str:
     return text % {"n": write.number(n)} if "%(n)s" in text else text
 
 
-def consequence(act: ItemAct, items: Sequence[Item], *, fifo: bool) -> str:
-    """Say what an act would do to these items."""
+def consequence(act: ItemAct, items: Sequence[Item], *, fifo: bool, max_attempts: int | None) -> str:
+    """Say what an act would do to these items of a queue whose items die after `max_attempts`."""
     if not items:
         return ""
     n = len(items)
@@ -122,12 +125,17 @@ def consequence(act: ItemAct, items: Sequence[Item], *, fifo: bool) -> str:
             "Their priorities stay. A due time that has passed makes them ready at once.",
             n,
         ),
+        "delay": lambda: ngettext(
+            "Nobody gets it before it is due; then it goes behind all of its priority that are ready.",
+            "Nobody gets them before they are due; then each goes behind all of its priority that are ready.",
+            n,
+        ),
         "retry": lambda: ngettext(
             "It goes back to its old place with all its attempts before it.",
             "They go back to their old places with all their attempts before them.",
             n,
         ),
-        "release": lambda: "",
+        "release": lambda: _given_back(items, max_attempts),
         "lease": lambda: _(
             "Nobody else gets it while you hold it. Not done by then, it goes back to its place by itself."
         ),
@@ -135,6 +143,27 @@ def consequence(act: ItemAct, items: Sequence[Item], *, fifo: bool) -> str:
     }
     losing = "" if act.verb == "ack" else _losing(items)
     return " ".join(filter(None, [losing, texts[act.verb]()]))
+
+
+def _given_back(items: Sequence[Item], max_attempts: int | None) -> str:
+    """Say where items go that are taken back: those whose last attempt this was to the dead."""
+    n = len(items)
+    dying = 0 if max_attempts is None else sum(item.attempts >= max_attempts for item in items)
+    if not dying:
+        return ngettext("It goes back to its old place.", "They go back to their old places.", n)
+    return _dying(n, dying)
+
+
+def _dying(n: int, dying: int) -> str:
+    if dying == n:
+        return ngettext(
+            "This was its last attempt: it goes to the dead.", "These were their last attempts: they go to the dead.", n
+        )
+    return ngettext(
+        "The others go back to their places; %(n)s, whose last attempt this was, goes to the dead.",
+        "The others go back to their places; %(n)s, whose last attempts these were, go to the dead.",
+        dying,
+    ) % {"n": write.number(dying)}
 
 
 def _losing(items: Sequence[Item]) -> str:
@@ -207,6 +236,7 @@ def _why(act: ItemAct, reason: str, n: int) -> str:
     only = {
         "promote": _("Only delayed items are promoted."),
         "reschedule": _("Only delayed items are rescheduled."),
+        "delay": _("Only ready items are delayed."),
         "retry": _("Only dead items are retried."),
         "release": _("Only leased items are released."),
         "ack": _("Only leased items are acknowledged."),
@@ -221,12 +251,13 @@ def why_not_attached(act: ItemAct) -> str:
         "reprioritise": _("its items are not re-prioritised."),
         "promote": _("its items are never delayed."),
         "reschedule": _("its items are never delayed."),
+        "delay": _("its items are never delayed."),
         "retry": _("its items are never dead."),
     }.get(act.verb, _("nobody else would keep to a lease."))
 
 
-def done(act: ItemAct, n: int, asked: int, typed: Mapping[str, Any]) -> str:
-    """Say what an act did."""
+def done(act: ItemAct, n: int, asked: int, typed: Mapping[str, Any], *, died: int = 0) -> str:
+    """Say what an act did; `died` of its items are dead by it."""
     if n == 0:
         return _("Nothing was changed: everything was as asked already.")
     to = write.shorten(display_name(str(typed.get("to") or "")), 80)
@@ -238,6 +269,7 @@ def done(act: ItemAct, n: int, asked: int, typed: Mapping[str, Any]) -> str:
         ),
         "promote": lambda: ngettext("Promoted the item: it is ready.", "Promoted %(n)s items: they are ready.", n),
         "reschedule": lambda: ngettext("Rescheduled the item.", "Rescheduled %(n)s items.", n),
+        "delay": lambda: ngettext("Delayed the item until it is due.", "Delayed %(n)s items until they are due.", n),
         "retry": lambda: ngettext(
             "Retried the item: it is ready again.", "Retried %(n)s items: they are ready again.", n
         ),
@@ -246,6 +278,8 @@ def done(act: ItemAct, n: int, asked: int, typed: Mapping[str, Any]) -> str:
     }[act.verb]()
     for name, value in (("n", write.number(n)), ("to", to)):
         text = text.replace(f"%({name})s", value)
+    if died:
+        text += " " + _dying(n, died)
     if n < asked:
         text += " " + ngettext("%(n)s was as asked already.", "%(n)s were as asked already.", asked - n) % {
             "n": write.number(asked - n)

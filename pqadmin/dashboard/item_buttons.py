@@ -15,6 +15,7 @@ from queues import Item, QueueStatus
 _ACTS: dict[str, tuple[str, Promise]] = {
     "promote": ("play", gettext_lazy("Promote…")),
     "reschedule": ("clock", gettext_lazy("Reschedule…")),
+    "delay": ("clock", gettext_lazy("Delay…")),
     "retry": ("undo", gettext_lazy("Retry…")),
     "release": ("undo", gettext_lazy("Release…")),
     "ack": ("check", gettext_lazy("It is done…")),
@@ -25,7 +26,7 @@ _ACTS: dict[str, tuple[str, Promise]] = {
     "delete": ("trash", gettext_lazy("Delete…")),
 }
 _BY_STATE = {
-    "ready": ("move", "reprioritise", "edit", "duplicate", "delete"),
+    "ready": ("move", "reprioritise", "delay", "edit", "duplicate", "delete"),
     "delayed": ("promote", "reschedule", "move", "reprioritise", "edit", "duplicate", "delete"),
     "leased": ("ack", "release", "duplicate", "delete"),
     "dead": ("retry", "move", "edit", "duplicate", "delete"),

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from pqadmin.accounts.scope import Scope
 from pqadmin.dashboard import format as write
+from pqadmin.dashboard import reach
 from pqadmin.dashboard.addresses import item_url, queue_url
 from pqadmin.dashboard.words import verb_words
 from pqadmin.server.store import get_store
@@ -69,25 +72,34 @@ class Whereabouts:
     count: int = 1
 
 
-def history_of(item_id: str) -> History:
-    """Read what people did to an item."""
-    page = get_store().audit.entries(item=item_id, limit=SHOWN)
+def history_of(item_id: str, may: Scope) -> History:
+    """Read what people did to an item, as far as `may` sees it."""
+    page = get_store().audit.entries(item=item_id, limit=SHOWN, seen=partial(reach.seen_entry, may))
     return History(lines=tuple(_line(entry) for entry in page.entries), more=page.cursor is not None)
 
 
-def whereabouts(queue_id: int, item_id: str) -> Whereabouts | None:
+def latest(item_id: str, may: Scope) -> AuditEntry | None:
+    """Return the last act that changed something about an item, as far as `may` sees it; None when nobody knows."""
+    page = get_store().audit.entries(item=item_id, limit=SHOWN, seen=partial(reach.seen_entry, may))
+    return next((entry for entry in page.entries if entry.verb != "reveal"), None)
+
+
+def verb_of(entry: AuditEntry) -> str:
+    """Return what an act did to an item: undoing a push deletes it."""
+    return "delete" if entry.verb == "undo" and (entry.before or {}).get("act") == "push" else entry.verb
+
+
+def whereabouts(queue_id: int, item_id: str, may: Scope) -> Whereabouts | None:
     """Say where an item went that is not in its queue; None when neither the audit nor the trash knows."""
-    entries = [
-        entry for entry in get_store().audit.entries(item=item_id, limit=SHOWN).entries if entry.verb != "reveal"
-    ]
-    last = next(iter(entries), None)
+    last = latest(item_id, may)
     if last is None:
         return None
     if last.verb == "move":
         return _moved(last, item_id)
-    if last.verb not in _TAKING:
+    verb = verb_of(last)
+    if verb not in _TAKING:
         return None
-    words = str(_TAKING[last.verb]) % _who(last)
+    words = str(_TAKING[verb]) % _who(last)
     trash_id = _in_trash(last, queue_id, item_id)
     if not trash_id:
         return Whereabouts(words=words)
@@ -95,7 +107,9 @@ def whereabouts(queue_id: int, item_id: str) -> Whereabouts | None:
 
 
 def _moved(entry: AuditEntry, item_id: str) -> Whereabouts:
-    to = (entry.after or {}).get("to", "")
+    to = (entry.after or {}).get("to")
+    if to is None:
+        return Whereabouts(words=_("%(by)s moved it to a queue that you may not see, %(at)s.") % _who(entry))
     values = _who(entry) | {"to": write.shorten(display_name(to), 80)}
     words = _("%(by)s moved it to %(to)s, %(at)s.") % values
     try:
@@ -115,7 +129,7 @@ def _in_trash(entry: AuditEntry, queue_id: int, item_id: str) -> str:
             break
         if kept.queue_id != queue_id or kept.by != entry.actor or kept.count != entry.count:
             continue
-        if kept.item.id == item_id if kept.item is not None else kept.act == entry.verb:
+        if kept.item.id == item_id if kept.item is not None else kept.act == verb_of(entry):
             return kept.id
     return ""
 

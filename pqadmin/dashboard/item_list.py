@@ -13,14 +13,14 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext, pgettext_lazy
 
-from pqadmin.accounts.roles import Right, can
+from pqadmin.accounts.rights import Right
 from pqadmin.dashboard import format as write
-from pqadmin.dashboard import once
+from pqadmin.dashboard import once, reach
 from pqadmin.dashboard.addresses import queue_url
 from pqadmin.dashboard.listed import PAGE
 from pqadmin.dashboard.looking import Seen
 from pqadmin.dashboard.looking_for import TRASH
-from pqadmin.dashboard.words import verb_words
+from pqadmin.dashboard.words import trash_words
 from pqadmin.server.store import get_store
 from queues import Item, TrashEntry, TrashPage
 from queues.errors import BadCursor, QueueNotFound
@@ -30,7 +30,7 @@ from queues.names import display_name
 
 #: Acts on chosen items by state, in the order of their buttons; what needs no confirmation first.
 ACTS = {
-    "ready": ("move", "reprioritise", "delete"),
+    "ready": ("move", "reprioritise", "delay", "delete"),
     "delayed": ("promote", "reschedule", "move", "reprioritise", "delete"),
     "leased": ("release", "delete"),
     "dead": ("retry", "move", "reprioritise", "delete"),
@@ -41,6 +41,7 @@ ACT_WORDS = {
     "delete": gettext_lazy("Delete…"),
     "promote": gettext_lazy("Promote…"),
     "reschedule": gettext_lazy("Reschedule…"),
+    "delay": gettext_lazy("Delay…"),
     "retry": gettext_lazy("Retry…"),
     "release": gettext_lazy("Release…"),
 }
@@ -97,7 +98,9 @@ def item_list(request: HttpRequest, seen: Seen) -> dict[str, Any]:
             trash = _trash(seen, asked.after)
         except BadCursor:
             trash, foreign_cursor = _trash(seen), True
-    may_act = can(request.user, Right.ACT)
+    may = reach.scope(request)
+    may_act = may.can(Right.ACT, status.name)
+    known = reach.known_to(may) if trash and trash.entries else {}
     cursor = listed.cursor if trash is None else trash.cursor
     next_url = "" if cursor is None else asked.address(after=cursor)
     return {
@@ -121,7 +124,11 @@ def item_list(request: HttpRequest, seen: Seen) -> dict[str, Any]:
         "all_words": _all_words(seen),
         "export_url": _offered(f"{url}export/", {**asked.pinned, "end": asked.end}),
         "trash_rows": [
-            (entry, _trash_words(entry), once.number(request, f"restore:{entry.id}") if may_act else "")
+            (
+                entry,
+                _trash_words(reach.seen_trash(may, entry)),
+                once.number(request, f"restore:{entry.id}") if reach.may_undo(may, entry, known) else "",
+            )
             for entry in (trash.entries if trash else ())
         ],
     }
@@ -159,7 +166,7 @@ def _trash(seen: Seen, after: str | None = None, *, limit: int = PAGE) -> TrashP
 
 def _trash_words(entry: TrashEntry) -> str:
     """Say what was done."""
-    words = verb_words(entry.act)
+    words = trash_words(entry)
     return words if entry.to is None else _("%(act)s to %(queue)s") % {"act": words, "queue": display_name(entry.to)}
 
 

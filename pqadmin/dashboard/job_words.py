@@ -12,7 +12,8 @@ from django.utils.translation import ngettext, pgettext
 from pqadmin.dashboard import format as write
 from pqadmin.dashboard.addresses import item_url, queue_url
 from queues import Job
-from queues.ids import to_ms
+from queues.ids import at, to_ms
+from queues.jobs import PUSH
 from queues.names import display_name
 from queues.search import Query
 
@@ -56,7 +57,7 @@ def tell(job: Job, now: datetime) -> Told:
         queue_url=queue_url(job.queue),
         to_url="" if job.to is None else queue_url(job.to),
         title=title(job),
-        scope=scope_words(job.wanted),
+        scope=_scope(job),
         look="waiting" if waiting else job.status,
         word=_status_word(job, waiting),
         parts=parts,
@@ -89,6 +90,9 @@ def title(job: Job) -> str:
     queue, to = (write.shorten(display_name(name), 80) for name in (job.queue, job.to or ""))
     values = {"state": state_word(job.state), "queue": queue, "to": to}
     match job.act:
+        case "push":
+            words = ngettext("Push %(n)s item to %(queue)s", "Push %(n)s items to %(queue)s", job.total or 0)
+            return words % (values | {"n": write.number(job.total)})
         case "undo":
             return _("Undo in %(queue)s") % values
         case "move":
@@ -164,6 +168,17 @@ def _seconds(job: Job, now: datetime) -> float | None:
     if job.started_at is None:
         return None
     return max(timedelta(0), (job.ended_at or now) - job.started_at).total_seconds()
+
+
+def _scope(job: Job) -> list[str]:
+    if job.act != PUSH:
+        return scope_words(job.wanted)
+    if job.ready_ms is None:
+        return [_("what was pasted or uploaded, in its order")]
+    return [
+        _("what was pasted or uploaded, in its order"),
+        _("due %(at)s") % {"at": write.moment(at(job.ready_ms))},
+    ]
 
 
 def scope_words(query: Query) -> list[str]:

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from operator import itemgetter
 from typing import Any
 
 from pqadmin.dashboard.filters import Filter
-from pqadmin.dashboard.templatetags.dashboard import split
-from pqadmin.live.outlook import Problem, State
-from pqadmin.live.rows import Attached, Row, attached_of
+from pqadmin.live.outlook import PROBLEMS, Problem
+from pqadmin.live.overviews import Overview
+from pqadmin.live.rows import Row
+from pqadmin.live.sums import Summary, groups_of, label_of
 
 WINDOW = 100
 GROUPINGS = ("problems", "name", "group")
@@ -24,7 +25,6 @@ GROUPINGS = ("problems", "name", "group")
 SORTS = {"name": False, "ready": True, "in": True, "out": True, "oldest": True}
 
 Key = tuple[Any, ...]
-_NONE_ATTACHED = Attached()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,28 +34,29 @@ class Order:
     grouping: str = "problems"
     sort: str = ""
     descending: bool = False
+    #: The reader's favourites come before all others.
+    favourites: bool = False
 
     @classmethod
-    def parse(cls, grouping: str, sort: str) -> Order:
+    def parse(cls, grouping: str, sort: str, first: str = "") -> Order:
         """Read an order from an address; what is unknown is the default."""
         field = sort.removeprefix("-")
         return cls(
             grouping=grouping if grouping in GROUPINGS else "problems",
             sort=field if field in SORTS else "",
             descending=field in SORTS and sort.startswith("-"),
+            favourites=first == "favourites" and grouping != "group",
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Rows under one heading. `label` is None for a table without headings; sums cover the whole group."""
+    """Rows under one heading. `label` is None for a table without headings."""
 
     label: str | None
     rows: Sequence[Row]
-    queues: int = 0
-    #: Attached queues included, as far as they were counted.
-    ready: int = 0
-    attached: Attached = _NONE_ATTACHED
+    #: Of the whole group, as far as it passes the filter.
+    sum: Summary | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,11 +71,18 @@ class Listing:
     foreign_cursor: bool
 
 
-def arrange(rows: Sequence[Row], *, order: Order, wanted: Filter, after: str, now: datetime) -> Listing:
-    """Return the window of rows that the address asks for."""
-    matching = [row for row in rows if wanted.passes(row, now)] if wanted else list(rows)
-    key = _key(order, now)
-    keyed = sorted(((key(row), row) for row in matching), key=lambda pair: pair[0])
+def arrange(
+    seen: Overview, *, order: Order, wanted: Filter, after: str, favourites: frozenset[int] = frozenset()
+) -> Listing:
+    """Return the window of rows that the address asks for. Who asks for the same gets what was put in order once."""
+    mine = favourites if wanted.personal or order.favourites else frozenset()
+    matching: Sequence[Row] = seen.keep(
+        ("matching", wanted.text, mine),
+        lambda: [row for row in seen.rows if wanted.passes(row, seen.at)] if wanted else seen.rows,
+    )
+    keyed: Sequence[tuple[Key, Row]] = seen.keep(
+        ("order", wanted.text, order, mine), lambda: _in_order(matching, _key(order, mine))
+    )
     first, foreign = 0, False
     if after:
         try:
@@ -85,7 +93,7 @@ def arrange(rows: Sequence[Row], *, order: Order, wanted: Filter, after: str, no
     window = keyed[first : first + WINDOW]
     more = first + WINDOW < len(keyed)
     return Listing(
-        groups=_groups([row for _, row in window], matching, order),
+        groups=_groups([row for _, row in window], matching, order, seen),
         shown=len(window),
         matching=len(matching),
         cursor=_encode(window[-1][0]) if more else None,
@@ -93,16 +101,27 @@ def arrange(rows: Sequence[Row], *, order: Order, wanted: Filter, after: str, no
     )
 
 
-def _key(order: Order, now: datetime) -> Callable[[Row], Key]:
-    sort = _sort_value(order, now)
+def _in_order(rows: Sequence[Row], key: Callable[[Row], Key]) -> list[tuple[Key, Row]]:
+    return sorted(((key(row), row) for row in rows), key=itemgetter(0))
+
+
+def _key(order: Order, favourites: Container[int]) -> Callable[[Row], Key]:
+    key = _plain_key(order)
+    if not order.favourites:
+        return key
+    return lambda row: (row.status.id not in favourites, *key(row))
+
+
+def _plain_key(order: Order) -> Callable[[Row], Key]:
+    sort = _sort_value(order)
     if order.grouping == "problems":
         return lambda row: (_rank(row), *sort(row), row.status.name)
     if order.grouping == "group":
-        return lambda row: (split(row.status.name)[0], *sort(row), row.status.name)
+        return lambda row: (label_of(row.status.name), *sort(row), row.status.name)
     return lambda row: (*sort(row), row.status.name)
 
 
-def _sort_value(order: Order, now: datetime) -> Callable[[Row], Key]:
+def _sort_value(order: Order) -> Callable[[Row], Key]:
     sign = -1.0 if order.descending else 1.0
     if order.sort == "name" and order.descending:
         return lambda row: ([-ord(c) for c in row.status.name] + [1],)
@@ -121,13 +140,11 @@ def _sort_value(order: Order, now: datetime) -> Callable[[Row], Key]:
 
 
 def _rank(row: Row) -> int:
-    if row.problem == Problem.STALLED:
-        return 0
-    if row.problem == Problem.GROWING:
-        return 1
-    if row.problem:
-        return 2
-    return 3 if row.state is State.PAUSED else 4
+    return _RANKS[row.problem]
+
+
+#: The worst first; a queue without any comes last.
+_RANKS = {problem: rank for rank, problem in enumerate((*PROBLEMS, Problem.NONE))}
 
 
 def _first_after(keyed: Sequence[tuple[Key, Row]], last: Key) -> int:
@@ -141,26 +158,17 @@ def _first_after(keyed: Sequence[tuple[Key, Row]], last: Key) -> int:
     return low
 
 
-def _groups(window: Sequence[Row], matching: Sequence[Row], order: Order) -> Sequence[Group]:
+def _groups(window: Sequence[Row], matching: Sequence[Row], order: Order, seen: Overview) -> Sequence[Group]:
     if order.grouping != "group":
         return (Group(label=None, rows=window),)
-    whole, members = _by_label(matching), _by_label(window)
-    return [
-        Group(
-            label=label,
-            rows=rows,
-            queues=len(whole[label]),
-            ready=sum(row.ready or 0 for row in whole[label]),
-            attached=attached_of(whole[label]),
-        )
-        for label, rows in members.items()
-    ]
+    sums = seen.groups if matching is seen.rows else groups_of(matching, now=seen.at)
+    return [Group(label=label, rows=rows, sum=sums[label]) for label, rows in _by_label(window).items()]
 
 
 def _by_label(rows: Sequence[Row]) -> dict[str, list[Row]]:
     members: dict[str, list[Row]] = {}
     for row in rows:
-        members.setdefault(split(row.status.name)[0], []).append(row)
+        members.setdefault(label_of(row.status.name), []).append(row)
     return members
 
 

@@ -21,7 +21,7 @@ from pqadmin.dashboard.redaction import rules_of
 from pqadmin.dashboard.seen import what_searchers_see
 from pqadmin.dashboard.templatetags.dashboard import split
 from pqadmin.dashboard.words import attached_title
-from pqadmin.live.monitor import get_monitor
+from pqadmin.live.monitor import get_monitor, problem_rules
 from pqadmin.live.outlook import Known, judge
 from pqadmin.live.rows import Row, attached_row
 from pqadmin.live.wire import END_ITEMS
@@ -83,7 +83,16 @@ def row_of(status: QueueStatus, now: datetime) -> Row:
         return row
     if status.attached:
         return attached_row(status, now)
-    verdict = judge(Known(ready=status.totals.ready, paused=paused(status, now), drift=status.drift))
+    verdict = judge(
+        Known(
+            ready=status.totals.ready,
+            paused=paused(status, now),
+            drift=status.drift,
+            dead=status.totals.dead,
+            oldest_for=None if status.oldest is None else (now - status.oldest).total_seconds(),
+        ),
+        problem_rules(),
+    )
     return Row(
         status=status,
         rate_in=None,
@@ -91,6 +100,7 @@ def row_of(status: QueueStatus, now: datetime) -> Row:
         state=verdict.state,
         outlook=verdict.outlook,
         problem=verdict.problem,
+        more=verdict.more,
         clears_in=verdict.clears_in,
         grows_by=verdict.grows_by,
         quiet_since=None,
@@ -129,7 +139,7 @@ def about(request: HttpRequest, status: QueueStatus, **more: Any) -> dict[str, A
         "name_rest": rest,
         "fifo": status.kind == "fifo",
         "attached_title": attached_title(status.prefix) if status.attached else "",
-        "can_act": can(request.user, Right.ACT),
+        "can_act": can(request.user, Right.ACT, status.name),
         "rules": rules_of(status.redact),
         **more,
     }

@@ -33,6 +33,7 @@ _MAX_PRIORITY, _MAX_ID, _MAX_TIME, _MAX_CURSOR = 2_000, 20_100, 60, 14_000
 _ID = re.compile(r"[0-9a-f]{1,40}")
 _FOREIGN_ID = re.compile(r"(key-)?[0-9a-f]+")
 _LENGTH = re.compile(r"([0-9]{1,9})\s*(s|sec|m|min|h|d|w)", re.IGNORECASE)
+_ZONE = re.compile(r"\s+UTC(?:(?P<sign>[+−-])(?P<hours>[0-9]{1,2})(?::(?P<minutes>[0-9]{2}))?)?$")
 _UNITS = {
     "s": timedelta(seconds=1),
     "sec": timedelta(seconds=1),
@@ -127,10 +128,19 @@ def parse_moment(text: str, now: datetime) -> datetime:
     try:
         if length := _LENGTH.fullmatch(text):
             return max(now - int(length[1]) * _UNITS[length[2].lower()], _EARLIEST)
-        typed = datetime.fromisoformat(text.removesuffix(" UTC"))
+        typed = datetime.fromisoformat(_with_offset(text))
         return typed.replace(tzinfo=UTC) if typed.tzinfo is None else typed.astimezone(UTC)
     except (ValueError, OverflowError):
         raise BadMoment(_("Give a length of time (15 min, 2 h, 3 d) or a moment in UTC (2026-11-21 14:00).")) from None
+
+
+def _with_offset(text: str) -> str:
+    """Put a zone as pages write it (UTC, UTC+8, UTC−3:30) as an offset that Python reads."""
+    zone = _ZONE.search(text)
+    if zone is None:
+        return text
+    sign = "-" if zone["sign"] in ("-", "−") else "+"
+    return f"{text[: zone.start()]}{sign}{int(zone['hours'] or 0):02}:{int(zone['minutes'] or 0):02}"
 
 
 def write_moment(at: datetime) -> str:

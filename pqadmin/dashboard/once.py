@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from django.core import signing
+from django.core.exceptions import PermissionDenied
 from django.db import DatabaseError, IntegrityError, transaction
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest
 from django.utils.translation import gettext as _
 
 from pqadmin.dashboard import format as write
@@ -88,7 +89,7 @@ def once(
     sending = Sending()
     try:
         yield sending
-    except (QueueError, StoreError) as error:
+    except (QueueError, StoreError, PermissionDenied, Http404) as error:
         if not isinstance(error, OutcomeUnknown):
             with _at_best("forget a refused form"):
                 SentForm.objects.filter(number=mine).delete()

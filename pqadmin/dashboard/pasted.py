@@ -1,6 +1,6 @@
 """Several items as text: read by the formats of imports, all of it looked through before anything is pushed.
 
-What has far more lines than one transaction takes is left where that is known: reading on would keep others waiting.
+What has far more lines than may be pushed is left where that is known: reading on would keep others waiting.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from django.utils.translation import gettext as _
 from pqadmin.dashboard import format as write
 from pqadmin.operations import formats
 from pqadmin.operations.entries import BadEntry, Entry
+from queues import push_jobs
 from queues.priority import PriorityType
 from queues.ready import MAX_BYTES, MAX_ITEMS
 
 #: Wrong lines that are shown.
 MAX_SHOWN = 50
-#: Lines (or records of CSV) that are looked at, good, wrong or blank.
-MAX_LINES = MAX_ITEMS + 4_000
+#: Lines (or records of CSV) besides those that may be pushed that are looked at, good, wrong or blank.
+MORE_LINES = 4_000
 #: Lines of a file that all records together may stand on: values of CSV span lines.
 MAX_LINES_OF_RECORDS = 250_000
 
@@ -28,7 +29,7 @@ MAX_LINES_OF_RECORDS = 250_000
 class Batch:
     """What a text holds. It can be pushed when `wrong` is empty and nothing is bad."""
 
-    #: At most as many as one transaction takes.
+    #: At most as many as may be pushed.
     entries: tuple[Entry, ...]
     #: Items, all of them that were looked at.
     count: int
@@ -40,6 +41,11 @@ class Batch:
     file_format: formats.Format | None
     #: Why none of it can be pushed, apart from bad lines; empty: it can.
     wrong: str
+
+    @property
+    def large(self) -> bool:
+        """Say whether it is more than one transaction takes: a job pushes it then."""
+        return self.count > MAX_ITEMS or self.size > MAX_BYTES
 
     @property
     def good(self) -> bool:
@@ -67,8 +73,15 @@ class _Bounded(io.BytesIO):
         return line
 
 
-def read(data: bytes, *, file_format: formats.Format | None, priority_type: PriorityType | None) -> Batch:
-    """Look through a text; `priority_type` None is a FIFO queue."""
+def read(
+    data: bytes,
+    *,
+    file_format: formats.Format | None,
+    priority_type: PriorityType | None,
+    at_once: bool = False,
+) -> Batch:
+    """Look through a text; `priority_type` None is a FIFO queue. With `at_once`, one transaction has to take it."""
+    most = MAX_ITEMS if at_once else push_jobs.MAX_ITEMS
     entries: list[Entry] = []
     bad: list[BadEntry] = []
     count = size = bad_count = 0
@@ -77,11 +90,11 @@ def read(data: bytes, *, file_format: formats.Format | None, priority_type: Prio
         file_format = file_format or formats.sniff(io.BufferedReader(io.BytesIO(data)))
         outcomes = formats.read(_Bounded(data), file_format, priority_type=priority_type)
         for looked_at, outcome in enumerate(outcomes, 1):
-            if looked_at > MAX_LINES:
-                raise _TooManyLines(MAX_LINES)
+            if looked_at > most + MORE_LINES:
+                raise _TooManyLines(most + MORE_LINES)
             if isinstance(outcome, Entry):
                 count, size = count + 1, size + len(outcome.value)
-                if count <= MAX_ITEMS:
+                if count <= most:
                     entries.append(outcome)
             elif isinstance(outcome, BadEntry):
                 bad_count += 1
@@ -96,7 +109,12 @@ def read(data: bytes, *, file_format: formats.Format | None, priority_type: Prio
         ) % {"n": write.number(error.most)}
     if not wrong and not count and not bad_count:
         wrong = _("There is no item in it.")
-    if not wrong and (count > MAX_ITEMS or size > MAX_BYTES):
+    if not wrong and not at_once and count > most:
+        wrong = _(
+            "These are %(n)s items. A job pushes at most %(items)s. "
+            "Push them in parts, or as many as you like with the command below."
+        ) % {"n": write.number(count), "items": write.number(most)}
+    if not wrong and at_once and (count > MAX_ITEMS or size > MAX_BYTES):
         wrong = _(
             "These are %(n)s items of %(size)s together. One transaction takes at most %(items)s items and %(most)s, "
             "so that they arrive all or none. Push them in parts, or as many as you like with the command below."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
@@ -12,8 +13,12 @@ from django.utils.translation import gettext as _
 
 from pqadmin.dashboard import format as write
 from pqadmin.dashboard.models import PushTemplate
+from pqadmin.server.store import get_store
+from queues import Transaction
+from queues.ids import Minter
 
 log = logging.getLogger(__name__)
+_minter = Minter(time.time)
 
 #: Of one queue: more than that nobody finds again.
 MOST = 50
@@ -39,7 +44,7 @@ def get(queue_id: int, number: str) -> PushTemplate | None:
     return PushTemplate.objects.filter(queue_id=queue_id, pk=int(number)).first()
 
 
-def keep(queue_id: int, name: str, form: forms.Form, *, by: str) -> str:
+def keep(queue_id: int, queue: str, name: str, form: forms.Form, *, by: str) -> str:
     """Keep what is typed in a form under a name, in place of what was kept under it; return what is wrong with that."""
     name = " ".join(name.split())
     if not name:
@@ -56,23 +61,50 @@ def keep(queue_id: int, name: str, form: forms.Form, *, by: str) -> str:
         return _("This is more than a form can hold.")
     fields = {field: str(form[field].value() or "") for field in _FIELDS if field in form.fields}
     known = PushTemplate.objects.filter(queue_id=queue_id)
-    if not known.filter(name=name).exists() and known.count() >= MOST:
+    again = known.filter(name=name).exists()
+    if not again and known.count() >= MOST:
         return _("This queue has %(n)s templates already: delete one first.") % {"n": write.number(MOST)}
     try:
         with transaction.atomic():
             PushTemplate.objects.update_or_create(
                 queue_id=queue_id, name=name, defaults={"fields": fields, "by": by[:150], "at": datetime.now(UTC)}
             )
+            _note(queue_id, queue, by, "keep_template", before=name if again else None, after=name)
     except DatabaseError as error:
         log.warning("a push template could not be kept: %s: %s", type(error).__name__, error)
         return _("The site can not write its own tables right now.")
     return ""
 
 
-def forget(queue_id: int, number: str) -> bool:
+def forget(queue_id: int, queue: str, number: str, *, by: str) -> bool:
     """Delete a template of a queue; say whether it was there."""
     found = get(queue_id, number)
     if found is None:
         return False
-    found.delete()
+    with transaction.atomic():
+        found.delete()
+        _note(queue_id, queue, by, "forget_template", before=found.name)
     return True
+
+
+def _note(
+    queue_id: int, queue: str, by: str, verb: str, *, before: str | None = None, after: str | None = None
+) -> None:
+    """Tell the audit, before the site's tables are changed: what it can not be told is not done."""
+    store, audit_id = get_store(), _minter.mint()
+
+    def write(tr: Transaction) -> None:
+        store.audit.write(
+            tr,
+            audit_id,
+            actor=by,
+            via="web",
+            verb=verb,
+            queue_id=queue_id,
+            queue=queue,
+            count=0,
+            before=None if before is None else {"template": before},
+            after=None if after is None else {"template": after},
+        )
+
+    store.transact(write)

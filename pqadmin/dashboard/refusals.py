@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from django.utils.translation import gettext as _
 
 from pqadmin.dashboard import format as write
+from pqadmin.dashboard import reach
 from queues import errors
 
 
@@ -80,6 +81,8 @@ def _about(error: Exception) -> tuple[str, str, int, str]:
             return _("The value does not fit"), nothing, 422, "value"
         case errors.BadTime():
             return _("The time does not fit"), nothing, 422, ""
+        case errors.Unreadable():
+            return _("This can not be read"), _("Nothing was changed, and nothing of it was thrown away."), 409, ""
         case errors.AlreadyRestored():
             return _("Already put back"), _("It is where it was; nothing was done a second time."), 409, ""
         case errors.TrashNotFound():
@@ -106,10 +109,14 @@ def _about(error: Exception) -> tuple[str, str, int, str]:
             return _("This can not be a time"), nothing, 422, "when"
         case Uncovers():
             return _("Values become visible there"), nothing, 422, "uncover"
+        case reach.NotYours():
+            return _("You may not act on a queue of this name"), nothing, 422, "name"
+        case reach.NotThere():
+            return _("You may not act there"), nothing, 422, "to"
         case NoTarget():
             return _("No queue has this name"), nothing, 422, "to"
         case errors.ItemNotFound():
-            return _("The item is not there any more"), _("Somebody took it since."), 409, ""
+            return _("The item is not there any more"), "", 409, ""
         case errors.PlaceTaken():
             return _("Its old place is taken"), _("Other programs wrote another item there."), 409, ""
         case errors.WrongKind():

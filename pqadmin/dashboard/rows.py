@@ -7,9 +7,10 @@ on them. Everything that is not a number of ours goes through `escape`. The mark
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Container, Iterable, Mapping
 from datetime import datetime
 from html import escape
+from types import MappingProxyType
 from typing import NamedTuple
 
 from django.utils.safestring import SafeString, mark_safe
@@ -22,6 +23,8 @@ from pqadmin.dashboard.redaction import NOTHING, Redaction, rules_of
 from pqadmin.dashboard.templatetags.dashboard import split
 from pqadmin.dashboard.words import attached_title, countdown_words, counted_words, outlook_words, state_words
 from pqadmin.live.rows import Row
+from pqadmin.live.sparks import COLUMNS as COLUMNS_OF_LINE
+from pqadmin.live.sparks import HEIGHT
 from queues.bands import Band
 from queues.item import Item
 
@@ -45,6 +48,7 @@ class Labels(NamedTuple):
     enqueue: str
     no_rate: str
     no_age: str
+    favourite: str
 
     @classmethod
     def translated(cls) -> Labels:
@@ -61,17 +65,41 @@ class Labels(NamedTuple):
             push=escape(_("Push")),
             enqueue=escape(_("Enqueue")),
             no_rate=escape(_("Unknown: what other programs push and take is not seen.")),
+            favourite=escape(_("Favourite")),
             no_age=escape(_("Unknown: the keys of other programs do not say when an item was pushed.")),
         )
 
 
-def render_rows(rows: Iterable[Row], *, now: datetime, can_act: bool) -> SafeString:
-    """Render rows of the overview's table."""
+def render_rows(
+    rows: Iterable[Row],
+    *,
+    now: datetime,
+    can_act: bool,
+    acts_on: Callable[[str], bool] = lambda _: True,
+    stars: Container[int] = (),
+    lines: Mapping[int, str] = MappingProxyType({}),
+) -> SafeString:
+    """Render rows of the overview's table.
+
+    `can_act` says whether there is a column of acts, `acts_on` in which row, `stars` which queues are favourites.
+    `lines` are the paths of their sparklines.
+    """
     labels = Labels.translated()
-    return mark_safe("".join(_row(row, now, labels, can_act) for row in rows))  # noqa: S308 # escaped piece by piece
+    html = "".join(
+        _row(
+            row,
+            now,
+            labels,
+            acts_on(row.status.name) if can_act else None,
+            row.status.id in stars,
+            lines.get(row.status.id, ""),
+        )
+        for row in rows
+    )
+    return mark_safe(html)  # noqa: S308 # escaped piece by piece
 
 
-def render_blank_row(*, can_act: bool) -> SafeString:
+def render_blank_row(*, can_act: bool, acts_on_all: bool = True) -> SafeString:
     """Render the row that the live view copies for a queue that comes new."""
     labels = Labels.translated()
     cells = _cells(
@@ -88,13 +116,35 @@ def render_blank_row(*, can_act: bool) -> SafeString:
         ends=(_end("min", None, None), _end("max", None, None)),
         mix=_mix(()),
         outlook=("unknown", ""),
-        name='<a href="" data-part="link"><bdi data-part="name"></bdi></a>',
-        action=f'<a class="button small" href="" data-part="push">{labels.push}</a>' if can_act else None,
+        name='<a href="" data-part="link"><bdi data-part="name"></bdi></a>' + _star(labels, "", "", starred=False),
+        action=_blank_action(labels, acts_on_all) if can_act else None,
     )
     return mark_safe(f'<tr data-queue="" data-queue-id="" data-state="unknown">{cells}</tr>')  # noqa: S308
 
 
-def _row(row: Row, now: datetime, labels: Labels, can_act: bool) -> str:
+def _blank_action(labels: Labels, acts_on_all: bool) -> str:
+    return f'<a class="button small" href="" data-part="push">{labels.push}</a>' if acts_on_all else ""
+
+
+def _star(labels: Labels, queue_id: object, shown: str, starred: bool) -> str:
+    verb, sign = ("off", "★") if starred else ("on", "☆")
+    pressed = "true" if starred else "false"
+    return (
+        f'<button class="star" form="stars" name="{verb}" value="{queue_id}" aria-pressed="{pressed}" '
+        f'aria-label="{labels.favourite}: {shown}">{sign}</button>'
+    )
+
+
+def _line(path: str) -> str:
+    if not path:
+        return ""
+    return (
+        f'<svg class="spark" viewBox="0 0 {COLUMNS_OF_LINE} {HEIGHT}" preserveAspectRatio="none" aria-hidden="true">'
+        f'<path d="{path}"/></svg>'
+    )
+
+
+def _row(row: Row, now: datetime, labels: Labels, acts: bool | None, starred: bool, line: str) -> str:
     status, totals, rules = row.status, row.status.totals, rules_of(row.status.redact)
     group, rest = split(status.name)
     url = escape(queue_url(status.name))
@@ -102,8 +152,8 @@ def _row(row: Row, now: datetime, labels: Labels, can_act: bool) -> str:
     shown = escape(group + rest)
     action = (
         f'<a class="button small" href="{url}push/" data-part="push" aria-label="{verb}: {shown}">{verb}</a>'
-        if can_act
-        else None
+        if acts
+        else ""
     )
     cells = _cells(
         labels,
@@ -120,8 +170,10 @@ def _row(row: Row, now: datetime, labels: Labels, can_act: bool) -> str:
         mix=_mix(status.bands),
         outlook=(row.outlook, escape(outlook_words(row))),
         name=f'<a href="{url}" data-part="link" title="{shown}">'
-        f'<bdi data-part="name">{escape(group)}<b>{escape(rest)}</b></bdi></a>',
-        action=action,
+        f'<bdi data-part="name">{escape(group)}<b>{escape(rest)}</b></bdi></a>'
+        + _star(labels, status.id, shown, starred),
+        action=None if acts is None else action,
+        line=_line(line),
         attached=escape(attached_title(status.prefix)) if status.attached else "",
     )
     return (
@@ -148,6 +200,7 @@ def _cells(
     name: str,
     action: str | None,
     attached: str = "",
+    line: str = "",
 ) -> str:
     rate_in, rate_out = rates
     raw = "" if ready is None else ready
@@ -162,7 +215,7 @@ def _cells(
         f"{counted}"
         f"{_also('delayed', also[0], labels.delayed, _countdown('due', moments[0], now))}"
         f"{_also('leased', also[1], labels.leased, _countdown('expiry', moments[1], now))}"
-        f"{_also('dead', also[2], labels.dead)}</td>"
+        f"{_also('dead', also[2], labels.dead)}{line}</td>"
         f'<td class="r num" data-field="rate-in" data-value="{_raw(rate_in)}" data-label="{labels.rate_in}"{why}>'
         f"{write.rate(rate_in)}</td>"
         f'<td class="r num" data-field="rate-out" data-value="{_raw(rate_out)}" data-label="{labels.rate_out}"{why}>'
@@ -197,7 +250,8 @@ def _countdown(field: str, at: datetime | None, now: datetime | None) -> str:
 
 
 def _age(at: datetime, now: datetime) -> str:
-    return f'<time data-age datetime="{at.isoformat()}">{write.age_since(at, now)}</time>'
+    # Whole seconds are enough for an age, and half as many bytes: they are what compresses least in a row.
+    return f'<time data-age datetime="{at.replace(microsecond=0).isoformat()}">{write.age_since(at, now)}</time>'
 
 
 def _end(which: str, item: Item | None, now: datetime | None, rules: Redaction = NOTHING) -> str:
@@ -210,7 +264,7 @@ def _end(which: str, item: Item | None, now: datetime | None, rules: Redaction =
     value = escape(foreign.preview(item, rules, _END_WIDTH))
     age = '<time data-age datetime=""></time>' if item.pushed_at is None else _age(item.pushed_at, now)
     return (
-        f'<span class="end {which}" data-field="{which}" data-item="{item.id}"><b data-part="priority">{priority}</b>'
+        f'<span class="end {which}" data-field="{which}"><b data-part="priority">{priority}</b>'
         f'<q data-part="value">{value}</q>{age}</span>'
     )
 

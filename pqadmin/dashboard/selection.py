@@ -12,10 +12,11 @@ from django.utils.crypto import constant_time_compare, salted_hmac
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from pqadmin.accounts.scope import Scope
 from pqadmin.dashboard import format as write
 from pqadmin.dashboard.addresses import item_url
+from pqadmin.dashboard.item_history import latest, verb_of
 from pqadmin.dashboard.words import verb_words
-from pqadmin.server.store import get_store
 from queues import AuditEntry, Item
 from queues.ids import at as moment_of
 from queues.ids import to_ms
@@ -137,22 +138,22 @@ _STATE = {
 }
 
 
-def fates(queue_name: str, seen: Mapping[str, str], now: Selection, data: QueryDict) -> Fates:
+def fates(queue_name: str, seen: Mapping[str, str], now: Selection, data: QueryDict, may: Scope) -> Fates:
     """Tell what became of items since a form showed them."""
     there = {each.item.id: each for each in now.picked}
     gone = [item_id for item_id in seen if item_id not in there]
     changed = [item_id for item_id in seen if item_id in there and there[item_id].mark != seen[item_id]]
     text = data.get(SHOWN_AT, "")
     since = moment_of(int(text)) if text.isdecimal() and len(text) < 15 else None
-    told = [_gone(queue_name, item_id) for item_id in gone[:_TOLD]]
-    told += [_changed(queue_name, there[item_id].item, since) for item_id in changed[: _TOLD - len(told)]]
+    told = [_gone(item_id, may) for item_id in gone[:_TOLD]]
+    told += [_changed(queue_name, there[item_id].item, since, may) for item_id in changed[: _TOLD - len(told)]]
     return Fates(gone=len(gone), changed=len(changed), told=tuple(told))
 
 
-def gone_words(item_id: str) -> tuple[str, str]:
+def gone_words(item_id: str, may: Scope) -> tuple[str, str]:
     """Say what became of an item that is not in its queue, and where it is: by the audit, as far as that knows."""
-    entry = _latest(item_id)
-    if entry is None or entry.verb not in _REMOVING:
+    entry = latest(item_id, may)
+    if entry is None or verb_of(entry) not in _REMOVING:
         return _("No person’s act names it: a program took it, or it never was here."), ""
     to = (entry.after or {}).get("to")
     if entry.verb == "move" and isinstance(to, str):
@@ -165,13 +166,13 @@ def gone_words(item_id: str) -> tuple[str, str]:
     return _acted(entry), ""
 
 
-def _gone(queue_name: str, item_id: str) -> Fate:
-    text, url = gone_words(item_id)
+def _gone(item_id: str, may: Scope) -> Fate:
+    text, url = gone_words(item_id, may)
     return Fate(item_id=item_id, text=text, url=url)
 
 
-def _changed(queue_name: str, item: Item, since: datetime | None) -> Fate:
-    entry = _latest(item.id)
+def _changed(queue_name: str, item: Item, since: datetime | None, may: Scope) -> Fate:
+    entry = latest(item.id, may)
     words = [now_words(item)]
     if entry is not None and since is not None and entry.at >= since - _APART:
         words.insert(0, _acted(entry))
@@ -202,8 +203,3 @@ def _acted(entry: AuditEntry) -> str:
 
 def _by(entry: AuditEntry) -> str:
     return write.shorten(write.visible(entry.actor), 80) or _("somebody")
-
-
-def _latest(item_id: str) -> AuditEntry | None:
-    entries = get_store().audit.entries(item=item_id, limit=5).entries
-    return next((entry for entry in entries if entry.verb != "reveal"), None)

@@ -23,6 +23,7 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.translation import gettext as _
 
+from pqadmin.accounts.scope import scope_of
 from pqadmin.dashboard import format as write
 from pqadmin.live import guard
 from queues.errors import QueueError, StoreError
@@ -73,7 +74,12 @@ def stream(
 ) -> HttpResponseBase:
     """Return an answer of parts, offered as a file; `failure` makes the last line that says it is not complete."""
     user = cast(User, request.user)  # views ask for a right, so somebody is signed in
-    badge = guard.Pass(session_key=request.session.session_key or "", user_id=user.pk, password=user.password)
+    badge = guard.Pass(
+        scope=scope_of(user),
+        session_key=request.session.session_key or "",
+        user_id=user.pk,
+        password=user.password,
+    )
     slot = _take(badge.user_id)
     if isinstance(slot, HttpResponse):
         return slot
@@ -128,11 +134,15 @@ def _telling(
 
 
 def _refused(badge: guard.Pass) -> bool:
-    """Say whether who reads may no longer; when the database does not answer, nobody is refused."""
+    """Say whether who reads may no longer, or not all of it; when the database does not answer, nobody is refused."""
     try:
-        return bool(guard.refusals({badge}))
+        now = guard.standing({badge})[badge]
     except DatabaseError:
         return False
+    if isinstance(now, int):
+        return True
+    # What the file holds was chosen by the scope of its beginning: one that may see less ends it.
+    return now != badge.scope and not (now.everything and now.role.rank >= badge.scope.role.rank)
 
 
 async def _in_threads(parts: Iterator[bytes], slot: _Slot) -> AsyncIterator[bytes]:
@@ -153,5 +163,5 @@ def _next(parts: Iterator[bytes]) -> bytes | None:
 def file_name(*words: str, ending: str) -> str:
     """Return a file's name that every system and header takes: ASCII letters, digits and - _ . with the time."""
     made = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
-    kept = "".join(c if c.isascii() and (c.isalnum() or c in "-_.") else "_" for c in "-".join(words))
+    kept = "".join(c if c.isascii() and (c.isalnum() or c in "-_.") else "_" for c in "-".join(filter(None, words)))
     return f"{kept[:80].strip('.') or 'export'}-{made}.{ending}"

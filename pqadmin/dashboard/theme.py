@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import reverse
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
 
 from pqadmin.accounts.access import open_without_role
+from pqadmin.dashboard.addresses import page_before
 
 COOKIE = "pqadmin_theme"
 THEMES = ("light", "dark")
@@ -24,10 +23,7 @@ def chosen(request: HttpRequest | None) -> str:
 @require_POST
 def choose(request: HttpRequest) -> HttpResponse:
     """Remember the theme and go back to the page it was chosen on."""
-    back = request.POST.get("next", "")
-    if not url_has_allowed_host_and_scheme(back, allowed_hosts=None) or not back.startswith("/"):
-        back = reverse("dashboard:overview")
-    response = HttpResponseRedirect(back)
+    response = HttpResponseRedirect(page_before(request))
     response.status_code = 303
     theme = request.POST.get("theme", "")
     if theme in THEMES:

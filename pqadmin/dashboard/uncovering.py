@@ -40,14 +40,22 @@ def asked_for(source: Queue, target: Queue, typed: Mapping[str, Any]) -> str:
     if not shown:
         return reason
     if not typed.get("uncover"):
-        raise Uncovers(
-            _("%(queue)s shows what is hidden here: %(rules)s. Whoever sees that queue sees it, without a reveal.")
-            % {"queue": write.shorten(display_name(target.name), _NAME), "rules": in_words(shown)}
-        )
+        raise Uncovers(warning(source, target))
     # First, as long reasons are cut off at their end.
     return _("Hidden values become visible there (%(rules)s). %(reason)s").strip() % {
         "rules": in_words(shown),
         "reason": reason,
+    }
+
+
+def warning(source: Queue, target: Queue) -> str:
+    """Say what becomes visible when items of one queue move to another; empty: nothing does."""
+    shown = _shown_there(source.config.redact, target.config.redact)
+    if not shown:
+        return ""
+    return _("%(queue)s shows what is hidden here: %(rules)s. Whoever sees that queue sees it, without a reveal.") % {
+        "queue": write.shorten(display_name(target.name), _NAME),
+        "rules": in_words(shown),
     }
 
 

@@ -8,8 +8,8 @@ from django.core.files.uploadedfile import UploadedFile
 from django.core.files.uploadhandler import MemoryFileUploadHandler, SkipFile
 from django.http import HttpRequest
 
-#: 1,000 items in one transaction hold 5 MB of values at most; base64 and names need half as much again.
-MAX_FILE = 8_000_000
+#: What a job pushes is all looked through before it begins, and held in memory for so long.
+MAX_FILE = 20_000_000
 _TOO_LARGE = "_pqadmin_file_too_large"
 
 

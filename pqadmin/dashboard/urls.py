@@ -2,9 +2,10 @@
 
 from django.urls import path
 
-from pqadmin.dashboard import theme
+from pqadmin.dashboard import favourites, language, theme, time_zone
 from pqadmin.dashboard.views import (
     acts,
+    arm,
     attached,
     audit,
     bulk,
@@ -16,11 +17,13 @@ from pqadmin.dashboard.views import (
     item_acts,
     jobs,
     overview,
+    palette,
     purge,
     push,
     push_many,
     queue,
     queue_acts,
+    sample_load,
     settings,
     styleguide,
     trash,
@@ -30,7 +33,16 @@ app_name = "dashboard"
 urlpatterns = [
     path("", overview.overview, name="overview"),
     path("theme/", theme.choose, name="theme"),
+    path("favourite/", favourites.choose, name="favourite"),
+    path("language/", language.choose, name="language"),
+    path("time-zone/", time_zone.choose, name="time-zone"),
+    path("palette/", palette.palette, name="palette"),
+    path("keys/", palette.keys, name="keys"),
+    path("sample-load/start/", sample_load.start, name="start-sample"),
+    path("sample-load/stop/", sample_load.stop, name="stop-sample"),
     # A queue may be called “new”: then its own page stands at that address and the form only here.
+    path("arm/", arm.arm, name="arm"),
+    path("disarm/", arm.disarm, name="disarm"),
     path("new/", queue_acts.create, name="new-queue"),
     path("attach/", attached.attach, name="attach"),
     path("queues/<str:name>/", queue.queue, name="queue"),

@@ -5,12 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext, pgettext_lazy
+from django.utils.translation import gettext_lazy, ngettext, pgettext, pgettext_lazy
 
 from pqadmin.dashboard import format as write
 from pqadmin.dashboard.prefixes import prefix_text
 from pqadmin.live.outlook import Outlook, Problem, State
-from pqadmin.live.rows import Attached, Row
+from pqadmin.live.rows import Row
+from pqadmin.live.sums import Attached
 from queues import TrashEntry
 from queues.config import Pause
 
@@ -22,6 +23,7 @@ _STATES = {
     State.STALLED: pgettext_lazy("state", "stalled"),
     State.PAUSED: pgettext_lazy("state", "paused"),
     State.ATTACHED: pgettext_lazy("state", "attached"),
+    State.UNREADABLE: pgettext_lazy("state", "unreadable"),
 }
 _OUTLOOKS = {
     Outlook.UNKNOWN: gettext_lazy("no flow seen"),
@@ -32,6 +34,7 @@ _OUTLOOKS = {
     Outlook.STALLED: gettext_lazy("stalled"),
     Outlook.PAUSED: pgettext_lazy("outlook", "paused"),
     Outlook.ATTACHED: pgettext_lazy("outlook", "not ours to say"),
+    Outlook.UNREADABLE: pgettext_lazy("outlook", "not known"),
 }
 
 
@@ -52,12 +55,16 @@ def outlook_words(row: Row) -> str:
 def state_words(row: Row, now: datetime) -> str:
     """Say what state a queue is in and why, in one line."""
     words = [_state_and_reason(row, now)]
+    if row.problem is Problem.DRIFT or row.status.drift:
+        words.append(_("counts drifted"))
+    if Problem.OLD in row.problems and row.status.oldest is not None:
+        words.append(_("oldest waits %(age)s") % {"age": write.age_since(row.status.oldest, now)})
+    if Problem.DEAD in row.problems:
+        words.append(_("%(n)s dead") % {"n": write.number(row.status.totals.dead)})
     if row.status.kind == "fifo":
         words.append(_("fifo"))
     if row.status.closed:
         words.append(_("closed for pushes"))
-    if row.problem is Problem.DRIFT or row.status.drift:
-        words.append(_("counts drifted"))
     if row.status.staging:
         words.append(_("staging: one process takes for all"))
     return " · ".join(words)
@@ -67,6 +74,8 @@ def _state_and_reason(row: Row, now: datetime) -> str:
     pause = row.status.pause
     if row.state is State.PAUSED and pause is not None:
         return pause_words(pause, now)
+    if row.state is State.UNREADABLE:
+        return _("unreadable: %(reason)s") % {"reason": write.visible(row.status.unreadable)}
     if row.state is State.STALLED and row.quiet_since is not None:
         return _("stalled · nothing left for %(age)s") % {"age": write.age_since(row.quiet_since, now)}
     if row.state is State.GROWING and row.grows_by is not None:
@@ -132,14 +141,21 @@ def pause_words(pause: Pause, now: datetime) -> str:
 
 def problem_words(problems: dict[str, int]) -> str:
     """Count the queues that need a look, by reason."""
-    parts = []
-    if n := problems.get(Problem.STALLED):
-        parts.append(_("%(n)s stalled") % {"n": write.number(n)})
-    if n := problems.get(Problem.GROWING):
-        parts.append(_("%(n)s growing") % {"n": write.number(n)})
-    if n := problems.get(Problem.DRIFT):
-        parts.append(_("%(n)s drifted") % {"n": write.number(n)})
-    return " · ".join(parts) or _("nothing stalled or growing")
+    parts = [
+        words % {"n": write.number(problems[problem])} for problem, words in _PROBLEMS.items() if problems.get(problem)
+    ]
+    return " · ".join(parts) or _("no queue needs a look")
+
+
+_PROBLEMS = {
+    Problem.UNREADABLE: gettext_lazy("%(n)s unreadable"),
+    Problem.STALLED: gettext_lazy("%(n)s stalled"),
+    Problem.GROWING: gettext_lazy("%(n)s growing"),
+    Problem.DRIFT: gettext_lazy("%(n)s drifted"),
+    Problem.OLD: gettext_lazy("%(n)s waiting long"),
+    Problem.DEAD: gettext_lazy("%(n)s with dead items"),
+    Problem.PAUSED: gettext_lazy("%(n)s paused"),
+}
 
 
 def item_state_word(state: str) -> str:
@@ -153,6 +169,11 @@ _ITEM_STATES = {
     "leased": pgettext_lazy("item", "leased"),
     "dead": pgettext_lazy("item", "dead"),
 }
+
+
+def view_word(view: str) -> str:
+    """Return the name of a way to show a value; formats keep their own names."""
+    return str({"text": pgettext("view", "text"), "packed": pgettext("view", "packed")}.get(view, view))
 
 
 def verb_words(verb: str) -> str:
@@ -185,16 +206,33 @@ VERBS = {
     "undo": gettext_lazy("undid"),
     "promote": gettext_lazy("promoted"),
     "reschedule": gettext_lazy("rescheduled"),
+    "delay": gettext_lazy("delayed"),
     "retry": gettext_lazy("retried"),
     "release": gettext_lazy("released"),
     "lease": gettext_lazy("leased"),
     "ack": gettext_lazy("acknowledged"),
     "extend": gettext_lazy("extended the lease"),
     "import": gettext_lazy("imported"),
+    "keep_template": gettext_lazy("kept a push template"),
+    "forget_template": gettext_lazy("deleted a push template"),
     "begin_job": gettext_lazy("began a job"),
     "cancel_job": gettext_lazy("cancelled a job"),
     "resume_job": gettext_lazy("let a job go on"),
     "undo_job": gettext_lazy("began to undo a job"),
+    "create_person": gettext_lazy("created a person"),
+    "change_role": gettext_lazy("changed a role"),
+    "add_grant": gettext_lazy("granted queues"),
+    "remove_grant": gettext_lazy("took a grant away"),
+    "deactivate_person": gettext_lazy("deactivated a person"),
+    "reactivate_person": gettext_lazy("reactivated a person"),
+    "reset_password": gettext_lazy("made a new password"),
+    "arm": gettext_lazy("armed"),
+    "disarm": gettext_lazy("disarmed"),
+    "make_board": gettext_lazy("made a board"),
+    "change_board": gettext_lazy("changed a board"),
+    "remove_board": gettext_lazy("removed a board"),
+    "mint_link": gettext_lazy("made a link for a screen"),
+    "revoke_link": gettext_lazy("revoked a link"),
 }
 
 
@@ -202,23 +240,63 @@ def trash_words(entry: TrashEntry) -> str:
     """Say what was done to what an entry of the trash holds."""
     if entry.what == "queue":
         return str(_("deleted queue"))
+    if entry.damage:
+        return str(_("can not be read"))
     return str(TRASH_ACTS.get(entry.act, entry.act or _("taken")))
+
+
+def damage_words(damage: str) -> str:
+    """Say why a record of the store can not be read, and what became of it."""
+    return _("%(why)s It stays as it is.") % {"why": write.visible(damage)}
 
 
 #: What was done, by the act of a trash entry.
 TRASH_ACTS = {
     "pop": gettext_lazy("popped"),
+    "push": gettext_lazy("pushed"),
     "delete": gettext_lazy("deleted"),
     "move": gettext_lazy("moved"),
     "reprioritise": gettext_lazy("re-prioritised"),
     "edit": gettext_lazy("edited"),
     "promote": gettext_lazy("promoted"),
     "reschedule": gettext_lazy("rescheduled"),
+    "delay": gettext_lazy("delayed"),
     "retry": gettext_lazy("retried"),
     "release": gettext_lazy("released"),
     "ack": gettext_lazy("acknowledged"),
     "purge": gettext_lazy("purged"),
     "delete_queue": gettext_lazy("deleted queue"),
+}
+
+
+def detail_words(name: str) -> str:
+    """Return the name of a detail of an audited act in words; one of a later release as it is."""
+    return str(_DETAILS.get(name, write.visible(name.replace("_", " "))))
+
+
+_DETAILS = {
+    "act": pgettext_lazy("detail", "act"),
+    "delay": pgettext_lazy("detail", "delay"),
+    "depth": pgettext_lazy("detail", "depth"),
+    "due": pgettext_lazy("detail", "due"),
+    "expires": pgettext_lazy("detail", "expires"),
+    "globs": pgettext_lazy("detail", "queues"),
+    "grants": pgettext_lazy("detail", "grants"),
+    "job": pgettext_lazy("detail", "job"),
+    "kind": pgettext_lazy("detail", "kind"),
+    "label": pgettext_lazy("detail", "screen"),
+    "name": pgettext_lazy("detail", "name"),
+    "person": pgettext_lazy("detail", "person"),
+    "priority": pgettext_lazy("detail", "priority"),
+    "priority_type": pgettext_lazy("detail", "type of priorities"),
+    "reason": pgettext_lazy("detail", "reason"),
+    "role": pgettext_lazy("detail", "role"),
+    "seconds": pgettext_lazy("detail", "seconds"),
+    "size": pgettext_lazy("detail", "size"),
+    "state": pgettext_lazy("detail", "state"),
+    "to": pgettext_lazy("detail", "to"),
+    "until": pgettext_lazy("detail", "until"),
+    "worker": pgettext_lazy("detail", "worker"),
 }
 
 

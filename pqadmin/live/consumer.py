@@ -10,11 +10,13 @@ from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.contrib.auth.models import User
 
-from pqadmin.accounts.roles import Right, can
+from pqadmin.accounts.rights import Right
+from pqadmin.accounts.scope import scope_of
 from pqadmin.live import requests, wire
 from pqadmin.live.guard import NOT_ALLOWED, SIGNED_OUT, Pass
 from pqadmin.live.hub import RESTARTING
 from pqadmin.live.monitor import Monitor, get_monitor
+from pqadmin.live.pipe import PIPE, Pipe
 from pqadmin.live.requests import Ack, BadRequest, Resync, Visible, Watch
 from pqadmin.live.slot import BEAT, Slot
 from queues.errors import StoreError
@@ -37,6 +39,8 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
     _monitor: Monitor
     _wake: asyncio.Event
     _sender: asyncio.Task[None] | None = None
+    #: The short way to the client, where the server has one.
+    _pipe: Pipe | None = None
     _joined = False
     _ending = False
     _bad = 0
@@ -69,10 +73,14 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
         if code is not None:
             await self.close(code)
             return
-        self.slot = Slot(loop.time())
+        self.slot = Slot(loop.time(), self.badge.scope)
         await self.accept()
         await self.send(wire.hello(now=time.time(), beat=BEAT, stale_after=STALE_AFTER))
-        self._sender = loop.create_task(self._send_frames())
+        self._pipe = (self.scope.get("extensions") or {}).get(PIPE)
+        if self._pipe is None:
+            self._sender = loop.create_task(self._send_frames())
+        else:
+            self._pipe.acknowledged = self._acknowledged
         self._joined = True
         self._monitor.hub.join(self)
 
@@ -101,8 +109,13 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
     # For the hub
 
     def wake(self) -> None:
-        """Have the sender look at the slot."""
-        self._wake.set()
+        """Send what the slot has, at once where the server has a short way, else by the sender's task."""
+        if self._pipe is None:
+            self._wake.set()
+            return
+        while not self._ending and (message := self._next()) is not None:
+            if not self._pipe.push(*message):
+                return
 
     def end(self, code: int) -> None:
         """Close the socket with this code."""
@@ -110,18 +123,26 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
             self._ending = True
             self._closing = asyncio.get_running_loop().create_task(self.close(code))
 
+    def admit(self, badge: Pass) -> None:
+        """Go on with this pass: its scope is another one."""
+        self.badge = badge
+        self.slot.see(badge.scope, self._monitor.board.in_sight(badge.scope))
+        self._monitor.hub.screens_changed(self)
+        self.wake()
+
     # Inside
 
     async def _refusal(self) -> int | None:
         user, session = self.scope.get("user"), self.scope.get("session")
         if user is None or not user.is_authenticated or session is None or not session.session_key:
             return SIGNED_OUT
-        if not await database_sync_to_async(can)(user, Right.READ):
+        may_see = await database_sync_to_async(scope_of)(user)
+        if not may_see.anywhere(Right.READ):
             return NOT_ALLOWED
         if self._monitor.closed:
             return RESTARTING
         person = cast(User, user)
-        self.badge = Pass(session_key=session.session_key, user_id=person.pk, password=person.password)
+        self.badge = Pass(scope=may_see, session_key=session.session_key, user_id=person.pk, password=person.password)
         return None
 
     async def _obey(self, request: requests.Request) -> None:
@@ -130,7 +151,10 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
                 if not self.slot.sent(seq):
                     raise BadRequest("bad-ack", "That frame was never sent.")
             case Watch():
-                self.slot.watch(request, await self._ids(request))
+                ids = await self._ids(request)
+                # What is not in sight is told as gone, as what is not there.
+                seen = ids if self.slot.sight.everything else ids & self._monitor.board.in_sight(self.slot.sight)
+                self.slot.watch(request, seen, ids - seen)
                 self._monitor.hub.screens_changed(self)
                 self.wake()
             case Resync():
@@ -150,39 +174,45 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
                 raise BadRequest("store", f"The store can not be read now: {error}") from None
         if watch.queue is not None:
             found = board.directory.get(watch.queue)
-            if found is None:
+            if found is None or not self.slot.sight.sees(watch.queue):
                 raise BadRequest("unknown-queue", "There is no queue of that name.")
             return frozenset([found])
         ids = frozenset(watch.ids)
-        if watch.complete and len(board.ids) <= requests.MAX_SCREEN:
+        there = board.in_sight(self.slot.sight) if watch.complete else frozenset()
+        if watch.complete and len(there) <= requests.MAX_SCREEN:
             # Those that are gone may fill what room is left, and no more.
-            ids = board.ids.union(sorted(ids - board.ids)[: requests.MAX_SCREEN - len(board.ids)])
+            ids = there.union(sorted(ids - there)[: requests.MAX_SCREEN - len(there)])
         return ids
+
+    def _acknowledged(self, seq: int) -> bool:
+        if self._ending or not self.slot.ack(seq):
+            return False
+        self.wake()
+        return True
 
     async def _send_frames(self) -> None:
         while True:
             await self._wake.wait()
             self._wake.clear()
-            while not self._ending and (text := self._next()) is not None:
-                await self.send(text)
+            while not self._ending and (message := self._next()) is not None:
+                await self.send((message[0] + message[1]).decode())
 
-    def _next(self) -> str | None:
+    def _next(self) -> tuple[bytes, bytes] | None:
         now, wall = asyncio.get_running_loop().time(), time.time()
-        tick = self._monitor.hub.tick
-        text = self.slot.take(tick, now=now, wall=wall)
-        if text is not None or tick is None:
-            return text
-        return self.slot.beat(
+        hub, slot = self._monitor.hub, self.slot
+        tick, as_of = hub.tick, hub.as_of.get(slot.sight, 0)
+        message = slot.take(tick, now=now, wall=wall, as_of=as_of)
+        if message is not None or tick is None or (total := tick.sums.get(slot.sight)) is None:
+            return message
+        beat = slot.beat(
             now=now,
             wall=wall,
             checked=self._monitor.checked,
             version=tick.cuts[0].version,
-            ready=self._title_depth(tick.ready),
-            as_of=tick.as_of,
+            ready=lambda: self._monitor.board.ready(next(iter(slot.ids), 0)) if slot.single else total.ready,
+            as_of=as_of,
         )
-
-    def _title_depth(self, total: int) -> int | None:
-        return self._monitor.board.ready(next(iter(self.slot.ids), 0)) if self.slot.single else total
+        return None if beat is None else (beat, b"")
 
     def _within_rate(self) -> bool:
         now = asyncio.get_running_loop().time()
@@ -200,6 +230,9 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
         if self._joined:
             self._joined = False
             self._monitor.hub.leave(self)
+        if self._pipe is not None:
+            self._pipe.acknowledged = None
+            self._pipe = None
         if self._sender is not None:
             self._sender.cancel()
             self._sender = None

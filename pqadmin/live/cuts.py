@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from pqadmin.live.wire import Ends
 from queues import ReadTransaction
 from queues.status import QueueStatus, Snapshot
 from queues.store import MAX_SNAPSHOT, Store
-
-#: Joined texts that one cut remembers.
-_MAX_JOINED = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,37 +23,8 @@ class Cut:
     #: Rows and ends as JSON text, by queue id.
     rows: Mapping[int, str]
     ends: Mapping[int, str]
-    #: Joined rows of earlier askers: many sockets want the very same ones.
-    _joined: dict[frozenset[int], str] = field(default_factory=dict)
-
-    def pick(self, ids: frozenset[int]) -> str:
-        """Return the rows of these queues that exist, joined by commas in a stable order."""
-        joined = self._joined.get(ids)
-        if joined is None:
-            joined = ",".join(self.rows[queue_id] for queue_id in sorted(ids) if queue_id in self.rows)
-            if len(self._joined) < _MAX_JOINED:
-                self._joined[ids] = joined
-        return joined
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tick:
-    """What the monitor publishes at once."""
-
-    cuts: Sequence[Cut]
-    #: The sum over all queues as JSON text.
-    total: str
-    #: All queues' ready items.
-    ready: int
-    #: The oldest reading in the sum, milliseconds since the epoch.
-    as_of: int
-
-    def covering(self, ids: frozenset[int], *, ends: bool) -> Cut | None:
-        """Return the cut that holds all of these queues (with their ends); None until the monitor has read them."""
-        for cut in self.cuts:
-            if ids <= cut.covers and (not ends or all(i in cut.ends or i not in cut.rows for i in ids)):
-                return cut
-        return None
+    #: The names that the rows have at this version: what may be seen is decided by them.
+    names: Mapping[int, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,11 +64,11 @@ def read(
     """
 
     def look(tr: ReadTransaction) -> Reading:
-        snapshot = store.snapshot(ids, previous=previous, preview=preview, tr=tr)
+        snapshot = store.snapshot(ids, previous=previous, preview=preview, tolerant=True, tr=tr)
         ends: dict[int, Ends] = {}
         for queue_id in ends_of:
             status = snapshot.queues.get(queue_id)
-            if status is None:
+            if status is None or status.unreadable:
                 continue
             known = None if status.attached else next((ends for of, ends in known_ends if of is status), None)
             if known is not None:

@@ -1,12 +1,13 @@
-"""Whether the people behind open sockets may still look: sessions ended, users deactivated, roles taken away.
+"""Whether those behind open sockets may still look, and at what: sessions ended, users deactivated, roles and
+grants changed, a wall's link revoked.
 
 One look at the database for all sockets of a loop, twice a second; another process may have made the change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from channels.db import database_sync_to_async
@@ -15,7 +16,8 @@ from django.contrib.sessions.models import Session
 from django.db import DatabaseError
 from django.utils import timezone
 
-from pqadmin.accounts.roles import Right, can
+from pqadmin.accounts.rights import Right
+from pqadmin.accounts.scope import Scope, scopes_of
 
 #: Whoever was signed in is so no longer, or may no longer read.
 SIGNED_OUT, NOT_ALLOWED = 4401, 4403
@@ -25,54 +27,93 @@ _CHUNK = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pass:
-    """Why a socket was let in."""
+    """Why a socket was let in, and what it may see: a person's session, or a wall's link with nobody behind it."""
 
-    session_key: str
-    user_id: int
+    scope: Scope
+    session_key: str = ""
+    user_id: int = 0
     #: The stored hash: a changed password ends other sessions.
-    password: str
+    password: str = ""
+    #: What names a wall's link to the app that keeps it; never the link's token itself.
+    link: str = ""
 
 
 class Guarded(Protocol):
-    """A socket that can be closed."""
+    """A socket that can be closed, or shown less or more."""
 
     badge: Pass
+
+    def admit(self, badge: Pass) -> None:
+        """Go on with this pass: its scope is another one."""
 
     def end(self, code: int) -> None:
         """Close the socket with this code."""
 
 
+#: Asks for the scopes of links; a link that is not answered for is no longer good.
+Links = Callable[[Collection[str]], Mapping[str, Scope]]
+_links: Links | None = None
+
+
+def links_answered_by(links: Links) -> None:
+    """Have passes with a link checked by this function, which is called in a thread, twice a second."""
+    global _links  # set once, when the app that keeps links is ready
+    _links = links
+
+
 async def check(sockets: Collection[Guarded]) -> None:
-    """Close the sockets of those who may no longer look; when the database does not answer, all stay open."""
+    """Close the sockets of those who may no longer look, and cut the others to what they see by now.
+
+    When the database does not answer, all stay as they are.
+    """
     badges = {socket.badge for socket in sockets}
     try:
-        refused = await database_sync_to_async(refusals, thread_sensitive=False)(badges)
+        found = await database_sync_to_async(standing, thread_sensitive=False)(badges)
     except DatabaseError:
         return
     for socket in sockets:
-        if socket.badge in refused:
-            socket.end(refused[socket.badge])
+        badge = socket.badge
+        now = found.get(badge)
+        if isinstance(now, int):
+            socket.end(now)
+        elif now is not None and now != badge.scope:
+            socket.admit(replace(badge, scope=now))
+
+
+def standing(badges: Collection[Pass]) -> dict[Pass, Scope | int]:
+    """Return what every pass opens by now: a scope, or the close code of one that is no longer good."""
+    links = sorted({badge.link for badge in badges if badge.link})
+    walls = _links(links) if links and _links is not None else {}
+    people = [badge for badge in badges if not badge.link]
+    alive, users = _sessions({badge.session_key for badge in people}), _users({badge.user_id for badge in people})
+    scopes = scopes_of(users.values())
+    found: dict[Pass, Scope | int] = {badge: walls.get(badge.link, NOT_ALLOWED) for badge in badges if badge.link}
+    for badge in people:
+        user = users.get(badge.user_id)
+        if badge.session_key not in alive or user is None or not user.is_active or user.password != badge.password:
+            found[badge] = SIGNED_OUT
+        else:
+            scope = scopes[badge.user_id]
+            found[badge] = scope if scope.anywhere(Right.READ) else NOT_ALLOWED
+    return found
 
 
 def refusals(badges: Collection[Pass]) -> dict[Pass, int]:
     """Return the close code of every pass that is no longer good."""
-    keys = sorted({badge.session_key for badge in badges})
-    alive: set[str] = set()
-    users: dict[int, User] = {}
-    for start in range(0, len(keys), _CHUNK):
-        chunk = keys[start : start + _CHUNK]
+    return {badge: now for badge, now in standing(badges).items() if isinstance(now, int)}
+
+
+def _sessions(keys: Collection[str]) -> set[str]:
+    ordered, alive = sorted(keys), set[str]()
+    for start in range(0, len(ordered), _CHUNK):
+        chunk = ordered[start : start + _CHUNK]
         sessions = Session.objects.filter(session_key__in=chunk, expire_date__gt=timezone.now())
         alive.update(sessions.values_list("session_key", flat=True))
-    ids = sorted({badge.user_id for badge in badges})
-    for start in range(0, len(ids), _CHUNK):
-        users.update(User.objects.in_bulk(ids[start : start + _CHUNK]))
-    may = {user_id: can(user, Right.READ) for user_id, user in users.items()}
-    refused: dict[Pass, int] = {}
-    for badge in badges:
-        user = users.get(badge.user_id)
-        signed_in = user is not None and user.is_active and user.password == badge.password
-        if badge.session_key not in alive or not signed_in:
-            refused[badge] = SIGNED_OUT
-        elif not may[badge.user_id]:
-            refused[badge] = NOT_ALLOWED
-    return refused
+    return alive
+
+
+def _users(ids: Collection[int]) -> dict[int, User]:
+    ordered, users = sorted(ids), dict[int, User]()
+    for start in range(0, len(ordered), _CHUNK):
+        users.update(User.objects.in_bulk(ordered[start : start + _CHUNK]))
+    return users

@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Collection
-from dataclasses import replace
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from types import MappingProxyType
+from typing import NamedTuple, Protocol
 
-from pqadmin.live.cuts import Tick
+from pqadmin.accounts.rights import Right
+from pqadmin.accounts.scope import Scope
 from pqadmin.live.guard import Pass
 from pqadmin.live.slot import Slot
+from pqadmin.live.ticks import Tick
 
 #: Seconds between looks at beats, patience and sessions.
 ROUND = 0.5
+#: Sockets that are served before the loop does something else.
+AT_ONCE = 50
+NOTHING_NEW: Mapping[int, str] = MappingProxyType({})
 #: The server goes away and is back soon.
 RESTARTING = 1012
 #: The client does not acknowledge.
@@ -32,6 +37,9 @@ class Watcher(Protocol):
 
     def wake(self) -> None:
         """Look at the slot and send what is due."""
+
+    def admit(self, badge: Pass) -> None:
+        """Go on with this pass: its scope is another one."""
 
     def end(self, code: int) -> None:
         """Close the socket with this code."""
@@ -51,14 +59,16 @@ class Desk:
         self._guarding: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._lock = threading.Lock()
-        self._changed: set[int] = set()
-        self._new: set[int] = set()
+        self._new: dict[int, str] = {}
         self._posted = False
+        #: Who is to be woken yet, and what waking took so far; the seconds that it took for the last tick.
+        self._turn: list[Watcher] = []
+        self._spent = 0.0
+        self.cost = 0.0
 
-    def post(self, changed: Collection[int] = (), new: Collection[int] = ()) -> None:
+    def post(self, new: Mapping[int, str] = NOTHING_NEW) -> None:
         """Have the loop look at the hub's newest tick soon. From any thread; raises RuntimeError if it is closed."""
         with self._lock:
-            self._changed.update(changed)
             self._new.update(new)
             if self._posted:
                 return
@@ -86,9 +96,10 @@ class Desk:
 
     def _deliver(self) -> None:
         with self._lock:
-            changed, new = self._changed, self._new
-            self._changed, self._new, self._posted = set(), set(), False
+            new, self._new, self._posted = self._new, {}, False
         trouble = self._hub.trouble
+        #: Of the new queues alone, once for all sockets of one sight: all names would take long just when many grow.
+        seen: dict[Scope, frozenset[int]] = {}
         grown = False
         for watcher in self.watchers:
             slot = watcher.slot
@@ -97,13 +108,28 @@ class Desk:
             else:
                 slot.fail(*trouble)
             if new and slot.grow:
-                slot.add(new)
+                if slot.sight not in seen:
+                    sees = slot.sight.teller(Right.READ)
+                    seen[slot.sight] = frozenset(queue_id for queue_id, name in new.items() if sees(name))
+                slot.add(seen[slot.sight])
                 grown = True
-            if changed:
-                slot.mark(changed)
-            watcher.wake()
+        self._turn = list(self.watchers)
+        self._spent = 0.0
+        self._wake_some()
         if grown:
             self._hub.screens_changed()
+
+    def _wake_some(self) -> None:
+        """Wake some sockets and let the loop do other things before the next ones."""
+        began = self.loop.time()
+        some, self._turn = self._turn[-AT_ONCE:], self._turn[:-AT_ONCE]
+        for watcher in some:
+            watcher.wake()
+        self._spent += self.loop.time() - began
+        if self._turn:
+            self.loop.call_soon(self._wake_some)
+        else:
+            self.cost = self._spent
 
     def _round(self) -> None:
         self._timer = self.loop.call_later(ROUND, self._round)
@@ -120,18 +146,34 @@ class Desk:
         await guard(tuple(self.watchers))
 
 
+class Shown(NamedTuple):
+    """What one socket has on its screen."""
+
+    ids: frozenset[int]
+    single: bool
+    sight: Scope
+    labels: frozenset[str]
+
+
 class Hub:
     """All sockets of the process. Thread-safe."""
 
-    def __init__(self, *, on_screens: Callable[[], None], guard: Guard | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        on_screens: Callable[[], None],
+        guard: Guard | None = None,
+    ) -> None:
         self.tick: Tick | None = None
+        #: The oldest reading in each sum by now, milliseconds since the epoch; grows though the sum stays.
+        self.as_of: Mapping[Scope, int] = {}
         #: (since, message) while the store can not be read.
         self.trouble: tuple[float, str] | None = None
         self._on_screens = on_screens
         self._guard = guard
         self._lock = threading.Lock()
         self._desks: dict[asyncio.AbstractEventLoop, Desk] = {}
-        self._screens: dict[Watcher, tuple[frozenset[int], bool]] = {}
+        self._screens: dict[Watcher, Shown] = {}
 
     def __len__(self) -> int:
         """Return the number of sockets."""
@@ -145,7 +187,7 @@ class Hub:
             if desk is None:
                 desk = self._desks[loop] = Desk(self, loop, self._guard)
             desk.watchers.add(watcher)
-            self._screens[watcher] = (frozenset(), False)
+            self._screens[watcher] = _shown(watcher.slot)
         if self.trouble is not None:
             watcher.slot.fail(*self.trouble)
         desk.begin()
@@ -171,28 +213,29 @@ class Hub:
             desk = self._desks.get(loop)
             for each in desk.watchers if desk and watcher is None else (watcher,):
                 if each in self._screens:
-                    self._screens[each] = (each.slot.screen, each.slot.single)
+                    self._screens[each] = _shown(each.slot)
         self._on_screens()
 
-    def screens(self) -> list[frozenset[int]]:
-        """Return the queues on each screen."""
+    def screens(self) -> list[Shown]:
+        """Return what is on each screen."""
         with self._lock:
-            return [ids for ids, _ in self._screens.values()]
+            return list(self._screens.values())
 
-    def single(self) -> frozenset[int]:
-        """Return the queues whose own page is open."""
-        with self._lock:
-            return frozenset().union(*(ids for ids, single in self._screens.values() if single))
-
-    def publish(self, tick: Tick, changed: Collection[int], new: Collection[int] = ()) -> None:
-        """Hand a tick to every loop."""
+    def publish(self, tick: Tick, new: Mapping[int, str] = NOTHING_NEW) -> None:
+        """Hand a tick to every loop, and the names of queues that are new."""
         self.tick, self.trouble = tick, None
-        self._post(changed, new)
+        self.as_of = {sight: total.as_of for sight, total in tick.sums.items()}
+        self._post(new)
 
-    def hold(self, as_of: int) -> None:
-        """Note how old the sum of the newest tick is by now; the next frame or beat tells it."""
-        if self.tick is not None and self.tick.as_of != as_of:
-            self.tick = replace(self.tick, as_of=as_of)
+    def hold(self, as_of: Mapping[Scope, int]) -> None:
+        """Note how old the sums of the newest tick are by now; the next beat tells it."""
+        self.as_of = as_of
+
+    @property
+    def cost(self) -> float:
+        """Return the seconds that it took to serve every socket with the last tick."""
+        with self._lock:
+            return sum(desk.cost for desk in self._desks.values())
 
     def fail(self, since: float, message: str) -> None:
         """Tell every socket that the store can not be read since `since` (seconds since the epoch)."""
@@ -208,10 +251,10 @@ class Hub:
             except RuntimeError:
                 self._drop(desk)
 
-    def _post(self, changed: Collection[int] = (), new: Collection[int] = ()) -> None:
+    def _post(self, new: Mapping[int, str] = NOTHING_NEW) -> None:
         for desk in self._all_desks():
             try:
-                desk.post(changed, new)
+                desk.post(new)
             except RuntimeError:  # the loop was closed with sockets in it
                 self._drop(desk)
 
@@ -224,3 +267,7 @@ class Hub:
     def _all_desks(self) -> list[Desk]:
         with self._lock:
             return list(self._desks.values())
+
+
+def _shown(slot: Slot) -> Shown:
+    return Shown(slot.screen, slot.single, slot.sight, slot.labels)

@@ -14,11 +14,15 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+from django.conf import settings
+
+from pqadmin.accounts.scope import Scope
 from pqadmin.live import guard
 from pqadmin.live.board import Board
 from pqadmin.live.hub import RESTARTING, Hub
+from pqadmin.live.outlook import Rules
+from pqadmin.live.overviews import EVERYTHING, Overview
 from pqadmin.live.polling import Pace
-from pqadmin.live.rows import Overview
 from pqadmin.live.screens import Screens
 from pqadmin.live.sweep import Sweep
 from pqadmin.live.waiter import Waiter
@@ -30,6 +34,8 @@ logger = logging.getLogger(__name__)
 
 #: Frames a second at most.
 FRAME_RATE = 10.0
+#: Seconds between frames at most, and how many times what serving every socket with one took.
+SLOWEST, SERVING_SHARE = 0.2, 2.0
 #: Bytes of a value that are read for a row.
 PREVIEW_BYTES = 256
 #: Seconds the thread sleeps at most: rates fall and ages are checked even when nothing changes.
@@ -37,9 +43,21 @@ NAP = 1.0
 #: Seconds between chunks of a sweep, and between tries while the store can not be read.
 SWEEP_STEP, RETRY = 0.05, 0.5
 #: A page reads the store again only after this many times what the last reading took (seconds, at most).
-PAGE_SHARE, PAGE_PAUSE = 10.0, 1.0
+PAGE_SHARE, PAGE_PAUSE = 10.0, 5.0
+#: Seconds that the very first page waits for readings, and that a reading behind a page's back rests after each chunk.
+FIRST_PAGE, BEHIND_REST = 0.8, 0.01
 #: More queues than this are read for a page behind its back; it shows what was last known.
 PAGE_QUEUES = 2_000
+
+
+def problem_rules() -> Rules:
+    """Return when something is a problem, as the settings say."""
+    return Rules(
+        stalled_after=settings.PQADMIN_STALLED_SECONDS,
+        growing_after=settings.PQADMIN_GROWING_SECONDS,
+        old_after=settings.PQADMIN_OLDEST_SECONDS,
+        dead_from=settings.PQADMIN_DEAD_ITEMS,
+    )
 
 
 class Monitor:
@@ -60,12 +78,13 @@ class Monitor:
         self._state = threading.Lock()
         self._reading = threading.RLock()
         self._page = threading.Lock()
+        self._working = threading.Lock()
         self._thread: threading.Thread | None = None
         self._ending = threading.Event()
         self._signal = threading.Event()
         self._checked = 0.0
         self._refreshed, self._refresh_pause = float("-inf"), 0.0
-        self.board = Board()
+        self.board = Board(problem_rules())
         self.hub = Hub(on_screens=self._look_again, guard=guard.check)
         self._screens = Screens(self.board, clock, preview=PREVIEW_BYTES)
         self._sweep = Sweep(self.board, clock, PREVIEW_BYTES)
@@ -75,15 +94,29 @@ class Monitor:
 
     # For pages
 
-    def overview(self) -> Overview:
-        """Return every queue as last known, at once."""
-        return self.board.overview(self._clock(), self._now())
+    def overview(self, scope: Scope = EVERYTHING) -> Overview:
+        """Return every queue that a scope sees as last known, at once.
+
+        Of very many queues it is worked out behind the page's back, which gets what was there before.
+        """
+        last, due = self.board.last(self._clock(), scope)
+        if last is None or len(last.rows) <= PAGE_QUEUES:
+            return self.board.overview(self._clock(), self._now(), scope)
+        if due and self._working.acquire(blocking=False):
+            threading.Thread(target=self._work_out, args=(scope,), name="pqadmin-overview", daemon=True).start()
+        return last
+
+    def _work_out(self, scope: Scope) -> None:
+        try:
+            self.board.overview(self._clock(), self._now(), scope)
+        finally:
+            self._working.release()
 
     def refresh(self) -> None:
         """Read what changed, unless that was done a moment ago; raises the store's errors.
 
-        Only the first call of all waits for a whole sweep. Later ones take a share of the time at most, and with
-        very many queues the reading is done behind the page's back.
+        The first call of all waits for a while: what was not read by then is missing, and said to be. Later ones take
+        a share of the time at most, and with very many queues the reading is done behind the page's back.
         """
         if not self._page.acquire(blocking=self.board.empty):
             return
@@ -91,9 +124,9 @@ class Monitor:
             if self._clock() - self._refreshed < self._refresh_pause:
                 self._page.release()
                 return
-            if len(self.board.ids) <= PAGE_QUEUES or self.board.empty:
+            if len(self.board.ids) <= PAGE_QUEUES and not self.board.empty:
                 self._refresh()
-            else:
+            elif not (self.board.empty and self._refresh(within=FIRST_PAGE)):
                 threading.Thread(target=self._refresh_behind, name="pqadmin-refresh", daemon=True).start()
                 return
         except BaseException:
@@ -145,8 +178,8 @@ class Monitor:
             except StoreError as error:
                 failing_since = self._failed(failing_since, str(error), error)
             except Exception as error:
-                message = "The server has an internal error; what is shown is old."
-                failing_since = self._failed(failing_since, message, error)
+                # A code: each reader's page has it in the reader's language.
+                failing_since = self._failed(failing_since, "fresh-internal", error)
 
     def _failed(self, since: float | None, message: str, error: Exception) -> float:
         """Tell viewers, log the first of a row of failures, and rest; return when the row began."""
@@ -183,23 +216,28 @@ class Monitor:
                 self._sweep.changed()
             if self._screens.poll(store):
                 self._pace.changed()
-            update = self._screens.read(store, self.hub.screens(), self.hub.single())
+            update = self._screens.read(store, self.hub.screens())
             self._checked = self._wall()
             if update is not None:
-                self.hub.publish(update.tick, update.changed, update.new)
+                self.hub.publish(update.tick, update.new)
             else:
                 self.hub.hold(self._screens.as_of)
             self._sweep.step(store, self._screens.ids)
             self._watch(store)
         nap = SWEEP_STEP if self._sweep.busy else NAP
         if not self._screens.attached:
-            self._rest(self._pause - (self._clock() - began))
+            self._rest(self._between - (self._clock() - began))
             self._signal.wait(nap)
             return
         # A look that found nothing is no frame: the next one may come sooner.
         if update is not None:
-            self._rest(self._pause - (self._clock() - began))
+            self._rest(self._between - (self._clock() - began))
         self._signal.wait(max(0.0, min(nap, self._pace.seconds - (self._clock() - began))))
+
+    @property
+    def _between(self) -> float:
+        """Seconds between frames: more, up to a limit, where serving all sockets with one takes long."""
+        return max(self._pause, min(SLOWEST, SERVING_SHARE * self.hub.cost))
 
     def _watch(self, store: Store) -> None:
         if self._screens.watched is not None:
@@ -214,18 +252,29 @@ class Monitor:
 
     # Reading for pages
 
-    def _refresh(self) -> None:
+    def _refresh(self, *, within: float = float("inf"), rest: float = 0.0) -> bool:
         began = self._clock()
         with self._reading:
             store = self._open()
             self._screens.read_directory(store)
-            self._sweep.everything(store)
+            if not self._sweep.everything(store, until=began + within, rest=lambda: self._give_way(rest)):
+                return False
         took = self._clock() - began
         self._refreshed, self._refresh_pause = self._clock(), min(PAGE_PAUSE, PAGE_SHARE * took)
+        return True
+
+    def _give_way(self, seconds: float) -> None:
+        """Let frames and pages go first for a moment, in the midst of a long reading."""
+        if seconds > 0:
+            self._reading.release()
+            try:
+                self._rest(seconds)
+            finally:
+                self._reading.acquire()
 
     def _refresh_behind(self) -> None:
         try:
-            self._refresh()
+            self._refresh(rest=BEHIND_REST)
         except StoreError as error:
             logger.warning("the store can not be read: %s", error)
         finally:

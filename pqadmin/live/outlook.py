@@ -8,10 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-#: Seconds without anything leaving after which a queue that holds ready items is stalled.
-STALLED_AFTER = 60.0
-#: Seconds a queue must have grown without a break before that is a problem and not a burst.
-GROWING_AFTER = 60.0
 #: Items per second below which two rates count as equal, and the share of the larger one likewise.
 EVEN, EVEN_SHARE = 0.05, 0.05
 
@@ -26,6 +22,8 @@ class State(StrEnum):
     PAUSED = "paused"
     #: Others write the items: nothing is known of their traffic.
     ATTACHED = "attached"
+    #: The queue's records are damaged, or of a newer release: nothing is known of it.
+    UNREADABLE = "unreadable"
 
 
 class Outlook(StrEnum):
@@ -39,15 +37,44 @@ class Outlook(StrEnum):
     STALLED = "stalled"
     PAUSED = "paused"
     ATTACHED = "attached"
+    UNREADABLE = "unreadable"
 
 
 class Problem(StrEnum):
-    """Why a queue needs a look; NONE when it does not."""
+    """Why a queue needs a look, the worst first; NONE when it does not."""
 
     NONE = ""
+    UNREADABLE = "unreadable"
+    #: Ready items, and nothing left for a while.
     STALLED = "stalled"
+    #: Clearly more in than out for a while.
     GROWING = "growing"
+    #: Counters and items were seen to disagree.
     DRIFT = "drift"
+    #: The oldest item that can be taken has waited for long.
+    OLD = "old"
+    DEAD = "dead"
+    PAUSED = "paused"
+
+
+PROBLEMS = tuple(problem for problem in Problem if problem)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """When something is a problem; 0 switches a rule off."""
+
+    #: Seconds without anything leaving after which a queue that holds ready items is stalled.
+    stalled_after: float = 60.0
+    #: Seconds a queue must have grown without a break before that is a problem and not a burst.
+    growing_after: float = 300.0
+    #: Seconds that the oldest claimable item may wait.
+    old_after: float = 900.0
+    #: Dead items from which on they are a problem.
+    dead_from: int = 1
+
+
+DEFAULT_RULES = Rules()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +88,9 @@ class Known:
     rate_out: float | None = None
     quiet_for: float = 0.0
     growing_for: float = 0.0
+    dead: int = 0
+    #: How long the oldest ready item has waited; None when there is none, or nobody knows.
+    oldest_for: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +100,8 @@ class Verdict:
     state: State
     outlook: Outlook
     problem: Problem
+    #: Further reasons, the worst first.
+    more: tuple[Problem, ...] = ()
     clears_in: float | None = None
     grows_by: float | None = None
 
@@ -81,38 +113,56 @@ def is_growing(ready: int, rate_in: float | None, rate_out: float | None) -> boo
     return rate_in - rate_out > _tolerance(rate_in, rate_out)
 
 
-def judge(known: Known) -> Verdict:
+def judge(known: Known, rules: Rules = DEFAULT_RULES) -> Verdict:
     """Apply the rules: a pause first, then stalled, growing, draining, steady, empty."""
-    drift = Problem.DRIFT if known.drift else Problem.NONE
+    reasons: list[Problem] = []
+    state, outlook = _where(known, rules)
+    clears_in = grows_by = None
+    rate_in, rate_out = known.rate_in or 0.0, known.rate_out or 0.0
+    if outlook is Outlook.GROWING:
+        grows_by = rate_in - rate_out
+    elif outlook is Outlook.DRAINING:
+        clears_in = known.ready / (rate_out - rate_in)
+    if state is State.STALLED:
+        reasons.append(Problem.STALLED)
+    elif state is State.GROWING:
+        reasons.append(Problem.GROWING)
+    if known.drift:
+        reasons.append(Problem.DRIFT)
+    if rules.old_after and not known.paused and (known.oldest_for or 0.0) >= rules.old_after:
+        reasons.append(Problem.OLD)
+    if rules.dead_from and known.dead >= rules.dead_from:
+        reasons.append(Problem.DEAD)
     if known.paused:
-        return Verdict(state=State.PAUSED, outlook=Outlook.PAUSED, problem=drift)
+        reasons.append(Problem.PAUSED)
+    return Verdict(
+        state=state,
+        outlook=outlook,
+        problem=reasons[0] if reasons else Problem.NONE,
+        more=tuple(reasons[1:]),
+        clears_in=clears_in,
+        grows_by=grows_by,
+    )
+
+
+def _where(known: Known, rules: Rules) -> tuple[State, Outlook]:
     rate_in, rate_out = known.rate_in, known.rate_out
+    if known.paused:
+        return State.PAUSED, Outlook.PAUSED
     if not known.ready:
-        if rate_in or rate_out:
-            return Verdict(state=State.OK, outlook=Outlook.STEADY, problem=drift)
-        return Verdict(state=State.EMPTY, outlook=Outlook.EMPTY, problem=drift)
-    if known.quiet_for >= STALLED_AFTER:
-        return Verdict(state=State.STALLED, outlook=Outlook.STALLED, problem=Problem.STALLED)
+        return (State.OK, Outlook.STEADY) if rate_in or rate_out else (State.EMPTY, Outlook.EMPTY)
+    if rules.stalled_after and known.quiet_for >= rules.stalled_after:
+        return State.STALLED, Outlook.STALLED
     if rate_in is None or rate_out is None:
-        return Verdict(state=State.OK, outlook=Outlook.UNKNOWN, problem=drift)
+        return State.OK, Outlook.UNKNOWN
     if is_growing(known.ready, rate_in, rate_out):
-        lasting = known.growing_for >= GROWING_AFTER
-        return Verdict(
-            state=State.GROWING if lasting else State.OK,
-            outlook=Outlook.GROWING,
-            problem=Problem.GROWING if lasting else drift,
-            grows_by=rate_in - rate_out,
-        )
+        lasting = rules.growing_after and known.growing_for >= rules.growing_after
+        return State.GROWING if lasting else State.OK, Outlook.GROWING
     if rate_out - rate_in > _tolerance(rate_in, rate_out):
-        return Verdict(
-            state=State.OK,
-            outlook=Outlook.DRAINING,
-            problem=drift,
-            clears_in=known.ready / (rate_out - rate_in),
-        )
+        return State.OK, Outlook.DRAINING
     if not rate_in and not rate_out:
-        return Verdict(state=State.OK, outlook=Outlook.UNKNOWN, problem=drift)
-    return Verdict(state=State.OK, outlook=Outlook.STEADY, problem=drift)
+        return State.OK, Outlook.UNKNOWN
+    return State.OK, Outlook.STEADY
 
 
 def _tolerance(rate_in: float, rate_out: float) -> float:

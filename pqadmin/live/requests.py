@@ -12,6 +12,8 @@ MAX_SCREEN = 500
 #: Characters of a topic: a name has at most 200.
 _MAX_TOPIC = 260
 _MAX_ID_DIGITS = 20
+#: Groups whose sums one screen may hold, and characters of their names as shown: each may be written as an escape.
+MAX_GROUPS, _MAX_LABEL = 200, 2_000
 
 OVERVIEW = "overview"
 QUEUE = "queue:"
@@ -36,6 +38,8 @@ class Watch:
     ids: tuple[int, ...] = ()
     grow: bool = False
     complete: bool = False
+    #: Labels of groups whose sums are shown.
+    groups: tuple[str, ...] = ()
 
     @property
     def queue(self) -> str | None:
@@ -106,7 +110,16 @@ def _watch(message: dict[str, object]) -> Watch:
         ids=tuple(dict.fromkeys(_id(value) for value in ids)),
         grow=_flag(message, "grow", default=False),
         complete=_flag(message, "complete", default=False),
+        groups=_labels(message.get("groups", [])),
     )
+
+
+def _labels(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(one, str) and len(one) <= _MAX_LABEL for one in value):
+        raise BadRequest("bad-field", "“groups” is a list of groups' names.")
+    if len(value) > MAX_GROUPS:
+        raise BadRequest("too-many", f"A screen holds at most {MAX_GROUPS} groups.")
+    return tuple(dict.fromkeys(value))
 
 
 def _id(value: object) -> int:

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
+from pqadmin.accounts.scope import Scope
 from pqadmin.live import cuts, wire
 from pqadmin.live.board import DERIVE_EVERY, Board
-from pqadmin.live.cuts import Cut, Reading, Tick
-from pqadmin.live.rows import Summary
+from pqadmin.live.cuts import Cut, Reading
+from pqadmin.live.hub import Shown
+from pqadmin.live.ticks import Tick
+from pqadmin.live.totals import Totals
 from pqadmin.live.wire import Ends
 from queues.status import QueueStatus, Snapshot
 from queues.store import MAX_SNAPSHOT, Store
 
-#: With more queues than this the sum over all is worked out once a second, not with every frame.
-QUICK_TOTAL = 1_000
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Update:
-    """A tick, the queues whose texts differ from the tick before, and queues that were created since."""
+    """A tick, and queues that were created or renamed since the one before."""
 
     tick: Tick
-    changed: frozenset[int]
-    new: frozenset[int]
+    #: Their names.
+    new: Mapping[int, str]
 
 
 class Screens:
@@ -37,15 +36,15 @@ class Screens:
         self._groups: list[frozenset[int]] | None = None
         self._readings: Sequence[Reading] = ()
         self._tick: Tick | None = None
-        self._summary: tuple[Summary, str] | None = None
-        #: The oldest reading in the sum as of now, milliseconds since the epoch; it grows though the sum stays.
-        self.as_of = 0
+        self._number = 0
+        self._changed: dict[int, int] = {}
+        self._totals = Totals(board)
         #: The newest text of each row, and what it was made from.
         self._texts: dict[int, tuple[QueueStatus, str]] = {}
         self._ends_texts: dict[int, tuple[Ends, str]] = {}
         self._derived = float("-inf")
         self._dirty = True
-        self._new: set[int] = set()
+        self._new: dict[int, str] = {}
         #: What was read last: `Store.snapshot` skips what did not change since.
         self._known: Snapshot | None = None
         #: What `Store.wait_for_change` has to wait for: the same object until a change number differs.
@@ -65,6 +64,11 @@ class Screens:
             for queue_id, status in reading.snapshot.queues.items()
             if status.attached
         )
+
+    @property
+    def as_of(self) -> Mapping[Scope, int]:
+        """The oldest reading in each sum as of now, milliseconds since the epoch."""
+        return self._totals.as_of
 
     def changed(self) -> None:
         """Note that the store may have changed: the next `read` reads it."""
@@ -106,9 +110,11 @@ class Screens:
         self._groups, self._readings, self._tick, self._known, self.watched = None, (), None, None, None
         self._texts, self._ends_texts = {}, {}
 
-    def read(self, store: Store, screens: Sequence[frozenset[int]], single: Collection[int]) -> Update | None:
+    def read(self, store: Store, screens: Sequence[Shown]) -> Update | None:
         """Read and describe what changed; None when there is nothing to tell."""
-        groups = cuts.pack(screen for screen in screens if screen) or [frozenset()]
+        groups = cuts.pack(screen.ids for screen in screens if screen.ids) or [frozenset()]
+        single: frozenset[int] = frozenset().union(*(screen.ids for screen in screens if screen.single))
+        fresh_sums = self._totals.want(screens)
         unread_ends = any(
             queue_id not in reading.ends and queue_id in reading.snapshot.queues
             for queue_id in single
@@ -119,7 +125,7 @@ class Screens:
             self._read(store, groups, single)
         now = self._clock()
         derive = now - self._derived >= DERIVE_EVERY
-        if self._readings is before and not derive and not self._new:
+        if self._readings is before and not (derive or self._new or fresh_sums):
             return None
         return self._describe(now, derive=derive)
 
@@ -129,10 +135,10 @@ class Screens:
             change = store.snapshot(()).directory_change
         if change == self._board.directory_change:
             return
-        known = None if self._board.empty else self._board.ids
+        known = None if self._board.empty else self._board.directory.items()
         self._board.put_directory(store.directory(), change)
         if known is not None:
-            self._new |= self._board.ids - known
+            self._new.update((queue_id, name) for name, queue_id in self._board.directory.items() - known)
 
     def _read(self, store: Store, groups: list[frozenset[int]], single: Collection[int]) -> None:
         known_ends = [
@@ -181,12 +187,15 @@ class Screens:
             shown = self.ids
             self._texts = {queue_id: text for queue_id, text in self._texts.items() if queue_id in shown}
             self._ends_texts = {queue_id: text for queue_id, text in self._ends_texts.items() if queue_id in shown}
-        total, ready, fresh_total = self._total(now, derive=derive)
-        if not changed and not fresh_total and not self._new and self._tick is not None and self._same(made):
+            self._changed = {queue_id: since for queue_id, since in self._changed.items() if queue_id in shown}
+        fresh_sums = self._totals.work_out(now, self._number + 1, derive=derive)
+        if not (changed or fresh_sums or self._new or self._tick is None) and self._same(made):
             return None
-        self._tick = Tick(cuts=tuple(made), total=total, ready=ready, as_of=self.as_of)
-        new, self._new = frozenset(self._new), set()
-        return Update(tick=self._tick, changed=frozenset(changed), new=new)
+        self._number += 1
+        self._changed = {**self._changed, **dict.fromkeys(changed, self._number)}
+        self._tick = Tick(number=self._number, cuts=tuple(made), sums=self._totals.sums, changed=self._changed)
+        new, self._new = self._new, {}
+        return Update(tick=self._tick, new=new)
 
     def _cut(self, reading: Reading, now: float, *, derive: bool) -> Cut:
         rows: dict[int, str] = {}
@@ -205,6 +214,7 @@ class Screens:
             covers=frozenset(reading.snapshot.changes),
             rows=rows,
             ends={queue_id: self._ends_text(queue_id, ends) for queue_id, ends in reading.ends.items()},
+            names={queue_id: status.name for queue_id, status in reading.snapshot.queues.items()},
         )
 
     def _ends_text(self, queue_id: int, ends: Ends) -> str:
@@ -212,18 +222,6 @@ class Screens:
         if known is None or known[0] is not ends:
             known = self._ends_texts[queue_id] = (ends, wire.ends(ends))
         return known[1]
-
-    def _total(self, now: float, *, derive: bool) -> tuple[str, int, bool]:
-        known = self._summary
-        if known is not None and not derive and len(self._board.ids) > QUICK_TOTAL:
-            return known[1], known[0].ready, False
-        summary = self._board.summary(now, datetime.now(UTC))
-        self.as_of = int(summary.as_of.timestamp() * 1000)
-        if known is not None and replace(summary, as_of=known[0].as_of) == known[0]:
-            return known[1], known[0].ready, False
-        text = wire.total(summary)
-        self._summary = (summary, text)
-        return text, summary.ready, True
 
     def _same(self, made: Sequence[Cut]) -> bool:
         assert self._tick is not None

@@ -7,11 +7,14 @@ of one screen and two sequence numbers.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 
+from pqadmin.accounts.scope import Scope
 from pqadmin.live import wire
-from pqadmin.live.cuts import Cut, Tick
+from pqadmin.live.overviews import EVERYTHING, sight_of
 from pqadmin.live.requests import MAX_SCREEN, OVERVIEW, Watch
+from pqadmin.live.ticks import NEVER, Tick, View
 
 #: Frames sent and not yet acknowledged.
 IN_FLIGHT = 2
@@ -24,15 +27,17 @@ PATIENCE = 30.0
 class Slot:
     """What one socket has on screen and still has to hear of."""
 
-    def __init__(self, now: float) -> None:
+    def __init__(self, now: float, scope: Scope = EVERYTHING) -> None:
         self.topic: str | None = None
-        self.ids: frozenset[int] = frozenset()
         self.grow = False
         self.hidden = False
-        self._dirty: set[int] = set()
+        self.sight = sight_of(scope)
+        self._view = View.of("", frozenset(), frozenset(), self.sight)
+        #: The tick of the last frame.
+        self._since = NEVER
+        #: To be told in the next frame, changed or not.
+        self._owed: frozenset[int] = frozenset()
         self._gone: frozenset[int] = frozenset()
-        self._full = False
-        self._total: str | None = None
         self._seq = 0
         self._flying: deque[tuple[int, float]] = deque()
         self._last = now
@@ -40,24 +45,47 @@ class Slot:
         self._told_trouble = False
 
     @property
+    def ids(self) -> frozenset[int]:
+        """Return the queues on the screen."""
+        return self._view.ids
+
+    @property
+    def labels(self) -> frozenset[str]:
+        """Return the groups whose sums are on the screen."""
+        return frozenset() if self.hidden else self._view.labels
+
+    @property
     def screen(self) -> frozenset[int]:
         """The queues that must be read for this socket now."""
-        return frozenset() if self.hidden else self.ids
+        return frozenset() if self.hidden else self._view.ids
 
     @property
     def single(self) -> bool:
         """Say whether the screen is one queue's page, with the items of both its ends."""
         return self.topic is not None and self.topic != OVERVIEW
 
-    def watch(self, watch: Watch, ids: frozenset[int]) -> None:
-        """Show another topic or other queues: the next frame is a whole one."""
-        self.topic, self.ids, self.grow, self._gone = watch.topic, ids, watch.grow, frozenset()
+    def watch(self, watch: Watch, ids: frozenset[int], lost: frozenset[int] = frozenset()) -> None:
+        """Show another topic or other queues: the next frame is a whole one, which tells that `lost` ones are gone."""
+        self.topic, self.grow, self._gone = watch.topic, watch.grow, frozenset()
+        self._view = View.of(watch.topic, ids, frozenset(watch.groups), self.sight)
         self.resync()
+        self._owed = lost
+
+    def see(self, scope: Scope, in_sight: frozenset[int]) -> None:
+        """Go on with another scope, which sees these queues: what it does not see is gone."""
+        if sight_of(scope) == self.sight:
+            return
+        self.sight, view = sight_of(scope), self._view
+        lost = view.ids - in_sight - self._gone
+        self._view = View.of(view.topic, view.ids & in_sight, view.labels, self.sight)
+        self.resync()
+        self._owed = lost
+        if self.grow:
+            self.add(in_sight)
 
     def resync(self) -> None:
         """Owe a whole frame."""
-        self._full = self.topic is not None
-        self._dirty.clear()
+        self._since = NEVER
 
     def show(self, visible: bool) -> None:
         """Suspend a hidden tab, or wake it with a whole frame."""
@@ -67,17 +95,14 @@ class Slot:
 
     def add(self, ids: AbstractSet[int]) -> None:
         """Put new queues on an overview's screen, as far as there is room; queues that are gone make it."""
-        fresh = sorted(ids - self.ids)
-        if len(self.ids) + len(fresh) > MAX_SCREEN:
-            self.ids -= self._gone
+        shown = self._view.ids
+        fresh = sorted(ids - shown)
+        if len(shown) + len(fresh) > MAX_SCREEN:
+            shown -= self._gone
             self._gone = frozenset()
-        fresh = fresh[: max(0, MAX_SCREEN - len(self.ids))]
-        self.ids |= frozenset(fresh)
-        self._dirty.update(fresh)
-
-    def mark(self, changed: AbstractSet[int]) -> None:
-        """Note that queues changed."""
-        self._dirty |= changed & self.ids
+        fresh = fresh[: max(0, MAX_SCREEN - len(shown))]
+        self._view = View.of(self._view.topic, shown.union(fresh), self._view.labels, self.sight)
+        self._owed |= frozenset(fresh)
 
     def ack(self, seq: int) -> bool:
         """Note that the client has shown everything up to a frame; say whether that frame was under way."""
@@ -105,8 +130,11 @@ class Slot:
             self._trouble = None
             self.resync()
 
-    def take(self, tick: Tick | None, *, now: float, wall: float) -> str | None:
-        """Return the next frame to send, or None when nothing is due or two are under way already."""
+    def take(self, tick: Tick | None, *, now: float, wall: float, as_of: int = 0) -> tuple[bytes, bytes] | None:
+        """Return the next message to send, in two parts, the second shared by many.
+
+        `as_of` (ms) is the oldest reading in the sums. None when nothing is due or two are under way already.
+        """
         if len(self._flying) >= IN_FLIGHT:
             return None
         if self._trouble is not None:
@@ -114,53 +142,36 @@ class Slot:
                 return None
             self._told_trouble = True
             since, message = self._trouble
-            return wire.trouble(self._send(now), now=wall, since=since, message=message)
+            return wire.trouble(self._send(now), now=wall, since=since, message=message).encode(), b""
         if self.topic is None or self.hidden or tick is None:
             return None
-        cut = tick.covering(self.ids, ends=self.single)
-        if cut is None or not (self._full or self._dirty or self._new_total(tick)):
+        if tick.number == self._since and not self._owed:
             return None
-        return self._frame(cut, tick, now, wall)
+        told = tick.tell(self._view, self._since, self._owed)
+        if told is None:
+            return None
+        self._since = tick.number
+        if not told.body:
+            return None
+        if told.gone or self._gone:
+            self._gone = (self._gone - told.rows) | told.gone
+        self._owed = frozenset()
+        return wire.head(self._send(now), now=wall, as_of=as_of), told.body
 
     def beat(
-        self, *, now: float, wall: float, checked: float, version: int, ready: int | None, as_of: int
-    ) -> str | None:
-        """Return the message that nothing changed until `checked`, if one is due."""
+        self, *, now: float, wall: float, checked: float, version: int, ready: Callable[[], int | None], as_of: int
+    ) -> bytes | None:
+        """Return the message that nothing changed until `checked`, if one is due; `ready` is asked only then."""
         if self.topic is None or self._trouble is not None or now - self._last < self._interval:
             return None
         if len(self._flying) >= IN_FLIGHT:
             return None
-        return wire.beat(self._send(now), now=wall, checked=checked, version=version, ready=ready, as_of=as_of)
+        text = wire.beat(self._send(now), now=wall, checked=checked, version=version, ready=ready(), as_of=as_of)
+        return text.encode()
 
     @property
     def _interval(self) -> float:
         return BEAT_HIDDEN if self.hidden else BEAT
-
-    def _new_total(self, tick: Tick) -> bool:
-        return self.topic == OVERVIEW and tick.total != self._total
-
-    def _frame(self, cut: Cut, tick: Tick, now: float, wall: float) -> str:
-        assert self.topic is not None
-        full = self._full
-        wanted = self.ids if full else frozenset(self._dirty)
-        gone = sorted(queue_id for queue_id in wanted if queue_id not in cut.rows)
-        self._gone = (self._gone - wanted).union(gone)
-        self._full = False
-        self._dirty.clear()
-        self._total = tick.total
-        return wire.frame(
-            self._send(now),
-            full=full,
-            topic=self.topic,
-            version=cut.version,
-            at=cut.at,
-            now=wall,
-            rows=cut.pick(wanted),
-            gone=gone,
-            total=tick.total,
-            as_of=tick.as_of,
-            ends=next((cut.ends[i] for i in self.ids if i in cut.ends), None) if self.single else None,
-        )
 
     def _send(self, now: float) -> int:
         self._seq += 1

@@ -47,10 +47,18 @@ class Sweep:
         if not self._todo:
             self._finish()
 
-    def everything(self, store: Store) -> None:
-        """Read every chunk of every queue now."""
-        for chunk in _chunks(self._board.ids):
+    def everything(self, store: Store, *, until: float = float("inf"), rest: Callable[[], object] = int) -> bool:
+        """Read every queue now, those that were never read first; say False if that was not done by `until`.
+
+        `rest` is called between chunks.
+        """
+        unread = self._board.unread()
+        for chunk in (*_chunks(unread), *_chunks(self._board.ids - unread)):
+            if self._clock() >= until:
+                return False
             self._chunk(store, chunk)
+            rest()
+        return True
 
     def _begin(self, rest: frozenset[int]) -> bool:
         now = self._clock()
@@ -73,7 +81,7 @@ class Sweep:
         self.watched = None if len(self._covered) > WATCH_LIMIT else self._board.known(self._covered)
 
     def _chunk(self, store: Store, chunk: tuple[int, ...]) -> None:
-        snapshot = store.snapshot(chunk, previous=self._board.previous(), preview=self._preview)
+        snapshot = store.snapshot(chunk, previous=self._board.previous(), preview=self._preview, tolerant=True)
         self._board.apply(snapshot, self._clock())
 
 

@@ -6,7 +6,7 @@ A row is serialized once per change, whoever looks at it; a frame joins finished
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -16,7 +16,9 @@ from pqadmin.dashboard import format as write
 from pqadmin.dashboard.addresses import queue_url
 from pqadmin.dashboard.prefixes import prefix_text
 from pqadmin.dashboard.redaction import Redaction, rules_of
-from pqadmin.live.rows import Row, Summary
+from pqadmin.live.outlook import PROBLEMS
+from pqadmin.live.rows import Row
+from pqadmin.live.sums import Summary
 from queues.item import Item
 from queues.names import display_name
 
@@ -85,29 +87,9 @@ def trouble(seq: int, *, now: float, since: float, message: str) -> str:
     )
 
 
-def frame(
-    seq: int,
-    *,
-    full: bool,
-    topic: str,
-    version: int,
-    at: int,
-    now: float,
-    rows: str,
-    gone: Iterable[int],
-    total: str,
-    as_of: int,
-    ends: str | None,
-) -> str:
-    """Join finished texts into one frame, all of one read version. `rows` joined by commas; `at`, `as_of` in ms."""
-    head = f'{{"t":"frame","seq":{seq},"full":{"true" if full else "false"},"topic":{json.dumps(topic)}'
-    parts = [head, f',"version":{whole_text(version)},"at":{at},"now":{_ms(now)},"rows":[', rows, '],"gone":[']
-    parts.append(",".join(f'"{queue_id}"' for queue_id in gone))
-    parts.append(f'],"total":{total},"as_of":{as_of}')
-    if ends is not None:
-        parts.append(f',"ends":{ends}')
-    parts.append("}")
-    return "".join(parts)
+def head(seq: int, *, now: float, as_of: int) -> bytes:
+    """Begin a frame: what differs from socket to socket. The rest is a tick's, the same for many."""
+    return b'{"t":"frame","seq":%d,"now":%d,"as_of":%d' % (seq, _ms(now), as_of)
 
 
 def row(row: Row) -> str:
@@ -127,6 +109,8 @@ def row(row: Row) -> str:
             "state": row.state,
             "outlook": row.outlook,
             "problem": row.problem,
+            "more": row.more,
+            "unreadable": write.visible(status.unreadable),
             "ready": None if row.ready is None else whole(row.ready),
             "delayed": whole(totals.delayed),
             "leased": whole(totals.leased),
@@ -184,22 +168,21 @@ def item(item: Item | None, rules: Redaction, *, width: int = write.PREVIEW_WIDT
     }
 
 
+def group(label: str, summary: Summary) -> str:
+    """Serialize the sum over a group of queues."""
+    return _text({"label": label, **_sums(summary), "problems": summary.problem_count})
+
+
 def total(summary: Summary) -> str:
     """Serialize the sum over all queues."""
     return _text(
         {
-            "queues": summary.queues,
-            "ready": whole(summary.ready),
-            "delayed": whole(summary.delayed),
-            "leased": whole(summary.leased),
-            "dead": whole(summary.dead),
-            "in": summary.rate_in,
-            "out": summary.rate_out,
-            "oldest": _maybe(summary.oldest),
+            **_sums(summary),
             "oldest_queue": None if summary.oldest_queue is None else display_name(summary.oldest_queue),
             "due": _maybe(summary.next_due),
             "expiry": _maybe(summary.next_expiry),
             "problems": _problems(summary.problems),
+            "problem_count": summary.problem_count,
             "unread": summary.unread,
             "attached": {
                 "queues": summary.attached.queues,
@@ -209,6 +192,19 @@ def total(summary: Summary) -> str:
             },
         }
     )
+
+
+def _sums(summary: Summary) -> Json:
+    return {
+        "queues": summary.queues,
+        "ready": whole(summary.ready),
+        "delayed": whole(summary.delayed),
+        "leased": whole(summary.leased),
+        "dead": whole(summary.dead),
+        "in": summary.rate_in,
+        "out": summary.rate_out,
+        "oldest": _maybe(summary.oldest),
+    }
 
 
 def whole(n: int) -> int | str:
@@ -222,7 +218,7 @@ def whole_text(n: int) -> str:
 
 
 def _problems(problems: Mapping[str, int]) -> Json:
-    return {reason: problems.get(reason, 0) for reason in ("stalled", "growing", "drift")}
+    return {problem.value: problems.get(problem.value, 0) for problem in PROBLEMS}
 
 
 def _moment(at: datetime) -> int:

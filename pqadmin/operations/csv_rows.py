@@ -20,6 +20,9 @@ from pqadmin.operations.lines import MAX_LINE_BYTES, LongLine, numbered
 from pqadmin.operations.plain_text import plain_text
 from queues.priority import PriorityType
 
+#: Cells of a header that are looked at: there are not so many names.
+MAX_COLUMNS = 50
+
 
 class Unreadable(ValueError):
     """The file can not be read from there at all: no usable header, or a start inside a record."""
@@ -78,9 +81,12 @@ def read(stream: IO[bytes], *, priority_type: PriorityType | None, skip: int = 0
 
 def _columns(rows: Iterator[list[str]]) -> list[str]:
     try:
-        columns = [cell.strip() for cell in next(rows, [])]
+        cells = next(rows, [])
     except (csv.Error, _LineTooLong) as error:
         raise Unreadable(f"The first line is no CSV header: {error}.") from None
+    if len(cells) > MAX_COLUMNS:
+        raise Unreadable(f"The first line of a CSV file names its columns; this one has {len(cells):,} cells.")
+    columns = [cell.strip() for cell in cells]
     unknown = [column for column in columns if column not in (*NAMES, REDACTED)]
     if unknown or not columns:
         found = ", ".join(f"“{visible(shorten(column, 40))}”" for column in unknown[:3]) or "nothing"

@@ -99,11 +99,11 @@ def entry_of_cells(cells: dict[str, str], *, line: int, priority_type: PriorityT
     if filled == ["value_base64"]:
         value = _from_base64("value_base64", cells["value_base64"])
     elif filled == ["value_json"]:
+        value = _sized(cells["value_json"].encode())  # before it is parsed: that takes long
         try:
             parse(cells["value_json"])
         except BadJSON as error:
             raise Unfit(f"value_json: {error}") from None
-        value = cells["value_json"].encode()
     elif not filled and "value" not in cells and "value_base64" not in cells:
         raise Unfit("value_json is empty")
     else:

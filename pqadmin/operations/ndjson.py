@@ -12,6 +12,10 @@ from pqadmin.operations.lines import MAX_LINE_BYTES, LongLine, numbered
 from pqadmin.operations.plain_text import json_text, plain_text
 from pqadmin.operations.strict_json import BadJSON, parse_members
 from queues.priority import Priority, PriorityType
+from queues.queue import MAX_VALUE_SIZE
+
+#: Characters of a line that holds a list or an object: the largest value, the longest priority, and room.
+MAX_NESTED_LINE = MAX_VALUE_SIZE + 10_000
 
 
 def read(stream: IO[bytes], *, priority_type: PriorityType | None, skip: int = 0) -> Iterator[Outcome]:
@@ -31,7 +35,7 @@ def read(stream: IO[bytes], *, priority_type: PriorityType | None, skip: int = 0
 def _outcome(number: int, data: bytes, priority_type: PriorityType | None) -> Entry | BadEntry:
     try:
         text = data.decode()
-        return entry_of_members(parse_members(text), line=number, priority_type=priority_type)
+        return entry_of_members(parse_members(text, longest=MAX_NESTED_LINE), line=number, priority_type=priority_type)
     except UnicodeDecodeError as error:
         reason = f"not UTF-8 at byte {error.start + 1}"
     except (BadJSON, Unfit) as error:

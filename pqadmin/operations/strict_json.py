@@ -38,10 +38,15 @@ class LongInteger:
     digits: int
 
 
-def parse_members(text: str) -> dict[str, Member]:
-    """Read the text as one JSON object; raise `BadJSON` saying what is wrong and where."""
+def parse_members(text: str, *, longest: int) -> dict[str, Member]:
+    """Read the text as one JSON object; raise `BadJSON` saying what is wrong and where.
+
+    In a text of more than `longest` characters, text and numbers are read, lists and objects are not: these take very
+    much longer, and nobody else gets a turn meanwhile.
+    """
     try:
-        return _members(text)
+        nested = len(text) <= longest
+        return (_plain_members(text) if nested else None) or _members(text, nested=nested)
     except json.JSONDecodeError as error:
         raise BadJSON(f"not JSON at character {error.pos + 1}: {_plain(error.msg)}") from None
     except RecursionError:
@@ -62,7 +67,22 @@ def parse(text: str) -> object:
     return value
 
 
-def _members(text: str) -> dict[str, Member]:
+def _plain_members(text: str) -> dict[str, Member] | None:
+    """Read the text in one go, which is faster; None where there is anything to say about it, or to keep."""
+    try:
+        found, end = _DECODER.raw_decode(text)
+        if "\\" in text:
+            _refuse_lone_surrogates(found, text)
+    except ValueError:  # BadJSON is one as well
+        return None
+    if not isinstance(found, dict) or text[end:].strip(" \t\r\n"):
+        return None
+    if any(isinstance(value, dict | list) for value in found.values()) or "value_json" in found:
+        return None  # what of these is stored is their source
+    return {name: Member(value=value, source="") for name, value in found.items()}
+
+
+def _members(text: str, *, nested: bool) -> dict[str, Member]:
     at = _skip(text, 0)
     if text[at : at + 1] != "{":
         raise BadJSON('not a JSON object: a line holds one object like {"value": "…", "priority": 5}')
@@ -77,6 +97,8 @@ def _members(text: str) -> dict[str, Member]:
             if text[at : at + 1] != ":":
                 raise json.JSONDecodeError("':' is expected", text, at)
             start = _skip(text, at + 1)
+            if not nested and text[start : start + 1] in ("[", "{"):
+                raise BadJSON(f"a list or an object in a line of {len(text):,} characters is too large")
             value, at = _DECODER.raw_decode(text, start)
             if name in members:
                 raise BadJSON(f"the name {json.dumps(name)} stands twice in one object")

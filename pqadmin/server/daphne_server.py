@@ -10,28 +10,21 @@ from typing import Any
 
 from daphne.http_protocol import HTTPFactory, WebRequest
 from daphne.server import Server
-from daphne.ws_protocol import WebSocketFactory, WebSocketProtocol
+from daphne.ws_protocol import WebSocketFactory
 from twisted.internet import reactor as installed_reactor
 from twisted.logger import globalLogBeginner
+
+from pqadmin.live.pipe import PIPE
+from pqadmin.server.pace import Pace
+from pqadmin.server.site_socket import SiteSocket
 
 reactor: Any = installed_reactor  # the asyncio one; its type depends on what was installed
 GOING_AWAY = 1012  # "service restart": the page reconnects with a back-off
 REQUESTS_FINISH_WITHIN = 5.0  # seconds
 SOCKETS_CLOSE_WITHIN = 1.0
 _LOOK_EVERY = 0.02
-#: Bytes of an answer that may wait for the client, and seconds in which it takes some of them.
-MOST_UNSENT, TAKEN_WITHIN = 1_000_000, 60.0
-
-
-class SiteSocket(WebSocketProtocol):  # type: ignore[misc]
-    """A websocket that may be closed with the protocol's own codes, 1001 to 1014."""
-
-    def serverClose(self, code: int | None = None) -> None:  # noqa: N802 # Daphne's name
-        """Close with `code`, 1000 unless given."""
-        if code is not None and 1001 <= code <= 1014:
-            self.sendCloseFrame(code=code)
-        else:
-            super().serverClose(code)
+#: Bytes of an answer that may wait for the client.
+MOST_UNSENT = 1_000_000
 
 
 class DaphneServer(Server):  # type: ignore[misc]
@@ -77,27 +70,38 @@ class DaphneServer(Server):  # type: ignore[misc]
         reactor.addSystemEventTrigger("before", "shutdown", self.kill_all_applications)
         reactor.run(installSignalHandlers=False)
 
+    def create_application(self, protocol: Any, scope: dict[str, Any]) -> Any:
+        """Begin an application; a websocket's finds the short way to its client in the scope."""
+        if isinstance(protocol, SiteSocket):
+            scope.setdefault("extensions", {})[PIPE] = protocol
+        return super().create_application(protocol, scope)
+
     async def handle_reply(self, protocol: Any, message: dict[str, Any]) -> None:
         """Send a part of an answer; return once the client has taken most of what was sent before.
 
-        Without this an answer that is made faster than it is taken would wait in memory. A client that takes nothing
-        for a minute is cut off.
+        Without this an answer that is made faster than it is taken would wait in memory. A client that takes next to
+        nothing for a minute is cut off.
         """
+        before = _unsent(protocol)
         await super().handle_reply(protocol, message)
-        if message.get("more_body"):
-            await self._until_taken(protocol)
+        if message.get("more_body") and protocol in self.connections:
+            pace = self.connections[protocol].setdefault("pace", Pace())
+            pace.sending(before, _unsent(protocol))
+            await self._until_taken(protocol, pace)
 
-    async def _until_taken(self, protocol: Any) -> None:
+    async def _until_taken(self, protocol: Any, pace: Pace) -> None:
         loop = asyncio.get_running_loop()
-        left = _unsent(protocol)
-        until = loop.time() + TAKEN_WITHIN
-        while left > MOST_UNSENT and "disconnected" not in self.connections.get(protocol, {"disconnected": True}):
+        looked = loop.time()
+        while _unsent(protocol) > MOST_UNSENT and "disconnected" not in self.connections.get(
+            protocol, {"disconnected": True}
+        ):
             await asyncio.sleep(_LOOK_EVERY)
-            now_left = _unsent(protocol)
-            if now_left < left:
-                left, until = now_left, loop.time() + TAKEN_WITHIN
-            elif loop.time() > until:
+            now = loop.time()
+            pace.waited(now - looked, _unsent(protocol))
+            looked = now
+            if pace.too_slow:
                 protocol.channel.forceAbortClient()
+                return
 
     def kill_all_applications(self) -> Any:
         """Cancel what is still running when the time to drain is over."""

@@ -62,6 +62,11 @@ ENVIRONMENT = Setting(
     default="",
     meaning="The badge on every page, such as `production` or `staging`; empty shows none.",
 )
+ARM_MINUTES = Setting(
+    name="PQADMIN_ARM_MINUTES",
+    default="0",
+    meaning="Minutes for which a person arms a read-only site for writes; 0: writes need no arming.",
+)
 DATABASE_URL = Setting(
     name="DATABASE_URL",
     default="",
@@ -77,6 +82,27 @@ REDACT = Setting(
     meaning="Keys whose values pages hide in every queue: names or globs, by commas; `none` hides nothing.",
 )
 
+STALLED_SECONDS = Setting(
+    name="PQADMIN_STALLED_SECONDS",
+    default="60",
+    meaning="Seconds without a take after which a queue with ready items needs a look; 0: never.",
+)
+GROWING_SECONDS = Setting(
+    name="PQADMIN_GROWING_SECONDS",
+    default="300",
+    meaning="Seconds of steady growth after which a queue needs a look; 0: never.",
+)
+OLDEST_SECONDS = Setting(
+    name="PQADMIN_OLDEST_SECONDS",
+    default="900",
+    meaning="Seconds that the oldest claimable item may wait before the queue needs a look; 0: for ever.",
+)
+DEAD_ITEMS = Setting(
+    name="PQADMIN_DEAD_ITEMS",
+    default="1",
+    meaning="Dead items from which on a queue needs a look; 0: never.",
+)
+
 SETTINGS = (
     STORE,
     STORE_MAX_BYTES,
@@ -86,8 +112,13 @@ SETTINGS = (
     ALLOWED_HOSTS,
     TRUSTED_PROXY,
     ENVIRONMENT,
+    ARM_MINUTES,
     DATABASE_URL,
     REDACT,
+    STALLED_SECONDS,
+    GROWING_SECONDS,
+    OLDEST_SECONDS,
+    DEAD_ITEMS,
 )
 
 
@@ -102,8 +133,13 @@ class Environment:
     allowed_hosts: tuple[str, ...]
     trusted_proxy: tuple[Network, ...]
     environment: str
+    arm_minutes: int
     database: Mapping[str, Any]
     redact: tuple[str, ...]
+    stalled_seconds: int
+    growing_seconds: int
+    oldest_seconds: int
+    dead_items: int
 
 
 def read(variables: Mapping[str, str]) -> Environment:
@@ -128,8 +164,13 @@ def read(variables: Mapping[str, str]) -> Environment:
         allowed_hosts=value(ALLOWED_HOSTS, lambda text: _allowed_hosts(text, host)),
         trusted_proxy=value(TRUSTED_PROXY, _networks),
         environment=value(ENVIRONMENT, _environment),
+        arm_minutes=value(ARM_MINUTES, _minutes),
         database=value(DATABASE_URL, lambda text: _database(text, data)),
         redact=value(REDACT, _redact),
+        stalled_seconds=value(STALLED_SECONDS, _whole),
+        growing_seconds=value(GROWING_SECONDS, _whole),
+        oldest_seconds=value(OLDEST_SECONDS, _whole),
+        dead_items=value(DEAD_ITEMS, _whole),
     )
 
 
@@ -156,6 +197,18 @@ def _store(text: str, data: Path) -> str:
 def _bytes(text: str) -> int:
     if not re.fullmatch(r"[0-9]{1,18}", text) or not int(text):
         raise ValueError("a number of bytes")
+    return int(text)
+
+
+def _whole(text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,9}", text):
+        raise ValueError("a whole number, 0 or more")
+    return int(text)
+
+
+def _minutes(text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,4}", text) or int(text) > 1440:
+        raise ValueError("minutes, from 0 to 1440")
     return int(text)
 
 

@@ -11,6 +11,7 @@ from django.template import loader
 from django.utils.html import escape
 from django.utils.translation import gettext as _
 
+from pqadmin.accounts.arming import NotArmed
 from pqadmin.accounts.roles import RightMissing
 from queues.errors import KeyTooLarge, OutcomeUnknown, StoreError, TransactionTooLarge, ValueTooLarge
 
@@ -52,7 +53,15 @@ def bad_request(request: HttpRequest, exception: Exception | None = None) -> Htt
 def permission_denied(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """Answer 403 and say which role is needed, if it is a matter of role."""
     missing = exception if isinstance(exception, RightMissing) else None
-    context = {"needed": missing.right.role if missing else None, "actual": missing.role if missing else None}
+    context = {
+        "needed": missing.right.role if missing else None,
+        "actual": missing.role if missing else None,
+        "queue": missing.queue if missing else None,
+    }
+    if isinstance(exception, NotArmed):
+        from pqadmin.dashboard.views.arm import refused  # it needs the URLconf, which names this module
+
+        return page(request, 403, title=_("Read-only"), context={**context, "unarmed": True, **refused(request)})
     return page(request, 403, title=_("Not allowed"), context=context)
 
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 
 from pqadmin.server.store import opened_store
-from queues import Store
+from queues import Job, Store
 from queues.job_runner import JobRunner
 
 log = logging.getLogger(__name__)
@@ -59,6 +59,6 @@ class Running:
             self._ended.wait(LOOK_EVERY)
 
 
-def running() -> int | None:
-    """Return how many jobs are running as this process last saw; None when it runs none."""
+def running() -> tuple[Job, ...] | None:
+    """Return the jobs that are running as this process last saw; None when it runs none."""
     return None if _runner is None else _runner.running

@@ -20,12 +20,12 @@ class Mailbox:
     """The requests of one event loop that are under way. Used in the loop's thread, but for `land`."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = weakref.ref(loop)
+        self.loop = weakref.ref(loop)
         self._waiting: dict[Any, asyncio.Future[None]] = {}
 
     def land(self, tickets: Sequence[Any]) -> None:
         """Tell the loop of answers; called by the engine's thread, once for a batch."""
-        loop = self._loop()
+        loop = self.loop()
         try:
             if loop is None:
                 raise RuntimeError("the loop is gone")
@@ -33,7 +33,7 @@ class Mailbox:
         except RuntimeError:
             log.warning("An event loop ended before %d of its requests were answered", len(tickets))
 
-    async def ask(self, kv: KeyValueStore, server: Server[R, A], request: R, *, takes: bool = False) -> A:
+    async def ask(self, kv: KeyValueStore, server: Server[R, A], request: R, takes: bool = False) -> A:
         """Have a request served and return its answer.
 
         Cancelled before anybody serves it, it is taken back. Later its outcome is waited for: what was done is told
@@ -42,8 +42,9 @@ class Mailbox:
         (`takes`) and its empty answer says that nothing was taken.
         """
         ticket = kv.submit(server, request, self)
+        arrival = self._waiting[ticket] = asyncio.Future(loop=self.loop())
         try:
-            await self._arrival(ticket)
+            await arrival
         except asyncio.CancelledError:
             if ticket.withdraw():
                 self._waiting.pop(ticket, None)
@@ -62,9 +63,10 @@ class Mailbox:
             del error
 
     def _open(self, tickets: Sequence[Any]) -> None:
+        arrived = self._waiting.pop
         for ticket in tickets:
-            arrival = self._waiting.pop(ticket)
-            if not arrival.done():
+            arrival = arrived(ticket, None)  # None when its task was interrupted before it waited
+            if arrival is not None and not arrival.done():
                 arrival.set_result(None)
 
     def _arrival(self, ticket: Ticket) -> asyncio.Future[None]:

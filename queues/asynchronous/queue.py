@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from asyncio import get_running_loop
+from collections.abc import Coroutine, Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
-from queues.asynchronous.mailbox import mailbox
+from queues.asynchronous.mailbox import Mailbox, mailbox
 from queues.asynchronous.waiting import wait
 from queues.cursor import End
 from queues.delays import either
@@ -35,6 +35,7 @@ class AsyncQueue:
         if queue.attached:
             raise NotForAttached(queue.name, "use its verbs in threads (asyncio.to_thread).")
         self.queue = queue
+        self._box: Mailbox | None = None
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.queue.name!r} {self.queue.kind}>"
@@ -45,7 +46,12 @@ class AsyncQueue:
         self, value: bytes, *, priority: Priority, delay: timedelta | None = None, due: datetime | None = None
     ) -> Item:
         """Add an item: see `Queue.push`."""
-        return (await self.push_many([(value, priority)], delay=delay, due=due))[0]
+        if delay is not None or due is not None:
+            return (await self.push_many([(value, priority)], delay=delay, due=due))[0]
+        queue = self.queue
+        request = queue._pushing(value, priority)
+        items: list[Item] = await self._ask(queue._own_pushes or queue._pushes, request)
+        return items[0]
 
     async def push_many(
         self,
@@ -143,8 +149,11 @@ class AsyncQueue:
 
     # Inside
 
-    async def _ask(self, server: Server[Any, Any], request: Any, *, takes: bool = False) -> Any:
-        return await mailbox().ask(self.queue._backing.kv, server, request, takes=takes)
+    def _ask(self, server: Server[Any, Any], request: Any, takes: bool = False) -> Coroutine[Any, Any, Any]:
+        box = self._box
+        if box is None or box.loop() is not get_running_loop():
+            box = self._box = mailbox()
+        return box.ask(self.queue._backing.kv, server, request, takes)
 
     async def _insert(self, entries: list[tuple[bytes, Priority | None, timedelta | datetime | None]]) -> list[Item]:
         queue = self.queue
@@ -159,12 +168,21 @@ class AsyncQueue:
         return pushed
 
     async def _pop_one(self, end: End, timeout: float | None) -> Item | None:
-        self.queue._require("priority", "pop", "dequeue")
+        queue = self.queue
+        if timeout is None:
+            if queue._guess[1].kind != "priority":
+                queue._require("priority", "pop", "dequeue")
+            request = queue._taking_one(end)
+            items: list[Item] | None = await self._ask(queue._own_takes or queue._takes, request, True)
+            if items is None:
+                items = await self._after_late(request)
+            return items[0] if items else None
+        queue._require("priority", "pop", "dequeue")
 
         async def take() -> Item | None:
             return _only(await self._pop(1, end))
 
-        return await wait(self.queue, take, None, timeout)
+        return await wait(queue, take, None, timeout)
 
     async def _pop(self, n: int, end: End) -> list[Item]:
         check_number(n)
@@ -174,13 +192,15 @@ class AsyncQueue:
 
     async def _punctually(self, take: Take) -> Any:
         """Take; before it, do some of what should have been done long ago."""
+        taken = await self._ask(self.queue._takes, take, takes=True)
+        return await self._after_late(take) if taken is None else taken
+
+    async def _after_late(self, take: Take) -> Any:
+        """Do some of what is late, then take."""
+        assert take.late_ms is not None
         queue = self.queue
-        taken = await self._ask(queue._takes, take, takes=True)
-        if taken is None:
-            assert take.late_ms is not None
-            await self._ask(queue._catching_up, Late(now_ms=take.now_ms, late_ms=take.late_ms))
-            taken = await self._ask(queue._takes, replace(take, late_ms=None), takes=True)
-        return taken
+        await self._ask(queue._catching_up, Late(now_ms=take.now_ms, late_ms=take.late_ms))
+        return await self._ask(queue._takes, take._replace(late_ms=None), takes=True)
 
 
 def _only(items: list[Item]) -> Item | None:

@@ -8,7 +8,6 @@ from datetime import datetime
 from functools import partial
 
 from queues import cursor as cursors
-from queues import ready
 from queues.attached import items, status
 from queues.attached.counts import count_within
 from queues.backing import Backing
@@ -210,11 +209,7 @@ class AttachedQueue(Queue):
             return {end: self._head(source, n, end) for end, n in wanted.items()}
 
         config, heads = self._with_config(tr, issue)
-        ends = {
-            end: [ready.Entry(0, self._foreign.suffix_of(key), key, value) for key, value in head.wait()]
-            for end, head in heads.items()
-        }
-        hands = [[(entry.key, entry.value) for entry in hand] for hand in deal(takes, ends)]
+        hands = deal(takes, {end: head.wait() for end, head in heads.items()})
         return [
             items.take(tr, self._keys, self._foreign, pairs, fifo=config.fifo, verb="pop") if pairs else []
             for pairs in hands

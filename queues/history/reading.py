@@ -36,21 +36,36 @@ class History:
 
         `resolution` is s, m or h: points of ten minutes, of two days, of ninety days.
         """
+        return self.of_many((queue_id,), resolution, since=since, until=until, tr=tr)[queue_id]
+
+    def of_many(
+        self, queue_ids: Sequence[int], resolution: str, *, since: int, until: int, tr: ReadTransaction | None = None
+    ) -> dict[int, Stretch]:
+        """Return the points of some hundred queues, read together."""
         kind = RESOLUTIONS.get(resolution)
         if kind is None:
             raise BadSetting(f"Points are apart by {', '.join(RESOLUTIONS)}, not {resolution!r:.20}.", "resolution")
-        keyspace = self._backing.keyspace
-        first, end = keyspace.history(queue_id, resolution)
-        begin = keyspace.history_block(queue_id, resolution, kind.start(max(0, since)))
+        keyspace, start = self._backing.keyspace, kind.start(max(0, since))
 
-        def look(tr: ReadTransaction) -> Stretch:
-            earlier = tr.get_range(first, begin, limit=1, reverse=True)
-            pairs = tr.get_range(begin, end, limit=_BLOCKS).wait()
-            points = [point for _, block in (*earlier.wait(), *pairs) for point in decode(block)]
-            return Stretch(
-                points=[point for point in points if since <= point.at <= until],
-                before=max((point for point in points if point.at < since), key=lambda point: point.at, default=None),
-            )
+        def look(tr: ReadTransaction) -> dict[int, Stretch]:
+            reads = {}
+            for queue_id in queue_ids:
+                first, end = keyspace.history(queue_id, resolution)
+                begin = keyspace.history_block(queue_id, resolution, start)
+                reads[queue_id] = (
+                    tr.get_range(first, begin, limit=1, reverse=True),
+                    tr.get_range(begin, end, limit=_BLOCKS),
+                )
+            found = {}
+            for queue_id, (earlier, later) in reads.items():
+                points = [point for _, block in (*earlier.wait(), *later.wait()) for point in decode(block)]
+                found[queue_id] = Stretch(
+                    points=[point for point in points if since <= point.at <= until],
+                    before=max(
+                        (point for point in points if point.at < since), key=lambda point: point.at, default=None
+                    ),
+                )
+            return found
 
         return self._backing.read(look, tr)
 

@@ -15,35 +15,35 @@ class _Mark(threading.local):
     running = False
 
 
-_mark = _Mark()
+mark = _Mark()
 
 
 def in_transaction() -> bool:
     """Tell whether the calling thread runs a function that was given to `transact` or `read`."""
-    return _mark.running
+    return mark.running
 
 
 def refuse_nesting() -> None:
     """Raise `NestedTransaction` when the calling thread is inside a transaction."""
-    if _mark.running:
+    if mark.running:
         raise NestedTransaction("A transaction was begun inside another one; pass tr= to join the one that is running.")
 
 
 @contextmanager
 def running() -> Iterator[None]:
     """Mark the calling thread as inside a transaction."""
-    _mark.running = True
+    mark.running = True
     try:
         yield
     finally:
-        _mark.running = False
+        mark.running = False
 
 
 def enter() -> None:
     """Mark the calling thread; for loops where a context manager costs too much. Pair with `leave`."""
-    _mark.running = True
+    mark.running = True
 
 
 def leave() -> None:
     """Take the calling thread's mark away."""
-    _mark.running = False
+    mark.running = False

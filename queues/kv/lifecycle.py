@@ -17,6 +17,8 @@ class Lifecycle:
         self._url = url
         self._closed = False
         self._forked = False
+        #: Neither; what is asked at every call.
+        self.usable = True
         self._under_way = 0
         self._idle = threading.Condition(threading.RLock())
         _alive.add(self)
@@ -39,7 +41,7 @@ class Lifecycle:
 
     def check(self) -> None:
         """Raise `StoreClosed` or `ForkedStore` when the store may not be used."""
-        if self._closed or self._forked:
+        if not self.usable:
             raise self._refusal()
 
     @property
@@ -54,6 +56,7 @@ class Lifecycle:
         with self._idle:
             was_open = not self._closed
             self._closed = True
+            self.usable = False
             return was_open
 
     def drain(self, timeout: float) -> bool:
@@ -64,6 +67,7 @@ class Lifecycle:
     def mark_forked(self) -> None:
         """Refuse everything: this is a child's copy."""
         self._forked = True
+        self.usable = False
 
     def _refusal(self) -> StoreError:
         if self._forked:

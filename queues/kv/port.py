@@ -78,6 +78,19 @@ class Transaction(ReadTransaction, Protocol):
     def clear(self, key: bytes) -> None:
         """Remove one key; an absent key is no error."""
 
+    def set_new(self, keys: Sequence[bytes], values: Sequence[bytes]) -> None:
+        """Write pairs whose keys nobody has written, as they hold ids that were minted for them.
+
+        As many calls of `set`, and cheaper where the engine can do them at once. An engine that notices that one of
+        the keys exists writes nothing at all and raises. None of them is ever added to.
+        """
+
+    def clear_many(self, keys: Sequence[bytes]) -> None:
+        """Remove these keys: as many calls of `clear`, and cheaper where the engine can do them at once.
+
+        They were read here, and none of them is ever added to.
+        """
+
     def clear_range(self, begin: bytes, end: bytes) -> None:
         """Remove every key in [begin, end). Adds no read conflict: see the design on ready items."""
 
@@ -89,6 +102,9 @@ class Transaction(ReadTransaction, Protocol):
 
     def add_read_conflict_key(self, key: bytes) -> None:
         """Fail this commit if another transaction writes `key` first. Call it before writing `key`."""
+
+    def add_read_conflict_keys(self, keys: Sequence[bytes]) -> None:
+        """Fail this commit if another transaction writes one of these keys first. Call it before writing them."""
 
     def add_read_conflict_range(self, begin: bytes, end: bytes) -> None:
         """Fail this commit if another transaction writes in [begin, end) first."""
@@ -106,6 +122,9 @@ class Transaction(ReadTransaction, Protocol):
         Increasing within a transaction, and across transactions that do not overlap; never read from
         storage, so it conflicts with nobody.
         """
+
+    def stamps(self, n: int) -> range:
+        """Return the next `n` push-order numbers, at least one, each larger by 1 than the one before."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,13 @@
 """People of every role, and a store with one queue."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
+from django.utils import timezone
 
+from pqadmin.accounts.models import Grant
 from pqadmin.accounts.roles import Role, grant
 from pqadmin.server.store import close_store, get_store
 
@@ -26,6 +28,19 @@ def person(db: None) -> Callable[..., User]:
         user = User.objects.create_user(name or f"a-{role}", password=PASSWORD)
         if role is not Role.NONE:
             grant(user, role)
+        return user
+
+    return make
+
+
+@pytest.fixture
+def granted(person: Callable[..., User]) -> Callable[..., User]:
+    """Make a user with a role and grants, each a role by its glob."""
+
+    def make(role: Role, grants: Mapping[str, Role], name: str = "g") -> User:
+        user = person(role, name)
+        for glob, given in grants.items():
+            Grant.objects.create(user=user, glob=glob, role=given, given_by="root", given_at=timezone.now())
         return user
 
     return make

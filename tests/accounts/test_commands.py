@@ -8,6 +8,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from pqadmin.accounts.roles import Role, role_of
+from pqadmin.accounts.scope import Scope, scope_of
 
 pytestmark = pytest.mark.django_db
 
@@ -33,6 +34,20 @@ def test_created_user_can_log_in_with_the_printed_password(role: str) -> None:
     password = said.split("Password, shown once: ")[1].strip()
     assert Client().login(username="ann", password=password)
     assert role_of(User.objects.get(username="ann")) is Role(role)
+
+
+def test_grants_are_given_with_the_user() -> None:
+    said = run("create_user", "ann", "--role", "none", "--grant", "orders:*=operator", "--grant", "mail=viewer")
+    assert "Granted operator on orders:*." in said
+    scope = scope_of(User.objects.get(username="ann"))
+    assert scope == Scope.of(Role.NONE, [("orders:*", Role.OPERATOR), ("mail", Role.VIEWER)])
+
+
+@pytest.mark.parametrize("grant", ["orders:*", "orders:*=admin", "a b=viewer", "=viewer"])
+def test_a_grant_that_can_not_be_creates_nobody(grant: str) -> None:
+    with pytest.raises(CommandError, match="--grant"):
+        run("create_user", "ann", "--role", "viewer", "--grant", grant)
+    assert not User.objects.filter(username="ann").exists()
 
 
 def test_the_password_can_come_from_standard_input(monkeypatch) -> None:

@@ -1,13 +1,19 @@
 """The table of `matrix.py` against the real site: every view, every role."""
 
+import re
 from collections.abc import Iterator
 
 import pytest
 from django.contrib import admin
+from django.http import HttpResponse
+from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
-from pqadmin.accounts.roles import Role
+from pqadmin.accounts.rights import Right, Role
+from pqadmin.accounts.scope import Scope
 from pqadmin.live.routing import websocket_urlpatterns
+from pqadmin.server.store import get_store
+from pqadmin.wall.routing import websocket_urlpatterns as wall_urlpatterns
 from tests.accounts.matrix import PAGES, SOCKETS, Open
 
 LOGIN = "/accounts/login/"
@@ -34,21 +40,13 @@ def test_every_view_has_a_row_and_every_row_a_view() -> None:
 
 
 def test_every_consumer_has_a_row_and_every_row_a_consumer() -> None:
-    assert {route.name for route in websocket_urlpatterns} == set(SOCKETS)
+    assert {route.name for route in [*websocket_urlpatterns, *wall_urlpatterns]} == set(SOCKETS)
 
 
 @pytest.mark.parametrize("role", ROLES, ids=lambda role: role or "stranger")
 @pytest.mark.parametrize("name", PAGES)
 def test_view(name: str, role: Role | None, visitor, jobs) -> None:
-    row = PAGES[name]
-    url = reverse(name, kwargs=dict(row.arguments))
-    answer = visitor(role).generic(
-        row.method,
-        url,
-        data="&".join(f"{key}={value}" for key, value in row.data.items()),
-        content_type="application/x-www-form-urlencoded",
-    )
-    answer.close()  # an export that nobody reads to its end holds one of few slots
+    row, answer = PAGES[name], ask(visitor(role), name)
     if row.open is Open.ALL:
         expected = 302 if name == "accounts:login" and role else row.status
         assert answer.status_code == expected
@@ -64,6 +62,70 @@ def test_view(name: str, role: Role | None, visitor, jobs) -> None:
         assert f"<b>{needed.label}</b>" in answer.content.decode()
 
 
+#: A role for all queues, and grants; the views of the rows are about the queue `jobs`.
+GRANTED: dict[str, tuple[Role, dict[str, Role]]] = {
+    "elsewhere": (Role.NONE, {"mail*": Role.OPERATOR}),
+    "sees-jobs": (Role.NONE, {"mail*": Role.OPERATOR, "j*": Role.VIEWER}),
+    "acts-on-jobs": (Role.NONE, {"jobs": Role.OPERATOR}),
+    "viewer-acts-elsewhere": (Role.VIEWER, {"mail*": Role.OPERATOR}),
+    "viewer-acts-on-jobs": (Role.VIEWER, {"job?": Role.OPERATOR}),
+}
+
+
+def ask(client: Client, name: str, **arguments: str) -> HttpResponse:
+    """Make the request of a row."""
+    row = PAGES[name]
+    answer = client.generic(
+        row.method,
+        reverse(name, kwargs={**row.arguments, **arguments}),
+        data="&".join(f"{key}={value}" for key, value in row.data.items()),
+        content_type="application/x-www-form-urlencoded",
+    )
+    answer.close()  # an export that nobody reads to its end holds one of few slots
+    return answer
+
+
+@pytest.mark.parametrize("who", GRANTED)
+@pytest.mark.parametrize("name", [name for name, row in PAGES.items() if row.open not in (Open.ALL, Open.PEOPLE)])
+def test_view_by_grants(name: str, who: str, granted, jobs) -> None:
+    row, scope = PAGES[name], Scope.of(GRANTED[who][0], GRANTED[who][1].items())
+    client = Client()
+    client.force_login(granted(*GRANTED[who]))
+    answer = ask(client, name)
+    right = {Open.VIEWERS: Right.READ, Open.OPERATORS: Right.ACT, Open.ADMINS: Right.ADMIN}[row.open]
+    queue = row.arguments.get("name")
+    if scope.anywhere(right) if queue is None else scope.can(right, queue):
+        assert answer.status_code == row.status, answer.content[-2000:]
+    elif queue is None or scope.sees(queue):
+        assert answer.status_code == 403
+        text = answer.content.decode()
+        assert f"<b>{right.role.label}</b>" in text
+        assert ("on the queue" in text) is (queue is not None)
+    else:
+        assert answer.status_code == 404
+
+
+@pytest.mark.parametrize("name", [name for name, row in PAGES.items() if "name" in row.arguments])
+def test_a_hidden_queue_answers_as_one_that_is_not_there(name: str, granted, jobs) -> None:
+    """Byte for byte, but for what is new in every answer; whether it is there and whether others look alike."""
+    client = Client()
+    client.force_login(granted(Role.NONE, {"mail*": Role.OPERATOR}))
+    get_store().create_queue("jobs2")
+    hidden = ask(client, name)
+    get_store().delete_queue("jobs")
+    get_store().delete_queue("jobs2")
+    missing = ask(client, name)
+    assert hidden.status_code == missing.status_code == 404
+    assert sorted(hidden.headers) == sorted(missing.headers)
+    assert steady(hidden) == steady(missing)
+    assert "jobs2" not in hidden.content.decode()
+
+
+def steady(answer: HttpResponse) -> str:
+    """Return an answer's text without the tokens that each answer has of its own."""
+    return re.sub(r'(name="csrfmiddlewaretoken" value=)"[^"]+"', r"\1", answer.content.decode())
+
+
 @pytest.mark.parametrize("role", ROLES, ids=lambda role: role or "stranger")
 @pytest.mark.parametrize("name", [name for name, row in PAGES.items() if row.method == "POST"])
 def test_get_of_an_act_changes_nothing(name: str, role: Role | None, visitor, jobs) -> None:
@@ -75,16 +137,18 @@ def test_get_of_an_act_changes_nothing(name: str, role: Role | None, visitor, jo
     assert jobs_state() == before
 
 
+def of_admin(pattern: URLPattern, name: str, **arguments: str) -> str:
+    """Return an address of Django's admin."""
+    samples = {"app_label": "auth", "object_id": "1", "content_type_id": "1", "id": "1", **arguments}
+    if pattern.name is None:
+        return UNNAMED[str(pattern.pattern)]
+    return reverse(name, kwargs={key: samples[key] for key in pattern.pattern.regex.groupindex})
+
+
 @pytest.mark.parametrize("role", ROLES, ids=lambda role: role or "stranger")
 @pytest.mark.parametrize(("name", "pattern"), OF_ADMIN, ids=lambda value: value if isinstance(value, str) else "")
 def test_django_admin_is_for_superusers(name: str, pattern: URLPattern, role: Role | None, visitor) -> None:
-    samples = {"app_label": "auth", "object_id": "1", "content_type_id": "1", "id": "1"}
-    url = (
-        UNNAMED[str(pattern.pattern)]
-        if pattern.name is None
-        else reverse(name, kwargs={key: samples[key] for key in pattern.pattern.regex.groupindex})
-    )
-    client = visitor(role)
+    url, client = of_admin(pattern, name), visitor(role)
     answer = client.post(url) if name == "admin:logout" else client.get(url, follow=True)
     if role is None:
         assert answer.redirect_chain[-1][0].startswith(LOGIN) if name != "admin:logout" else answer.status_code == 302
@@ -100,7 +164,5 @@ def test_django_admin_knows_people_and_groups_only() -> None:
 
 def jobs_state() -> object:
     """Return all that can be seen of the store."""
-    from pqadmin.server.store import get_store
-
     store = get_store()
     return store.directory(), [(queue.name, queue.totals()) for queue in store.queues()], store.audit.entries()

@@ -8,7 +8,7 @@ from django.test import Client
 from pqadmin.accounts import throttle
 from pqadmin.accounts.models import LoginAttempt
 from pqadmin.accounts.roles import Role
-from pqadmin.accounts.throttle import PER_ACCOUNT_AND_ADDRESS, PER_ADDRESS, WINDOW
+from pqadmin.accounts.throttle import PER_ACCOUNT, PER_ACCOUNT_AND_ADDRESS, PER_ADDRESS, WINDOW
 from tests.accounts.conftest import PASSWORD
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -84,7 +84,7 @@ def test_success_on_an_own_account_does_not_reset_the_address() -> None:
 def test_rows_do_not_pile_up() -> None:
     fail(PER_ACCOUNT_AND_ADDRESS)
     begin(now=NOW + 2 * WINDOW)
-    assert LoginAttempt.objects.count() == 2
+    assert LoginAttempt.objects.count() == 3
 
 
 def test_hostile_names_are_only_keys() -> None:
@@ -102,3 +102,11 @@ def test_the_login_page_refuses_even_the_right_password_while_blocked(person) ->
     assert 0 < int(answer.headers["Retry-After"]) <= WINDOW.total_seconds()
     assert "Too many failed logins. Try again in 15 minutes." in answer.content.decode()
     assert client.get("/").status_code == 302
+
+
+def test_many_addresses_trying_one_account_wait_and_others_do_not() -> None:
+    for number in range(PER_ACCOUNT):
+        fail(1, address=f"198.51.100.{number}")
+    assert not begin(address="203.0.113.1").allowed
+    assert begin(account="bob", address="203.0.113.1").allowed
+    assert begin(address="203.0.113.1", now=NOW + WINDOW).allowed

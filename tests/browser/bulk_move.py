@@ -53,8 +53,10 @@ class BulkMove:
     def run(self, *, rate: str = "", more: bool = True) -> None:
         """Do all of it; whatever is lost or doubled, or a sum that changes, fails.
 
-        `more` restarts the server in an orderly way too, and kills it while it undoes.
+        `more` lets each part come far before the next, restarts the server in an orderly way too, and kills it while
+        it undoes.
         """
+        fifth = self._items // 5 if more else 0
         jobs, review = self._queues
         for first in range(0, self._items, 1_000):
             jobs.push_many([(b"%d" % n, n % 9) for n in range(first, min(first + 1_000, self._items))])
@@ -63,13 +65,13 @@ class BulkMove:
         wait_live(self._watcher)
         began = time.monotonic()
         self._begin(rate)
-        self._until_some_more(0)
+        self._until_some_more(fifth)
         moved = self._cancel()
         self._press("Let it go on")
-        moved = self._until_some_more(moved)
+        self._until_some_more(max(moved, 2 * fifth))
         self._restart("killed", self._site.kill)
         if more:
-            self._until_some_more(moved)
+            self._until_some_more(3 * fifth)
             self._restart("restarted", self._site.stop)
         expect(self._status).to_have_text("done", timeout=_LONG)
         took = time.monotonic() - began
@@ -80,7 +82,7 @@ class BulkMove:
         self._press("Undo all of it")
         expect(self._page.locator("h1")).to_have_text(re.compile("^Undo in"))
         if more:
-            self._until_some_more(0)
+            self._until_some_more(2 * fifth)
             self._restart("killed while undoing", self._site.kill)
         expect(self._status).to_have_text("done", timeout=_LONG)
         self._tell(f"undone after {time.monotonic() - began:.1f} s")
@@ -105,7 +107,7 @@ class BulkMove:
         page.get_by_role("button", name=re.compile("^Move")).click()
         expect(self._status).to_have_text("running", timeout=PATIENCE * 1000)
 
-    def _until_some_more(self, than: int) -> int:
+    def _until_some_more(self, than: int) -> None:
         """Wait until the page shows that more were changed; it does so without being loaded again."""
         self._page.wait_for_function(
             """than => {
@@ -115,7 +117,6 @@ class BulkMove:
             arg=than,
             timeout=_LONG,
         )
-        return self._changed()
 
     def _changed(self) -> int:
         return int(re.sub(r"\D", "", self._page.locator(".job-figures div:nth-child(2) dd").inner_text()))

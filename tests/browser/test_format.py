@@ -33,7 +33,7 @@ def written(page: Page, name: str, calls: Sequence[Sequence[Any]]) -> Any:
     return page.evaluate(CALL, [name, calls])
 
 
-@pytest.mark.parametrize("kind", ["number", "counted", "rate", "age", "countdown", "size"])
+@pytest.mark.parametrize("kind", ["number", "brief", "counted", "rate", "age", "countdown", "size"])
 def test_vectors(kind: str, page: Page) -> None:
     calls = [[vector[0]] for vector in VECTORS[kind]]
     assert written(page, kind, calls) == [vector[1] for vector in VECTORS[kind]]
@@ -41,6 +41,11 @@ def test_vectors(kind: str, page: Page) -> None:
 
 def test_moments_show_their_date_unless_it_is_today(page: Page) -> None:
     assert written(page, "clock", [vector[0] for vector in VECTORS["clock"]]) == [v[1] for v in VECTORS["clock"]]
+
+
+def test_moments_in_a_time_zone(page: Page) -> None:
+    vectors = VECTORS["clock_in_zone"]
+    assert written(page, "clock", [vector[0] for vector in vectors]) == [vector[1] for vector in vectors]
 
 
 def test_numbers_beyond_javascript(page: Page) -> None:

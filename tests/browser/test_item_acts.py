@@ -150,7 +150,7 @@ def test_with_the_keyboard_alone(operator: Operator, jobs: Queue, store: Store) 
 @pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (1440, "light")])
 def test_pages_of_acts_are_usable(new_page: NewPage, store: Store, jobs: Queue, width: int, scheme: str) -> None:
     operator = Operator(new_page(viewport={"width": width, "height": 800}, color_scheme=scheme))
-    evil = store.create_queue("evil", priority_type="str")
+    evil = store.create_queue("evil:" + "x" * 190, priority_type="str")
     evil.push(HOSTILE.encode() * 20, priority=HOSTILE)
     evil.push(b"\xff" * 9_000, priority="z" * 200)
     evil.push(b"x", priority="0")
@@ -161,7 +161,8 @@ def test_pages_of_acts_are_usable(new_page: NewPage, store: Store, jobs: Queue, 
         address(evil, "release", leased),
         address(jobs, "reprioritise", *of(jobs, 0)),
         address(jobs, "reschedule", jobs.delayed().items[0].id),
-        f"/queues/evil/items/{others[0]}/edit/",
+        address(evil, "reprioritise", *others),
+        *(f"/queues/{evil.name}/{page}/" for page in (f"items/{others[0]}/edit", "delete", "purge", "pop", "pause")),
     ]
     for path in pages:
         operator.go(path).expect_usable()

@@ -50,10 +50,15 @@ def reschedule(ann: Acts, *args: Any, **kwargs: Any) -> Changed:
     return ann.reschedule(*args, delay=timedelta(minutes=5), **kwargs)
 
 
+def delay(ann: Acts, *args: Any, **kwargs: Any) -> Changed:
+    return ann.delay(*args, delay=timedelta(minutes=5), **kwargs)
+
+
 #: The act, of which state its items are, to which they come, its verb.
 ACTS: list[tuple[Callable[..., Changed], str, str, str]] = [
     (Acts.promote, "delayed", "ready", "promote"),
     (reschedule, "delayed", "delayed", "reschedule"),
+    (delay, "ready", "delayed", "delay"),
     (Acts.retry_dead, "dead", "ready", "retry"),
     (Acts.release, "leased", "ready", "release"),
 ]
@@ -87,17 +92,18 @@ def test_an_item_of_another_state_stops_the_act_unless_it_is_skipped(
     jobs, found = in_every_state(store, clock)
     ann = store.acts("ann")
     before = dump(store, jobs)
-    ready = found["ready"][0]
-    with pytest.raises(WrongState, match=f"1 of the 3 items are not {state}"):
-        act(ann, "jobs", [*found[state], ready])
-    with pytest.raises(WrongState, match=f"is ready, not {state}"):
-        act(ann, "jobs", [ready])
+    elsewhere = "dead" if state == "ready" else "ready"
+    other = found[elsewhere][0]
+    with pytest.raises(WrongState, match=f"1 of the 3 items is not {state}"):
+        act(ann, "jobs", [*found[state], other])
+    with pytest.raises(WrongState, match=f"is {elsewhere}, not {state}"):
+        act(ann, "jobs", [other])
     with pytest.raises(WrongState):
-        act(ann, "jobs", [ready], skip_missing=True)
+        act(ann, "jobs", [other], skip_missing=True)
     with pytest.raises(ItemNotFound):
         act(ann, "jobs", [*found[state], "00" * 20])
     assert dump(store, jobs) == before
-    changed = act(ann, "jobs", [*found[state], ready, "00" * 20], skip_missing=True)
+    changed = act(ann, "jobs", [*found[state], other, "00" * 20], skip_missing=True)
     assert (changed.count, changed.skipped) == (2, 2)
     ann.undo(changed.trash_id)
     assert dump(store, jobs) == before
@@ -112,7 +118,7 @@ def test_of_two_who_saw_the_same_item_one_acts(
     seen = {picked.item.id: picked.mark for picked in ann.pick("jobs", found[state]).picked}
     assert act(bob, "jobs", found[state][:1], expect=seen).count == 1
     after = dump(store, jobs)
-    with pytest.raises(ItemChanged, match="1 of the 2 items are not as you saw"):
+    with pytest.raises(ItemChanged, match="1 of the 2 items is not as you saw"):
         act(ann, "jobs", found[state], expect=seen)
     with pytest.raises(ItemChanged, match="The item is not as you saw it"):
         ann.delete_item("jobs", found[state][0], expect=seen[found[state][0]])
@@ -126,6 +132,27 @@ def test_what_is_promoted_stands_behind_what_was_pushed_before(store: Store) -> 
     jobs.push(b"now", priority=5)
     store.acts("ann").promote("jobs", [later[1].id, later[0].id])
     assert [item.value for item in jobs.items().items] == [b"now", b"later1", b"later0"]
+
+
+def test_what_is_delayed_is_taken_by_nobody_and_comes_back_with_its_attempts(store: Store, clock: Clock) -> None:
+    jobs, mail = store.create_queue("jobs"), store.create_queue("mail", kind="fifo")
+    tried = jobs.push(b"tried", priority=5)
+    jobs.release(jobs.lease()[0])
+    jobs.push(b"next", priority=5)
+    first, _second = mail.enqueue_many([b"first", b"second"])
+    ann = store.acts("ann")
+    assert ann.delay("jobs", [tried.id], delay=timedelta(0)) == Changed(count=0, skipped=1, trash_id=None)
+    ann.delay("jobs", [tried.id], delay=timedelta(minutes=1))
+    ann.delay("mail", [first.id], due=datetime.fromtimestamp(clock.now + 60, UTC))
+    assert [item.value for item in (jobs.pop_min(), mail.dequeue())] == [b"next", b"second"]
+    assert (jobs.pop_min(), mail.dequeue()) == (None, None)
+    clock.advance(61)
+    assert (jobs.promote(), mail.promote()) == (1, 1)
+    assert jobs.find(tried.id).attempts == 1
+    assert [item.value for item in (jobs.pop_min(), mail.dequeue())] == [b"tried", b"first"]
+    check_full_count(store, jobs)
+    with pytest.raises(BadTime):
+        ann.delay("jobs", [tried.id])
 
 
 def test_rescheduling_to_a_moment_or_to_now(store: Store, clock: Clock) -> None:

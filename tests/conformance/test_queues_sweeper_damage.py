@@ -8,6 +8,8 @@ from datetime import timedelta
 import pytest
 
 from queues import Queue, Store, staged
+from queues.job_runner import JobRunner
+from queues.kv.port import Transaction
 from queues.staging import Fulfiller
 from queues.sweeper import Sweeper, Swept
 from queues.trash import KEPT_MS
@@ -174,3 +176,33 @@ def test_the_doctor_comes_through_trash_of_a_newer_release(store: Store) -> None
     (entry,) = store.trash.entries().entries
     ann.undo(entry.id)
     assert check_full_count(store, store.queue("jobs")) == 1, "what a queue in the trash holds was left alone"
+
+
+def unreadable_jobs(store: Store, number: int) -> None:
+    """Put jobs there that a newer release began, and that have not ended."""
+    keyspace, ids = store._keyspace, store._backing.minter.mint_many(number)
+
+    def write(tr: Transaction) -> None:
+        for job_id in ids:
+            tr.set(keyspace.bulk(job_id), b"\xff of a newer release")
+            tr.set(keyspace.running(job_id), b"")
+
+    store.transact(write)
+
+
+def test_many_jobs_that_can_not_be_read_keep_no_other_from_being_done_and_forgotten(
+    store: Store, sweeper: Sweeper, clock: Clock
+) -> None:
+    jobs, ann = store.create_queue("jobs"), store.acts("ann")
+    jobs.push(b"x", priority=1)
+    unreadable_jobs(store, 1_200)
+    job = ann.begin_bulk("delete", "jobs")
+    assert [found.id for found in ann.running_jobs()] == [job.id]
+    runner = JobRunner(store, store._backing)
+    while ann.job(job.id).running and runner.round() < 60:
+        pass
+    assert (ann.job(job.id).status, jobs.depth()) == ("done", 0)
+    clock.advance(2 * WEEK)
+    Sweeper(store._backing).sweep()
+    page = ann.job_page(limit=1)
+    assert (page.jobs, len(page.unreadable)) == ((), 1), "those stay for who can read them"

@@ -6,6 +6,7 @@ import csv
 import io
 import itertools
 import json
+import re
 from datetime import timedelta
 
 import pytest
@@ -160,3 +161,15 @@ def test_a_part_goes_out_when_its_time_is_over(store: Store, file_format: item_f
     assert b"".join(parts(item_file.SECONDS)) == b"".join(parts(0))
     assert len(parts(item_file.SECONDS)) >= 30
     assert len(parts(0)) <= 2
+
+
+def test_the_audit_of_all_queues_has_a_name_without_gaps(operator: Desk) -> None:
+    named = operator.client.get("/audit/export/?format=csv")
+    assert re.search(r'filename="audit-\d{8}-\d{6}\.csv"', named["Content-Disposition"])
+    named.close()
+
+
+def test_a_delay_is_given_in_minutes_unless_said_otherwise(operator: Desk, store: Store) -> None:
+    item = store.create_queue("jobs").push(b"x", priority=1)
+    page = operator.client.get(f"/queues/jobs/act/?act=delay&state=ready&id={item.id}").content.decode()
+    assert '<option value="min" selected>' in page

@@ -59,6 +59,7 @@ CASES: list[tuple[str, str, int, dict[str, str], str]] = [
     ("delete", "leased", 2, {}, "Deleted 2 items."),
     ("promote", "delayed", 2, {}, "Promoted 2 items"),
     ("reschedule", "delayed", 2, {"amount": "5", "unit": "min"}, "Rescheduled 2 items."),
+    ("delay", "ready", 2, {"amount": "5", "unit": "min"}, "Delayed 2 items until they are due."),
     ("retry", "dead", 2, {}, "Retried 2 items"),
     ("release", "leased", 1, {}, "Took the item back"),
 ]
@@ -147,6 +148,16 @@ def test_a_lease_that_another_worker_got_is_not_taken_from_it(operator: Desk, jo
     assert page.status == 409
     assert "It is leased by worker-9 now." in page
     jobs.ack(lease)
+
+
+def test_who_takes_items_back_is_told_which_of_them_are_dead_then(operator: Desk, jobs: Queue) -> None:
+    first, second = of(jobs, "leased")
+    assert "They go back to their old places." in operator.open(path("release", first, second))
+    jobs.configure(max_attempts=1)
+    assert "This was its last attempt: it goes to the dead." in operator.open(path("release", first))
+    done = operator.send(operator.open(path("release", first)), "/act/")
+    assert "Took the item back from its worker. This was its last attempt: it goes to the dead." in done
+    assert jobs.find(first.id).state == "dead"
 
 
 def test_items_that_the_act_is_not_for_stay_out_of_it(operator: Desk, jobs: Queue, store: Store) -> None:

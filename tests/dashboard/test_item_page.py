@@ -45,7 +45,10 @@ def acts_of(page: Screen) -> list[str]:
     verbs = {
         "edit/": "edit",
         "push/?like=": "duplicate",
-        **{f"?act={verb}&": verb for verb in (*_MOVING, "delete", "promote", "reschedule", "retry", "release", "ack")},
+        **{
+            f"?act={verb}&": verb
+            for verb in (*_MOVING, "delete", "promote", "reschedule", "delay", "retry", "release", "ack")
+        },
     }
     links = [link.replace("&amp;", "&") for link in links]
     return [verb for link in links for part, verb in verbs.items() if part in link]
@@ -54,7 +57,7 @@ def acts_of(page: Screen) -> list[str]:
 @pytest.mark.parametrize(
     ("state", "acts"),
     [
-        ("ready", ["move", "reprioritise", "edit", "duplicate", "delete"]),
+        ("ready", ["move", "reprioritise", "delay", "edit", "duplicate", "delete"]),
         ("delayed", ["promote", "reschedule", "move", "reprioritise", "edit", "duplicate", "delete"]),
         ("leased", ["release", "duplicate", "delete"]),
         ("dead", ["retry", "move", "edit", "duplicate", "delete"]),
@@ -89,7 +92,9 @@ def test_who_holds_a_lease_can_end_it_well(operator: Desk, jobs: Queue, store: S
 def test_fifo_items_stand_between_head_and_tail(operator: Desk, store: Store) -> None:
     item = store.create_queue("line", kind="fifo").enqueue(b"x")
     page = operator.open(f"/queues/line/items/{item.id}/")
-    assert acts_of(page) == ["move", "reprioritise", "edit", "duplicate", "delete"], "to the front, or to the back"
+    assert acts_of(page) == ["move", "reprioritise", "delay", "edit", "duplicate", "delete"], (
+        "to the front, or to the back"
+    )
     assert "The head: first to leave" in page
     assert "The tail: last to leave" in page
 

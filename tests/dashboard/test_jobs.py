@@ -71,6 +71,14 @@ def test_all_that_match_are_counted_moved_and_come_back(operator: Desk, store: S
     assert "began a job" in operator.open("/audit/")
 
 
+def test_the_header_counts_what_the_page_shows(operator: Desk, store: Store, jobs: Queue) -> None:
+    begun = [store.acts("").begin_bulk("delete", "jobs", query=Query(text=text)) for text in ("bad", "good")]
+    for path in ("/jobs/", f"/jobs/{begun[0].id}/"):
+        assert "Jobs 2 2 running" in operator.open(path)
+    run(store)
+    assert "running Audit" not in operator.open("/jobs/")
+
+
 def test_every_act_is_offered_for_its_states_only(operator: Desk, store: Store, jobs: Queue) -> None:
     jobs.push_many([(b"later", 1)] * 3, delay=timedelta(hours=1))
     for state, acts in (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from pqadmin.accounts.roles import Role
 from queues import Store
@@ -116,3 +117,44 @@ def test_the_theme_is_chosen_without_script(operator: Desk) -> None:
     astray = operator.send(back, "/theme/", theme="", next="//evil.example/")
     assert astray.path == "/"
     assert "data-theme" not in astray.html
+
+
+def test_a_favourite_is_chosen_without_script_and_kept_with_the_person(
+    operator: Desk, desk: Callable[..., Desk], store: Store
+) -> None:
+    jobs, mail = store.create_queue("jobs"), store.create_queue("mail")
+    page = operator.open("/?group=name&first=favourites")
+    assert page.order == ["jobs", "mail"]
+    page = operator.send(page, "/favourite/", on=str(mail.id))
+    assert page.order == ["mail", "jobs"]
+    assert operator.open("/?q=is:favourite").order == ["mail"]
+    assert desk(Role.VIEWER).open("/?q=is:favourite").order == []
+    page = operator.send(page, "/favourite/", off=str(mail.id))
+    assert page.order == ["jobs", "mail"]
+    operator.send(page, "/favourite/", on=str(jobs.id + 1))
+    assert operator.open("/?q=is:favourite").order == [], "what is not there is nobody's favourite"
+
+
+def test_a_group_says_what_all_of_it_holds(operator: Desk, store: Store) -> None:
+    store.create_queue("eu:a").push_many([(b"x", 1)] * 3)
+    store.create_queue("eu:b").push(b"x", priority=1)
+    page = operator.open("/?group=group&q=group:eu")
+    assert "eu: · 2 queues · 4 ready" in page
+    assert '<span data-sum="problems" data-value="0">0</span>' in page.html
+
+
+def test_a_queue_that_can_not_be_read_is_a_row_that_says_so(operator: Desk, store: Store) -> None:
+    store.create_queue("good").push(b"x", priority=1)
+    bad = store.create_queue("bad")
+
+    def damage(tr: Any) -> None:
+        tr.set(store._backing.keyspace.config(bad.id), b"\x07nonsense")
+        tr.add(store._backing.keyspace.queue(bad.id).change, 1)
+
+    store.transact(damage)
+    page = operator.open("/")
+    assert page.order == ["bad", "good"]
+    assert "unreadable" in page.rows["bad"]["state"]
+    assert page.rows["bad"]["ready"] == "–"
+    assert page.rows["good"]["ready"] == "1"
+    assert operator.open("/?q=problem:unreadable").order == ["bad"]

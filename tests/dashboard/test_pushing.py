@@ -135,7 +135,7 @@ def test_a_store_that_fails_loses_nothing_that_was_typed(
     action, fields = operator.open("/queues/jobs/").form("push/")
     fields |= {"value": "precious", "priority": "1"}
     with monkeypatch.context() as broken:
-        broken.setattr(Acts, "push", fail)
+        broken.setattr(Acts, "push_undoably", fail)
         refused = operator.post(action, fields)
     assert refused.status == 503
     assert refused.response["Retry-After"]

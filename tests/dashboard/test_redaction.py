@@ -318,7 +318,7 @@ def _stored(store: Store) -> str:
 
 
 def _clean(html: str) -> bool:
-    return not any(part in html for part in ("hunter2", "DE89", "3704", "68 75 6e", "nter"))
+    return not any(part in html for part in ("hunter2", "DE89", "3704", "68 75 6e", "hunte", "nter2"))
 
 
 def _read(operator: Desk, address: str) -> tuple[int, str]:

@@ -114,6 +114,14 @@ def move(desk: Desk, item: Item, to: str, **typed: str) -> Screen:
     return desk.send(desk.open(f"/queues/secret/act/?act=move&id={item.id}"), "/act/", to=to, **typed)
 
 
+def test_the_preview_of_a_move_says_what_becomes_visible(operator: Desk, store: Store, item: Item) -> None:
+    action, fields = operator.open(f"/queues/secret/act/?act=move&id={item.id}").form("/act/")
+    told = operator.post(action, {**fields, "to": "open", "preview": "auto"})
+    assert "open shows what is hidden here: pin." in told
+    store.acts("root").configure("open", redact=("pin",))
+    assert "hidden here" not in operator.post(action, {**fields, "to": "open", "preview": "auto"})
+
+
 def test_moving_to_where_less_is_hidden_is_ticked_and_audited(
     operator: Desk, desk: Callable[..., Desk], store: Store, secret: Queue, item: Item
 ) -> None:

@@ -8,8 +8,10 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
+from django.utils import timezone
 
 from pqadmin.dashboard import format as write
 from pqadmin.dashboard.filters import parse
@@ -18,7 +20,9 @@ from pqadmin.dashboard.redaction import NOTHING
 from pqadmin.dashboard.rows import render_rows
 from pqadmin.dashboard.values import MAX_NODES, show
 from pqadmin.live.outlook import Outlook, Problem, State
+from pqadmin.live.overviews import Overview
 from pqadmin.live.rows import Row
+from pqadmin.live.sums import total_of
 from queues import QueueStatus, Totals
 
 VECTORS = json.loads(Path(__file__).parents[1].joinpath("format_vectors.json").read_text())
@@ -29,6 +33,7 @@ NOW = datetime(2026, 11, 20, 14, 2, 11, tzinfo=UTC)
     ("kind", "format_one"),
     [
         ("number", write.number),
+        ("brief", write.brief),
         ("counted", write.counted),
         ("rate", write.rate),
         ("age", write.age),
@@ -44,12 +49,20 @@ def test_formats_write_what_the_vectors_say(kind: str, format_one: Callable[[Any
     assert [[given, format_one(given)] for given, _ in VECTORS[kind]] == VECTORS[kind]
 
 
-def test_moments_show_their_date_unless_it_is_today() -> None:
-    def at(ms: int | None) -> datetime | None:
-        return None if ms is None else datetime.fromtimestamp(ms / 1000, UTC)
+def at(ms: int | None) -> datetime | None:
+    return None if ms is None else datetime.fromtimestamp(ms / 1000, UTC)
 
+
+def test_moments_show_their_date_unless_it_is_today() -> None:
     for (moment, now), shown in VECTORS["clock"]:
         assert write.clock(at(moment), at(now)) == shown
+
+
+def test_moments_follow_the_readers_time_zone() -> None:
+    for (moment, now, zone), shown in VECTORS["clock_in_zone"]:
+        with timezone.override(ZoneInfo(zone)):
+            assert write.clock(at(moment), at(now)) == shown
+            assert write.moment_and_utc(at(moment)).endswith(" UTC")
 
 
 def test_previews_write_what_the_vectors_say() -> None:
@@ -89,7 +102,7 @@ def row(name: str, ready: int = 0, *, state: State = State.OK, problem: Problem 
     return Row(
         status=status,
         rate_in=more.get("rate_in"),
-        rate_out=None,
+        rate_out=more.get("rate_out"),
         state=state,
         outlook=Outlook.UNKNOWN,
         problem=problem,
@@ -102,15 +115,24 @@ def row(name: str, ready: int = 0, *, state: State = State.OK, problem: Problem 
 
 def names(rows: list[Row], *, order: Order | None = None, wanted: str = "") -> list[str]:
     """Arrange rows and return their names."""
-    listing = arrange(rows, order=order or Order(), wanted=parse(wanted), after="", now=NOW)
+    total = total_of(rows, queues=len(rows), now=NOW)
+    seen = Overview(snapshot_version=1, at=NOW, rows=rows, summary=total)
+    stars = frozenset({hash("deep")})
+    listing = arrange(seen, order=order or Order(), wanted=parse(wanted, stars), after="", favourites=stars)
     return [row.status.name for group in listing.groups for row in group.rows]
+
+
+def test_favourites_come_first_when_wanted() -> None:
+    rows = [row("a", 1, problem=Problem.STALLED, state=State.STALLED), row("deep", 5)]
+    assert names(rows) == ["a", "deep"]
+    assert names(rows, order=Order.parse("", "", "favourites")) == ["deep", "a"]
 
 
 def test_problems_come_first_the_deepest_before_the_others() -> None:
     rows = [
         row("a", 10**6),
         row("growing", 5, state=State.GROWING, problem=Problem.GROWING),
-        row("paused", 5, state=State.PAUSED),
+        row("paused", 5, state=State.PAUSED, problem=Problem.PAUSED),
         row("stalled", 5, state=State.STALLED, problem=Problem.STALLED),
         row("stalled-deep", 50, state=State.STALLED, problem=Problem.STALLED),
         row("drift", 5, problem=Problem.DRIFT),
@@ -129,29 +151,48 @@ def test_unknown_rates_and_ages_sort_last_when_the_largest_come_first() -> None:
     ("text", "expected"),
     [
         ("depth>1k", ["deep"]),
-        ("depth<=7", ["aged", "odd[1]"]),
-        ("age>5m", ["aged"]),
+        ("depth<=7", ["eu:de:aged", "odd[1]"]),
+        ("age>5m", ["eu:de:aged"]),
         ("-age>5m", ["deep", "odd[1]"]),
         ("in>=2 in<3", ["deep"]),
         ("d*p", ["deep"]),
         ("odd[1]", ["odd[1]"]),
         ("odd[*", ["odd[1]"]),
         ("DEEP", ["deep"]),
-        ("state:problem", ["aged"]),
+        ("state:problem", ["eu:de:aged"]),
+        ("problem:stalled", ["eu:de:aged"]),
+        ("-problem:stalled", ["deep", "odd[1]"]),
+        ("problem:dead", []),
+        ("group:eu", ["eu:de:aged"]),
+        ("group:eu:de", ["eu:de:aged"]),
+        ("group:eu:d", []),
+        ("group:*:de", ["eu:de:aged"]),
+        ("is:favourite", ["deep"]),
+        ("wait>1h", ["eu:de:aged"]),
+        ("wait<1h", ["deep", "odd[1]"]),
         ("STATE:ok", []),
-        ("", ["aged", "deep", "odd[1]"]),
+        ("", ["deep", "eu:de:aged", "odd[1]"]),
     ],
 )
 def test_the_filter_language(text: str, expected: list[str]) -> None:
     rows = [
-        row("aged", 7, oldest=NOW - timedelta(minutes=6), state=State.STALLED, problem=Problem.STALLED),
-        row("deep", 5_000, rate_in=2.0),
-        row("odd[1]", 0),
+        row(
+            "eu:de:aged",
+            7,
+            oldest=NOW - timedelta(minutes=6),
+            state=State.STALLED,
+            problem=Problem.STALLED,
+            rate_out=0.0,
+        ),
+        row("deep", 5_000, rate_in=2.0, rate_out=5.0),
+        row("odd[1]", 0, rate_out=0.0),
     ]
     assert sorted(names(rows, wanted=text)) == expected
 
 
-@pytest.mark.parametrize("text", ["depth>", "depth>1.2.3", "depth>1x", "age>1k", "state:odd", "kind:x", ">5", "a=b"])
+@pytest.mark.parametrize(
+    "text", ["depth>", "depth>1.2.3", "depth>1x", "age>1k", "state:odd", "problem:x", "is:x", "kind:x", ">5", "a=b"]
+)
 def test_a_part_that_is_not_understood_is_named_and_left_out(text: str) -> None:
     wanted = parse(f"{text} name")
     assert len(wanted.tests) == 1

@@ -67,6 +67,22 @@ def wait_for_a_turn(url: str) -> None:
         sys.stdin.read()
 
 
+def hold_the_lock(url: str) -> None:
+    """At the first line, begin a write; tell when it has begun, and commit at the next line."""
+    kv = open_kv(url)
+    print("ready", flush=True)
+
+    def hold(tr: Transaction) -> None:
+        tr.set(b"held", b"")
+        print("has it", flush=True)
+        sys.stdin.readline()
+
+    sys.stdin.readline()
+    kv.transact(hold)
+    print("done", flush=True)
+    kv.close()
+
+
 def acknowledge(url: str, threads: str, each: str) -> None:
     """Write tokens, and acknowledge each on standard output only after its commit."""
     kv = open_kv(url)

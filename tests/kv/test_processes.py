@@ -6,19 +6,25 @@ import signal
 import statistics
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from queues.kv import open_kv
+from queues.kv.embedded import EmbeddedStore, runner, writer
+from queues.kv.embedded.batch import Batch
 from queues.kv.embedded.turns import Turns
-from queues.kv.port import KeyValueStore
+from queues.kv.port import KeyValueStore, Transaction
 
 ROOT = Path(__file__).parents[2]
+#: Seconds after which a test gives up; no test depends on how soon something happens.
+LONG = 30
 
 
 @contextmanager
@@ -163,6 +169,89 @@ def test_a_dead_or_stopped_process_that_waited_stalls_nobody(kv: KeyValueStore, 
         marked = turns._marks[slot]
     assert bool(marked) is (fate == signal.SIGSTOP)
     assert len(waits) <= (1 if fate == signal.SIGKILL else 2 + took / 0.05)
+
+
+class Calling:
+    """A server whose requests are functions; where its answers land as well."""
+
+    contended = False
+
+    def __init__(self) -> None:
+        self.landed = threading.Semaphore(0)
+
+    def serve(self, tr: Transaction, requests: Sequence[Callable[[Transaction], None]]) -> Sequence[bool]:
+        for request in requests:
+            request(tr)
+        return [True] * len(requests)
+
+    def conduct(self, transact: Callable[..., Any], requests: Sequence[Any]) -> list[Any]:
+        raise AssertionError("nobody else writes to an embedded store meanwhile")
+
+    def land(self, tickets: Sequence[Any]) -> None:
+        self.landed.release(len(tickets))
+
+
+@pytest.mark.parametrize("waits", [True, False], ids=["it waited for the lock", "it came between two commits"])
+def test_durable_answers_are_told_while_another_process_has_the_lock(
+    url: str, monkeypatch: pytest.MonkeyPatch, waits: bool
+) -> None:
+    monkeypatch.setattr(runner, "MAX_SECONDS", 0.0)  # what comes while a batch is served is in the next one
+    monkeypatch.setattr(writer, "_SHORT", float("inf"))
+    kv, calling = open_kv(url), Calling()
+    assert isinstance(kv, EmbeddedStore)
+    turns, own = kv._engine._turns, kv._engine.writer
+    with program("hold_the_lock", url) as other:
+        assert line(other) == "ready"
+        for _ in range(2):  # what follows nobody else's commit is told as the next batch is flushed
+            kv.transact(lambda tr: tr.add(b"n", 1))
+        served, go_on = threading.Event(), threading.Event()
+
+        def first(tr: Transaction) -> None:
+            tr.set(b"first", b"")
+            served.set()
+            assert go_on.wait(LONG)
+
+        def between(batch: Batch) -> None:
+            monkeypatch.undo()
+            tell(other)
+            line(other)
+
+        kv.submit(calling, first, calling)
+        assert served.wait(LONG)
+        kv.submit(calling, lambda tr: tr.set(b"second", b""), calling)
+        if waits:
+            tell(other)
+            while not any(turns._marks):
+                pass
+        else:
+            monkeypatch.setattr(own, "_tell", between)
+        go_on.set()
+        if waits:
+            assert line(other) == "has it"
+        assert calling.landed.acquire(timeout=LONG), "it is durable, and nobody hears of it"
+        assert not calling.landed.acquire(blocking=False), "the other process has no lock"
+        tell(other)
+        assert line(other) == "done"
+        assert calling.landed.acquire(timeout=LONG)
+    kv.close()
+
+
+def test_a_process_that_died_with_the_lock_is_forgotten(kv: KeyValueStore, url: str) -> None:
+    turns = kv._engine._turns  # type: ignore[attr-defined]
+    with program("hold_the_lock", url) as other:
+        assert line(other) == "ready"
+        assert not turns.somebody_is_here()
+        tell(other)
+        assert line(other) == "has it"
+        assert turns.somebody_is_here()
+        other.kill()
+        other.wait()
+        until = time.monotonic() + LONG
+        while turns.somebody_is_here():
+            assert time.monotonic() < until
+    kv.transact(lambda tr: tr.set(b"after", b""))
+    assert kv.read(lambda tr: tr.get(b"held").wait()) is None
+    assert not turns.somebody_is_here()
 
 
 def test_a_forked_child_is_refused_and_may_open_its_own(kv: KeyValueStore, url: str) -> None:

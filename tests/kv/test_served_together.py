@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from queues.kv import open_kv
-from queues.kv.embedded import EmbeddedStore, runner
+from queues.kv.embedded import EmbeddedStore, runner, writer
 from queues.kv.embedded.calls import Call, deliver
 from queues.kv.errors import StoreFull, TransactionTooLarge
 from queues.kv.port import Refused, Transaction
@@ -253,3 +253,68 @@ def test_calls_that_nobody_waits_for_any_more_break_no_chain(gone: set[int]) -> 
         for n in now:
             next(calls[n].others, None)
     assert woken == set(range(10)) - gone
+
+
+def while_committed(kv: EmbeddedStore, hand_in: Callable[[], object], landed: Landed) -> list[int]:
+    """Have a request served, and others handed in during its commit; return how many had landed as each began."""
+    kv.transact(lambda tr: tr.set(b"before", b""))  # another process's commit would be seen in between
+    begun: list[int] = []
+    commit = kv._engine.writer._commit
+
+    def watched(batch: Any) -> Any:
+        begun.append(len(landed.batches))
+        if len(begun) == 1:
+            helper = threading.Thread(target=hand_in)  # the writer's own may not
+            helper.start()
+            helper.join(LONG)
+        return commit(batch)
+
+    kv._engine.writer._commit = watched  # type: ignore[method-assign]
+    kv.submit(Numbering(), 0, landed)
+    return begun
+
+
+def test_submitted_answers_are_told_as_the_next_commit_begins(
+    kv: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that an event loop prepares requests during a flush: never before its own commit, never behind the next."""
+    monkeypatch.setattr(writer, "_SHORT", float("inf"))
+    landed, served = Landed(), list[int]()
+
+    def serve(tr: Transaction) -> None:
+        served.append(len(landed.batches))
+        tr.set(b"n-next", b"")
+
+    begun = while_committed(kv, lambda: kv.submit(Numbering(), serve, landed), landed)
+    landed.wait(2)
+    assert served == [0], "the loop is not to compete with who serves"
+    assert begun == [0, 1]
+
+
+def test_no_answer_waits_for_a_function(kv: EmbeddedStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "_SHORT", float("inf"))
+    landed = Landed()
+    waiting: list[Any] = []
+
+    def hand_in() -> None:
+        kv.submit(Numbering(), 1, landed)
+        waiting.append(pool.submit(kv.transact, lambda tr: landed.wait(1)))
+        while len(kv._engine.writer._calls) < 2:
+            pass
+
+    with ThreadPoolExecutor(1) as pool:
+        while_committed(kv, hand_in, landed)
+        while not waiting:
+            pass
+        waiting[0].result(LONG)
+    landed.wait(1)
+
+
+@pytest.mark.parametrize("nothing", [fail, lambda tr: None])
+def test_no_answer_is_lost_behind_a_batch_that_writes_nothing(
+    kv: EmbeddedStore, monkeypatch: pytest.MonkeyPatch, nothing: Callable[[Transaction], None]
+) -> None:
+    monkeypatch.setattr(writer, "_SHORT", float("inf"))
+    landed = Landed()
+    while_committed(kv, lambda: kv.submit(Numbering(), nothing, landed), landed)
+    landed.wait(2)

@@ -134,7 +134,7 @@ class Viewer:
         """Send any text."""
         await self.socket.send_to(text_data=text)
 
-    async def watch(self, *ids: int, **more: bool) -> Message:
+    async def watch(self, *ids: int, **more: Any) -> Message:
         """Put queues on the overview's screen and return the whole frame."""
         await self.send({"t": "watch", "topic": "overview", "queues": [str(i) for i in ids], **more})
         return await self.frame(lambda frame: frame["full"])

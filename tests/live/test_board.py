@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import re
 import shutil
+import threading
+from collections.abc import ItemsView
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from pqadmin.accounts.scope import Scope
 from pqadmin.dashboard.rows import render_rows
 from pqadmin.live import wire
 from pqadmin.live.board import Board
@@ -54,3 +60,47 @@ def test_the_page_and_the_frame_say_the_same_rates(tmp_path: Path) -> None:
     assert shown is not None
     assert f'"in":{float(shown[1])},' in wire.row(row)
     assert f'"grows_by":{row.grows_by},' in wire.row(row)
+
+
+class Listed(dict[str, int]):
+    """A list of all queues that knows how often all of its names were gone through, and may halt there."""
+
+    looks = 0
+    halted: threading.Event | None = None
+    going: threading.Event | None = None
+
+    def items(self) -> ItemsView[str, int]:  # type: ignore[override] # what a dict gives is one
+        """Count the look, and halt."""
+        self.looks += 1
+        if self.going is not None and self.halted is not None:
+            self.halted.set()
+            assert self.going.wait(10.0)
+        return super().items()  # type: ignore[return-value]
+
+
+def test_what_a_scope_sees_is_worked_out_once_for_all_of_its_sockets() -> None:
+    board = Board()
+    directory = Listed({"eu:a": 1, "us:a": 2})
+    board.put_directory(directory, 1)
+    assert {board.in_sight(Scope.of_globs(["eu:*"])) for _ in range(100)} == {frozenset([1])}
+    assert directory.looks == 1
+    board.put_directory(Listed({"eu:a": 1, "eu:b": 3}), 2)
+    assert board.in_sight(Scope.of_globs(["eu:*"])) == {1, 3}
+
+
+def test_a_socket_does_not_wait_for_the_overview_of_others() -> None:
+    board = Board()
+    known: dict[str, Any] = {"eu:a": 1, "us:a": 2}
+    directory = Listed(known)
+    board.put_directory(directory, 1)
+    assert board.in_sight(Scope.of_globs(["eu:*"])) == {1}
+    directory.halted, directory.going = threading.Event(), threading.Event()
+    with ThreadPoolExecutor(2) as threads:
+        others = threads.submit(board.overview, 1.0, datetime.now(UTC), Scope.of_globs(["us:*"]))
+        assert directory.halted.wait(10.0)
+        try:
+            asked = threads.submit(lambda: (board.in_sight(Scope.of_globs(["eu:*"])), board.ready(1)))
+            assert asked.result(5.0) == ({1}, None)
+        finally:
+            directory.going.set()
+        assert others.result(10.0).summary.queues == 1

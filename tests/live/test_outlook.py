@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pqadmin.live.outlook import Known, judge
+from pqadmin.live.outlook import Known, Problem, Rules, judge
 
 
 @pytest.mark.parametrize(
@@ -21,11 +21,15 @@ from pqadmin.live.outlook import Known, judge
         (Known(ready=5, rate_in=10.0, rate_out=10.2), ("ok", "steady", "")),
         (Known(ready=5, rate_in=0.02, rate_out=0.0), ("ok", "steady", "")),
         (Known(ready=5, rate_in=640.0, rate_out=428.0), ("ok", "growing", "")),
-        (Known(ready=5, rate_in=640.0, rate_out=428.0, growing_for=60.0), ("growing", "growing", "growing")),
+        (Known(ready=5, rate_in=640.0, rate_out=428.0, growing_for=299.0), ("ok", "growing", "")),
+        (Known(ready=5, rate_in=640.0, rate_out=428.0, growing_for=300.0), ("growing", "growing", "growing")),
         (Known(ready=100, rate_in=1.0, rate_out=11.0), ("ok", "draining", "")),
-        (Known(ready=5, paused=True, quiet_for=900.0), ("paused", "paused", "")),
+        (Known(ready=5, paused=True, quiet_for=900.0, oldest_for=9e9), ("paused", "paused", "paused")),
         (Known(ready=5, paused=True, drift=True), ("paused", "paused", "drift")),
         (Known(ready=0, drift=True), ("empty", "empty", "drift")),
+        (Known(ready=0, dead=1), ("empty", "empty", "dead")),
+        (Known(ready=1, rate_in=5.0, rate_out=5.0, oldest_for=899.0), ("ok", "steady", "")),
+        (Known(ready=1, rate_in=5.0, rate_out=5.0, oldest_for=900.0), ("ok", "steady", "old")),
     ],
 )
 def test_rules(known: Known, expected: tuple[str, str, str]) -> None:
@@ -39,3 +43,14 @@ def test_a_draining_queue_says_when_it_is_clear() -> None:
 
 def test_a_growing_queue_says_how_fast() -> None:
     assert judge(Known(ready=100, rate_in=30.0, rate_out=10.0)).grows_by == pytest.approx(20)
+
+
+def test_all_reasons_are_told_the_worst_first() -> None:
+    verdict = judge(Known(ready=5, quiet_for=99.0, drift=True, dead=3, oldest_for=1e4))
+    assert (verdict.problem, *verdict.more) == (Problem.STALLED, Problem.DRIFT, Problem.OLD, Problem.DEAD)
+
+
+def test_a_rule_that_is_switched_off_finds_nothing() -> None:
+    off = Rules(stalled_after=0, growing_after=0, old_after=0, dead_from=0)
+    assert not judge(Known(ready=5, quiet_for=1e9, dead=3, oldest_for=1e9), off).problem
+    assert not judge(Known(ready=5, rate_in=9.0, rate_out=1.0, growing_for=1e9), off).problem

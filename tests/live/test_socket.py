@@ -138,7 +138,7 @@ async def test_a_hidden_tab_gets_no_frames_until_it_is_shown(store: Store, join:
     await hidden.send({"t": "visible", "visible": False})
     await hidden.raw('{"t":"ack","seq":999}')
     await hidden.until(lambda message: message["t"] == "error")  # and what was said before it is done
-    assert frozenset() in monitor.hub.screens()
+    assert frozenset() in [shown.ids for shown in monitor.hub.screens()]
 
     await asyncio.to_thread(jobs.push, b"x", priority=1)
     await shown.frame(lambda frame: any(row["ready"] == 1 for row in frame["rows"]))

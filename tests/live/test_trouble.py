@@ -9,6 +9,7 @@ import pytest
 
 from pqadmin.live import monitor as monitors
 from pqadmin.live.monitor import Monitor
+from pqadmin.live.templatetags.live import words
 from queues import Store
 from queues.errors import StoreUnavailable
 from tests.live.conftest import Join
@@ -20,8 +21,11 @@ class Gate:
     def __init__(self, store: Store) -> None:
         self.store = store
         self.shut = False
+        self.broken = False
 
     def __call__(self) -> Store:
+        if self.broken:
+            raise RuntimeError("a bug")
         if self.shut:
             raise StoreUnavailable("The store's disk does not answer.")
         return self.store
@@ -84,3 +88,14 @@ async def test_a_page_gets_the_error(gate: Gate, monitor: Monitor) -> None:
         await asyncio.to_thread(monitor.refresh)
     gate.shut = False
     await asyncio.to_thread(monitor.refresh)
+
+
+async def test_an_error_of_our_own_is_told_as_a_code_that_pages_have_words_for(
+    store: Store, join: Join, gate: Gate, monitor: Monitor
+) -> None:
+    jobs = store.create_queue("jobs")
+    viewer = await join()
+    await viewer.watch(jobs.id)
+    gate.broken = True
+    told = await viewer.until(lambda message: message["t"] == "store")
+    assert "internal error" in words()[told["message"]]

@@ -28,7 +28,7 @@ def test_items_are_moved_by_id_and_the_move_is_undone(run: Run, shop: Shop) -> N
     assert (missing.code, "not here any more" in missing.error) == (1, True)
     review.pop_min()
     refused = run("undo", moved["trash_id"])
-    assert (refused.code, "1 of the 2 items have gone on" in refused.error) == (1, True)
+    assert (refused.code, "1 of the 2 items has gone on" in refused.error) == (1, True)
     undone = run("undo", moved["trash_id"], "--partial", "--json").json
     assert undone == {"queue": "jobs", "items": 1, "skipped": 1}
     assert values(jobs) == [b"b", b"c"]

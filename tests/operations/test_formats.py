@@ -130,7 +130,7 @@ def test_skipping_keeps_the_numbers() -> None:
         ('{"value": "x" "priority": 1}', "not JSON"),
         ('{value: "x"}', "not JSON"),
         ('{"value": "tab\there", "priority": 1}', "not JSON"),
-        ('{"value_json": ' + "[" * 200_000 + ', "priority": 1}', "nested too deeply"),
+        ('{"value_json": ' + "[" * 90_000 + ', "priority": 1}', "nested too deeply"),
         (b'{"value": "\xff", "priority": 1}', "not UTF-8"),
         (b'{"value": "x", "priority": 1}\x00', "not JSON"),
     ],
@@ -386,3 +386,10 @@ def test_memory_stays_flat_over_a_large_file() -> None:
         tracemalloc.stop()
     assert (report.items, report.last_line, pushed) == (40_000, 40_000, 40_000)
     assert peak < 6_000_000
+
+
+def test_a_value_of_json_is_kept_as_it_is_written_however_its_name_is() -> None:
+    line = b'{"val\\u0075e_json": 1.50e+1, "priority": 1}\n'
+    (entry,) = formats.read(io.BytesIO(line), "ndjson", priority_type="int")
+    assert isinstance(entry, Entry)
+    assert entry.value == b"1.50e+1"

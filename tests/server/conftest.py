@@ -22,11 +22,11 @@ PATIENCE = 30.0  # seconds; reached only when something hangs
 class Site:
     """One `pqadmin serve` process and what it has said so far."""
 
-    def __init__(self, data: Path, *arguments: str, **variables: str) -> None:
+    def __init__(self, data: Path, *arguments: str, program: str = str(ROOT / "manage.py"), **variables: str) -> None:
         clean = {name: value for name, value in os.environ.items() if not name.startswith("PQADMIN_")}
         self.process = subprocess.Popen(
-            [sys.executable, str(ROOT / "manage.py"), "serve", "--port", "0", *arguments],
-            env=clean | {"PQADMIN_DATA": str(data), "PYTHONUNBUFFERED": "1", **variables},
+            [sys.executable, program, "serve", "--port", "0", *arguments],
+            env=clean | {"PQADMIN_DATA": str(data), "PYTHONUNBUFFERED": "1", "PYTHONPATH": str(ROOT), **variables},
             cwd=data,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

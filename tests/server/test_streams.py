@@ -5,10 +5,15 @@ from __future__ import annotations
 import http.cookiejar
 import re
 import socket
+import threading
+import time
+import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
+
+import pytest
 
 from queues import open_store
 from tests.server.conftest import PATIENCE, Site
@@ -60,3 +65,51 @@ def test_an_export_is_sent_no_faster_than_it_is_taken(serve: Callable[..., Site]
             taken = (taken + part)[-SIZE * 2 :]
         assert taken.count(b"\n") >= 1
         assert taken.rstrip().endswith(b"}")
+
+
+def read_slowly(slow: socket.socket, ended: threading.Event) -> None:
+    """Take some bytes of an answer now and then until it is cut off."""
+    slow.settimeout(PATIENCE)
+    try:
+        while not ended.wait(0.02) and slow.recv(16):
+            pass
+    except ConnectionError:
+        pass
+
+
+def test_who_reads_a_byte_now_and_then_keeps_no_place(serve: Callable[..., Site], tmp_path: Path) -> None:
+    hurried = tmp_path / "hurried.py"  # the site as it is, but it waits for a second where it would for a minute
+    hurried.write_text(
+        "from pqadmin.cli import main\nfrom pqadmin.server import pace\npace.WITHIN = 1.0\nmain()\n",
+    )
+    site = serve(program=str(hurried))
+    opener, cookies = signed_in(site)
+    with open_store(f"lmdb:{tmp_path / 'store'}") as store:
+        jobs = store.create_queue("jobs")
+        for _ in range(3):
+            jobs.push_many([(b"x" * SIZE, 1)] * 50)
+    address = "/queues/jobs/export/?format=ndjson"
+    parts = urllib.parse.urlsplit(site.address)
+    ended, clients = threading.Event(), []
+    for _ in range(2):  # as many as one person may have at once
+        slow = socket.socket()
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        slow.connect((parts.hostname, parts.port))
+        slow.sendall(f"GET {address} HTTP/1.0\r\nHost: {parts.netloc}\r\nCookie: {cookies}\r\n\r\n".encode())
+        assert slow.recv(12).endswith(b"200")
+        clients.append((slow, threading.Thread(target=read_slowly, args=(slow, ended))))
+        clients[-1][1].start()
+    try:
+        with pytest.raises(urllib.error.HTTPError, match="429"):
+            opener.open(site.address + address)
+        give_up = time.monotonic() + PATIENCE
+        for _, reader in clients:
+            reader.join(give_up - time.monotonic())
+            assert not reader.is_alive(), "it was not cut off"
+        with opener.open(site.address + address) as answer:
+            assert len(answer.read().splitlines()) == 150
+    finally:
+        ended.set()
+        for slow, reader in clients:
+            reader.join(PATIENCE)
+            slow.close()

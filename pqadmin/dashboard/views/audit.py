@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -17,14 +18,16 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from pqadmin.accounts.roles import Right, require
-from pqadmin.dashboard import audit_file, streaming
+from pqadmin.accounts.scope import ALL, Scope
+from pqadmin.dashboard import audit_file, reach, streaming
 from pqadmin.dashboard import format as write
 from pqadmin.dashboard.addresses import item_url, queue_url
 from pqadmin.dashboard.looking_for import BadMoment, parse_moment, write_moment
-from pqadmin.dashboard.words import VERBS, setting_words, verb_words
+from pqadmin.dashboard.words import VERBS, damage_words, detail_words, setting_words, verb_words
 from pqadmin.server.store import get_store
 from queues import AuditEntry, AuditPage
 from queues.errors import BadCursor, BadName, KeyTooLarge, QueueNotFound
+from queues.names import canonical
 
 PAGE = 50
 #: Characters of one value of a before or after that are shown.
@@ -52,13 +55,13 @@ def audit(request: HttpRequest) -> HttpResponse:
     """Show acts, newest first, of a queue, a person, an item, a verb, a time."""
     asked = _asked(request)
     after = request.GET.get("after", "")[:300] or None
-    note = ""
+    note, may = "", reach.scope(request)
     page = AuditPage(entries=(), cursor=None)
     if not asked.wrong:
         try:
-            page, note = _page(asked, after, PAGE)
+            page, note = _page(asked, after, PAGE, may)
         except BadCursor as error:
-            (page, _note), after, note = _page(asked, None, PAGE), None, str(error)
+            (page, _note), after, note = _page(asked, None, PAGE, may), None, str(error)
     kept = dict(asked.kept)
     export = reverse("dashboard:audit-export")
     context = {
@@ -69,7 +72,7 @@ def audit(request: HttpRequest) -> HttpResponse:
         "more_filters": any(kept.get(name) for name in ("item", "since", "until")),
         "verbs": [(verb, words) for verb, words in VERBS.items()],
         "wrong": asked.wrong or note,
-        "looked": page.looked,
+        "looked": page.looked if may == ALL else None,  # what is hidden is not counted either
         "looked_on": page.cursor is not None and len(page.entries) < PAGE,
         "in_middle": after is not None,
         "first_url": "?" + urlencode(kept),
@@ -87,10 +90,11 @@ def audit_export(request: HttpRequest) -> HttpResponseBase:
     asked = _asked(request)
     if asked.wrong:
         return HttpResponse(asked.wrong, status=400, content_type="text/plain; charset=utf-8")
+    may = reach.scope(request)
     file_format: audit_file.Format = "csv" if request.GET.get("format") == "csv" else "ndjson"
     return streaming.stream(
         request,
-        audit_file.lines(lambda after: _page(asked, after, audit_file.STEP)[0], file_format),
+        audit_file.lines(lambda after: _page(asked, after, audit_file.STEP, may)[0], file_format),
         name=streaming.file_name("audit", asked.kept.get("queue", ""), ending=file_format),
         content_type="text/csv; charset=utf-8" if file_format == "csv" else "application/x-ndjson",
         failure=lambda words: audit_file.failure(words, file_format),
@@ -120,8 +124,8 @@ def _asked(request: HttpRequest) -> Asked:
     return Asked(typed=typed, kept=kept, since=times["since"], until=times["until"], wrong=wrong)
 
 
-def _page(asked: Asked, after: str | None, limit: int) -> tuple[AuditPage, str]:
-    """Read a page; what is said of a queue that has this name no more is found by the name that it had."""
+def _page(asked: Asked, after: str | None, limit: int, may: Scope) -> tuple[AuditPage, str]:
+    """Read a page of what `may` sees; acts on a queue that has this name no more are found by the name that it had."""
     filters: dict[str, Any] = {
         "actor": asked.kept.get("by"),
         "item": asked.kept.get("item"),
@@ -130,9 +134,12 @@ def _page(asked: Asked, after: str | None, limit: int) -> tuple[AuditPage, str]:
         "until": asked.until,
         "limit": limit,
         "after": after,
+        "seen": None if may == ALL else partial(reach.seen_entry, may),
     }
     queue, entries = asked.kept.get("queue"), get_store().audit.entries
     try:
+        if queue is not None and not may.sees(canonical(queue)):
+            raise QueueNotFound(queue)
         return entries(queue=queue, **filters), ""
     except (QueueNotFound, BadName, KeyTooLarge):
         if queue is None:  # a person or an item that fits in no key: nobody and nothing has that name
@@ -150,6 +157,7 @@ def _line(entry: AuditEntry) -> dict[str, Any]:
         "verb": verb_words(entry.verb),
         "reason": write.visible(entry.reason),
         "actor": write.visible(entry.actor),
+        "damage": damage_words(entry.damage) if entry.damage else "",
         "queue_url": queue_url(entry.queue) if entry.queue else "",
         "item_url": item_url(entry.queue, entry.item) if entry.queue and entry.item else "",
         "changes": _changes(entry),
@@ -162,7 +170,7 @@ def _changes(entry: AuditEntry) -> list[dict[str, str]]:
     names = [name for name in dict.fromkeys([*before, *after]) if before.get(name) != after.get(name)]
     return [
         {
-            "name": setting_words(name) if entry.verb == "configure" else write.visible(name.replace("_", " ")),
+            "name": setting_words(name) if entry.verb == "configure" else detail_words(name),
             "before": _plain(before[name]) if before.get(name) not in (None, "", []) else "",
             "after": _plain(after[name]) if after.get(name) not in (None, "", []) else "",
             "changed": "yes" if name in before and name in after else "",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -13,7 +14,7 @@ from django.views.decorators.http import require_http_methods
 
 from pqadmin.accounts.roles import Right, require
 from pqadmin.dashboard import format as write
-from pqadmin.dashboard import uncovering
+from pqadmin.dashboard import reach, uncovering
 from pqadmin.dashboard.addresses import queue_url
 from pqadmin.dashboard.bulk_form import BulkForm
 from pqadmin.dashboard.job_words import job_url, scope_words, state_word
@@ -58,7 +59,7 @@ def bulk(request: HttpRequest, name: str) -> HttpResponse:
     act = act if act in ACTS[query.state] else ACTS[query.state][0]
     if request.method != "POST":
         return render(request, "dashboard/bulk.html", _about(request, status, act, query, _count(name, query), None))
-    form = BulkForm(request.POST, act=act, status=status, store=get_store())
+    form = BulkForm(request.POST, act=act, status=status, target=partial(reach.target, request))
     if not form.is_valid():
         context = _about(request, status, act, query, _count(name, query), form)
         return frame.answer(request, "dashboard/bulk.html", context, refusal=frame.invalid(form))
@@ -70,7 +71,8 @@ def bulk(request: HttpRequest, name: str) -> HttpResponse:
         _recheck(name, query, form, tolerance)
         reason = data["reason"]
         if act == "move":
-            reason = uncovering.asked_for(get_store().queue(name), get_store().queue(form.arguments["to"]), data)
+            to = reach.target(request, form.arguments["to"])
+            reason = uncovering.asked_for(get_store().queue(name), to, data)
         job = (
             get_store()
             .acts(request.user.get_username())
@@ -83,6 +85,7 @@ def bulk(request: HttpRequest, name: str) -> HttpResponse:
                 expect_depth=None if query.filters else data["count"],
                 tolerance=tolerance,
                 total=data["count"] if data["ended"] else None,
+                concerned=data["count"] if data["ended"] else None,
                 **form.arguments,
             )
         )
@@ -124,7 +127,6 @@ def _about(
     request: HttpRequest, status: QueueStatus, act: str, query: Query, counted: Survey, form: BulkForm | None
 ) -> dict[str, Any]:
     kept, here = fields_of(query), f"{queue_url(status.name)}bulk/"
-    store = get_store()
     return about(
         request,
         status,
@@ -140,9 +142,8 @@ def _about(
         form=form,
         how=(form.data.get("how") if form is not None else "") or ("front" if status.kind == "fifo" else "set"),
         targets=[
-            display_name(queue.name)
-            for queue in (store.queues(limit=_TARGETS) if act == "move" else [])
-            if queue.id != status.id
+            display_name(other)
+            for other in (reach.names(request, Right.ACT, but=status.name, limit=_TARGETS) if act == "move" else [])
         ],
         hidden=frame.form_fields(request, "bulk", status),
         now=datetime.now(UTC),

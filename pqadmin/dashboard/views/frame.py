@@ -14,7 +14,7 @@ from django.shortcuts import render
 from django.utils.translation import gettext as _
 
 from pqadmin.dashboard import format as write
-from pqadmin.dashboard import once, toasts
+from pqadmin.dashboard import once, reach, toasts
 from pqadmin.dashboard.addresses import queue_url
 from pqadmin.dashboard.looking import about
 from pqadmin.dashboard.once import AlreadySent, FormRefused
@@ -48,10 +48,12 @@ def queue_missing(request: HttpRequest, missing: QueueNotFound) -> HttpResponse:
     """Say that no queue has this name, and which ones have a similar one."""
     if "HX-Request" in request.headers:  # a whole page has no place inside another: go to it instead
         return HttpResponse(status=404, headers={"HX-Redirect": queue_url(missing.name)})
+    suggestions = reach.scope(request).of_those(missing.suggestions)
     context = {
         "section": "queues",
         "name": write.shorten(display_name(missing.name), 200),
-        "suggestions": [(display_name(name), queue_url(name)) for name in missing.suggestions],
+        "suggestions": [(display_name(name), queue_url(name)) for name in suggestions],
+        "can_create": reach.may_name(reach.scope(request), missing.name),
     }
     return render(request, "dashboard/no_queue.html", context, status=404)
 

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_safe
 
 from pqadmin.accounts.roles import Right, require
 from pqadmin.dashboard import format as write
+from pqadmin.dashboard import reach
 from pqadmin.dashboard.chart_data import SPANS, Charted, Span, charted, marks, moment
 from pqadmin.dashboard.looking import about, mix, row_of, status_of
 from pqadmin.dashboard.views import frame
@@ -35,7 +36,7 @@ def history(request: HttpRequest, name: str) -> HttpResponse:
     if status.attached:
         return render(request, "dashboard/history.html", about(request, status, row=row_of(status, now), now=now))
     store = get_store()
-    chart, acts = charted(store, status, span, now), marks(store, status, span, now)
+    chart, acts = charted(store, status, span, now), marks(store, status, span, now, reach.scope(request))
     row = row_of(status, now)
     context = about(
         request,
@@ -64,7 +65,9 @@ def history_data(request: HttpRequest, name: str) -> HttpResponse:
     if status.attached:
         return JsonResponse({}, status=404)
     store = get_store()
-    answer = JsonResponse(_data(charted(store, status, span, now), status, marks(store, status, span, now)))
+    answer = JsonResponse(
+        _data(charted(store, status, span, now), status, marks(store, status, span, now, reach.scope(request)))
+    )
     answer["Cache-Control"] = "private, no-store"
     return answer
 

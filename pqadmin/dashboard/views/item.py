@@ -13,7 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from pqadmin.accounts.roles import Right, can, require
-from pqadmin.dashboard import foreign, item_history, once
+from pqadmin.dashboard import foreign, item_history, once, reach
 from pqadmin.dashboard import format as write
 from pqadmin.dashboard.addresses import item_url
 from pqadmin.dashboard.forms import ReasonForm
@@ -129,7 +129,7 @@ def reveal(request: HttpRequest, name: str, item_id: str) -> HttpResponse:
 
 def gone(request: HttpRequest, status: QueueStatus, item_id: str) -> HttpResponse:
     """Say that the item is not in the queue, and where it went as far as anybody knows."""
-    where = item_history.whereabouts(status.id, item_id)
+    where = item_history.whereabouts(status.id, item_id, reach.scope(request))
     rand = ids.parse(item_id)
     context = about(
         request,
@@ -139,7 +139,7 @@ def gone(request: HttpRequest, status: QueueStatus, item_id: str) -> HttpRespons
         where=where,
         pushed_at=None if rand is None else ids.minted_at(rand),
         restore_number=once.number(request, f"restore:{where.trash_id}") if where and where.trash_id else "",
-        history=item_history.history_of(item_id),
+        history=item_history.history_of(item_id, reach.scope(request)),
     )
     return render(request, "dashboard/gone.html", context, status=404)
 
@@ -160,7 +160,7 @@ def _context(
         wanted=request.GET.get("as", "") if wanted is None else wanted,
         everything=everything or "all" in request.GET,
     )
-    may_act = can(request.user, Right.ACT)
+    may_act = can(request.user, Right.ACT, status.name)
     return about(
         request,
         status,
@@ -172,7 +172,7 @@ def _context(
         state_word=item_state_word(found.state),
         shown_all=everything or "all" in request.GET,
         beside=seen.beside,
-        history=item_history.history_of(found.id),
+        history=item_history.history_of(found.id, reach.scope(request)),
         buttons=buttons(status, found, request.user.get_username()) if may_act else (),
         reveal_fields=frame.form_fields(request, "reveal", status) if may_act and shown.hides else {},
         now=datetime.now(UTC),

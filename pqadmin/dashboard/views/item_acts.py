@@ -18,8 +18,9 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from pqadmin.accounts.roles import Right, require
+from pqadmin.accounts.scope import Scope
 from pqadmin.dashboard import item_act_words as words
-from pqadmin.dashboard import once, selection, toasts, uncovering
+from pqadmin.dashboard import once, reach, selection, toasts, uncovering
 from pqadmin.dashboard.act_forms import ZONES, ActForm, LeaseForm, MoveForm, ReprioritiseForm, RescheduleForm
 from pqadmin.dashboard.act_previews import preview_of
 from pqadmin.dashboard.addresses import item_url, queue_url
@@ -49,14 +50,21 @@ class Done:
     url: str = ""
     #: What is said of it; empty: in the words of the act.
     text: str = ""
+    #: Items that are dead now.
+    died: int = 0
 
 
 def _acts(request: HttpRequest) -> Acts:
     return get_store().acts(request.user.get_username())
 
 
+def _sent(request: HttpRequest) -> bool:
+    """Say whether this is a confirmed form, not a selection or a form that is still filled in."""
+    return request.method == "POST" and once.FIELD in request.POST and "preview" not in request.POST
+
+
 @require_http_methods(["GET", "HEAD", "POST"])
-@require(Right.ACT)
+@require(Right.ACT, harmless=lambda request: not _sent(request))
 @frame.seeing_queue
 def act(request: HttpRequest, name: str) -> HttpResponse:
     """Show the form of an act on items and, once it is confirmed, do it."""
@@ -65,7 +73,7 @@ def act(request: HttpRequest, name: str) -> HttpResponse:
     chosen = ITEM_ACTS.get("delete" if verb == "delete_dead" else verb)
     if chosen is None:
         return _turn_away(request, _("This site knows no such act on items."), queue_url(name))
-    sent = request.method == "POST" and once.FIELD in request.POST and "preview" not in request.POST
+    sent = _sent(request)
     queue_id = frame.made_for(request, _purpose(chosen)) if sent else 0
     ids = selection.wanted(data)
     if not ids:
@@ -151,6 +159,10 @@ class _Page:
         user = self.request.user.get_username()
         return [each for each in self.found.picked if words.why_not(self.chosen, each.item, user) is None]
 
+    def _most_attempts(self) -> int | None:
+        """After how many attempts an item dies, where the act is one that gives it back."""
+        return get_store().queue(self.status.name).config.max_attempts if self.chosen.verb == "release" else None
+
     def form(self, *, typed: bool) -> ActForm:
         """The act's form, with what was typed into it."""
         data = self.data if typed else None
@@ -159,7 +171,7 @@ class _Page:
         if self.chosen.verb == "reprioritise":
             fifo = self.status.kind == "fifo"
             return ReprioritiseForm(data, fifo=fifo, priority_type=self.status.priority_type)
-        if self.chosen.verb == "reschedule":
+        if self.chosen.verb in ("reschedule", "delay"):
             return RescheduleForm(data)
         if self.chosen.verb == "lease":
             return LeaseForm(data)
@@ -175,7 +187,12 @@ class _Page:
         return context | {
             "chosen": self.chosen,
             "title": words.title(self.chosen, len(fit), fifo=self.status.kind == "fifo"),
-            "consequence": words.consequence(self.chosen, [each.item for each in fit], fifo=self.status.kind == "fifo"),
+            "consequence": words.consequence(
+                self.chosen,
+                [each.item for each in fit],
+                fifo=self.status.kind == "fifo",
+                max_attempts=self._most_attempts(),
+            ),
             "button": words.button(self.chosen, len(fit), fifo=self.status.kind == "fifo"),
             "form": form,
             "typed": form if form is not None and form.is_bound else None,
@@ -187,7 +204,7 @@ class _Page:
             "unlisted": max(0, len(fit) - _LISTED),
             "states": selection.states([each.item for each in fit]),
             "unfit": unfit,
-            "missing": _missing(self.found.missing),
+            "missing": _missing(self.found.missing, reach.scope(self.request)),
             "hidden": {
                 "act": self.chosen.verb,
                 "back": _back(self.request, self.status.name, self.data),
@@ -195,7 +212,9 @@ class _Page:
                 **selection.hidden_fields(fit),
             },
             "back": _back(self.request, self.status.name, self.data),
-            "queues": _names(self.status.name) if self.chosen.verb == "move" else (),
+            "queues": reach.names(self.request, Right.ACT, but=self.status.name, limit=_OFFERED)
+            if self.chosen.verb == "move"
+            else (),
             "zones": ZONES,
             "holds": words.holds(),
             "end": self.data.get("end", "min"),
@@ -204,15 +223,13 @@ class _Page:
         }
 
 
-def _missing(ids: Sequence[str]) -> Mapping[str, Any] | None:
+def _missing(ids: Sequence[str], may: Scope) -> Mapping[str, Any] | None:
     if not ids:
         return None
-    told = [selection.Fate(item_id=each, text=(said := selection.gone_words(each))[0], url=said[1]) for each in ids[:8]]
+    told = [
+        selection.Fate(item_id=each, text=(said := selection.gone_words(each, may))[0], url=said[1]) for each in ids[:8]
+    ]
     return {"fates": selection.Fates(gone=len(ids), changed=0, told=tuple(told))}
-
-
-def _names(own: str) -> list[str]:
-    return [name for name in get_store().directory() if name != own][:_OFFERED]
 
 
 def _show(page: _Page) -> HttpResponse:
@@ -242,7 +259,7 @@ def _send(page: _Page, queue_id: int) -> HttpResponse:
     back, done = _back(request, name, page.data), list[Done]()
 
     def do() -> str:
-        done.append(_do(chosen, _acts(request), name, seen, form, queue_id))
+        done.append(_do(chosen, request, name, seen, form, queue_id))
         return _answer(page, done[0], back)
 
     refused = _in_field(form, lambda: frame.act_once(request, _purpose(chosen), page.status, queue_id, do))
@@ -263,7 +280,7 @@ def _refused(page: _Page, form: ActForm, refused: Refusal, seen: Mapping[str, st
     """Show the form again, with the items as they are now and what became of the others."""
     request = page.request
     status, found = _look(request, page.status.name, list(seen))
-    fates = selection.fates(status.name, seen, found, page.data)
+    fates = selection.fates(status.name, seen, found, page.data, reach.scope(request))
     changed = bool(fates.gone or fates.changed)
     if changed and found.picked:
         # Offered again are those that are as they were shown; whoever changed the others has acted since.
@@ -278,8 +295,10 @@ def _refused(page: _Page, form: ActForm, refused: Refusal, seen: Mapping[str, st
     return frame.answer(request, "dashboard/act.html", context, refusal=refused)
 
 
-def _do(chosen: ItemAct, acts: Acts, name: str, seen: Mapping[str, str], form: ActForm, queue_id: int) -> Done:
-    ids, arguments = list(seen), form.arguments
+def _do(
+    chosen: ItemAct, request: HttpRequest, name: str, seen: Mapping[str, str], form: ActForm, queue_id: int
+) -> Done:
+    acts, ids, arguments = _acts(request), list(seen), form.arguments
     if len(ids) == 1 and chosen.verb == "delete":
         popped = acts.delete_item(name, ids[0], expect_id=queue_id, expect=seen[ids[0]], **arguments)
         return Done(count=1, trash_id=popped.trash_id)
@@ -290,24 +309,26 @@ def _do(chosen: ItemAct, acts: Acts, name: str, seen: Mapping[str, str], form: A
         lease = acts.lease(name, expect=ids[0], mark=seen[ids[0]], expect_id=queue_id, **arguments)
         return Done(count=1, trash_id=None, url=item_url(name, ids[0]), text=words.held(lease))
     if chosen.verb == "move" and isinstance(form, MoveForm):
-        return _move(acts, name, seen, form, queue_id)
+        return _move(request, name, seen, form, queue_id)
     verbs: dict[str, Callable[..., Any]] = {
         "delete": acts.delete_items,
         "reprioritise": acts.reprioritise,
         "promote": acts.promote,
         "reschedule": acts.reschedule,
+        "delay": acts.delay,
         "retry": acts.retry_dead,
         "release": acts.release,
     }
     changed = verbs[chosen.verb](name, ids, expect_id=queue_id, expect=seen, **arguments)
     stays = len(ids) == 1 and chosen.verb != "delete"
-    return Done(count=changed.count, trash_id=changed.trash_id, url=item_url(name, ids[0]) if stays else "")
+    url = item_url(name, ids[0]) if stays else ""
+    return Done(count=changed.count, trash_id=changed.trash_id, url=url, died=changed.died)
 
 
-def _move(acts: Acts, name: str, seen: Mapping[str, str], form: MoveForm, queue_id: int) -> Done:
-    to, ids = form.cleaned_data["to"], list(seen)
+def _move(request: HttpRequest, name: str, seen: Mapping[str, str], form: MoveForm, queue_id: int) -> Done:
+    acts, to, ids = _acts(request), form.cleaned_data["to"], list(seen)
     try:
-        target = get_store().queue(to)
+        target = reach.target(request, to)
         priority = form.priority_for(target.priority_type) if target.kind == "priority" else None
         if target.kind == "fifo" and form.cleaned_data.get("priority"):
             raise BadPriority(_("That is a fifo queue: its items have no priority. Leave it empty."))
@@ -317,7 +338,7 @@ def _move(acts: Acts, name: str, seen: Mapping[str, str], form: MoveForm, queue_
         if missing.name != to:
             raise
         # The queue of the page is there: it is the other one that nobody finds.
-        raise NoTarget(str(missing)) from None
+        raise NoTarget(str(QueueNotFound(to, tuple(reach.scope(request).of_those(missing.suggestions))))) from None
     one = len(ids) == 1 and not ids[0].startswith("key-") and not target.attached
     return Done(count=changed.count, trash_id=changed.trash_id, url=item_url(to, ids[0]) if one else queue_url(to))
 
@@ -332,7 +353,8 @@ def _answer(page: _Page, done: Done, back: str) -> str:
 
 
 def _tell(page: _Page, form: ActForm, done: Done) -> None:
-    text = done.text or words.done(page.chosen, done.count, len(selection.wanted(page.data)), form.cleaned_data)
+    asked = len(selection.wanted(page.data))
+    text = done.text or words.done(page.chosen, done.count, asked, form.cleaned_data, died=done.died)
     if page.chosen.verb == "lease":
         toasts.done(page.request, text)
         return

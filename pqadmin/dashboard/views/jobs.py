@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -14,13 +15,15 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from pqadmin.accounts.roles import Right, require
-from pqadmin.dashboard import once, toasts
+from pqadmin.dashboard import once, reach, toasts
 from pqadmin.dashboard.job_words import job_url, tell
 from pqadmin.dashboard.refusals import explain
 from pqadmin.dashboard.views import frame
+from pqadmin.dashboard.words import damage_words
 from pqadmin.server.store import get_store
 from queues import Acts, Job
-from queues.errors import BadCursor, JobNotFound, QueueError, StoreError
+from queues.errors import BadCursor, JobNotFound, QueueError, StoreError, Unreadable
+from queues.ids import at, minted_ms
 
 PAGE = 50
 #: Characters of an id that are shown; longer ones are none.
@@ -36,18 +39,22 @@ def _acts(request: HttpRequest) -> Acts:
 def jobs(request: HttpRequest) -> HttpResponse:
     """Show what is running, and what was, newest first."""
     after, wrong = request.GET.get("after", "")[:300] or None, ""
-    acts, now = _acts(request), datetime.now(UTC)
+    acts, now, may = _acts(request), datetime.now(UTC), reach.scope(request)
+    visible = None if may.everything else partial(reach.sees_job, may)
     try:
-        page = acts.job_page(limit=PAGE, after=after)
+        page = acts.job_page(limit=PAGE, after=after, visible=visible)
     except BadCursor as error:
         after, wrong = None, str(error)
-        page = acts.job_page(limit=PAGE)
-    running = [] if after else acts.running_jobs()
+        page = acts.job_page(limit=PAGE, visible=visible)
+    every = acts.running_jobs()
+    running = [] if after else every
     context = {
         "section": "jobs",
-        "running": [tell(job, now) for job in reversed(running)],
+        "all_running": every,
+        "running": [tell(job, now) for job in reversed(running) if reach.sees_job(may, job)],
         "past": [tell(job, now) for job in page.jobs if not job.running],
         "wrong": wrong,
+        "unreadable": [_unreadable(job_id) for job_id in page.unreadable],
         "in_middle": after is not None,
         "next_url": "" if page.cursor is None else "?" + urlencode({"after": page.cursor}),
         "now": now,
@@ -59,32 +66,40 @@ def jobs(request: HttpRequest) -> HttpResponse:
 @require(Right.READ)
 def job(request: HttpRequest, job_id: str) -> HttpResponse:
     """Show one job: how far it is, what it did, what failed and why."""
-    acts = _acts(request)
     try:
-        found = acts.job(job_id)
+        found = reach.job(request, job_id)
     except JobNotFound as error:
         return render(request, "dashboard/no_job.html", {"section": "jobs", "why": str(error)}, status=404)
-    return render(request, "dashboard/job.html", _about(request, acts, found))
+    except Unreadable as error:
+        context = {"section": "jobs", "why": damage_words(str(error)), "damaged": True}
+        return render(request, "dashboard/no_job.html", context, status=409)
+    return render(request, "dashboard/job.html", _about(request, found))
 
 
-def _about(request: HttpRequest, acts: Acts, found: Job) -> dict[str, Any]:
+def _unreadable(job_id: str) -> dict[str, Any]:
+    return {"id": job_id, "began_at": at(minted_ms(bytes.fromhex(job_id))), "url": job_url(job_id)}
+
+
+def _about(request: HttpRequest, found: Job) -> dict[str, Any]:
     now = datetime.now(UTC)
     other = found.of or found.undo
     return {
         "section": "jobs",
         "told": tell(found, now),
         "job": found,
-        "other": None if other is None else _other(acts, other, now),
+        "all_running": _acts(request).running_jobs(),
+        "other": None if other is None else _other(request, other, now),
+        "can_act": reach.may_steer(reach.scope(request), found),
         "audit_url": f"{reverse('dashboard:audit')}?{urlencode({'queue': found.queue})}",
         "hidden": {once.FIELD: once.number(request, f"job:{found.id}")},
         "now": now,
     }
 
 
-def _other(acts: Acts, job_id: str, now: datetime) -> Any:
+def _other(request: HttpRequest, job_id: str, now: datetime) -> Any:
     try:
-        return tell(acts.job(job_id), now)
-    except JobNotFound:
+        return tell(reach.job(request, job_id), now)
+    except (JobNotFound, Unreadable):
         return None
 
 
@@ -132,6 +147,7 @@ def _once(request: HttpRequest, job_id: str, act: Callable[[], str]) -> HttpResp
     here = job_url(job_id)
     try:
         with once.once(request, f"job:{job_id}") as sending:
+            reach.steerable(request, job_id)
             sending.answer = act()
     except once.AlreadySent as sent:
         return frame.replayed(request, sent, here)

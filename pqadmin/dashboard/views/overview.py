@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -12,12 +13,16 @@ from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
-from pqadmin.accounts.roles import Right, can, require
+from pqadmin.accounts.roles import Right, require
+from pqadmin.accounts.scope import scope_of
+from pqadmin.dashboard import favourites
 from pqadmin.dashboard.filters import parse
 from pqadmin.dashboard.listing import SORTS, Group, Order, arrange
 from pqadmin.dashboard.rows import COLUMNS, render_blank_row, render_rows
 from pqadmin.dashboard.words import attached_note, attached_words, problem_words
 from pqadmin.live.monitor import get_monitor
+from pqadmin.live.sparks import SPARKS
+from pqadmin.server.store import get_store
 
 
 @require_safe
@@ -26,14 +31,20 @@ def overview(request: HttpRequest) -> HttpResponse:
     """Show one window of the table of queues; a fragment's request gets the table alone."""
     monitor = get_monitor()
     monitor.refresh()
-    seen = monitor.overview()
+    may = scope_of(request.user)
+    seen = monitor.overview(may)
     now = datetime.now(UTC)
-    asked = {name: request.GET.get(name, "")[:4_000] for name in ("q", "group", "sort", "after")}
-    wanted = parse(asked["q"])
-    order = Order.parse(asked["group"], asked["sort"])
-    listing = arrange(seen.rows, order=order, wanted=wanted, after=asked["after"], now=now)
-    can_act = can(request.user, Right.ACT)
+    asked = {name: request.GET.get(name, "")[:4_000] for name in ("q", "group", "sort", "first", "after")}
+    stars = favourites.of(request.user)
+    wanted = parse(asked["q"], stars)
+    order = Order.parse(asked["group"], asked["sort"], asked["first"])
+    listing = arrange(seen, order=order, wanted=wanted, after=asked["after"], favourites=stars)
+    depths = {row.status.id: row.ready for group in listing.groups for row in group.rows if not row.status.attached}
+    lines = SPARKS.of(get_store(), depths, now.timestamp())
+    can_act, acts_on = may.anywhere(Right.ACT), partial(may.can, Right.ACT)
     state = {"q": wanted.text, "group": order.grouping if order.grouping != "problems" else "", "sort": asked["sort"]}
+    if order.favourites:
+        state["first"] = "favourites"
     context = {
         "section": "queues",
         "seen": seen,
@@ -44,11 +55,16 @@ def overview(request: HttpRequest) -> HttpResponse:
         "wanted": wanted,
         "order": order,
         "listing": listing,
-        "bodies": [_body(group, now=now, can_act=can_act) for group in listing.groups],
-        "blank_row": render_blank_row(can_act=can_act),
+        "bodies": [
+            _body(group, now=now, can_act=can_act, acts_on=acts_on, stars=stars, lines=lines)
+            for group in listing.groups
+        ],
+        "blank_row": render_blank_row(can_act=can_act, acts_on_all=may.role.has(Right.ACT)),
         "columns": COLUMNS + can_act,
         "heads": _heads(order, state),
         "groupings": _groupings(order, state),
+        "stars": stars,
+        "stars_url": _address({**state, "first": None if order.favourites else "favourites"}),
         "next_url": _address(state | {"after": listing.cursor}) if listing.cursor else "",
         "first_url": _address(state),
         "windowed": bool(asked["after"]),
@@ -58,11 +74,19 @@ def overview(request: HttpRequest) -> HttpResponse:
     return render(request, "dashboard/_queues.html" if fragment else "dashboard/overview.html", context)
 
 
-def _body(group: Group, *, now: datetime, can_act: bool) -> dict[str, Any]:
+def _body(
+    group: Group,
+    *,
+    now: datetime,
+    can_act: bool,
+    acts_on: Callable[[str], bool],
+    stars: frozenset[int],
+    lines: Mapping[int, str],
+) -> dict[str, Any]:
     return {
         "group": group,
-        "rows": render_rows(group.rows, now=now, can_act=can_act),
-        "attached": attached_note(group.attached),
+        "rows": render_rows(group.rows, now=now, can_act=can_act, acts_on=acts_on, stars=stars, lines=lines),
+        "attached": attached_note(group.sum.attached) if group.sum else "",
     }
 
 

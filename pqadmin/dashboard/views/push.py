@@ -40,7 +40,7 @@ class Source:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@require(Right.ACT)
+@require(Right.ACT, harmless=lambda request: "check" in request.POST)
 @frame.seeing_queue
 def push(request: HttpRequest, name: str) -> HttpResponse:
     """Push one item (FIFO: enqueue it)."""
@@ -59,10 +59,10 @@ def push(request: HttpRequest, name: str) -> HttpResponse:
         return frame.answer(request, "dashboard/push.html", context, refusal=frame.invalid(form))
     try:
         with once.once(request, f"push:{status.id}") as sending:
-            item = (
+            pushed = (
                 get_store()
                 .acts(request.user.get_username())
-                .push(name, form.payload, priority=form.parsed_priority, delay=form.span, due=form.moment)
+                .push_undoably(name, [(form.payload, form.parsed_priority)], delay=form.span, due=form.moment)
             )
             sending.answer = queue_url(name)
     except once.AlreadySent as sent:
@@ -75,7 +75,14 @@ def push(request: HttpRequest, name: str) -> HttpResponse:
         refusal = explain(error)
         frame.blame(form, refusal)
         return frame.answer(request, "dashboard/push.html", context, refusal=refusal)
-    toasts.done(request, _pushed(item, status.kind == "fifo"), label=_("Look at it"), link=item_url(name, item.id))
+    item = pushed.items[0]
+    toasts.undoable(
+        request,
+        _pushed(item, status.kind == "fifo"),
+        pushed.trash_id,
+        link=item_url(name, item.id),
+        link_label=_("Look at it"),
+    )
     return frame.leave(queue_url(name))
 
 
@@ -162,7 +169,7 @@ def _keep(request: HttpRequest, status: QueueStatus, form: PushForm) -> HttpResp
     """Keep what is typed as a template; it need not be fit to push."""
     form.is_valid()
     name = request.POST.get("template_name", "")
-    wrong = push_templates.keep(status.id, name, form, by=request.user.get_username())
+    wrong = push_templates.keep(status.id, status.name, name, form, by=request.user.get_username())
     context = context_of(request, status, form) | {"template_name": name[:200], "template_wrong": wrong}
     for field in list(form.errors):
         del form.errors[field]
@@ -179,7 +186,7 @@ def _keep(request: HttpRequest, status: QueueStatus, form: PushForm) -> HttpResp
 def forget_template(request: HttpRequest, name: str, number: str) -> HttpResponse:
     """Delete a template."""
     status = status_of(name)
-    if push_templates.forget(status.id, number):
+    if push_templates.forget(status.id, status.name, number, by=request.user.get_username()):
         toasts.done(request, _("The template is deleted. Nothing else was changed."))
     else:
         toasts.failed(request, _("This template is not there any more."))

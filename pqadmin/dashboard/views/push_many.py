@@ -1,7 +1,8 @@
-"""Push several at once: pasted or from a file, all of them or none, with every wrong line named."""
+"""Push several at once, pasted or from a file, with every wrong line named; as a job what no one transaction takes."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -14,6 +15,7 @@ from pqadmin.accounts.roles import Right, require
 from pqadmin.dashboard import format as write
 from pqadmin.dashboard import once, pasted, toasts, uploads
 from pqadmin.dashboard.addresses import queue_url
+from pqadmin.dashboard.job_words import job_url
 from pqadmin.dashboard.looking import about, status_of
 from pqadmin.dashboard.pasted import Batch
 from pqadmin.dashboard.push_forms import MAX_PASTED, UNITS, ZONES, ManyForm, WhenForm
@@ -21,15 +23,17 @@ from pqadmin.dashboard.refusals import Refusal, explain
 from pqadmin.dashboard.views import frame
 from pqadmin.operations import formats
 from pqadmin.server.store import get_store
-from queues import Item, QueueStatus
+from queues import Item, Job, QueueStatus, push_jobs
+from queues.acting import Pushed
 from queues.errors import QueueError, QueueNotFound, StoreError
+from queues.priority import Priority
 
 #: Good entries that are shown before they are pushed.
 _SAMPLES = 5
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@require(Right.ACT)
+@require(Right.ACT, harmless=lambda request: "check" in request.POST)
 @frame.seeing_queue
 def push_many(request: HttpRequest, name: str) -> HttpResponse:
     """Push what was pasted or is in a file: all of it, or nothing and what is wrong with which line."""
@@ -49,19 +53,17 @@ def push_many(request: HttpRequest, name: str) -> HttpResponse:
         return render(request, "dashboard/push_many.html", context)
     try:
         with once.once(request, f"push-many:{status.id}") as sending:
-            pushed = (
-                get_store()
-                .acts(request.user.get_username())
-                .push_many(
-                    name,
-                    [(entry.value, entry.priority) for entry in batch.entries],
-                    delay=form.span,
-                    due=form.moment,
-                    expect_id=status.id,
-                    reason=form.cleaned_data["reason"],
-                )
+            acts, items = get_store().acts(request.user.get_username()), list(_items(batch))
+            begin = acts.begin_push if batch.large else acts.push_undoably
+            begun: Job | Pushed = begin(
+                name,
+                items,
+                delay=form.span,
+                due=form.moment,
+                expect_id=status.id,
+                reason=form.cleaned_data["reason"],
             )
-            sending.answer = queue_url(name)
+            sending.answer = job_url(begun.id) if isinstance(begun, Job) else queue_url(name)
     except once.AlreadySent as sent:
         return frame.replayed(request, sent, queue_url(name))
     except once.FormRefused:
@@ -70,8 +72,13 @@ def push_many(request: HttpRequest, name: str) -> HttpResponse:
         if isinstance(error, QueueNotFound):
             raise
         return frame.answer(request, "dashboard/push_many.html", context, refusal=explain(error))
-    toasts.done(request, _pushed_many(pushed, status.kind == "fifo"))
-    return frame.leave(queue_url(name))
+    if not isinstance(begun, Job):
+        toasts.undoable(request, _pushed_many(begun.items, status.kind == "fifo"), begun.trash_id)
+    return frame.leave(sending.answer)
+
+
+def _items(batch: Batch) -> Iterator[tuple[bytes, Priority | None]]:
+    return ((entry.value, entry.priority) for entry in batch.entries)
 
 
 def _data(request: HttpRequest, form: WhenForm) -> tuple[bytes, str]:
@@ -96,6 +103,7 @@ def _batch(data: bytes, form: ManyForm, status: QueueStatus) -> Batch:
         data,
         file_format="csv" if chosen == "csv" else "ndjson" if chosen == "ndjson" else named,
         priority_type=None if status.kind == "fifo" else status.priority_type,
+        at_once=status.attached,
     )
 
 
@@ -156,6 +164,7 @@ def _many_context(
         first=first,
         text="",
         max_file=uploads.MAX_FILE,
+        most=push_jobs.MAX_ITEMS,
         form_number=once.number(request, f"push-many:{status.id}"),
     )
 

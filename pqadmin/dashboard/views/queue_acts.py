@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from pqadmin.accounts.roles import Right, require
 from pqadmin.dashboard import format as write
-from pqadmin.dashboard import once, toasts
+from pqadmin.dashboard import once, reach, toasts
 from pqadmin.dashboard.addresses import queue_url
 from pqadmin.dashboard.forms import CreateForm, DeleteForm, PauseForm, RenameForm
 from pqadmin.dashboard.looking import about, status_of
@@ -41,6 +41,7 @@ def create(request: HttpRequest) -> HttpResponse:
         "section": "queues",
         "form": form,
         "suggested": request.GET.get("name", "")[:200],
+        "then_file": "file" in (request.GET.get("then"), request.POST.get("then")),
         "form_number": once.number(request, "create"),
     }
     if form is None:
@@ -49,6 +50,7 @@ def create(request: HttpRequest) -> HttpResponse:
         return frame.answer(request, "dashboard/new_queue.html", context, refusal=frame.invalid(form))
     data = form.cleaned_data
     try:
+        reach.new_name(request, data["name"])
         with once.once(request, "create") as sending:
             queue = _acts(request).create_queue(
                 data["name"],
@@ -56,7 +58,7 @@ def create(request: HttpRequest) -> HttpResponse:
                 priority_type=data["priority_type"] or "int",
                 bands=form.parsed_edges,
             )
-            sending.answer = queue_url(queue.name)
+            sending.answer = queue_url(queue.name) + ("push/many/" if request.POST.get("then") == "file" else "")
     except once.AlreadySent as sent:
         return frame.replayed(request, sent, reverse("dashboard:overview"))
     except once.FormRefused:
@@ -142,6 +144,7 @@ def rename(request: HttpRequest, name: str) -> HttpResponse:
     new = form.cleaned_data["name"]
 
     def act() -> str:
+        reach.new_name(request, new)
         return queue_url(_acts(request).rename_queue(name, new, expect_id=queue_id).name)
 
     refused = frame.act_once(request, "rename", status, queue_id, act)

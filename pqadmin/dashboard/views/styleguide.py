@@ -28,11 +28,14 @@ from pqadmin.dashboard.toasts import Toast
 from pqadmin.dashboard.values import show
 from pqadmin.dashboard.words import attached_words, problem_words
 from pqadmin.live.outlook import Outlook, Problem, State
-from pqadmin.live.rows import Row, attached_row, total_of
+from pqadmin.live.rows import Row, attached_row, unreadable_row
+from pqadmin.live.sums import total_of
+from pqadmin.wall.samples import sample_wall
 from queues import Band, Item, Pause, QueueStatus, Totals, errors
 from queues.attached.items import as_item
 from queues.bands import default_edges
 from queues.priority import Priority
+from queues.status import unreadable_status
 
 _HOSTILE = "<script>alert('name')<b>\u202e\u0007"
 _VALUES = (
@@ -94,6 +97,7 @@ def styleguide(request: HttpRequest) -> HttpResponse:
         "sizes": [write.size(n) for n in (0, 999, 90_000, 10**12)],
         "priorities": [write.priority_short(p) for p in (0, -(10**400), 2.5, "", _HOSTILE, "2026-11-20")],
         "tokens": _TOKENS,
+        **sample_wall(rows, now),
     }
     return render(request, "dashboard/styleguide.html", context)
 
@@ -161,6 +165,9 @@ def _rows(now: datetime) -> list[Row]:
             ends=("2026-11-01", "2026-11-30"),
         ),
         _row(now, "drifted", 5, State.OK, Problem.DRIFT, 1.0, 1.0),
+        _row(now, "waiting", 5, State.OK, Problem.OLD, 1.0, 1.0),
+        _row(now, "with:dead", 0, State.EMPTY, Problem.DEAD, 0.0, 0.0, states=(0, 0, 12_408)),
+        unreadable_row(unreadable_status(2, "damaged", 3, f"NewerFormat: {_HOSTILE}"), now),
         _row(now, "unwatched", 1, State.OK, Problem.NONE, None, None, ends=(-(10**400), 10**400)),
         _row(now, "empty", 0, State.EMPTY, Problem.NONE, 0.0, 0.0),
         _row(now, "sms:outbound", 61, State.OK, Problem.NONE, 61.0, 61.0, kind="fifo"),

@@ -15,14 +15,15 @@ from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_POST, require_safe
 
 from pqadmin.accounts.roles import Right, require
+from pqadmin.accounts.scope import Scope
 from pqadmin.dashboard import format as write
-from pqadmin.dashboard import once, toasts
+from pqadmin.dashboard import once, reach, toasts
 from pqadmin.dashboard.addresses import item_url, queue_url
 from pqadmin.dashboard.refusals import Refusal, explain
 from pqadmin.dashboard.views import frame
-from pqadmin.dashboard.words import TRASH_ACTS, trash_words
+from pqadmin.dashboard.words import TRASH_ACTS, damage_words, trash_words
 from pqadmin.server.store import get_store
-from queues import TrashEntry, TrashPage, Undone
+from queues import Acts, TrashEntry, TrashPage, Undone
 from queues.errors import BadCursor, ItemGoneOn, QueueError, StoreError
 from queues.names import display_name
 
@@ -34,20 +35,21 @@ PAGE = 50
 def trash(request: HttpRequest) -> HttpResponse:
     """Show what can be restored, newest first; of one queue, person or act if asked."""
     asked = {name: request.GET.get(name, "")[:300].replace("\0", "").strip() for name in ("queue", "by", "act")}
-    after, wrong = request.GET.get("after", "")[:300] or None, ""
+    after, wrong, may = request.GET.get("after", "")[:300] or None, "", reach.scope(request)
     try:
-        page = _page(asked, after)
+        page = _page(asked, after, may)
     except BadCursor as error:
         after, wrong = None, str(error)
-        page = _page(asked, None)
+        page = _page(asked, None, may)
     kept = {name: value for name, value in asked.items() if value}
+    known = reach.known_to(may) if page.entries else {}
     context = {
         "section": "trash",
         "asked": asked,
         "filtered": bool(kept),
         "acts": TRASH_ACTS.items(),
-        "lines": [_line(request, entry) for entry in page.entries],
-        "looked": page.looked,
+        "lines": [_line(request, entry, known) for entry in page.entries],
+        "looked": page.looked if may.everything else None,  # what is hidden is not counted either
         "looked_on": bool(kept) and page.cursor is not None and len(page.entries) < PAGE,
         "wrong": wrong,
         "in_middle": after is not None,
@@ -58,20 +60,30 @@ def trash(request: HttpRequest) -> HttpResponse:
     return render(request, "dashboard/trash.html", context)
 
 
-def _page(asked: Mapping[str, str], after: str | None) -> TrashPage:
+def _page(asked: Mapping[str, str], after: str | None, may: Scope) -> TrashPage:
     return get_store().trash.entries(
-        queue=asked["queue"] or None, by=asked["by"] or None, act=asked["act"] or None, limit=PAGE, after=after
+        queue=asked["queue"] or None,
+        by=asked["by"] or None,
+        act=asked["act"] or None,
+        limit=PAGE,
+        after=after,
+        visible=None if may.everything else may.sees,
     )
 
 
-def _line(request: HttpRequest, entry: TrashEntry) -> dict[str, Any]:
+def _line(request: HttpRequest, entry: TrashEntry, known: Mapping[int, str]) -> dict[str, Any]:
+    if entry.damage:
+        return {"entry": entry, "words": trash_words(entry), "damage": damage_words(entry.damage)}
+    may = reach.scope(request)
+    number = once.number(request, f"restore:{entry.id}") if reach.may_undo(may, entry, known) else ""
+    entry = reach.seen_trash(may, entry)
     return {
         "entry": entry,
         "words": trash_words(entry),
         "queue_url": "" if entry.what == "queue" else queue_url(entry.queue),
         "to_url": queue_url(entry.to) if entry.to else "",
         "button": _BUTTONS[entry.what],
-        "number": once.number(request, f"restore:{entry.id}"),
+        "number": number,
     }
 
 
@@ -86,8 +98,8 @@ def restore(request: HttpRequest, trash_id: str) -> HttpResponse:
     partial = "partial" in request.POST
     try:
         with once.once(request, f"restore:{trash_id}") as sending:
-            entry = store.trash.get(trash_id)
-            undone = store.acts(request.user.get_username()).undo(trash_id, partial=partial)
+            entry = reach.undoable(request, trash_id)
+            undone = _undo(store.acts(request.user.get_username()), entry, partial=partial)
             sending.answer = queue_url(undone.queue.name)
     except once.AlreadySent as sent:
         return frame.replayed(request, sent, here)
@@ -101,6 +113,16 @@ def restore(request: HttpRequest, trash_id: str) -> HttpResponse:
     return frame.leave(sending.answer)
 
 
+def _undo(acts: Acts, entry: TrashEntry, *, partial: bool) -> Undone:
+    """Undo what an entry holds; of a push what is still there, as taking it out is in nobody's way."""
+    try:
+        return acts.undo(entry.id, partial=partial)
+    except ItemGoneOn as error:
+        if entry.act != "push" or error.gone == error.total:
+            raise
+        return acts.undo(entry.id, partial=True)
+
+
 def _tell(request: HttpRequest, entry: TrashEntry, undone: Undone) -> None:
     name = undone.queue.name
     if entry.what == "queue":
@@ -109,18 +131,24 @@ def _tell(request: HttpRequest, entry: TrashEntry, undone: Undone) -> None:
         link = item_url(name, entry.item.id)
         toasts.done(request, _("Put back in its old place."), label=_("Look at it"), link=link)
     else:
-        text = ngettext(
-            "Undone: %(n)s item is as it was, where it was.",
-            "Undone: %(n)s items are as they were, where they were.",
-            undone.count,
-        ) % {"n": write.number(undone.count)}
+        text = _came_back(entry, undone.count) % {"n": write.number(undone.count)}
         if undone.skipped:
             text += " " + ngettext(
                 "%(n)s has gone on since and was left alone.",
                 "%(n)s have gone on since and were left alone.",
                 undone.skipped,
             ) % {"n": write.number(undone.skipped)}
-        toasts.done(request, text)
+        toasts.undoable(request, text, *([] if undone.trash_id is None else [undone.trash_id]))
+
+
+def _came_back(entry: TrashEntry, count: int) -> str:
+    if entry.act == "push":
+        return ngettext("Undone: %(n)s item was taken out again.", "Undone: %(n)s items were taken out again.", count)
+    return ngettext(
+        "Undone: %(n)s item is as it was, where it was.",
+        "Undone: %(n)s items are as they were, where they were.",
+        count,
+    )
 
 
 def _ask(request: HttpRequest, entry: TrashEntry, error: ItemGoneOn) -> HttpResponse:
@@ -136,5 +164,6 @@ def _ask(request: HttpRequest, entry: TrashEntry, error: ItemGoneOn) -> HttpResp
         % {"n": write.number(error.gone), "total": write.number(error.total)},
         advice=_("The others can be put back without them.") if left else "",
     )
-    context = {"section": "trash", "line": _line(request, entry), "left": left, "now": datetime.now(UTC)}
+    line = _line(request, entry, reach.known_to(reach.scope(request)))
+    context = {"section": "trash", "line": line, "left": left, "now": datetime.now(UTC)}
     return frame.answer(request, "dashboard/restore.html", context, refusal=refusal)

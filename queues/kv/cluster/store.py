@@ -24,6 +24,8 @@ T = TypeVar("T")
 R = TypeVar("R")
 A = TypeVar("A")
 
+#: See `Combiner`.
+LINGER, WAKE = 0.25, 4
 #: Seconds that one try may take, to its commit's answer.
 TRY_TIMEOUT = 5.0
 #: Seconds that a read, or a transaction, is tried while the cluster answered last time.
@@ -50,7 +52,7 @@ class ClusterStore:
         self._lifecycle = Lifecycle(url)
         self._slots = None if slots is None else SlotPool(slots)
         self._exactly_once = ExactlyOnce(self._slots)
-        self._combiner = Combiner(self._apply, self._lifecycle)
+        self._combiner = Combiner(self._apply, self._lifecycle, linger=LINGER, wake=WAKE)
         self._board = WatchBoard()
         self._watches = Watches(self._board)
         self._random = random.Random()  # noqa: S311 - spreads retries, guards nothing

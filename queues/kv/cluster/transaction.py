@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 import fdb
 
+from queues.kv.cluster import native
 from queues.kv.cluster.failures import TRANSACTION_TIMED_OUT, TRANSACTION_TOO_OLD, of_commit, of_reading
 from queues.kv.errors import StoreError, TransactionEnded
 from queues.kv.limits import KEYS_END, check_key, check_limit, check_value, raised, too_large, too_old
@@ -32,16 +33,18 @@ _DELTA = struct.Struct("<Q")
 class Pending(Generic[T_co]):
     """A read that is under way; holds its transaction, which must outlive it."""
 
-    __slots__ = ("_answer", "_transaction")
+    __slots__ = ("_answer", "_future", "_transaction")
 
-    def __init__(self, transaction: ClusterTransaction, answer: Callable[[], T_co]) -> None:
+    def __init__(self, transaction: ClusterTransaction, future: Any, answer: Callable[[], T_co]) -> None:
         self._transaction = transaction
+        self._future = future
         self._answer = answer
 
     def wait(self) -> T_co:
         """Return the answer, blocking until it is there."""
         began = time.monotonic()
         try:
+            native.block(self._future)
             return self._answer()
         except fdb.FDBError as error:
             raise self._transaction.failed(error, time.monotonic() - began) from error
@@ -61,14 +64,14 @@ class ClusterReads:
         check_key(key)
         self._transaction.count_read()
         value = self._source.get(key)
-        return Pending(self._transaction, lambda: value.value)
+        return Pending(self._transaction, value, lambda: value.value)
 
     def get_key(self, begin: bytes, end: bytes, *, reverse: bool = False) -> Result[bytes | None]:
         """Find the first or last key in [begin, end)."""
         rows = self._rows(begin, end, 1, reverse=reverse)
         if rows is None:
             return Ready(None)
-        return Pending(self._transaction, lambda: next((row.key for row in rows.to_list()), None))
+        return Pending(self._transaction, _begun(rows), lambda: next((row.key for row in rows.to_list()), None))
 
     def get_range(self, begin: bytes, end: bytes, *, limit: int, reverse: bool = False) -> Result[list[KeyValue]]:
         """Read at most `limit` pairs of [begin, end)."""
@@ -76,7 +79,7 @@ class ClusterReads:
         rows = self._rows(begin, end, limit, reverse=reverse)
         if rows is None:
             return Ready([])
-        return Pending(self._transaction, lambda: [(row.key, row.value) for row in rows.to_list()])
+        return Pending(self._transaction, _begun(rows), lambda: [(row.key, row.value) for row in rows.to_list()])
 
     def get_read_version(self) -> int:
         """Return the version that the transaction reads."""
@@ -96,6 +99,11 @@ class ClusterReads:
         return self._source.get_range(begin, end, limit, reverse, fdb.StreamingMode.exact)
 
 
+def _begun(rows: Any) -> Any:
+    """Return the future of a range read, which the binding issues when the range is made."""
+    return rows._future  # noqa: SLF001 - it has no other name
+
+
 class ClusterTransaction:
     """A read-write transaction. `commit` never retries: that is the loop's."""
 
@@ -109,6 +117,7 @@ class ClusterTransaction:
         ended: Callable[[int], None] = lambda reads: None,
     ) -> None:
         self._native = database.create_transaction()
+        self._writes = native.Writes(self._native)
         options = self._native.options
         options.set_timeout(max(1, int(timeout * 1000)))
         if background:
@@ -164,13 +173,29 @@ class ClusterTransaction:
         check_key(key)
         check_value(value)
         self._grow(len(key) + len(value))
-        self._native.set(key, value)
+        self._writes.set(key, value)
 
     def clear(self, key: bytes) -> None:
         """Remove one key."""
         check_key(key)
         self._grow(len(key))
-        self._native.clear(key)
+        self._writes.clear(key)
+
+    def set_new(self, keys: Sequence[bytes], values: Sequence[bytes]) -> None:
+        """Write pairs whose keys nobody has written."""
+        for key in keys:
+            check_key(key)
+        for value in values:
+            check_value(value)
+        self._grow(sum(map(len, keys)) + sum(map(len, values)))
+        self._writes.set_all(keys, values)
+
+    def clear_many(self, keys: Sequence[bytes]) -> None:
+        """Remove these keys."""
+        for key in keys:
+            check_key(key)
+        self._grow(sum(map(len, keys)))
+        self._writes.clear_all(keys)
 
     def clear_range(self, begin: bytes, end: bytes) -> None:
         """Remove every key in [begin, end)."""
@@ -183,20 +208,27 @@ class ClusterTransaction:
         """Add to a 64-bit little-endian counter without reading it."""
         check_key(key)
         self._grow(len(key) + 8)
-        self._native.add(key, _DELTA.pack(delta % (1 << 64)))
+        self._writes.add(key, _DELTA.pack(delta % (1 << 64)))
 
     def max(self, key: bytes, value: int) -> None:
         """Raise an unsigned 64-bit little-endian number to at least `value`."""
         check_key(key)
         parameter = raised(None, value)
         self._grow(len(key) + 8)
-        self._native.max(key, parameter)
+        self._writes.max(key, parameter)
 
     def add_read_conflict_key(self, key: bytes) -> None:
         """Fail this commit if another transaction writes `key` first; ignored once `key` was written here."""
         check_key(key)
         self._check()
-        self._native.add_read_conflict_key(key)
+        self._writes.conflict_all((key,))
+
+    def add_read_conflict_keys(self, keys: Sequence[bytes]) -> None:
+        """Fail this commit if another transaction writes one of these keys first."""
+        for key in keys:
+            check_key(key)
+        self._check()
+        self._writes.conflict_all(keys)
 
     def add_read_conflict_range(self, begin: bytes, end: bytes) -> None:
         """Fail this commit if another transaction writes in [begin, end) first."""
@@ -214,6 +246,12 @@ class ClusterTransaction:
         version = self.get_read_version()
         self._stamps += 1
         return version * STAMPS_PER_VERSION + self._stamps
+
+    def stamps(self, n: int) -> range:
+        """Return the next `n` push-order numbers."""
+        first = self.get_read_version() * STAMPS_PER_VERSION + self._stamps + 1
+        self._stamps += n
+        return range(first, first + n)
 
     # The end
 
@@ -243,7 +281,9 @@ class ClusterTransaction:
         # would not conflict with what was written to its slot meanwhile, and be applied a second time.
         self.get_read_version()
         try:
-            self._native.commit().wait()
+            future = self._native.commit()
+            native.block(future)
+            future.wait()
         except fdb.FDBError as error:
             raise of_commit(error) from error
         self._settled = True
@@ -278,6 +318,7 @@ class ClusterTransaction:
     def _wait(self, future: Any) -> Any:
         began = time.monotonic()
         try:
+            native.block(future)
             return future.wait()
         except fdb.FDBError as error:
             raise self.failed(error, time.monotonic() - began) from error

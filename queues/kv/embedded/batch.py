@@ -3,10 +3,27 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections.abc import Iterator, Sequence
 
 import lmdb
 
 from queues.kv.limits import added
+
+
+class Many:
+    """How to undo what was written to many keys at once: their old values, or None when all of them are new."""
+
+    __slots__ = ("_olds", "keys")
+
+    def __init__(self, keys: Sequence[bytes], olds: Sequence[bytes | None] | None = None) -> None:
+        self.keys = keys
+        self._olds = olds
+
+    def latest_first(self) -> Iterator[tuple[bytes, bytes | None]]:
+        """Return each key and its old value."""
+        if self._olds is None:
+            return ((key, None) for key in reversed(self.keys))
+        return zip(reversed(self.keys), reversed(self._olds), strict=True)
 
 
 class Batch:
@@ -26,14 +43,20 @@ class Batch:
         #: Sums not written yet, and their keys in order.
         self.adds: dict[bytes, int] = {}
         self.added_keys: list[bytes] = []
-        #: How to undo what was written, oldest first: (key, old value) and (key, old sum, True).
-        self.log: list[tuple[bytes, bytes | None] | tuple[bytes, int | None, bool]] = []
+        #: How to undo what was written, oldest first: (key, old value), (key, old sum, True) and many at once.
+        self.log: list[tuple[bytes, bytes | None] | tuple[bytes, int | None, bool] | Many] = []
         self.size = 0
         self.stamps = 0
 
     def keys(self) -> set[bytes]:
         """Return every key that this batch has written."""
-        return {entry[0] for entry in self.log}
+        written: set[bytes] = set()
+        for entry in self.log:
+            if isinstance(entry, Many):
+                written.update(entry.keys)
+            else:
+                written.add(entry[0])
+        return written
 
     def flush(self, keys: list[bytes]) -> None:
         """Write the sums of these keys."""
@@ -76,15 +99,14 @@ class Batch:
 
     def undo(self, mark: int) -> None:
         """Take back all that was written since the log was `mark` entries long."""
-        cursor, log = self.cursor, self.log
+        log = self.log
         while len(log) > mark:
             entry = log.pop()
-            if len(entry) == 2:
-                key, old = entry
-                if old is not None:
-                    cursor.put(key, old)
-                elif cursor.set_key(key):
-                    cursor.delete()
+            if isinstance(entry, Many):
+                for key, old in entry.latest_first():
+                    self._put_back(key, old)
+            elif len(entry) == 2:
+                self._put_back(*entry)
             else:
                 key, total, _ = entry
                 if total is None:
@@ -94,3 +116,9 @@ class Batch:
                     if key not in self.adds:
                         insort(self.added_keys, key)
                     self.adds[key] = total
+
+    def _put_back(self, key: bytes, old: bytes | None) -> None:
+        if old is not None:
+            self.cursor.put(key, old)
+        elif self.cursor.set_key(key):
+            self.cursor.delete()

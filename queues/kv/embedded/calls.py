@@ -92,13 +92,17 @@ class Calls:
         """Hand a request to the writer, wait for the commit that serves it, return its answer or raise its error."""
         call = self._own.call
         call.work, call.server = request, server
-        answer: A = self._wait(call)
-        return answer
+        return self._wait(call)  # type: ignore[no-any-return]
 
     def submit(self, server: Server[R, A], request: R, landing: Landing) -> Submitted:
         """Hand a request to the writer; its call lands once the commit that serves it is durable."""
         call = Submitted(self, server, request, landing)
-        self._add(call)
+        queue = self._queue
+        queue.append(call)
+        if len(queue) >= self._wake_at:
+            self.wake()
+        if self._refusal is not None:
+            self._refuse_all(self._refusal)
         return call
 
     def take(self) -> Call | None:
@@ -107,6 +111,27 @@ class Calls:
             return self._queue.popleft()
         except IndexError:
             return None
+
+    def take_up_to_function(self, taken: list[Call], requests: list[Call], most: int) -> Call | None:
+        """Take at most so many calls: requests, and return the function that ends them; all go to `taken`, too."""
+        popleft, take, gather = self._queue.popleft, taken.append, requests.append
+        try:
+            for _ in range(most):
+                call = popleft()
+                take(call)
+                if call.server is None:
+                    return call
+                gather(call)
+        except IndexError:  # nobody waits any more
+            pass
+        return None
+
+    def lead_with_request(self) -> bool:
+        """Say whether a request is the next to be taken: what is served together is short, a function may not be."""
+        try:
+            return self._queue[0].server is not None
+        except IndexError:
+            return False
 
     def withdraw(self, call: Call) -> bool:
         """Take a call back; False when it was taken."""
@@ -125,9 +150,11 @@ class Calls:
 
     def wake(self) -> None:
         """End the writer's sleep."""
+        if not self._awake.locked():  # it is awake, or another caller woke it
+            return
         try:
             self._awake.release()
-        except RuntimeError:  # it is awake, or another caller woke it
+        except RuntimeError:  # another caller was faster
             return
 
     def refuse(self, refusal: Callable[[], BaseException]) -> None:
@@ -135,18 +162,15 @@ class Calls:
         self._refusal = refusal
         self._refuse_all(refusal)
 
-    def _add(self, call: Call) -> None:
-        queue = self._queue
-        queue.append(call)
-        if len(queue) >= self._wake_at:
-            self.wake()
-        if self._refusal is not None:
-            self._refuse_all(self._refusal)
-
     def _wait(self, call: Call) -> Any:
         before = call.others
         try:
-            self._add(call)
+            queue = self._queue
+            queue.append(call)  # as `submit` does: a method of its own would cost as much again
+            if len(queue) >= self._wake_at:
+                self.wake()
+            if self._refusal is not None:
+                self._refuse_all(self._refusal)
             call.answered.acquire()
             next(call.others, None)
         except BaseException:  # KeyboardInterrupt, anywhere: this call may still be queued, so it is never used again
@@ -183,17 +207,23 @@ class Calls:
 
 def deliver(calls: Sequence[Call]) -> None:
     """Let the callers go on with what `answer` or `error` say; what was submitted lands together."""
+    waiting = [call for call in calls if call.landing is None]
+    if waiting:
+        others = map(_release, [call.answered for call in waiting])
+        for call in waiting:
+            call.others = others
+        for _ in range(_ABREAST + [call.abandoned for call in waiting].count(True)):
+            next(others, None)
+    if len(waiting) == len(calls):
+        return
     landings: dict[Landing, list[Call]] = {}
-    waiting = []
     for call in calls:
-        if call.landing is None:
-            waiting.append(call)
-        else:
-            landings.setdefault(call.landing, []).append(call)
-    others = map(_release, [call.answered for call in waiting])
-    for call in waiting:
-        call.others = others
-    for _ in range(_ABREAST + sum(call.abandoned for call in waiting)):
-        next(others, None)
+        landing = call.landing
+        if landing is not None:
+            landed = landings.get(landing)
+            if landed is None:
+                landings[landing] = [call]
+            else:
+                landed.append(call)
     for landing, landed in landings.items():
         landing.land(landed)

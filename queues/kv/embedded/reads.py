@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import NoReturn, cast
 
@@ -30,19 +31,32 @@ def scan(cursor: lmdb.Cursor[bytes], begin: bytes, end: bytes, limit: int, *, re
     end = min(end, KEYS_END)
     if begin >= end:
         return []
-    pairs = []
     if reverse:
         found = cursor.prev() if cursor.set_range(end) else cursor.last()
-        if found:
-            for pair in islice(cursor.iterprev(), limit):
-                if pair[0] < begin:
-                    break
-                pairs.append(pair)
-    elif cursor.set_range(begin) if begin else cursor.first():
-        for pair in islice(cursor.iternext(), limit):
-            if pair[0] >= end:
-                break
-            pairs.append(pair)
+        return _portions(cursor.iterprev(), limit, lambda pair: pair[0] < begin) if found else []
+    found = cursor.set_range(begin) if begin else cursor.first()
+    return _portions(cursor.iternext(), limit, lambda pair: pair[0] >= end) if found else []
+
+
+#: Pairs that are read before the first look whether they are within the range; then ever twice as many.
+_FIRST = 8
+
+
+def _portions(found: Iterator[KeyValue], limit: int, beyond: Callable[[KeyValue], bool]) -> list[KeyValue]:
+    """Collect at most `limit` pairs up to the first that is beyond the range.
+
+    Portion by portion, as to look at each pair costs as much as to read it: at most eight pairs more are read than
+    there are in the range, or twice as many.
+    """
+    pairs: list[KeyValue] = []
+    while len(pairs) < limit:
+        before = len(pairs)
+        pairs += islice(found, min(limit - before, before or _FIRST))
+        if len(pairs) == before:
+            break
+        if beyond(pairs[-1]):
+            del pairs[bisect_left(pairs, True, before, key=beyond) :]
+            break
     return pairs
 
 

@@ -38,36 +38,29 @@ class Runner:
         self._clock = clock
         self.reads = 0
 
-    def run_all(self, batch: Batch, taken: list[Call]) -> None:
+    def run_all(self, batch: Batch, taken: list[Call], before_function: Callable[[], None]) -> None:
         """Run calls until the batch is full or nobody waits. Raises EngineFailure when the batch is lost."""
-        take = self._calls.take
         before = time.perf_counter()
         until = before + MAX_SECONDS
-        together: dict[Server[Any, Any], list[Call]] = {}
-        gathered = 0
+        requests: list[Call] = []
         while True:
-            call = take()
-            if call is not None:
-                taken.append(call)
-                if call.server is None:
-                    self.run_alone(batch, call)
-                else:
-                    together.setdefault(call.server, []).append(call)
-                    gathered += 1
-                    if gathered < MAX_REQUESTS and len(taken) < MAX_FUNCTIONS:
-                        continue
-            elif not gathered:
+            room = min(MAX_REQUESTS - len(requests), MAX_FUNCTIONS - len(taken))
+            function = self._calls.take_up_to_function(taken, requests, room)
+            if function is not None:
+                before_function()
+                self.run_alone(batch, function)
+            elif requests:
+                self._serve_all(batch, requests)
+                requests = []
+            else:
                 return
-            if gathered and (call is None or call.server is not None):
-                self._serve_all(batch, together)
-                together, gathered = {}, 0
             now = time.perf_counter()
             if now - before > SLOW:
-                work = "requests" if call is None or call.server is not None else repr(call.work)
+                work = "requests" if function is None else repr(function.work)
                 log.warning("A transaction took %.0f ms and held up all others: %s", (now - before) * 1e3, work)
             before = now
             if now > until or len(taken) >= MAX_FUNCTIONS or batch.size > MAX_BYTES or batch.stamps > MAX_STAMPS:
-                self._serve_all(batch, together)
+                self._serve_all(batch, requests)
                 return
 
     def run_alone(self, batch: Batch, call: Call) -> None:
@@ -77,8 +70,15 @@ class Runner:
         else:
             self._serve(batch, call.server, [call])
 
-    def _serve_all(self, batch: Batch, together: dict[Server[Any, Any], list[Call]]) -> None:
+    def _serve_all(self, batch: Batch, requests: Sequence[Call]) -> None:
         """Serve what was gathered, first what others' requests may need: pushes before pops."""
+        together: dict[Server[Any, Any], list[Call]] = {}
+        for call in requests:
+            group = together.get(call.server)  # type: ignore[arg-type]
+            if group is None:
+                together[call.server] = [call]  # type: ignore[index]
+            else:
+                group.append(call)
         for server in sorted(together, key=_contended):
             self._serve(batch, server, together[server])
 

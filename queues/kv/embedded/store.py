@@ -98,7 +98,7 @@ class EmbeddedStore:
     def __init__(self, engine: Engine, url: str) -> None:
         self._engine = engine
         self._lifecycle = Lifecycle(url)
-        self._run, self._serve = engine.writer.run, engine.writer.serve
+        self._run, self._serve, self._submit = engine.writer.run, engine.writer.serve, engine.writer.submit
 
     def read(self, fn: Callable[[ReadTransaction], T], *, background: bool = False) -> T:
         """Run `fn` on one consistent version and return its result."""
@@ -114,15 +114,19 @@ class EmbeddedStore:
 
     def serve(self, server: Server[R, A], request: R) -> A:
         """Have `server` serve a request in the next commit and return its answer once it is durable."""
-        guard.refuse_nesting()
-        self._lifecycle.check()
+        if guard.mark.running:  # asked here too: two calls cost more, for every push and pop
+            guard.refuse_nesting()
+        if not self._lifecycle.usable:
+            self._lifecycle.check()
         return self._serve(server, request)
 
     def submit(self, server: Server[R, A], request: R, landing: Landing) -> Ticket:
         """Have `server` serve a request in the next commit; its ticket lands once that is durable."""
-        guard.refuse_nesting()
-        self._lifecycle.check()
-        return self._engine.writer.submit(server, request, landing)
+        if guard.mark.running:
+            guard.refuse_nesting()
+        if not self._lifecycle.usable:
+            self._lifecycle.check()
+        return self._submit(server, request, landing)
 
     def watch(self, known: Mapping[bytes, bytes | None], *, timeout: float) -> bool:
         """Block until a key's value differs from what is known, or the time is up."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 import lmdb
 
-from queues.kv.embedded.batch import Batch
+from queues.kv.embedded.batch import Batch, Many
 from queues.kv.embedded.failures import EngineFailure
 from queues.kv.embedded.reads import ENDED, NO_TXN, EmbeddedReads, first_key, scan
 from queues.kv.errors import StoreError
@@ -102,6 +102,50 @@ class EmbeddedTransaction(EmbeddedReads):
         batch.log.append((key, old))
         self._grown += size if old is None else len(value) - len(old)
 
+    def set_new(self, keys: Sequence[bytes], values: Sequence[bytes]) -> None:
+        """Write pairs whose keys nobody has written, in one loop of the engine.
+
+        Nothing is kept for the undo but the keys. That is safe, because the engine does not overwrite and counts: if
+        one of them existed, the whole batch is given up.
+        """
+        put = self._cursor.putmulti
+        if not keys:
+            return
+        grown = sum(map(len, values))
+        if grown > MAX_VALUE_SIZE or max(map(len, keys)) > MAX_KEY_SIZE:
+            for key, value in zip(keys, values, strict=True):
+                check_key(key)
+                check_value(value)
+        grown += len(b"".join(keys))
+        self._size += grown
+        if self._size > MAX_TRANSACTION_SIZE:
+            self._refuse_size()
+        try:
+            _, new = put(zip(keys, values, strict=True), overwrite=False)
+            if new != len(keys):
+                raise lmdb.KeyExistsError("A key that was minted exists already.")
+        except lmdb.Error as error:
+            raise self._broken(error) from error
+        self._batch.log.append(Many(keys))
+        self._grown += grown
+
+    def clear_many(self, keys: Sequence[bytes]) -> None:
+        """Remove these keys."""
+        pop = self._cursor.pop
+        size = len(b"".join(keys))
+        self._size += size
+        if self._size > MAX_TRANSACTION_SIZE:
+            self._refuse_size()
+        try:
+            olds = list(map(pop, keys))
+        except lmdb.Error as error:
+            raise self._broken(error) from error
+        self._batch.log.append(Many(keys, olds))
+        if None in olds:
+            self._grown -= sum(len(key) + len(old) for key, old in zip(keys, olds, strict=True) if old is not None)
+        else:
+            self._grown -= size + sum(map(len, olds))  # type: ignore[arg-type]
+
     def clear(self, key: bytes) -> None:
         """Remove one key."""
         pop = self._cursor.pop
@@ -141,9 +185,22 @@ class EmbeddedTransaction(EmbeddedReads):
 
     def add(self, key: bytes, delta: int) -> None:
         """Add to a 64-bit little-endian counter without reading it."""
-        check_key(key)
-        self._grow(len(key) + 8)
-        self._batch.set_sum(key, delta)
+        size = len(key)
+        if size > MAX_KEY_SIZE or not b"" < key < KEYS_END:
+            check_key(key)
+        if self._cursor is ENDED:
+            self._check_time()
+        self._size += size + 8
+        if self._size > MAX_TRANSACTION_SIZE:
+            self._refuse_size()
+        batch = self._batch
+        adds = batch.adds
+        old = adds.get(key)
+        if old is None:
+            batch.set_sum(key, delta)
+        else:  # as `set_sum` does: most sums of a batch are added to more than once
+            batch.log.append((key, old, True))
+            adds[key] = old + delta
 
     def max(self, key: bytes, value: int) -> None:
         """Raise an unsigned 64-bit little-endian number to at least `value`."""
@@ -167,6 +224,11 @@ class EmbeddedTransaction(EmbeddedReads):
         if self._cursor is ENDED:
             self._check_time()
 
+    def add_read_conflict_keys(self, keys: Sequence[bytes]) -> None:
+        """Do nothing: one writer at a time has no conflicts."""
+        if self._cursor is ENDED:
+            self._check_time()
+
     def add_read_conflict_range(self, begin: bytes, end: bytes) -> None:
         """Do nothing: one writer at a time has no conflicts."""
         self._check_time()
@@ -183,6 +245,15 @@ class EmbeddedTransaction(EmbeddedReads):
         batch = self._batch
         batch.stamps += 1
         return (batch.version << 20) + batch.stamps
+
+    def stamps(self, n: int) -> range:
+        """Return the next `n` of them."""
+        if self._cursor is ENDED:
+            self._check_time()
+        batch = self._batch
+        first = (batch.version << 20) + batch.stamps + 1
+        batch.stamps += n
+        return range(first, first + n)
 
     def finish(self) -> None:
         """Raise what keeps this transaction from being committed."""

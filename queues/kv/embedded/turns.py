@@ -3,7 +3,7 @@
 LMDB's lock alone starves others: a busy writer that unlocks and locks again wins nearly always. So every process
 has a mark in a small shared file, set while its writer waits. A writer that sees others' marks lets one of them in
 first. A process that died is found by its file lock and its mark erased; one that is stopped is waited for only
-now and then.
+now and then. A second mark says that a process has the lock.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ _PATIENCE = 0.005
 _PASS_OVER = 0.05
 #: Seconds between two looks while waiting.
 _LOOK_EVERY = 0.000_05
-_QUIET = bytes(8 * SLOTS)
+#: Seconds between two looks for processes that died while they had the lock.
+_LOOK_FOR_DEAD_EVERY = 1.0
+_NOBODY_WAITS = bytes(8 * SLOTS)
+_NOBODY_IS_HERE = bytes(2 * len(_NOBODY_WAITS))
 
 
 class Turns:
@@ -30,15 +33,17 @@ class Turns:
     def __init__(self, path: Path, *, patience: float = _PATIENCE) -> None:
         self._patience = patience
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o660)
-        if os.fstat(self._fd).st_size < len(_QUIET):
-            os.posix_fallocate(self._fd, 0, len(_QUIET))  # a hole would kill us on a full disk
-        self._map = mmap.mmap(self._fd, len(_QUIET))
-        self._marks = memoryview(self._map).cast("Q")
+        if os.fstat(self._fd).st_size < len(_NOBODY_IS_HERE):
+            os.posix_fallocate(self._fd, 0, len(_NOBODY_IS_HERE))  # a hole would kill us on a full disk
+        self._map = mmap.mmap(self._fd, len(_NOBODY_IS_HERE))
+        both = memoryview(self._map).cast("Q")
+        self._marks, self._writing = both[:SLOTS], both[SLOTS:]
         self._ticket = 0
+        self._look_for_dead_at = 0.0
         self._passed_over: dict[int, tuple[int, float]] = {}
         self.slot = next((slot for slot in range(SLOTS) if self._lock(slot)), None)
         if self.slot is not None:
-            self._marks[self.slot] = 0
+            self._marks[self.slot] = self._writing[self.slot] = 0
 
     def ask(self) -> None:
         """Mark this process as waiting."""
@@ -47,13 +52,31 @@ class Turns:
             self._marks[self.slot] = self._ticket
 
     def got(self) -> None:
-        """Take the mark away: the lock is ours, or we gave up."""
+        """Take the mark away: the lock is ours, or we gave up; `ended` follows."""
         if self.slot is not None:
+            self._writing[self.slot] = 1  # first, so that one of the marks is there all the time
             self._marks[self.slot] = 0
+
+    def ended(self) -> None:
+        """Tell that the lock is not ours any more."""
+        if self.slot is not None:
+            self._writing[self.slot] = 0
+
+    def somebody_is_here(self) -> bool:
+        """Say whether another process waits for the lock or has it; to be asked while this one does neither."""
+        if self._map[:] == _NOBODY_IS_HERE:
+            return False
+        now = time.monotonic()
+        if now > self._look_for_dead_at:
+            self._look_for_dead_at = now + _LOOK_FOR_DEAD_EVERY
+            for slot, writing in enumerate(self._writing):
+                if writing:
+                    self._is_dead(slot)
+        return True
 
     def give_way(self) -> None:
         """Return once nobody else waits, or somebody who waited has got the lock."""
-        if self._map[:] == _QUIET:
+        if self._map[: len(_NOBODY_WAITS)] == _NOBODY_WAITS:
             return
         now = time.monotonic()
         waiting = [
@@ -75,7 +98,9 @@ class Turns:
     def close(self) -> None:
         """Give the mark back."""
         self.got()
+        self.ended()
         self._marks.release()
+        self._writing.release()
         self._map.close()
         os.close(self._fd)
 
@@ -84,11 +109,16 @@ class Turns:
         return passed == ticket and now < until
 
     def _pass_over(self, slot: int, ticket: int) -> None:
-        if self._lock(slot):  # nobody holds it: its process is dead
-            self._marks[slot] = 0
-            fcntl.lockf(self._fd, fcntl.LOCK_UN, 1, slot)
-        else:
+        if not self._is_dead(slot):
             self._passed_over[slot] = (ticket, time.monotonic() + _PASS_OVER)
+
+    def _is_dead(self, slot: int) -> bool:
+        """Say whether the process of another's slot is dead; then its marks are erased."""
+        if not self._lock(slot):
+            return False
+        self._marks[slot] = self._writing[slot] = 0
+        fcntl.lockf(self._fd, fcntl.LOCK_UN, 1, slot)
+        return True
 
     def _lock(self, slot: int) -> bool:
         try:

@@ -29,6 +29,8 @@ log = logging.getLogger("queues.kv")
 LINGER = 0.2
 _COMING = 0.000_5
 _TIMES = 10
+#: Seconds of a commit up to which it pays to work in two cohorts of coroutines: see `_answer`.
+_SHORT = 0.004
 #: Keys with this prefix are the writers' own: which commit of which process was the last.
 _MARK_PREFIX = b"\xff\x02writer/"
 
@@ -55,8 +57,13 @@ class Writer:
         #: How callers hand in functions and requests; each returns once what it wrote is durable.
         self.run, self.serve, self.submit = calls.run, calls.serve, calls.submit
         self._closing = False
-        self._last_size = 0
+        #: How many calls are worth waiting for.
+        self._expected = 0
         self._last_seconds = 0.0
+        #: Submitted calls whose commit is durable, and that hear of it as the next one begins to be flushed.
+        self._kept: list[Call] = []
+        self._last_version = 0
+        self._alone = False
         self._process = os.urandom(16)
         self._working = threading.RLock()
         self._sequence = 0
@@ -90,18 +97,25 @@ class Writer:
         while self._await_calls():
             try:
                 with self._working:
-                    self._commit_batch()
+                    try:
+                        self._commit_batch()
+                    finally:
+                        self._turns.ended()
             except Exception as error:  # the store can not be written at all; the thread lives on
                 if not isinstance(error, StoreError):
                     log.exception("The writer of %s failed", self._environment.path)
+                self._let_go()
                 _refuse(list(iter(calls.take, None)), error)
         calls.refuse(lambda: StoreClosed("The store was closed; open it again."))
 
     def _await_calls(self) -> bool:
         """Sleep until there is something to do; False when the store is closing and nothing is left."""
         calls = self._calls
-        want, here = self._last_size, len(calls)
+        want, here = self._expected, len(calls)
+        if self._kept and not calls.lead_with_request():
+            self._let_go()
         if want > 1 and here < want:
+            self._let_go()
             pause = max(LINGER * self._last_seconds, _COMING)
             for _ in range(_TIMES):
                 if self._closing:
@@ -111,9 +125,10 @@ class Writer:
                 if here >= want or here == before:
                     break
         while not len(calls):
+            self._let_go()
             if self._closing:
                 return False
-            self._last_size = 0
+            self._expected = 0
             calls.sleep(1)
         return True
 
@@ -121,12 +136,15 @@ class Writer:
         batch = self._begin()
         taken: list[Call] = []
         try:
-            self._runner.run_all(batch, taken)
-            if not batch.log:
-                batch.txn.abort()
-                self._answer(taken)
-                return
-            self._seal(batch)
+            try:
+                self._runner.run_all(batch, taken, self._let_go)
+                if not batch.log:
+                    batch.txn.abort()
+                    self._answer(taken)
+                    return
+                self._seal(batch)
+            finally:
+                self._let_go()
         except (EngineFailure, lmdb.Error) as error:
             batch.txn.abort()
             log.info("A batch of %d functions failed and runs again one by one: %s", len(taken), error)
@@ -144,12 +162,16 @@ class Writer:
             _refuse(taken, failure)
             return
         self._room.spend(batch.room)
+        # Nobody else wrote in between: behind another process's transaction answers might wait long.
+        self._alone, self._last_version = batch.version == self._last_version + 1, batch.version
         self._answer(taken)
         self._tell(batch)
 
     def _begin(self) -> Batch:
         turns = self._turns
         room = self._room.left()
+        if self._kept and turns.somebody_is_here():  # who may hold the lock for long
+            self._let_go()
         turns.give_way()
         turns.ask()
         try:
@@ -225,8 +247,25 @@ class Writer:
             self._board.notify(batch.keys())
 
     def _answer(self, taken: list[Call]) -> None:
-        self._last_size = len(taken)
-        deliver(taken)
+        """Tell everybody, and say for how many to wait: threads come back quickest to a writer that waits for them.
+
+        Coroutines work in two cohorts where a commit is short: one hears of its answers, and prepares its next
+        requests, while the commit of the other is flushed. Told at once, its loop would compete for the interpreter
+        with the writer, who serves the other then, and have nothing to do during the flush.
+        """
+        kept = [call for call in taken if call.landing is not None] if self._last_seconds <= _SHORT else []
+        self._expected = len(taken) - len(kept)
+        if kept and self._alone and self._calls.lead_with_request():
+            self._kept += kept
+            taken = [call for call in taken if call.landing is None]
+        if taken:
+            deliver(taken)
+
+    def _let_go(self) -> None:
+        """Tell those who were to hear of their answers later."""
+        if self._kept:
+            kept, self._kept = self._kept, []
+            deliver(kept)
 
 
 def _refuse(calls: Sequence[Call], error: BaseException) -> None:

@@ -20,6 +20,7 @@ from queues.kv.limits import (
     too_large,
     too_old,
 )
+from queues.kv.one_by_one import OneByOne
 from queues.kv.port import MAX_TRANSACTION_SECONDS, MAX_TRANSACTION_SIZE, KeyValue
 from queues.kv.results import Ready
 from queues.kv.simulated.history import History, KeyRange
@@ -41,7 +42,7 @@ class Write:
     changes: list[Change] = field(default_factory=list)
 
 
-class SimulatedTransaction:
+class SimulatedTransaction(OneByOne):
     """A transaction that tests may also drive step by step: `store.begin()`, then `commit()` or `cancel()`."""
 
     def __init__(

@@ -1,4 +1,4 @@
-"""`create_user NAME --role viewer|operator|admin`."""
+"""`create_user NAME --role none|viewer|operator|admin [--grant GLOB=ROLE …]`."""
 
 from __future__ import annotations
 
@@ -11,10 +11,15 @@ from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 from django.db import IntegrityError, transaction
+from django.utils import timezone
 
+from pqadmin.accounts.globs import BadGlob, check_glob
+from pqadmin.accounts.models import Grant
 from pqadmin.accounts.passwords import new_password
-from pqadmin.accounts.roles import GROUPS, Role, grant
+from pqadmin.accounts.rights import GRANTABLE
+from pqadmin.accounts.roles import Role, grant
 from pqadmin.server import first_start
+from queues.errors import BadName
 
 
 class Command(BaseCommand):
@@ -25,7 +30,14 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the name, the role and where the password comes from."""
         parser.add_argument("name")
-        parser.add_argument("--role", required=True, choices=[role.value for role in GROUPS])
+        parser.add_argument("--role", required=True, choices=[role.value for role in Role], help="on all queues")
+        parser.add_argument(
+            "--grant",
+            action="append",
+            default=[],
+            metavar="GLOB=ROLE",
+            help="besides, viewer or operator on the queues that match, such as 'orders:*=operator'; repeatable",
+        )
         parser.add_argument(
             "--password-stdin", action="store_true", help="read the password's line from standard input"
         )
@@ -33,7 +45,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Create the user, wholly or not at all."""
         prepare_tables(self)
-        user = User(username=options["name"])
+        user, grants = User(username=options["name"]), dict(read_grant(text) for text in options["grant"])
         password = read_password(user) if options["password_stdin"] else new_password()
         try:
             user.set_password(password)
@@ -41,11 +53,16 @@ class Command(BaseCommand):
             with transaction.atomic():
                 user.save(force_insert=True)
                 grant(user, Role(options["role"]))
+                now = timezone.now()
+                for glob, role in grants.items():
+                    Grant.objects.create(user=user, glob=glob, role=role.value, given_by="", given_at=now)
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from None
         except IntegrityError:
             raise CommandError(f"A user named {user.username!r} exists.") from None
         self.stdout.write(f"Created {user.username} ({options['role']}).")
+        for glob, role in grants.items():
+            self.stdout.write(f"Granted {role.value} on {glob}.")
         if not options["password_stdin"]:
             self.stdout.write(f"Password, shown once: {password}")
 
@@ -58,6 +75,17 @@ def prepare_tables(command: BaseCommand) -> None:
         raise CommandError(str(error)) from None
     if admin is not None:
         command.stdout.write(f"First start: created {admin.name} (admin).\nPassword, shown once: {admin.password}")
+
+
+def read_grant(text: str) -> tuple[str, Role]:
+    """Return the glob and the role written as GLOB=ROLE; raises CommandError."""
+    glob, equals, role = text.rpartition("=")
+    if not equals or role not in GRANTABLE:
+        raise CommandError(f"--grant {text!r}: write GLOB=viewer or GLOB=operator, such as 'orders:*=operator'.")
+    try:
+        return check_glob(glob), Role(role)
+    except (BadGlob, BadName) as error:
+        raise CommandError(f"--grant {text!r}: {error}") from None
 
 
 def read_password(user: User) -> str:

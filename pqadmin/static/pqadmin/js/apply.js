@@ -10,6 +10,8 @@ import { attachedWords, problemWords } from "./words.js";
 const GONE_FOR = 30_000;
 /** Queues that the server takes for one screen. */
 const MOST = 500;
+/** Groups that the server takes for one screen. */
+const MOST_GROUPS = 200;
 
 export class Screen {
   #topic;
@@ -38,11 +40,20 @@ export class Screen {
     this.#offset = now - Date.now();
   }
 
-  /** The ids of the queues on the screen, in the order of the page; gone ones last where not all have room. */
+  /** The ids of the queues on the screen, in the order of the page; of very many those around what is in sight. */
   ids() {
     const rows = [...document.querySelectorAll("tr[data-queue-id]")].filter((row) => row.dataset.queueId);
-    if (rows.length > MOST) rows.sort((one, other) => ("gone" in one.dataset) - ("gone" in other.dataset));
-    return rows.slice(0, MOST).map((row) => row.dataset.queueId);
+    if (rows.length <= MOST) return rows.map((row) => row.dataset.queueId);
+    // Those around what is in sight; by steps of a hundred, so that scrolling a little changes nothing.
+    const first = rows.findIndex((row) => row.getBoundingClientRect().bottom > 0);
+    const from = Math.max(0, Math.floor((first - MOST / 2) / 100) * 100);
+    const near = rows.slice(from, from + MOST + 100).filter((row) => !("gone" in row.dataset));
+    return near.slice(0, MOST).map((row) => row.dataset.queueId);
+  }
+
+  /** The groups whose headings are on the screen. */
+  groups() {
+    return [...document.querySelectorAll("#queues tr[data-group]")].slice(0, MOST_GROUPS).map((row) => row.dataset.group);
   }
 
   /** Take off the rows of queues that are gone for a while, but not while the pointer or the focus is in the table. */
@@ -63,7 +74,7 @@ export class Screen {
   /** Take in a frame; the newest state of each queue wins. */
   add(frame) {
     if (this.#pending === null || frame.full) {
-      this.#pending = { rows: new Map(), gone: new Set(), seq: 0, total: null, ends: null, full: false };
+      this.#pending = { rows: new Map(), gone: new Set(), groups: new Map(), seq: 0, total: null, ends: null, full: false };
     }
     const pending = this.#pending;
     pending.full ||= frame.full;
@@ -74,6 +85,7 @@ export class Screen {
       pending.rows.set(row.id, row);
       pending.gone.delete(row.id);
     }
+    for (const sum of frame.groups ?? []) pending.groups.set(sum.label, sum);
     for (const id of frame.gone) {
       pending.gone.add(id);
       pending.rows.delete(id);
@@ -117,7 +129,6 @@ export class Screen {
   #overview(pending, now) {
     const rows = new Map();
     for (const element of document.querySelectorAll("tr[data-queue-id]")) rows.set(element.dataset.queueId, element);
-    const heads = groupHeads();
     const strangers = [];
     for (const row of pending.rows.values()) {
       const element = rows.get(row.id);
@@ -126,7 +137,7 @@ export class Screen {
     }
     for (const id of pending.gone) if (rows.has(id)) markGone(rows.get(id), now);
     if (strangers.length > 0) this.#append(strangers, now);
-    for (const head of heads) setGroupSum(head);
+    for (const sum of pending.groups.values()) setGroup(sum, now);
     this.#totals(pending.total, now);
   }
 
@@ -148,8 +159,14 @@ export class Screen {
   }
 
   #totals(total, now) {
+    // The list was made before every queue was read: now it can be put in order.
+    const unread = document.querySelector("#queues [data-unread]");
+    if (unread !== null && total.unread === 0) {
+      unread.remove();
+      this.#grow();
+    }
     const counts = total.problems;
-    const problems = counts.stalled + counts.growing + counts.drift;
+    const problems = total.problem_count;
     for (const element of document.querySelectorAll("[data-total]")) {
       switch (element.dataset.total) {
         case "rate-in":
@@ -198,25 +215,17 @@ export class Screen {
   }
 }
 
-/** The headings of groups; each learns at first sight how much of its group is on no row here. */
-function groupHeads() {
-  const heads = document.querySelectorAll("#queues [data-group-ready]");
-  for (const head of heads) {
-    head.dataset.rest ??= String(BigInt(head.dataset.value) - readyOfRows(head));
+/** Write the sum of a group into its heading. */
+function setGroup(sum, now) {
+  const head = document.querySelector(`#queues tr[data-group="${CSS.escape(sum.label)}"]`);
+  if (head === null) return;
+  setNumber(head.querySelector("[data-group-ready]"), sum.ready);
+  for (const element of head.querySelectorAll("[data-sum]")) {
+    const field = element.dataset.sum;
+    if (field === "in" || field === "out") setRate(element, sum[field]);
+    else if (field === "oldest") setAge(element, sum.oldest, now);
+    else setNumber(element, sum[field]);
   }
-  return heads;
-}
-
-function setGroupSum(head) {
-  setNumber(head, String(BigInt(head.dataset.rest) + readyOfRows(head)));
-}
-
-function readyOfRows(head) {
-  let sum = 0n;
-  for (const ready of head.closest("tbody").querySelectorAll("tr:not([data-gone]) [data-field=ready]")) {
-    sum += BigInt(ready.dataset.value || 0);
-  }
-  return sum;
 }
 
 /** Show items in a list: those that stay keep their element, so that focus and pointer keep their place. */

@@ -1,6 +1,6 @@
 // Draws a queue's history: one chart a card, one cursor over all of them, zoomed together.
 
-import { age, number, rate } from "./format.js";
+import { age, local, number, rate, readersZone } from "./format.js";
 
 const WRITTEN = { number, rate, age, percent: (n) => (n === null ? "–" : `${Math.round(n)} %`) };
 /** Milliseconds between two requests for newer numbers, at least. */
@@ -89,14 +89,14 @@ function plot(element, data, chart) {
     width: element.clientWidth,
     height: HEIGHT,
     cursor: { sync: { key: "history" }, y: false, points: { size: 6 } },
-    tzDate: (at) => uPlot.tzDate(new Date(at * 1000), "Etc/UTC"),
+    tzDate: (at) => uPlot.tzDate(new Date(at * 1000), readersZone()),
     scales: { x: { time: true }, y: { range: (_, low, high) => [Math.min(0, low ?? 0), Math.max(high ?? 0, 1e-3) * 1.05] } },
     axes: [
       { ...axis, space: 64, values: (_, splits) => splits.map((at, n) => moment(at, splits[n - 1])) },
       { ...axis, size: AXIS, values: (_, ticks) => ticks.map((tick) => short(tick, written)) },
     ],
     series: [
-      { label: "UTC", value: (_, at) => (at === null ? "–" : iso(at).slice(0, 19).replace("T", " ")) },
+      { label: local(Date.now()).zone, value: (_, at) => (at === null ? "–" : dayAndTime(at)) },
       ...chart.labels.map((label, n) => ({
         label,
         stroke: token(LINES[n % LINES.length]),
@@ -114,16 +114,17 @@ function plot(element, data, chart) {
   return new uPlot(options, [data.times, ...chart.columns], element);
 }
 
-function iso(at) {
-  return new Date(at * 1000).toISOString();
+function dayAndTime(at) {
+  const { date, time } = local(at * 1000);
+  return `${date} ${time}`;
 }
 
 /** A moment on the axis: its time, and its date where that is another than at the moment before. */
 function moment(at, before) {
-  const text = iso(at);
-  const time = text.slice(17, 19) === "00" ? text.slice(11, 16) : text.slice(11, 19);
-  const day = text.slice(5, 10);
-  if (before !== undefined && iso(before).slice(5, 10) === day) return time;
+  const { date, time: full } = local(at * 1000);
+  const time = full.endsWith(":00") ? full.slice(0, 5) : full;
+  const day = date.slice(5);
+  if (before !== undefined && local(before * 1000).date.slice(5) === day) return time;
   return time === "00:00" ? day : `${time}\n${day}`;
 }
 

@@ -2,7 +2,7 @@
 // One timer for the page, and no timer's work while it is hidden. Nothing is announced: the text is there to be read.
 // Who asks for less motion gets coarse words that seldom change.
 
-import { age, countdown } from "./format.js";
+import { age, countdown, momentAndUtc } from "./format.js";
 import { word } from "./words.js";
 
 /** Seconds: whoever wants less motion sees the last two minutes in such steps. */
@@ -46,9 +46,8 @@ export function setCountdown(element, ms, now) {
     return;
   }
   if (Date.parse(time.dateTime) !== ms) {
-    const iso = new Date(ms).toISOString();
-    time.dateTime = iso;
-    time.title = `${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC`;
+    time.dateTime = new Date(ms).toISOString();
+    time.title = momentAndUtc(ms);
   }
   write(time, ms, now);
 }

@@ -4,12 +4,24 @@
 const THIN = "\u202f";
 export const UNKNOWN = "–";
 const ELLIPSIS = "…";
+const BRIEF_UNITS = "kMGTPE";
 const BYTE_UNITS = ["kB", "MB", "GB", "TB", "PB", "EB"];
 
 /** A whole number (or its digits as text, where it is too large for a Number) with its thousands apart. */
 export function number(n) {
   if (n === null || n === undefined) return UNKNOWN;
   return String(n).replace("-", "−").replace(/\B(?=(\d{3})+(?!\d))/g, THIN);
+}
+
+/** A whole number in at most four characters where there is no room for it: 999, 1.2k, 15k, 2M; cut, never up. */
+export function brief(n) {
+  if (n === null || n === undefined || n < 1000) return number(n);
+  const power = Math.min(Math.floor((String(n).length - 1) / 3), BRIEF_UNITS.length);
+  const tenths = Math.floor((n * 10) / 1000 ** power);
+  const unit = BRIEF_UNITS[power - 1];
+  return tenths < 100 && tenths % 10
+    ? `${Math.floor(tenths / 10)}.${tenths % 10}${unit}`
+    : `${number(Math.floor(tenths / 10))}${unit}`;
 }
 
 /** A depth that was counted some time ago: ≈ 12 408. None and one are seen, not counted; "…" is not counted yet. */
@@ -67,12 +79,49 @@ export function size(n) {
   return `${number(Math.floor(tenths / 10))}.${tenths % 10} ${unit}`;
 }
 
-/** A moment in UTC, with its date where that is not today's: 14:02:11 UTC, or 2026-11-21 14:02:11 UTC. */
-export function clock(ms, now) {
+const UTC = "UTC";
+const zones = new Map();
+
+/** The reader's time zone, as the page has it. */
+export function readersZone() {
+  return document.documentElement.dataset.timeZone || UTC;
+}
+
+function formatter(zone) {
+  let known = zones.get(zone);
+  if (known === undefined) {
+    const digits = { year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit", second: "2-digit" };
+    known = new Intl.DateTimeFormat("en", { ...digits, hourCycle: "h23", timeZone: zone });
+    zones.set(zone, known);
+  }
+  return known;
+}
+
+/** A moment (ms) in a zone: { date: "2026-11-21", time: "14:02:11", zone: "UTC+5:30" }. */
+export function local(ms, zone = readersZone()) {
+  const whole = Math.floor(ms / 1000) * 1000;
+  const part = {};
+  for (const { type, value } of formatter(zone).formatToParts(whole)) part[type] = value;
+  const { year, month, day, hour, minute, second } = part;
+  const offset = Math.round((Date.UTC(year, month - 1, day, hour, minute, second) - whole) / 60000);
+  const minutes = Math.abs(offset) % 60;
+  const hours = Math.floor(Math.abs(offset) / 60);
+  const sign = offset < 0 ? "−" : "+";
+  const name = offset === 0 ? UTC : `${UTC}${sign}${hours}${minutes ? `:${String(minutes).padStart(2, "0")}` : ""}`;
+  return { date: `${year}-${month}-${day}`, time: `${hour}:${minute}:${second}`, zone: name };
+}
+
+/** A moment with its date where that is not today's: 14:02:11 UTC, or 2026-11-21 14:02:11 UTC+5:30. */
+export function clock(ms, now, zone = readersZone()) {
   if (ms === null || ms === undefined) return UNKNOWN;
-  const iso = new Date(ms).toISOString();
-  const today = new Date(now).toISOString().slice(0, 10) === iso.slice(0, 10);
-  return `${today ? "" : `${iso.slice(0, 10)} `}${iso.slice(11, 19)} UTC`;
+  const at = local(ms, zone);
+  return `${at.date === local(now, zone).date ? "" : `${at.date} `}${at.time} ${at.zone}`;
+}
+
+/** A moment in full, in the reader's zone and, where that is another, in UTC too: what a hover shows. */
+export function momentAndUtc(ms, zone = readersZone()) {
+  const [here, there] = [local(ms, zone), local(ms, UTC)].map((at) => `${at.date} ${at.time} ${at.zone}`);
+  return here === there ? here : `${here} · ${there}`;
 }
 
 /** Cut a text to a width in characters. */

@@ -55,7 +55,7 @@ export class Freshness {
       if (element.dataset.state !== state) element.dataset.state = state;
       write(label, word(code));
       write(small, shown);
-      const title = this.#trouble ?? word(`${code}-title`);
+      const title = word(this.#trouble ?? `${code}-title`); // the store's own words are no code, and stay as they are
       if (element.title !== title) element.title = title;
     }
   }

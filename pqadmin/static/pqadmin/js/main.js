@@ -6,12 +6,16 @@ import { showCopyButtons } from "./copy.js";
 import { startCountdowns } from "./countdown.js";
 import { age } from "./format.js";
 import { Freshness } from "./fresh.js";
+import { startKeys } from "./keys.js";
+import { startPalette } from "./palette.js";
+import { startMore } from "./more.js";
 import { refetchTable } from "./refetch.js";
 import { setText, tickAges } from "./row.js";
 import { startSearches } from "./search.js";
 import { startSelections } from "./select.js";
 import { Connection } from "./socket.js";
 import { word } from "./words.js";
+import { offerOwnZone } from "./zone.js";
 
 const topic = document.body.dataset.liveTopic;
 if (topic) start(topic);
@@ -19,6 +23,9 @@ else startCountdowns();
 showCopyButtons();
 startSelections();
 startSearches();
+offerOwnZone();
+startPalette();
+startKeys();
 
 function start(topic) {
   const overview = topic === "overview";
@@ -78,7 +85,7 @@ function start(topic) {
   function watchMessage() {
     if (!overview) return { t: "watch", topic };
     const complete = isComplete();
-    return { t: "watch", topic, queues: screen.ids(), grow: complete, complete };
+    return { t: "watch", topic, queues: screen.ids(), grow: complete, complete, groups: screen.groups() };
   }
 
   /** Tell the server what is on the screen, if that is something else than before. */
@@ -120,6 +127,15 @@ function start(topic) {
   addEventListener("online", () => connection.retry());
   addEventListener("pageshow", (event) => event.persisted && connection.retry());
   setInterval(second, 1000);
+  if (overview) {
+    startMore();
+    let scrolled = 0; // of very many rows those in sight are watched
+    const look = () => {
+      clearTimeout(scrolled);
+      scrolled = setTimeout(watch, 150);
+    };
+    addEventListener("scroll", look, { passive: true });
+  }
   startCountdowns(() => (fresh.seconds === null ? null : screen.now));
   if (document.hidden) connection.show(false);
   watch();

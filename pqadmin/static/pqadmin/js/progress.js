@@ -34,6 +34,9 @@ function show(page) {
   const mine = region();
   const theirs = page.getElementById("jobs");
   if (mine === null || theirs === null) return;
+  for (const badge of page.querySelectorAll("[data-running-jobs]")) {
+    document.querySelector("[data-running-jobs]")?.replaceChildren(...document.adoptNode(badge).childNodes);
+  }
   if (mine.dataset.set !== theirs.dataset.set) {
     const inside = mine.contains(document.activeElement);
     mine.replaceWith(document.adoptNode(theirs));

@@ -1,7 +1,7 @@
 // Writes one queue's numbers into the elements that carry its data-fields, touching only what differs.
 
 import { setCountdown } from "./countdown.js";
-import { UNKNOWN, age, counted, number, rate } from "./format.js";
+import { UNKNOWN, age, brief, counted, momentAndUtc, number, rate } from "./format.js";
 import { attachedTitle, countedWords, outlookWords, stateWords, word } from "./words.js";
 
 /** Write text, if it differs. */
@@ -22,6 +22,14 @@ function raw(value) {
 export function setNumber(element, value) {
   setData(element, "value", raw(value));
   setText(element, number(value));
+}
+
+/** Write a count that has little room; the whole of it stands in its title. */
+function setBrief(element, value) {
+  setData(element, "value", raw(value));
+  setText(element, brief(value));
+  const whole = number(value);
+  if (element.title !== whole) element.title = whole;
 }
 
 /** Write the depth of a row: that of an attached queue is a count, marked as such. */
@@ -67,7 +75,7 @@ export function setAge(element, ms, now) {
   if (Date.parse(time.dateTime) !== ms) {
     time.dateTime = iso;
     time.hidden = false;
-    if (time.title) time.title = `${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC`;
+    if (time.title) time.title = momentAndUtc(ms);
   }
   setText(time, age((now - ms) / 1000));
 }
@@ -84,7 +92,8 @@ export function tickAges(now, root = document) {
   for (const element of root.querySelectorAll("[data-counted]")) {
     if (element.dataset.counted) setText(element, countedWords(Date.parse(element.dataset.counted), now));
   }
-  for (const element of root.querySelectorAll("[data-field=state]:is([data-value=paused], [data-value=stalled])")) {
+  const aged = ":is([data-state=paused], [data-state=stalled], [data-problem=old])";
+  for (const element of root.querySelectorAll(`${aged} [data-field=state]`)) {
     const row = aging.get(element.closest("[data-queue]"));
     if (row) WRITERS.state(element, row, now);
   }
@@ -134,7 +143,7 @@ const WRITERS = {
   mix: (element, row) => setMix(element, row.mix),
   "mix-depths": (element, row) => {
     const depths = element.querySelectorAll("li > b");
-    if (depths.length === row.mix.length) row.mix.forEach((band, index) => setNumber(depths[index], band.depth));
+    if (depths.length === row.mix.length) row.mix.forEach((band, index) => setBrief(depths[index], band.depth));
   },
   outlook: (element, row) => {
     setData(element, "value", row.outlook);
@@ -161,7 +170,7 @@ export function applyRow(root, row, now) {
   setData(root, "state", row.state);
   setData(root, "problem", row.problem);
   delete root.dataset.gone;
-  if (row.state === "paused" || row.state === "stalled") aging.set(root, row);
+  if (row.state === "paused" || row.state === "stalled" || row.problem === "old") aging.set(root, row);
   else aging.delete(root);
   if (root.dataset.queue !== row.name) rename(root, row);
   for (const element of root.querySelectorAll("[data-field]")) {
@@ -191,6 +200,10 @@ export function rename(root, row) {
   for (const link of root.querySelectorAll("[data-part=link]")) {
     link.href = row.url;
     link.title = row.shown;
+  }
+  for (const star of root.querySelectorAll(".star")) {
+    star.value = row.id;
+    star.ariaLabel = `${star.ariaLabel.split(":")[0]}: ${row.shown}`;
   }
   for (const link of root.querySelectorAll("[data-part=push]")) {
     link.href = `${row.url}push/`;

@@ -99,7 +99,7 @@ export class Connection {
     this.#seq = message.seq;
     this.#tries = 0;
     if (missed && !message.full) this.#send({ t: "resync" });
-    if (message.t === "frame") {
+    if (message.t === "frame" || message.t === "wall") {
       this.#handlers.frame(message);
     } else if (message.t === "beat") {
       this.ack(message.seq);

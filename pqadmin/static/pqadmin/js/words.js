@@ -1,15 +1,18 @@
-// Codes in words. The words come with the page, in the reader's language: <template id="live-words">.
+// Codes in words. The words come with the page, in the reader's language: <template id="live-words">, and a wall's own.
 
 import { age, clock, number, rate, shorten } from "./format.js";
 
 const REASON_WIDTH = 120;
+/** Why a queue needs a look, the worst first. */
+const PROBLEMS = ["unreadable", "stalled", "growing", "drift", "old", "dead", "paused"];
 let words = null;
 
 function load() {
   words = new Map();
-  const template = document.getElementById("live-words");
-  for (const element of template ? template.content.querySelectorAll("[data-word]") : []) {
-    words.set(element.dataset.word, element.textContent);
+  for (const template of document.querySelectorAll("#live-words, #wall-words")) {
+    for (const element of template.content.querySelectorAll("[data-word]")) {
+      words.set(element.dataset.word, element.textContent);
+    }
   }
 }
 
@@ -30,14 +33,20 @@ export function outlookWords(row) {
 /** What state a row is in and why; `now` in ms of the server's clock. */
 export function stateWords(row, now) {
   const parts = [stateAndReason(row, now)];
+  const reasons = [row.problem, ...row.more];
+  if (row.drift) parts.push(word("drifted"));
+  if (reasons.includes("old") && row.oldest !== null) {
+    parts.push(word("waits", { age: age((now - row.oldest) / 1000) }));
+  }
+  if (reasons.includes("dead")) parts.push(word("dead-items", { n: number(row.dead) }));
   if (row.kind === "fifo") parts.push(word("fifo"));
   if (row.closed) parts.push(word("closed"));
-  if (row.drift) parts.push(word("drifted"));
   if (row.staging) parts.push(word("staging"));
   return parts.join(" · ");
 }
 
 function stateAndReason(row, now) {
+  if (row.state === "unreadable") return word("unreadable", { reason: row.unreadable });
   if (row.state === "paused" && row.pause !== null) return pauseWords(row.pause, now);
   if (row.state === "stalled" && row.quiet_since !== null) {
     return word("stalled-for", { age: age((now - row.quiet_since) / 1000) });
@@ -77,7 +86,7 @@ function pauseWords(pause, now) {
 
 /** How many queues need a look, by reason. */
 export function problemWords(problems) {
-  const parts = ["stalled", "growing", "drift"]
+  const parts = PROBLEMS
     .filter((reason) => problems[reason])
     .map((reason) => word(`problem-${reason}`, { n: number(problems[reason]) }));
   return parts.join(" · ") || word("problem-none");

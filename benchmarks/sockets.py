@@ -1,0 +1,209 @@
+"""What many open overviews cost one server: frames a second for each, its processor time, its reads, its memory.
+
+    python -m benchmarks sockets [--viewers 1000] [--seconds 10] [--queues 100] [--stalled 200] [--store fdb:FILE]
+
+The real server, `--queues` queues that all change ten times a second by another process, and viewers in a third one:
+raw websockets, each with a session of its own, that watch all these queues and acknowledge every frame. Measured with
+one viewer, with `--viewers`, and with `--viewers` of which `--stalled` read nothing and acknowledge nothing.
+The processor time is the server's, all threads, user and system.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing.synchronize import Event
+from pathlib import Path
+
+from benchmarks import report
+from benchmarks.running_site import RunningSite
+from queues import Queue, Transaction, open_store
+
+#: Changes of every queue a second: as many as there are frames at most.
+_RATE = 10.0
+#: Queues changed in one transaction.
+_TOGETHER = 10
+_BAR_FRAMES, _BAR_CORES = 4.0, 1.0
+#: Reads a second with many viewers may differ from those with one by so much, of 1; and bytes for a stalled socket.
+_BAR_READS, _BAR_STALLED = 0.15, 1_000_000
+_WARM_UP = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """What one number of viewers cost."""
+
+    viewers: int
+    stalled: int
+    least: float
+    median: float
+    megabytes: float
+    cores: float
+    reads: float
+    memory: int
+    lost: int
+
+
+def main(arguments: list[str]) -> list[report.Figure]:
+    """Measure, print, and return the verdicts."""
+    parser = argparse.ArgumentParser(prog="sockets", description=__doc__)
+    parser.add_argument("--viewers", type=int, default=1_000)
+    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--queues", type=int, default=100)
+    parser.add_argument("--stalled", type=int, default=200)
+    parser.add_argument("--store", default="", help="a store URL; empty: an embedded one in a folder of its own")
+    options = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        with RunningSite(folder, store_url=options.store, module="benchmarks.served") as site:
+            with open_store(site.store_url) as store:
+                known = store.directory()
+                names = [f"bench:{number}" for number in range(options.queues)]
+                ids = [str(known[name] if name in known else store.create_queue(name).id) for name in names]
+            cookies = site.sessions(options.viewers)
+            context = multiprocessing.get_context("spawn")
+            stop = context.Event()
+            changer = context.Process(target=change, args=(site.store_url, options.queues, stop), daemon=True)
+            changer.start()
+            try:
+                counts = [(1, 0), (options.viewers, 0), (options.viewers, min(options.stalled, options.viewers - 1))]
+                rows = [
+                    measure(site, folder, cookies[:viewers], stalled, ids, options.seconds)
+                    for viewers, stalled in counts
+                ]
+            finally:
+                stop.set()
+                changer.join(30)
+    return verdicts(options, rows)
+
+
+def measure(
+    site: RunningSite, folder: Path, cookies: list[str], stalled: int, ids: list[str], seconds: float
+) -> Measured:
+    """Connect viewers, let them settle, and measure."""
+    report.note(f"sockets: {len(cookies)} viewers, {stalled} of them stalled")
+    before = site.memory()
+    command = [sys.executable, "-m", "benchmarks.viewers", site.host, str(site.port)]
+    with subprocess.Popen(
+        [*command, str(seconds), str(stalled)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        watch = {"t": "watch", "topic": "overview", "queues": ids}
+        process.stdin.write(json.dumps({"cookies": cookies, "watch": watch}))
+        process.stdin.close()
+        if process.stdout.readline().strip() != "ready":
+            raise SystemExit("the viewers did not connect")
+        used, began, reads = site.cpu_seconds(), time.monotonic(), _reads(folder)
+        time.sleep(seconds - 0.5)
+        used, took, read = site.cpu_seconds() - used, time.monotonic() - began, _reads(folder)
+        memory = site.memory()
+        found = json.loads(process.stdout.readline())
+    time.sleep(_WARM_UP)  # the sockets of these are closed before the next ones come
+    return Measured(
+        viewers=len(cookies),
+        stalled=stalled,
+        least=found["least"] / found["seconds"],
+        median=found["median"] / found["seconds"],
+        megabytes=found["bytes"] / found["seconds"] / 1e6,
+        cores=used / took,
+        reads=(read[1] - reads[1]) / max(0.1, read[0] - reads[0]),
+        memory=memory - before,
+        lost=found["lost"],
+    )
+
+
+def verdicts(options: argparse.Namespace, rows: list[Measured]) -> list[report.Figure]:
+    """Print the table and return what it means."""
+    one, many, stalled = rows
+    report.heading("Sockets")
+    print(
+        f"{options.queues} queues, each changed {_RATE:g} times a second; {options.seconds:g} s each; "
+        f"{report.versions('django', 'channels', 'daphne', 'autobahn', 'twisted')}.\n"
+    )
+    report.table(
+        ("viewers", "stalled", "frames/s, least", "median", "MB/s", "cores", "store reads/s", "memory +MB", "lost"),
+        [
+            (
+                row.viewers,
+                row.stalled,
+                round(row.least, 1),
+                round(row.median, 1),
+                round(row.megabytes),
+                round(row.cores, 2),
+                round(row.reads),
+                round(row.memory / 1e6),
+                row.lost,
+            )
+            for row in rows
+        ],
+    )
+    per_frame = many.cores / max(1.0, many.median * many.viewers)
+    # Fewer frames a second are read when frames are paced: reads are compared for each frame.
+    ratio = (many.reads / max(0.1, many.median)) / (one.reads / max(0.1, one.median))
+    return [
+        report.Figure(
+            what=f"{many.viewers} sockets, {options.queues} busy queues: frames/s of the slowest",
+            value=f"{many.least:.1f}",
+            bar=f"≥ {_BAR_FRAMES:g}",
+            met=many.least >= _BAR_FRAMES and not many.lost,
+        ),
+        report.Figure(
+            what=f"{many.viewers} sockets: the server's processor time ({per_frame * 1e6:.0f} µs a frame)",
+            value=f"{many.cores:.2f} cores",
+            bar=f"≤ {_BAR_CORES:g}",
+            met=many.cores <= _BAR_CORES,
+        ),
+        report.Figure(
+            what=f"store reads a frame, {many.viewers} viewers against 1",
+            value=f"{ratio:.2f}",
+            bar=f"1 ± {_BAR_READS:g}",
+            met=abs(ratio - 1) <= _BAR_READS,
+        ),
+        report.Figure(
+            what=f"{stalled.stalled} stalled sockets: the others' slowest, against none stalled",
+            value=f"{stalled.least:.1f} frames/s",
+            bar="≥ 0.9 of the above",
+            met=stalled.least >= 0.9 * many.least,
+        ),
+        report.Figure(
+            what="memory for a stalled socket",
+            value=f"{max(0, stalled.memory - many.memory) / max(1, stalled.stalled) / 1e3:.0f} kB",
+            bar=f"≤ {_BAR_STALLED / 1e3:.0f} kB",
+            met=stalled.memory - many.memory <= _BAR_STALLED * stalled.stalled,
+        ),
+    ]
+
+
+def change(url: str, queues: int, stop: Event) -> None:
+    """Change every queue ten times a second, in turn a push and a pop, ten queues a transaction. A process's entry."""
+    with open_store(url) as store:
+        handles = [store.queue(f"bench:{number}") for number in range(queues)]
+
+        def push(some: Sequence[Queue], tr: Transaction) -> None:
+            for number, queue in enumerate(some):
+                queue.push(b'{"order": 4711, "customer": "a viewer"}', priority=number % 7, tr=tr)
+
+        def pop(some: Sequence[Queue], tr: Transaction) -> None:
+            for queue in some:
+                queue.pop_min(tr=tr)
+
+        due, turn = time.monotonic(), 0
+        while not stop.wait(max(0.0, due - time.monotonic())):
+            for first in range(0, queues, _TOGETHER):
+                store.transact(partial(push if turn % 2 == 0 else pop, handles[first : first + _TOGETHER]))
+            turn += 1
+            due = max(due + 1 / _RATE, time.monotonic() - 1)
+
+
+def _reads(folder: Path) -> tuple[float, int]:
+    at, reads = (folder / "data" / "reads").read_text().split()
+    return float(at), int(reads)

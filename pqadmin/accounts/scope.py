@@ -1,0 +1,140 @@
+"""What somebody may do on which queues: a role for all of them, and grants by glob."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
+
+from pqadmin.accounts import globs
+from pqadmin.accounts.rights import GRANTABLE, GROUPS, Right, Role
+
+#: A glob and the role on the queues that it matches.
+GrantOf = tuple[str, Role]
+#: Users in one SQL question.
+_CHUNK = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """Who may do what, as a value: equal for two people who may do the same. Made by `Scope.of`."""
+
+    role: Role
+    #: Sorted, each above `role`.
+    grants: tuple[GrantOf, ...] = ()
+
+    @classmethod
+    def of(cls, role: Role, grants: Iterable[GrantOf] = ()) -> Scope:
+        """Return the scope in its one spelling: what adds nothing is left out."""
+        known = [(glob, given) for glob, given in grants if given in GRANTABLE]
+        base = max([role, *(given for glob, given in known if glob == "*")], key=lambda one: one.rank)
+        best: dict[str, Role] = {}
+        for glob, given in known:
+            if given.rank > max(base.rank, best.get(glob, Role.NONE).rank):
+                best[glob] = given
+        return cls(role=base, grants=tuple(sorted(best.items())))
+
+    @classmethod
+    def of_globs(cls, patterns: Iterable[str]) -> Scope:
+        """Return the scope that sees the queues that any of the globs matches, and may change nothing."""
+        return cls.of(Role.NONE, [(glob, Role.VIEWER) for glob in patterns])
+
+    @property
+    def everything(self) -> bool:
+        """Say whether every queue is seen, those of tomorrow too."""
+        return self.role.has(Right.READ)
+
+    def sees(self, name: str) -> bool:
+        """Say whether the queue of this name may be seen."""
+        return self.can(Right.READ, name)
+
+    def can(self, right: Right, name: str) -> bool:
+        """Say whether the right holds on the queue of this name."""
+        return self.role.has(right) or _matcher(self.grants, right)(name)
+
+    def teller(self, right: Right) -> Callable[[str], bool]:
+        """Return what says of a name whether the right holds on it: for many names, as `can` looks it up for each."""
+        return (lambda name: True) if self.role.has(right) else _matcher(self.grants, right)
+
+    def anywhere(self, right: Right) -> bool:
+        """Say whether the right holds on some queue's name at least, there or not."""
+        return self.role.has(right) or any(given.has(right) for _, given in self.grants)
+
+    def role_on(self, name: str) -> Role:
+        """Return the role on the queue of this name."""
+        for right in (Right.ADMIN, Right.ACT, Right.READ):
+            if self.can(right, name):
+                return right.role
+        return Role.NONE
+
+    def of_those(self, names: Iterable[str]) -> list[str]:
+        """Return the names that may be seen, in their order."""
+        return list(filter(self.teller(Right.READ), names))
+
+
+#: Nobody's.
+NOTHING = Scope(role=Role.NONE)
+#: Everybody's who administers; also what programs on the machine itself may do.
+ALL = Scope(role=Role.ADMIN)
+
+
+def role_given(user: User) -> Role:
+    """Return the role on all queues as it was given, without grants; also of somebody who may not sign in."""
+    return Role.ADMIN if user.is_superuser else _highest(group.name for group in user.groups.all())
+
+
+def scope_of(user: AbstractBaseUser | AnonymousUser) -> Scope:
+    """Return the user's scope, read from the database once per object of a user; strangers have none."""
+    if not isinstance(user, User) or not user.is_active:
+        return NOTHING
+    if user.is_superuser:
+        return ALL
+    known: Scope | None = getattr(user, "_pqadmin_scope", None)
+    if known is None:
+        known = scopes_of([user])[user.pk]
+        user._pqadmin_scope = known  # type: ignore[attr-defined]  # noqa: SLF001 # kept for this request's object
+    return known
+
+
+def scopes_of(users: Collection[User]) -> dict[int, Scope]:
+    """Return the scopes of many users by their key, in two questions to the database for every 500."""
+    from pqadmin.accounts.models import Grant
+
+    asked = [user.pk for user in users if user.is_active and not user.is_superuser]
+    groups: dict[int, list[str]] = {}
+    grants: dict[int, list[GrantOf]] = {}
+    for start in range(0, len(asked), _CHUNK):
+        chunk = asked[start : start + _CHUNK]
+        memberships = User.groups.through.objects.filter(user_id__in=chunk, group__name__in=GROUPS)
+        for user_id, name in memberships.values_list("user_id", "group__name"):
+            groups.setdefault(user_id, []).append(name)
+        for user_id, glob, given in Grant.objects.filter(user_id__in=chunk).values_list("user_id", "glob", "role"):
+            grants.setdefault(user_id, []).append((glob, Role(given)))
+    found: dict[int, Scope] = {}
+    for user in users:
+        if not user.is_active:
+            found[user.pk] = NOTHING
+        elif user.is_superuser:
+            found[user.pk] = ALL
+        else:
+            found[user.pk] = Scope.of(_highest(groups.get(user.pk, ())), grants.get(user.pk, ()))
+    return found
+
+
+def forget(user: User) -> None:
+    """Have the next `scope_of` ask the database again."""
+    user.__dict__.pop("_pqadmin_scope", None)
+
+
+def _highest(groups: Iterable[str]) -> Role:
+    """Return the highest role among groups; others than the roles' own count for nothing."""
+    named = set(groups)
+    return max((role for role in GROUPS if role in named), key=lambda role: role.rank, default=Role.NONE)
+
+
+@lru_cache(maxsize=1024)
+def _matcher(grants: tuple[GrantOf, ...], right: Right) -> Callable[[str], bool]:
+    found = globs.pattern(tuple(glob for glob, given in grants if given.has(right)))
+    return lambda name: found.fullmatch(name) is not None

@@ -1,0 +1,18 @@
+"""The short way to a client, which a server may offer beside ASGI: see `pqadmin.server.site_socket`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+#: The name of the extension in an ASGI scope.
+PIPE = "pqadmin.pipe"
+
+
+class Pipe(Protocol):
+    """A socket that takes finished messages and tells of acknowledgements."""
+
+    acknowledged: Callable[[int], bool] | None
+
+    def push(self, head: bytes, body: bytes) -> bool:
+        """Send one text message made of two parts; say False if the socket is not open."""

@@ -1,0 +1,135 @@
+"""What the monitor publishes at once, and the frames that follow from it: made once for all who want the very same."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+from weakref import WeakValueDictionary
+
+from pqadmin.accounts.scope import Scope
+from pqadmin.live import wire
+from pqadmin.live.cuts import Cut
+from pqadmin.live.requests import OVERVIEW
+
+#: The number before all ticks: who has heard nothing wants a whole frame.
+NEVER = -1
+#: Frames that one tick remembers.
+_MAX_TOLD = 256
+
+
+class View:
+    """What a socket looks at: compared by identity, as equal ones are one and the same. Made by `View.of`."""
+
+    __slots__ = ("__weakref__", "ids", "labels", "overview", "sight", "topic")
+
+    def __init__(self, topic: str, ids: frozenset[int], labels: frozenset[str], sight: Scope) -> None:
+        self.topic = topic
+        self.overview = topic == OVERVIEW
+        self.ids = ids
+        #: The groups whose sums are shown.
+        self.labels = labels
+        self.sight = sight
+
+    @classmethod
+    def of(cls, topic: str, ids: frozenset[int], labels: frozenset[str], sight: Scope) -> View:
+        """Return the one view of these."""
+        key = (topic, ids, labels, sight)
+        found = _views.get(key)
+        if found is None:
+            found = _views[key] = cls(*key)
+        return found
+
+
+_views: WeakValueDictionary[tuple[str, frozenset[int], frozenset[str], Scope], View] = WeakValueDictionary()
+
+
+class Dated(NamedTuple):
+    """A JSON text, and the number of the tick since which it is so."""
+
+    text: str
+    since: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sum:
+    """All that one scope sees, added up."""
+
+    total: Dated
+    #: By label, those that somebody has on screen.
+    groups: Mapping[str, Dated]
+    ready: int
+    #: The oldest reading in the sum, milliseconds since the epoch.
+    as_of: int
+
+
+class Told(NamedTuple):
+    """A frame but for its beginning, which is each socket's own; `body` is empty when there is nothing to tell."""
+
+    body: bytes
+    rows: frozenset[int]
+    gone: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tick:
+    """What the monitor publishes at once; ticks are numbered."""
+
+    number: int
+    cuts: Sequence[Cut]
+    #: By what is seen: `sight_of` a scope.
+    sums: Mapping[Scope, Sum]
+    #: The number of the tick since which each queue on a screen is as it is.
+    changed: Mapping[int, int]
+    _told: dict[tuple[View, int, frozenset[int]], Told] = field(default_factory=dict)
+
+    def covering(self, ids: frozenset[int], *, ends: bool) -> Cut | None:
+        """Return the cut that holds all of these queues (with their ends); None until the monitor has read them."""
+        for cut in self.cuts:
+            if ids <= cut.covers and (not ends or all(i in cut.ends or i not in cut.rows for i in ids)):
+                return cut
+        return None
+
+    def tell(self, view: View, since: int, owed: frozenset[int]) -> Told | None:
+        """Return what a view has to hear that heard everything up to the tick `since`; None until all of it was read.
+
+        Queues that are `owed` are told of in any case.
+        """
+        key = (view, since, owed)
+        told = self._told.get(key)
+        if told is None:
+            told = self._tell(view, since, owed)
+            if told is not None and len(self._told) < _MAX_TOLD:
+                self._told[key] = told
+        return told
+
+    def _tell(self, view: View, since: int, owed: frozenset[int]) -> Told | None:
+        cut, total = self.covering(view.ids, ends=not view.overview), self.sums.get(view.sight)
+        if cut is None or total is None or not view.labels <= total.groups.keys():
+            return None
+        changed, full = self.changed, since == NEVER
+        wanted = view.ids if full else frozenset(i for i in view.ids if changed.get(i, self.number) > since)
+        wanted |= owed
+        groups = [
+            total.groups[label].text for label in sorted(view.labels) if full or total.groups[label].since > since
+        ]
+        if not (wanted or full or groups or (view.overview and total.total.since > since)):
+            return Told(b"", wanted, wanted)
+        everything, sees = view.sight.everything, view.sight.sees
+        shown = [i for i in sorted(wanted & view.ids) if i in cut.rows and (everything or sees(cut.names[i]))]
+        gone = wanted.difference(shown)
+        parts = [
+            f',"full":{"true" if full else "false"},"topic":{json.dumps(view.topic)}',
+            f',"version":{wire.whole_text(cut.version)},"at":{cut.at},"rows":[',
+            ",".join([cut.rows[i] for i in shown]),
+            '],"gone":[',
+            ",".join([f'"{i}"' for i in sorted(gone)]),
+            f'],"total":{total.total.text}',
+        ]
+        if view.labels:
+            parts.append(f',"groups":[{",".join(groups)}]')
+        if not view.overview and shown and shown[0] in cut.ends:
+            parts.append(f',"ends":{cut.ends[shown[0]]}')
+        parts.append("}")
+        return Told("".join(parts).encode(), frozenset(shown), gone)

@@ -1,0 +1,179 @@
+"""Changes of people: each in one transaction of the site's tables, and told to the audit before that commits.
+
+The audit is in the queue store, people are not: when the audit can not be written, nothing is changed; a crash in
+between leaves an audited change that was not made, never one that was made and not audited.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+from django.db.models import Q
+from django.utils.translation import gettext as _
+
+from pqadmin.accounts.models import Grant
+from pqadmin.accounts.passwords import new_password
+from pqadmin.accounts.rights import Role
+from pqadmin.accounts.roles import grant as give_role
+from pqadmin.accounts.scope import role_given
+from pqadmin.server.store import get_store
+from queues import Transaction
+from queues.errors import QueueError
+from queues.ids import Minter
+
+#: Grants of one person: more than that nobody understands any more.
+MOST_GRANTS = 100
+_MINTER = Minter(time.time)
+
+
+class PersonError(QueueError):
+    """A change of a person that can not be made; the message says why."""
+
+    def __init__(self, message: str, field: str = "") -> None:
+        super().__init__(message)
+        self.field = field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class By:
+    """Who makes a change, and how it came in."""
+
+    name: str
+    via: str = "web"
+
+
+def create(name: str, role: Role, grants: Mapping[str, Role], *, by: By, now: datetime) -> tuple[User, str]:
+    """Create a person with a password that the site makes up, and return both; raise `PersonError`."""
+    password = new_password()
+    with transaction.atomic():
+        user = User(username=name)
+        user.set_password(password)
+        try:
+            user.full_clean()
+        except ValidationError as error:
+            raise PersonError(" ".join(error.messages), "name") from None
+        try:
+            with transaction.atomic():
+                user.save(force_insert=True)
+        except IntegrityError:  # somebody else made one of this name since we looked
+            taken = user.unique_error_message(User, ("username",))
+            raise PersonError(" ".join(taken.messages), "name") from None
+        give_role(user, role)
+        for glob, given in grants.items():
+            _grant(user, glob, given, by, now)
+        granted = {glob: given.value for glob, given in grants.items()}
+        _note(by, "create_person", None, {"person": name, "role": role.value, "grants": granted})
+    return user, password
+
+
+def change_role(user: User, role: Role, *, by: By) -> None:
+    """Give a person another role on all queues; raise `PersonError` if no admin would be left."""
+    with transaction.atomic():
+        user = _held(user)
+        before = role_given(user)
+        if before is role:
+            raise PersonError(_("That is the role already: nothing was changed."), "role")
+        if before is Role.ADMIN and user.is_active:
+            _another_admin(user)
+        give_role(user, role)
+        _note(
+            by,
+            "change_role",
+            {"person": user.username, "role": before.value},
+            {"person": user.username, "role": role.value},
+        )
+
+
+def add_grant(user: User, glob: str, role: Role, *, by: By, now: datetime) -> None:
+    """Give a person a role on the queues that a glob matches, in place of the one that it had there."""
+    with transaction.atomic():
+        user = _held(user)
+        before = Grant.objects.filter(user=user, glob=glob).first()
+        if before is not None and before.role == role.value:
+            raise PersonError(_("This grant is there already: nothing was changed."), "glob")
+        if before is None and user.grants.count() >= MOST_GRANTS:
+            raise PersonError(_("Nobody has more than %(n)s grants: take one away first.") % {"n": MOST_GRANTS}, "glob")
+        _grant(user, glob, role, by, now)
+        was = None if before is None else {"queues": glob, "role": before.role}
+        _note(by, "add_grant", _of(user, was), _of(user, {"queues": glob, "role": role.value}))
+
+
+def remove_grant(user: User, key: int, *, by: By) -> str:
+    """Take a grant away and return its glob; raise `PersonError` when it is not there."""
+    with transaction.atomic():
+        found = Grant.objects.filter(user=user, pk=key).first()
+        if found is None:
+            raise PersonError(_("This grant is not there any more."))
+        found.delete()
+        _note(by, "remove_grant", {"person": user.username, "queues": found.glob, "role": found.role}, None)
+        return found.glob
+
+
+def set_active(user: User, active: bool, *, by: By) -> None:
+    """Let a person sign in, or no longer; raise `PersonError` if no admin would be left."""
+    with transaction.atomic():
+        user = _held(user)
+        if user.is_active is active:
+            raise PersonError(_("That is so already: nothing was changed."))
+        if not active and role_given(user) is Role.ADMIN:
+            _another_admin(user)
+        user.is_active = active
+        user.save(update_fields=["is_active"])
+        _note(by, "reactivate_person" if active else "deactivate_person", None, {"person": user.username})
+
+
+def reset_password(user: User, *, by: By) -> str:
+    """Give a person a password that the site makes up, which ends the old one and all sessions; return it."""
+    password = new_password()
+    with transaction.atomic():
+        user = _held(user)
+        user.set_password(password)
+        user.save(update_fields=["password"])
+        _note(by, "reset_password", None, {"person": user.username})
+    return password
+
+
+def _held(user: User) -> User:
+    """Return the person as of now; changes of the same person wait for this one."""
+    try:
+        return User.objects.select_for_update().get(pk=user.pk)
+    except User.DoesNotExist:
+        raise PersonError(_("This person is not there any more.")) from None
+
+
+def _another_admin(user: User) -> None:
+    in_group = User.groups.through.objects.filter(group__name=Role.ADMIN.value).values("user_id")
+    admins = User.objects.filter(Q(is_superuser=True) | Q(pk__in=in_group), is_active=True)
+    others = admins.select_for_update().exclude(pk=user.pk)
+    if not list(others[:1]):
+        raise PersonError(
+            _("%(name)s is the last admin: without one nobody could give anybody a role. Make another one first.")
+            % {"name": user.username},
+            "role",
+        )
+
+
+def _grant(user: User, glob: str, role: Role, by: By, now: datetime) -> None:
+    Grant.objects.update_or_create(
+        user=user, glob=glob, defaults={"role": role.value, "given_by": by.name[:150], "given_at": now}
+    )
+
+
+def _of(user: User, details: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    return None if details is None else {"person": user.username, **details}
+
+
+def _note(by: By, verb: str, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> None:
+    store, audit_id = get_store(), _MINTER.mint()
+
+    def write(tr: Transaction) -> None:
+        store.audit.write(tr, audit_id, actor=by.name, via=by.via, verb=verb, count=0, before=before, after=after)
+
+    store.transact(write)

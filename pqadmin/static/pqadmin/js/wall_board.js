@@ -1,0 +1,131 @@
+// The tiles of a wall and their places, and what became of the queues without one. Keeps one row a tile and no more.
+
+import { number } from "./format.js";
+import { Tile, compact, setData, setHidden, setText } from "./wall_tile.js";
+import { word } from "./words.js";
+
+function part(name) {
+  return document.querySelector(`[data-part=${name}]`);
+}
+
+/** The place of each tile, from how many stand in each row. */
+function places(layout) {
+  const each = (rows) => rows.flatMap((size, index) => Array(size).fill([size, index === 0 && rows.length > 1]));
+  const high = each(layout.high);
+  return each(layout.wide).map(([wide, first], n) => ({
+    wide,
+    high: high[n][0],
+    topWide: layout.stress && first,
+    topHigh: layout.stress && high[n][1],
+  }));
+}
+
+/** How the queues stand that are counted. */
+function standing({ trouble, paused, unread }, fine) {
+  const parts = [];
+  if (trouble) parts.push(word("wall-trouble", { n: number(trouble) }));
+  else if (!unread) parts.push(fine);
+  if (paused) parts.push(word("wall-paused", { n: number(paused) }));
+  if (unread) parts.push(word("wall-unread", { n: number(unread) }));
+  return parts.join(" · ");
+}
+
+export class Board {
+  #list = document.querySelector(".tiles");
+  #blank = document.getElementById("wall-tile").content.firstElementChild;
+  #rest = new Rest(document.querySelector("[data-rest]"));
+  #tiles = new Map();
+  #until = null;
+  #head = "";
+
+  constructor() {
+    for (const cell of this.#list.querySelectorAll("[data-queue-id]")) {
+      this.#tiles.set(cell.dataset.queueId, new Tile(cell));
+    }
+  }
+
+  /** Show a frame; `now` in ms of the server's clock. */
+  show(frame, now) {
+    for (const row of frame.rows) this.#tile(row.id).show(row, now);
+    const head = JSON.stringify([frame.part, frame.counts, frame.order, frame.layout, frame.rest]);
+    if (head !== this.#head) {
+      this.#head = head;
+      this.#arrange(frame);
+      this.#say(frame);
+    }
+  }
+
+  /** Bring what ages up to date. */
+  tick(now) {
+    for (const tile of this.#tiles.values()) tile.tick(now);
+    const left = this.#until === null ? null : Math.max(0, Math.ceil((this.#until - now) / 1000));
+    const seconds = String((left ?? 0) % 60).padStart(2, "0");
+    setText(part("turn"), left === null ? "" : word("wall-next", { left: `${Math.floor(left / 60)}:${seconds}` }));
+  }
+
+  #tile(id) {
+    let tile = this.#tiles.get(id);
+    if (tile === undefined) {
+      tile = new Tile(this.#blank.cloneNode(true));
+      this.#tiles.set(id, tile);
+    }
+    return tile;
+  }
+
+  #arrange(frame) {
+    const spots = places(frame.layout);
+    const kept = new Set(frame.order);
+    for (const [id, tile] of this.#tiles) {
+      if (kept.has(id)) continue;
+      tile.cell.remove();
+      this.#tiles.delete(id);
+    }
+    let before = this.#list.firstElementChild;
+    frame.order.forEach((id, n) => {
+      const tile = this.#tile(id);
+      tile.place(spots[n]);
+      if (tile.cell === before) before = before.nextElementSibling;
+      else this.#list.insertBefore(tile.cell, before);
+    });
+    this.#rest.show(frame.rest, spots.at(-1));
+    setData(this.#list, "rowsWide", String(frame.layout.wide.length));
+    setData(this.#list, "rowsHigh", String(frame.layout.high.length));
+    this.#list.toggleAttribute("data-stress", frame.layout.stress);
+  }
+
+  #say(frame) {
+    const { counts } = frame;
+    this.#until = frame.part.until;
+    setText(part("name"), frame.part.name);
+    setData(document.body, "density", frame.part.density);
+    setText(part("queues"), counts.queues === 1 ? word("wall-one-queue") : word("wall-queues", { n: number(counts.queues) }));
+    setText(part("trouble"), counts.queues === 0 ? "" : standing(counts, word("wall-fine")));
+    setData(part("trouble"), "trouble", counts.bad ? "bad" : counts.trouble ? "warn" : "no");
+    setHidden(part("nothing"), counts.queues > 0);
+    const mark = counts.trouble ? `${word("wall-trouble", { n: number(counts.trouble) })} · ` : "";
+    const title = `${mark}${frame.part.name} · pqadmin`;
+    if (document.title !== title) document.title = title;
+  }
+}
+
+class Rest {
+  #tile;
+
+  constructor(cell) {
+    this.#tile = cell;
+  }
+
+  show(rest, place) {
+    const cell = this.#tile;
+    setHidden(cell, rest === null);
+    if (rest === null) return;
+    setData(cell, "wide", String(place.wide));
+    setData(cell, "high", String(place.high));
+    cell.toggleAttribute("data-top-wide", place.topWide);
+    cell.toggleAttribute("data-top-high", place.topHigh);
+    setData(cell.querySelector(".tile"), "level", rest.trouble ? "warn" : "rest");
+    setText(cell.querySelector("[data-field=more]"), word("wall-more", { n: number(rest.queues) }));
+    setText(cell.querySelector("[data-field=rest-words]"), standing(rest, word("wall-fine")));
+    setText(cell.querySelector("[data-field=rest-ready]"), word("wall-ready", { n: compact(rest.ready) }));
+  }
+}

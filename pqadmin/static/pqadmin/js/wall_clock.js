@@ -1,0 +1,91 @@
+// What a wall knows of time: how old its data is, what is due, where the picture stands. Pure: times are passed in, so
+// that ninety days can be tried in a second. `steady` is a clock that never jumps, `wall` the machine's own; both in ms.
+
+/** Milliseconds by which the machine's clock may run ahead of the steady one within a second before it has jumped. */
+const JUMP = 5_000;
+/** Milliseconds between two places of the picture, and how many there are. */
+const SHIFT_EVERY = 60_000;
+export const PLACES = 9;
+/** Milliseconds between two renewals of the screen's cookie. */
+const RENEW_EVERY = 12 * 3600_000;
+
+/** How old the numbers on the screen are. */
+export class Age {
+  #staleAfter = 5_000;
+  #heard = null;
+  #lag = 0;
+  #drift = null;
+
+  set staleAfter(ms) {
+    this.#staleAfter = ms;
+  }
+
+  /** The numbers were right `lag` ms ago. */
+  heard(steady, lag = 0) {
+    this.#heard = steady;
+    this.#lag = Math.max(0, lag);
+  }
+
+  /** Look at both clocks, about once a second. A machine that slept woke with old data: its steady clock may not know. */
+  look(steady, wall) {
+    const drift = wall - steady;
+    const jumped = this.#drift !== null && drift - this.#drift > JUMP;
+    if (jumped && this.#heard !== null) this.#lag += drift - this.#drift;
+    this.#drift = drift;
+    return jumped;
+  }
+
+  /** Milliseconds since the numbers were known to be right; null before the first. */
+  at(steady) {
+    return this.#heard === null ? null : steady - this.#heard + this.#lag;
+  }
+
+  old(steady) {
+    const age = this.at(steady);
+    return age === null || age > this.#staleAfter;
+  }
+}
+
+/** The server's clock, as told with every message and carried on by the steady one. */
+export class ServerClock {
+  #ahead = 0;
+
+  set(now, steady) {
+    this.#ahead = now - steady;
+  }
+
+  now(steady) {
+    return this.#ahead + steady;
+  }
+}
+
+/** Something to do every so often; nothing is done twice because a timer was late. */
+export class Due {
+  #every;
+  #next;
+
+  constructor(every, steady) {
+    this.#every = every;
+    this.#next = steady + every;
+  }
+
+  take(steady) {
+    if (steady < this.#next) return false;
+    this.#next = steady + this.#every;
+    return true;
+  }
+
+  /** Try again sooner than it would be due. */
+  soon(steady, wait) {
+    this.#next = steady + wait;
+  }
+}
+
+/** The place of the picture: another one every minute, against burn-in. */
+export function placeOf(steady) {
+  return Math.floor(steady / SHIFT_EVERY) % PLACES;
+}
+
+export function renewal(steady) {
+  return new Due(RENEW_EVERY, steady);
+}

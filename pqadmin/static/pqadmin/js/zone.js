@@ -1,0 +1,14 @@
+// The reader's own time zone, as the browser knows it: one press away in the menu.
+
+import { readersZone } from "./format.js";
+
+/** Offer the browser's time zone wherever the page has a button for it. */
+export function offerOwnZone() {
+  const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  if (!own || own === "UTC") return;
+  for (const button of document.querySelectorAll("[data-own-zone]")) {
+    button.value = button.textContent = own;
+    button.hidden = false;
+    if (own === readersZone()) button.ariaPressed = "true";
+  }
+}

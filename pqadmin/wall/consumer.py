@@ -1,0 +1,123 @@
+"""A wall's socket: opened by a link's cookie or by a signed-in person; read-only, told which queues are the worst."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+
+from channels.db import database_sync_to_async
+from django.db import DatabaseError
+
+from pqadmin.live import requests
+from pqadmin.live.consumer import STALE_AFTER, LiveConsumer
+from pqadmin.live.guard import NOT_ALLOWED, Pass
+from pqadmin.live.hub import RESTARTING
+from pqadmin.live.monitor import get_monitor
+from pqadmin.live.requests import BadRequest, Watch
+from pqadmin.live.slot import BEAT
+from pqadmin.wall import access, wire
+from pqadmin.wall.picture import Picture, choose, cut
+from pqadmin.wall.release import release
+from pqadmin.wall.slot import WallSlot
+from pqadmin.wall.specs import SPECS
+from queues.errors import StoreError
+
+log = logging.getLogger(__name__)
+
+#: Seconds between two choices of what is shown.
+CHOOSE_EVERY = 1.0
+
+
+class WallConsumer(LiveConsumer):
+    """One screen's socket."""
+
+    slot: WallSlot
+    _slug = ""
+    _chooser: asyncio.Task[None] | None = None
+
+    async def connect(self) -> None:
+        """Let the screen in; `pqadmin.server.origin` has checked its origin."""
+        loop = asyncio.get_running_loop()
+        self._wake, self._counted = asyncio.Event(), loop.time()
+        self._monitor = get_monitor()
+        self._slug = str(self.scope["url_route"]["kwargs"]["slug"])
+        code = await self._refusal()
+        if code is not None:
+            await self.close(code)
+            return
+        self.slot = WallSlot(loop.time(), self.badge.scope)
+        await self.accept()
+        await self.send(wire.hello(now=time.time(), beat=BEAT, stale_after=STALE_AFTER, release=release()))
+        self._sender = loop.create_task(self._send_frames())
+        self._joined = True
+        self._monitor.hub.join(self)
+        self._chooser = loop.create_task(self._keep_choosing())
+
+    def admit(self, badge: Pass) -> None:
+        """Go on with this pass: its scope is another one, and so is what is shown from the next choice on."""
+        self.badge = badge
+        self.slot.see(badge.scope, self._monitor.board.in_sight(badge.scope))
+        self._monitor.hub.screens_changed(self)
+        self.wake()
+
+    async def _refusal(self) -> int | None:
+        link = await database_sync_to_async(self._linked)()
+        if link is None:
+            return await super()._refusal()
+        if self._monitor.closed:
+            return RESTARTING
+        self.badge = link
+        return None
+
+    def _linked(self) -> Pass | None:
+        spec = SPECS.get(self._slug)
+        looking = None if spec is None else access.by_link(spec, self.scope.get("cookies", {}))
+        if looking is None or looking.link is None:
+            return None
+        return Pass(scope=looking.scope, link=str(looking.link.pk))
+
+    async def _obey(self, request: requests.Request) -> None:
+        if isinstance(request, Watch):
+            raise BadRequest("unknown-message", "A wall is told what to show.")
+        await super()._obey(request)
+
+    async def _keep_choosing(self) -> None:
+        """Choose what is shown about once a second, and at once when another board's turn comes."""
+        while not self._ending:
+            try:
+                picture = await database_sync_to_async(self._choose, thread_sensitive=False)()
+            except (StoreError, DatabaseError):
+                await asyncio.sleep(CHOOSE_EVERY)  # the monitor says what is wrong; what is shown stays, and ages
+                continue
+            except Exception:
+                log.exception("a wall does not know what to show")
+                await asyncio.sleep(CHOOSE_EVERY)
+                continue
+            if picture is None:  # the board was removed, or has nothing for him any more
+                self.end(NOT_ALLOWED)
+                return
+            if picture != self.slot.picture:
+                self.slot.show_picture(picture)
+                self._monitor.hub.screens_changed(self)
+                self.wake()
+            until = picture.turn.until
+            left = CHOOSE_EVERY if until is None else min(CHOOSE_EVERY, max(0.01, until - time.time()))
+            await asyncio.sleep(left)
+
+    def _choose(self) -> Picture | None:
+        spec = SPECS.get(self._slug)
+        if spec is None:
+            return None
+        if self._monitor.board.empty:
+            self._monitor.refresh()
+        viewer, now = self.badge.scope, time.time()
+        if not self.badge.link:
+            spec = cut(spec, self._monitor, viewer=viewer, now=now)
+        return None if spec is None else choose(spec, self._monitor, viewer=viewer, now=now).picture
+
+    def _let_go(self) -> None:
+        super()._let_go()
+        if self._chooser is not None:
+            self._chooser.cancel()
+            self._chooser = None

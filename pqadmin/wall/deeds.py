@@ -1,0 +1,123 @@
+"""Changes of boards and links: each in one transaction of the site's tables, and told to the audit before that commits.
+
+The audit is in the queue store, the boards are not: when the audit can not be written, nothing is changed; a crash
+between the two can leave an entry of what was not done, never a deed without an entry.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from pqadmin.server.store import get_store
+from pqadmin.wall import links
+from pqadmin.wall.links import Minted
+from pqadmin.wall.models import Board, Link
+from queues import Transaction, ids
+
+_FIELDS = ("name", "globs", "order", "density", "theme", "seconds", "rotation")
+_MINTER = ids.Minter(time.time)
+
+
+def make_board(values: Mapping[str, Any], *, by: str, now: datetime) -> Board:
+    """Make a board."""
+    with transaction.atomic():
+        board = Board.objects.create(
+            **{name: values[name] for name in ("slug", *_FIELDS)},
+            made_by=by,
+            made_at=now,
+            changed_by=by,
+            changed_at=now,
+        )
+        _note(by, "make_board", None, _told(board))
+    return board
+
+
+class BoardChanged(Exception):
+    """Somebody else has changed the board since its form was made; nothing was changed."""
+
+    def __init__(self, board: Board) -> None:
+        super().__init__(board.slug)
+        #: As it is now.
+        self.board = board
+
+
+def change_board(board: Board, values: Mapping[str, Any], *, seen: str, by: str, now: datetime) -> bool:
+    """Change a board that still is as it was `seen`, by its stamp; say whether anything changed.
+
+    Its screens follow within two seconds.
+    """
+    with transaction.atomic():
+        board = Board.objects.select_for_update().get(pk=board.pk)
+        if board.stamp != seen:
+            raise BoardChanged(board)
+        before = _told(board)
+        for name in _FIELDS:
+            setattr(board, name, values[name])
+        after = _told(board)
+        if before == after:
+            return False
+        board.changed_by, board.changed_at = by, now
+        board.save()
+        changed = [name for name in after if before[name] != after[name]]
+        _note(
+            by, "change_board", {n: before[n] for n in ("board", *changed)}, {n: after[n] for n in ("board", *changed)}
+        )
+    return True
+
+
+def remove_board(board: Board, *, by: str) -> None:
+    """Remove a board with its links; its screens close."""
+    with transaction.atomic():
+        for other in Board.objects.all():
+            if board.pk in other.rotation:
+                other.rotation = [key for key in other.rotation if key != board.pk]
+                other.save(update_fields=["rotation"])
+        _note(by, "remove_board", {**_told(board), "links": board.links.filter(revoked_at=None).count()}, None)
+        board.delete()
+
+
+def mint_link(board: Board, label: str, *, by: str, now: datetime) -> Minted:
+    """Make a link; its token is in no table and in no audit."""
+    with transaction.atomic():
+        minted = links.mint(board, label=label, by=by, now=now)
+        _note(by, "mint_link", None, _of_link(minted.link))
+    return minted
+
+
+def revoke_link(link: Link, *, by: str, now: datetime) -> bool:
+    """Revoke a link; False when it was revoked before."""
+    with transaction.atomic():
+        if not links.revoke(link, by=by, now=now):
+            return False
+        _note(by, "revoke_link", _of_link(link), None)
+    return True
+
+
+def _told(board: Board) -> dict[str, Any]:
+    names = dict(Board.objects.filter(pk__in=board.rotation).values_list("pk", "name"))
+    told = {name: getattr(board, name) for name in _FIELDS}
+    return {
+        "board": board.slug,
+        **told,
+        "globs": [str(glob) for glob in board.globs],
+        "rotation": [names[key] for key in board.rotation if key in names],
+    }
+
+
+def _of_link(link: Link) -> dict[str, Any]:
+    return {"board": link.board.slug, "link": link.pk, "label": link.label}
+
+
+def _note(by: str, verb: str, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> None:
+    store = get_store()
+    audit_id = _MINTER.mint()
+
+    def write(tr: Transaction) -> None:
+        store.audit.write(tr, audit_id, actor=by, via="web", verb=verb, count=0, before=before, after=after)
+
+    store.transact(write)

@@ -1,0 +1,114 @@
+"""Links: minted by admins, used once by a screen, revoked at any time. Of token and cookie only hashes are kept.
+
+Both are 256 random bits, so a plain hash is enough: there is nothing to guess, and nothing to look up in the tables.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import DatabaseError
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+
+from pqadmin.accounts.scope import Scope
+from pqadmin.wall import specs
+from pqadmin.wall.models import Board, Link
+
+#: The cookie of a wall; its path is the board's own address, so nothing else of the site ever gets it.
+COOKIE = "pqadmin_wall"
+#: Browsers keep a cookie for 400 days at most; screens renew it every day.
+COOKIE_AGE = timedelta(days=400)
+#: A token that no screen has used is good for so long.
+UNUSED_FOR = timedelta(days=1)
+#: When a screen was last seen is noted this often.
+NOTED_EVERY = timedelta(minutes=1)
+_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Minted:
+    """A new link and its token, which is shown once."""
+
+    link: Link
+    token: str
+
+
+def mint(board: Board, *, label: str, by: str, now: datetime) -> Minted:
+    """Make a link to the board."""
+    token = secrets.token_urlsafe(_BYTES)
+    link = Link.objects.create(board=board, label=label, token_hash=_hash(token), made_by=by, made_at=now)
+    return Minted(link=link, token=token)
+
+
+def redeem(slug: str, token: str, *, address: str, now: datetime) -> str | None:
+    """Return the secret of a new cookie for a token that was never used; None for any other."""
+    secret = secrets.token_urlsafe(_BYTES)
+    # One statement decides between two screens that use a token at once.
+    taken = Link.objects.filter(
+        board__slug=slug,
+        token_hash=_hash(token),
+        used_at=None,
+        revoked_at=None,
+        made_at__gt=now - UNUSED_FOR,
+    ).update(used_at=now, cookie_hash=_hash(secret), seen_at=now, seen_from=address[:64])
+    return secret if taken else None
+
+
+def find(slug: str, secret: str) -> Link | None:
+    """Return the link whose cookie this is, if it opens the board and is not revoked."""
+    if not secret:
+        return None
+    return Link.objects.filter(board__slug=slug, cookie_hash=_hash(secret), revoked_at=None).first()
+
+
+def note_seen(link: Link, *, address: str, now: datetime) -> None:
+    """Note when and from where a screen was last seen."""
+    if link.seen_at is None or now - link.seen_at >= NOTED_EVERY or link.seen_from != address[:64]:
+        Link.objects.filter(pk=link.pk).update(seen_at=now, seen_from=address[:64])
+
+
+def revoke(link: Link, *, by: str, now: datetime) -> bool:
+    """Have the link open nothing from now on; False when it was revoked before."""
+    return bool(Link.objects.filter(pk=link.pk, revoked_at=None).update(revoked_at=now, revoked_by=by))
+
+
+def scopes(keys: Collection[str]) -> dict[str, Scope]:
+    """Return what each of these links (their keys as text) opens by now, for the guard of open sockets."""
+    now = timezone.now()
+    wanted = [int(key) for key in keys if key.isdigit()]
+    alive = list(Link.objects.filter(pk__in=wanted, revoked_at=None).select_related("board"))
+    late = [link.pk for link in alive if link.seen_at is None or now - link.seen_at >= NOTED_EVERY]
+    if late:
+        _note_all(late, now)
+    boards = {link.board_id: link.board for link in alive}
+    opened = {key: specs.of(board).scope for key, board in boards.items()}
+    return {str(link.pk): opened[link.board_id] for link in alive}
+
+
+def set_cookie(request: HttpRequest, response: HttpResponse, slug: str, secret: str) -> None:
+    """Give the screen its cookie, or renew it."""
+    response.set_cookie(
+        COOKIE,
+        secret,
+        max_age=COOKIE_AGE,
+        path=f"/wall/{slug}",
+        secure=request.is_secure(),
+        httponly=True,
+        samesite="Strict",
+    )
+
+
+def _note_all(keys: list[int], now: datetime) -> None:
+    try:
+        Link.objects.filter(pk__in=keys).update(seen_at=now)
+    except DatabaseError:  # it is only a note: the screens stay
+        return
+
+
+def _hash(secret: str) -> str:
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,173 @@
+"""What a screen shows at one moment: which queues, in which order and places, and what became of the others."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from pqadmin.accounts.scope import Scope
+from pqadmin.live.monitor import Monitor
+from pqadmin.live.overviews import Overview, sight_of
+from pqadmin.live.rows import Row
+from pqadmin.wall.layout import GRIDS, Layout, lay_out
+from pqadmin.wall.levels import Level, deepest_first, level_of, worst_first
+from pqadmin.wall.specs import Part, Spec, Turn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """How many queues there are, and how many need a look or are paused."""
+
+    queues: int
+    trouble: int
+    #: Of those in trouble: how many stand still.
+    bad: int
+    paused: int
+    #: Queues that exist and were not read yet.
+    unread: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rest:
+    """The queues for which there is no tile, together."""
+
+    queues: int
+    trouble: int
+    paused: int
+    unread: int
+    ready: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """Everything but the numbers: those are read together, when they change."""
+
+    part: Part
+    turn: Turn
+    counts: Counts
+    #: Ids of the queues that have a tile, in their places.
+    ids: tuple[int, ...]
+    rest: Rest | None
+    layout: Layout
+    revision: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """A picture and the rows that it was chosen from, in their places."""
+
+    picture: Picture
+    rows: tuple[Row, ...]
+    #: The oldest reading among all rows of the board.
+    as_of: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sight:
+    """What all screens of one part show to viewers of one sight, whatever else their boards are."""
+
+    counts: Counts
+    rows: tuple[Row, ...]
+    rest: Rest | None
+    layout: Layout
+    as_of: datetime
+
+
+def choose(spec: Spec, monitor: Monitor, *, viewer: Scope, now: float) -> Chosen:
+    """Return what a screen of the board shows to this viewer now (seconds since the epoch)."""
+    turn = spec.turn(now)
+    part = spec.parts[turn.index]
+    seen = _look(part, monitor, viewer, now)
+    return Chosen(
+        picture=Picture(
+            part=part,
+            turn=turn,
+            counts=seen.counts,
+            ids=tuple(row.status.id for row in seen.rows),
+            rest=seen.rest,
+            layout=seen.layout,
+            revision=spec.revision,
+        ),
+        rows=seen.rows,
+        as_of=seen.as_of,
+    )
+
+
+def cut(spec: Spec, monitor: Monitor, *, viewer: Scope, now: float) -> Spec | None:
+    """Return what is left of a board for a person: parts that show none of his queues are not there for him."""
+    if viewer.everything:
+        return spec
+    parts = tuple(part for part in spec.parts if _look(part, monitor, viewer, now).counts.queues)
+    return replace(spec, parts=parts) if spec.parts[0] in parts else None
+
+
+def _look(part: Part, monitor: Monitor, viewer: Scope, now: float) -> _Sight:
+    overview = monitor.overview(part.scope)
+    # A hundred screens ask for the same every second: it is worked out once for as long as the overview stands.
+    return overview.keep(
+        ("wall", part, sight_of(viewer)),
+        lambda: _sight(part, overview, monitor, viewer, datetime.fromtimestamp(now, UTC)),
+    )
+
+
+def _sight(part: Part, overview: Overview, monitor: Monitor, viewer: Scope, now: datetime) -> _Sight:
+    rows: Sequence[Row] = overview.rows
+    unread = overview.summary.unread
+    if not viewer.everything:
+        rows = [row for row in rows if viewer.sees(row.status.name)]
+        in_sight = monitor.board.in_sight(part.scope) & monitor.board.in_sight(viewer)
+        unread = len(in_sight - {row.status.id for row in rows})
+    levels = {row.status.id: level_of(row) for row in rows}
+    found = list(levels.values())
+    counts = Counts(
+        queues=len(rows) + unread,
+        trouble=sum(level.trouble for level in found),
+        bad=found.count(Level.BAD),
+        paused=found.count(Level.PAUSED),
+        unread=unread,
+    )
+    stress = part.order == "worst" and counts.bad > 0
+    room = GRIDS[part.density].capacity(stress=stress)
+    all_fit = counts.queues <= room and not unread
+    shown = arrange(rows, part.order, len(rows) if all_fit else min(len(rows), room - 1), levels, now)
+    rest = None if all_fit else _rest(rows, shown, levels, unread)
+    return _Sight(
+        counts=counts,
+        rows=tuple(shown),
+        rest=rest,
+        layout=lay_out(len(shown) + (rest is not None), density=part.density, stress=stress),
+        as_of=min((row.as_of for row in rows), default=overview.at),
+    )
+
+
+def arrange(rows: Sequence[Row], order: str, room: int, levels: Mapping[int, Level], now: datetime) -> list[Row]:
+    """Return the rows that get a tile, in order: whatever the order, what is in trouble is not left out for it."""
+    shown = heapq.nsmallest(room, rows, key=lambda row: worst_first(row, levels[row.status.id], now))
+    if order == "worst":
+        return shown
+    urgent = [row for row in shown if levels[row.status.id].trouble]
+    if order == "name":
+        return sorted(_chosen(rows, urgent, room, lambda row: row.status.name), key=lambda row: row.status.name)
+    return sorted(_chosen(rows, urgent, room, deepest_first), key=deepest_first)
+
+
+def _chosen(rows: Sequence[Row], urgent: list[Row], room: int, key: Callable[[Row], Any]) -> list[Row]:
+    taken = {row.status.id for row in urgent}
+    others = (row for row in rows if row.status.id not in taken)
+    return urgent + heapq.nsmallest(room - len(urgent), others, key=key)
+
+
+def _rest(rows: Sequence[Row], shown: Sequence[Row], levels: Mapping[int, Level], unread: int) -> Rest:
+    taken = {row.status.id for row in shown}
+    others = [row for row in rows if row.status.id not in taken]
+    found = [levels[row.status.id] for row in others]
+    return Rest(
+        queues=len(others) + unread,
+        trouble=sum(level.trouble for level in found),
+        paused=found.count(Level.PAUSED),
+        unread=unread,
+        ready=sum(row.ready or 0 for row in others),
+    )

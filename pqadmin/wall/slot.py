@@ -1,0 +1,67 @@
+"""One wall's place in the stream: the newest picture wins, and at most two frames are under way."""
+
+from __future__ import annotations
+
+from pqadmin.accounts.scope import Scope
+from pqadmin.live.cuts import Cut
+from pqadmin.live.slot import IN_FLIGHT, Slot
+from pqadmin.live.ticks import Tick, View
+from pqadmin.wall import wire
+from pqadmin.wall.picture import Picture
+
+_TOPIC = "wall"
+
+
+class WallSlot(Slot):
+    """What a wall has on screen and still has to hear of."""
+
+    def __init__(self, now: float, scope: Scope) -> None:
+        super().__init__(now, scope)
+        self.picture: Picture | None = None
+        self._head = ""
+        self._told = ""
+        self._rows: dict[int, str] = {}
+
+    @property
+    def single(self) -> bool:
+        """Say that the items of no queue are on the screen."""
+        return False
+
+    def show_picture(self, picture: Picture) -> None:
+        """Show these queues in these places from the next frame on."""
+        self.topic, self.picture = _TOPIC, picture
+        self._view = View.of(_TOPIC, frozenset(picture.ids), frozenset(), self.sight)
+        self._head = wire.head(picture)
+
+    def resync(self) -> None:
+        """Owe a whole frame."""
+        super().resync()
+        self._rows, self._told = {}, ""
+
+    def take(self, tick: Tick | None, *, now: float, wall: float, as_of: int = 0) -> tuple[bytes, bytes] | None:
+        """Return the next frame to send, or None when nothing is due or two are under way already."""
+        if self._trouble is not None:
+            return super().take(tick, now=now, wall=wall, as_of=as_of)
+        if len(self._flying) >= IN_FLIGHT or self.topic is None or self.hidden or tick is None:
+            return None
+        cut = tick.covering(self.ids, ends=False)
+        if cut is None:
+            return None
+        rows = self._of(cut)
+        changed = [rows[queue_id] for queue_id in sorted(rows) if self._rows.get(queue_id) != rows[queue_id]]
+        if not changed and self._told == self._head:
+            return None
+        full, self._rows, self._told = not self._told, rows, self._head
+        text = wire.frame(
+            self._send(now), full=full, version=cut.version, at=cut.at, now=wall, rows=changed, head=self._head
+        )
+        return text.encode(), b""
+
+    def _of(self, cut: Cut) -> dict[int, str]:
+        """Return the rows of what is on the screen; without those that are gone, or renamed out of sight."""
+        sees = self.sight.sees
+        return {
+            queue_id: wire.row(cut.rows[queue_id])
+            for queue_id in self.ids
+            if queue_id in cut.rows and sees(cut.names[queue_id])
+        }

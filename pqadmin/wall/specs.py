@@ -1,0 +1,114 @@
+"""A board as a value, read from the site's tables: what every screen that shows it needs to know."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pqadmin.accounts.scope import Scope
+from pqadmin.wall.models import Board
+
+#: Seconds for which what was read is good: a change reaches screens within this time and one choice.
+GOOD_FOR = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """What a screen shows at one time: a board's own choice of queues."""
+
+    name: str
+    globs: tuple[str, ...]
+    order: str
+    density: str
+
+    @property
+    def scope(self) -> Scope:
+        """Return what a link to this alone may see."""
+        return Scope.of_globs(self.globs)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """Which part is on, of how many, and until when (seconds since the epoch); None: for ever."""
+
+    index: int
+    of: int
+    until: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spec:
+    """A board and those that it takes turns with; the first part is its own."""
+
+    board: int
+    slug: str
+    name: str
+    theme: str
+    seconds: int
+    parts: tuple[Part, ...]
+
+    @property
+    def scope(self) -> Scope:
+        """Return what a link to the board may see: its queues and those of the boards it takes turns with."""
+        return Scope.of_globs(glob for part in self.parts for glob in part.globs)
+
+    @property
+    def revision(self) -> str:
+        """Return a text that is another one after every change that a page has to be made anew for."""
+        return hashlib.sha256(repr(self).encode()).hexdigest()[:12]
+
+    def turn(self, now: float) -> Turn:
+        """Return the turn at a time (seconds since the epoch): by the clock, so that screens side by side agree."""
+        if len(self.parts) == 1:
+            return Turn(index=0, of=1, until=None)
+        turns = int(now // self.seconds)
+        return Turn(index=turns % len(self.parts), of=len(self.parts), until=float((turns + 1) * self.seconds))
+
+
+def read(slug: str) -> Spec | None:
+    """Return the board of this address, or None."""
+    board = Board.objects.filter(slug=slug).first()
+    return None if board is None else of(board)
+
+
+def of(board: Board) -> Spec:
+    """Return the board as a value; boards of its rotation that are gone are left out."""
+    others = Board.objects.in_bulk([key for key in board.rotation if key != board.pk]) if board.rotation else {}
+    shown = [board, *(others[key] for key in board.rotation if key in others)]
+    return Spec(
+        board=board.pk,
+        slug=board.slug,
+        name=board.name,
+        theme=board.theme,
+        seconds=board.seconds,
+        parts=tuple(
+            Part(name=each.name, globs=tuple(each.globs), order=each.order, density=each.density) for each in shown
+        ),
+    )
+
+
+class Specs:
+    """Boards as last read, so that a hundred screens of one board ask the tables as often as one. Thread-safe."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._known: dict[str, tuple[float, Spec | None]] = {}
+
+    def get(self, slug: str) -> Spec | None:
+        """Return the board of this address, at most half a second old; None when there is none."""
+        with self._lock:
+            now = self._clock()
+            found = self._known.get(slug)
+            if found is not None and now - found[0] < GOOD_FOR:
+                return found[1]
+            spec = read(slug)
+            self._known = {other: each for other, each in self._known.items() if now - each[0] < GOOD_FOR}
+            self._known[slug] = (now, spec)
+            return spec
+
+
+SPECS = Specs()

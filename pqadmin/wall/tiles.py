@@ -1,0 +1,175 @@
+"""A tile's words and numbers, for the first HTML; the browser writes the same with static/pqadmin/js/wall_tile.js."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from django.utils.translation import gettext as _
+
+from pqadmin.dashboard import foreign
+from pqadmin.dashboard import format as write
+from pqadmin.dashboard.templatetags.dashboard import split
+from pqadmin.dashboard.words import outlook_words, state_word, state_words
+from pqadmin.live.outlook import Outlook, State
+from pqadmin.live.rows import Row
+from pqadmin.wall.layout import Layout
+from pqadmin.wall.levels import Level, level_of
+
+#: Above this a depth is shown by its first three digits: six digits are the most that stay large.
+_EXACT_BELOW = 100_000
+_UNITS = ("", "k", "M", "G", "T", "P", "E")
+#: Characters from here on are as wide as two.
+_FIRST_WIDE = 0x2E80
+#: A name is written the smaller the longer it is, in these steps; longer ones take two lines.
+_NAMES = (12, 15, 18, 22)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a tile stands: how many share its row on a wide screen and on a high one, and whether that is the first."""
+
+    wide: int
+    high: int
+    top_wide: bool
+    top_high: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tile:
+    """One queue, for eyes across a room."""
+
+    queue_id: int
+    level: Level
+    group: str
+    rest: str
+    depth: str
+    why: str
+    rate_in: str
+    rate_out: str
+    oldest: str
+    delayed: int
+    leased: int
+    dead: int
+    low: str
+    high: str
+    place: Place | None
+
+    @property
+    def name_size(self) -> str:
+        """Say how large the name is written."""
+        length = sum(1 if ord(character) < _FIRST_WIDE else 2 for character in self.group + self.rest)
+        return next((str(most) for most in _NAMES if length <= most), "long")
+
+
+def compact(n: int) -> str:
+    """Write a depth in at most six digits or three and a unit; cut, never rounded up."""
+    if n < _EXACT_BELOW:
+        return write.number(n)
+    digits = str(n)
+    power = min((len(digits) - 1) // 3, len(_UNITS) - 1)
+    whole, part = digits[: -3 * power], digits[-3 * power :]
+    decimals = part[: max(0, 3 - len(whole))]
+    return f"{write.number(int(whole))}{'.' if decimals else ''}{decimals}{write.THIN}{_UNITS[power]}"
+
+
+def flow(per_second: float | None) -> str:
+    """Write a rate, of which no more is written than of a depth."""
+    if per_second is None or per_second < _EXACT_BELOW:
+        return write.rate(per_second)
+    return compact(int(per_second))
+
+
+def depth(row: Row) -> str:
+    """Write how many items are ready; of an attached queue as it was counted last."""
+    if row.ready is None:
+        return write.ELLIPSIS
+    return f"≈{write.THIN}{compact(row.ready)}" if row.status.attached and row.ready > 1 else compact(row.ready)
+
+
+def why(row: Row, now: datetime) -> str:
+    """Say in what state a queue is: of one that needs a look the reason, of another where it is heading."""
+    level = level_of(row)
+    if level.trouble or level is Level.PAUSED:
+        words = state_words(_of_nobody(row), now)
+        well = f"{state_word(row.state)} · "
+        # What needs a look is not called well, though it flows.
+        return words.removeprefix(well) if row.state in (State.OK, State.EMPTY) else words
+    word, heading = state_word(row.state), outlook_words(row)
+    if level is Level.OK and row.outlook is not Outlook.UNKNOWN:
+        return f"{word} · {heading}"
+    return str(word)
+
+
+def _of_nobody(row: Row) -> Row:
+    """Return the row without who paused the queue: passers-by need not know."""
+    pause = row.status.pause
+    return row if pause is None else replace(row, status=replace(row.status, pause=replace(pause, by="")))
+
+
+def tile(row: Row, now: datetime, place: Place | None = None) -> Tile:
+    """Describe one queue."""
+    status = row.status
+    group, rest = split(status.name)
+    return Tile(
+        queue_id=status.id,
+        level=level_of(row),
+        group=group,
+        rest=rest,
+        depth=depth(row),
+        why=why(row, now),
+        rate_in=flow(row.rate_in),
+        rate_out=flow(row.rate_out),
+        oldest=write.age_since(status.oldest, now),
+        delayed=status.totals.delayed,
+        leased=status.totals.leased,
+        dead=status.totals.dead,
+        low="" if status.min is None else foreign.priority_short(status.min),
+        high="" if status.max is None else foreign.priority_short(status.max),
+        place=place,
+    )
+
+
+#: What the page's script makes new tiles from.
+BLANK = Tile(
+    queue_id=0,
+    level=Level.EMPTY,
+    group="",
+    rest="",
+    depth="",
+    why="",
+    rate_in="",
+    rate_out="",
+    oldest="",
+    delayed=0,
+    leased=0,
+    dead=0,
+    low="",
+    high="",
+    place=None,
+)
+
+
+def places(layout: Layout) -> Iterator[Place]:
+    """Yield the place of each tile, in order."""
+    for (wide, top_wide), (high, top_high) in zip(_each(layout.wide), _each(layout.high), strict=True):
+        yield Place(wide=wide, high=high, top_wide=layout.stress and top_wide, top_high=layout.stress and top_high)
+
+
+def _each(rows: Sequence[int]) -> Iterator[tuple[int, bool]]:
+    for index, size in enumerate(rows):
+        for _tile in range(size):
+            yield size, index == 0 and len(rows) > 1
+
+
+def rest_words(trouble: int, paused: int, unread: int) -> str:
+    """Say how the queues are for which there is no tile."""
+    parts = []
+    if trouble:
+        parts.append(_("%(n)s in trouble") % {"n": write.number(trouble)})
+    if paused:
+        parts.append(_("%(n)s paused") % {"n": write.number(paused)})
+    if unread:
+        parts.append(_("%(n)s not read yet") % {"n": write.number(unread)})
+    return " · ".join(parts) if trouble or unread else " · ".join([_("none in trouble"), *parts])

@@ -1,0 +1,166 @@
+"""The wall itself: a page for a screen that hangs somewhere, opened by a link without a login, or by the signed-in."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from datetime import UTC, datetime
+from typing import Any
+
+from django.contrib.auth.decorators import login_not_required
+from django.contrib.auth.views import redirect_to_login
+from django.db import DatabaseError
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render, resolve_url
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_safe
+
+from pqadmin.accounts.rights import Right, RightMissing
+from pqadmin.accounts.roles import role_of
+from pqadmin.dashboard import format as write
+from pqadmin.live.monitor import get_monitor
+from pqadmin.server import errors
+from pqadmin.wall import access, links
+from pqadmin.wall.access import Looking
+from pqadmin.wall.picture import Chosen, choose, cut
+from pqadmin.wall.release import release
+from pqadmin.wall.specs import Spec, read
+from pqadmin.wall.tiles import BLANK, compact, places, rest_words, tile
+from queues.errors import StoreError
+
+#: No address of a wall tells another site anything, least of all a token.
+_HEADERS = {"Referrer-Policy": "no-referrer", "X-Robots-Tag": "noindex"}
+#: Seconds after which a page that could not be made is asked for again.
+_AGAIN = 15
+
+
+@login_not_required
+@require_safe
+def wall(request: HttpRequest, slug: str) -> HttpResponse:
+    """Show a board, or turn a link's token into the screen's cookie."""
+    try:
+        answer = _answer(request, slug)
+    except (DatabaseError, StoreError) as error:
+        outage = errors.outage(request, error)
+        if outage is None:
+            raise
+        answer = outage
+        answer.headers["Refresh"] = str(_AGAIN)  # nobody stands there to load the page anew
+    for name, value in _HEADERS.items():
+        answer.headers[name] = value
+    return answer
+
+
+def _answer(request: HttpRequest, slug: str) -> HttpResponse:
+    address = reverse("wall:wall", args=[slug])
+    secret = request.COOKIES.get(links.COOKIE, "")
+    # Only a GET uses a token up: whoever previews addresses asks for their heads.
+    if "token" in request.GET and request.method == "GET":
+        fresh = links.redeem(slug, request.GET["token"][:200], address=_client(request), now=timezone.now())
+        if fresh is not None:
+            clean = HttpResponseRedirect(address)
+            clean.status_code = 303
+            links.set_cookie(request, clean, slug, fresh)
+            return clean
+    spec = read(slug)
+    looking = None if spec is None else access.by_link(spec, request.COOKIES)
+    if "token" in request.GET and (looking is not None or request.user.is_authenticated):
+        return HttpResponseRedirect(address)  # never stays in the address bar
+    if looking is None:
+        if not request.user.is_authenticated:
+            return _turn_away(request, address, token="token" in request.GET, cookie=bool(secret))
+        looking = access.by_person(request.user)
+        if looking is None:
+            raise RightMissing(Right.READ, role_of(request.user))
+    if spec is None:
+        raise Http404
+    if looking.link is None:
+        spec = _cut(spec, looking)
+    answer = _show(request, spec, looking)
+    if looking.link is not None:
+        links.note_seen(looking.link, address=_client(request), now=timezone.now())
+        links.set_cookie(request, answer, slug, secret)
+    return answer
+
+
+def _turn_away(request: HttpRequest, address: str, *, token: bool, cookie: bool) -> HttpResponse:
+    """Answer who may not look. Nothing tells whether there is such a board."""
+    if token or cookie:
+        return render(request, "wall/closed.html", {"token": token}, status=403)
+    if request.headers.get("Sec-Fetch-Site") == "cross-site":
+        # A browser that comes from another site does not show its strict cookies; from this page it will.
+        return render(request, "wall/again.html", {"address": address})
+    return redirect_to_login(request.path, resolve_url("accounts:login"))
+
+
+def _cut(spec: Spec, looking: Looking) -> Spec:
+    """Return what a person may see of the board; one of other people's queues alone is not there."""
+    if looking.scope.everything:
+        return spec
+    monitor = get_monitor()
+    if monitor.board.empty:
+        monitor.refresh()  # nobody knows yet what the board has for him
+    left = cut(spec, monitor, viewer=looking.scope, now=time.time())
+    if left is None:
+        raise Http404
+    return left
+
+
+def _show(request: HttpRequest, spec: Spec, looking: Looking) -> HttpResponse:
+    monitor = get_monitor()
+    with contextlib.suppress(StoreError):  # then with what is known: the page tells its age, and why, by itself
+        monitor.refresh()
+    now = time.time()
+    chosen = choose(spec, monitor, viewer=looking.scope, now=now)
+    blind = monitor.board.empty
+    nothing = not chosen.picture.counts.queues and not blind
+    context = {
+        **context_of(spec, chosen, now),
+        "link": looking.link is not None,
+        "blind": blind,
+        "nothing": nothing,
+        # Patterns may name queues that others may not know of.
+        "globs": chosen.picture.part.globs if nothing and looking.scope.everything else (),
+    }
+    return render(request, "wall/wall.html", context)
+
+
+def context_of(spec: Spec, chosen: Chosen, now: float) -> dict[str, Any]:
+    """Return all that the page says."""
+    picture, moment = chosen.picture, datetime.fromtimestamp(now, UTC)
+    counts, rest, turn = picture.counts, picture.rest, picture.turn
+    spots = list(places(picture.layout))
+    tiles = [tile(row, moment, place) for row, place in zip(chosen.rows, spots, strict=False)]
+    return {
+        "spec": spec,
+        "part": picture.part,
+        "revision": picture.revision,
+        "release": release(),
+        "now": moment,
+        "now_ms": int(now * 1000),
+        "tiles": tiles,
+        "blank": BLANK,
+        "worst": tiles[0].level if tiles and counts.trouble else "",
+        "layout": picture.layout,
+        "rows_wide": len(picture.layout.wide),
+        "rows_high": len(picture.layout.high),
+        "counts": counts,
+        "queues_words": _("1 queue") if counts.queues == 1 else _("%(n)s queues") % {"n": write.number(counts.queues)},
+        "trouble_words": rest_words(counts.trouble, counts.paused, counts.unread) if counts.queues else "",
+        "rest": rest,
+        "rest_place": spots[-1] if rest is not None else None,
+        "rest_more": "" if rest is None else _("+%(n)s more") % {"n": write.number(rest.queues)},
+        "rest_words": "" if rest is None else rest_words(rest.trouble, rest.paused, rest.unread),
+        "rest_ready": "" if rest is None else _("%(n)s ready") % {"n": compact(rest.ready)},
+        "next_words": ""
+        if turn.until is None
+        else _("next board in %(left)s") % {"left": write.countdown(turn.until - now)},
+        "as_of": chosen.as_of,
+        "refresh": min(10, spec.seconds),
+    }
+
+
+def _client(request: HttpRequest) -> str:
+    return str(request.META.get("REMOTE_ADDR", ""))

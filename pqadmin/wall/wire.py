@@ -1,0 +1,113 @@
+"""What a wall's socket says: the greeting, and frames without anything that a passer-by should not read.
+
+The numbers come out of the same consistent cuts as the overview's frames; values, item ids and addresses are left out.
+The format is described in docs/wall.md.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any
+
+from pqadmin.dashboard import format as write
+from pqadmin.live.wire import whole
+from pqadmin.wall.levels import level
+from pqadmin.wall.picture import Picture
+
+#: The version of this format; a page that was made for another one loads itself anew.
+PROTOCOL = 1
+#: What a tile says of a queue; nothing else of a row leaves the site: no values or ids of items, addresses or people.
+_SHOWN = (
+    "id", "name", "shown", "kind", "state", "outlook", "problem", "more", "unreadable", "ready", "delayed", "leased",
+    "dead", "in", "out", "clears_in", "grows_by", "quiet_since", "oldest", "closed", "drift", "staging",
+)  # fmt: skip
+_OF_A_PAUSE, _OF_AN_ATTACHED = ("reason", "since", "until"), ("counted",)
+
+
+def hello(*, now: float, beat: float, stale_after: float, release: str) -> str:
+    """The first message: what the page needs to judge freshness, and whether it is still the page of this server."""
+    return _text(
+        {
+            "t": "hello",
+            "protocol": PROTOCOL,
+            "now": int(now * 1000),
+            "beat": beat,
+            "stale_after": stale_after,
+            "release": release,
+        }
+    )
+
+
+def frame(seq: int, *, full: bool, version: int, at: int, now: float, rows: Iterable[str], head: str) -> str:
+    """Join finished texts into one frame. `rows` are those that the page does not have yet."""
+    return (
+        f'{{"t":"wall","seq":{seq},"full":{"true" if full else "false"},"version":{json.dumps(whole(version))},'
+        f'"at":{at},"now":{int(now * 1000)},"rows":[{",".join(rows)}],{head[1:]}'
+    )
+
+
+def head(picture: Picture) -> str:
+    """Serialize all of a frame but its numbers."""
+    turn, counts, rest = picture.turn, picture.counts, picture.rest
+    return _text(
+        {
+            "revision": picture.revision,
+            "part": {
+                "name": write.visible(picture.part.name),
+                "index": turn.index,
+                "of": turn.of,
+                "until": None if turn.until is None else int(turn.until * 1000),
+                "order": picture.part.order,
+                "density": picture.part.density,
+            },
+            "counts": {
+                "queues": counts.queues,
+                "trouble": counts.trouble,
+                "bad": counts.bad,
+                "paused": counts.paused,
+                "unread": counts.unread,
+            },
+            "order": [str(queue_id) for queue_id in picture.ids],
+            "layout": {
+                "wide": list(picture.layout.wide),
+                "high": list(picture.layout.high),
+                "stress": picture.layout.stress,
+            },
+            "rest": None
+            if rest is None
+            else {
+                "queues": rest.queues,
+                "trouble": rest.trouble,
+                "paused": rest.paused,
+                "unread": rest.unread,
+                "ready": whole(rest.ready),
+            },
+        }
+    )
+
+
+@lru_cache(maxsize=2048)
+def row(text: str) -> str:
+    """Return the row of an overview's frame as a wall shows it."""
+    known: dict[str, Any] = json.loads(text)
+    shown = _only(known, _SHOWN)
+    shown["pause"] = None if known["pause"] is None else _only(known["pause"], _OF_A_PAUSE)
+    shown["attached"] = None if known["attached"] is None else _only(known["attached"], _OF_AN_ATTACHED)
+    for end in ("min", "max"):
+        shown[end] = _priority(known.get(end))
+    problems = [known["problem"], *known.get("more", ())]
+    return _text({**shown, "level": level(known["state"], problems)})
+
+
+def _only(known: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    return {name: known[name] for name in names}
+
+
+def _priority(item: Mapping[str, Any] | None) -> str | None:
+    return None if item is None else item["priority"]
+
+
+def _text(message: dict[str, Any]) -> str:
+    return json.dumps(message, ensure_ascii=False, separators=(",", ":"), allow_nan=False)

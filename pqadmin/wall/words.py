@@ -1,0 +1,29 @@
+"""The words that a wall's scripts need besides the live view's own, by code."""
+
+from __future__ import annotations
+
+from django.utils.translation import gettext as _
+
+
+def words() -> dict[str, str]:
+    """Return every word by its code; the same messages as the first HTML says."""
+    return {
+        "wall-queues": _("%(n)s queues"),
+        "wall-one-queue": _("1 queue"),
+        "wall-trouble": _("%(n)s in trouble"),
+        "wall-paused": _("%(n)s paused"),
+        "wall-unread": _("%(n)s not read yet"),
+        "wall-fine": _("none in trouble"),
+        "wall-more": _("+%(n)s more"),
+        "wall-ready": _("%(n)s ready"),
+        "wall-next": _("next board in %(left)s"),
+        "wall-old": _("Data is %(age)s old"),
+        "wall-none": _("No data yet"),
+        "wall-why-reconnecting": _("The server does not answer. Trying again."),
+        "wall-why-silent": _("Nothing was heard from the server."),
+        "wall-why-closed": _(
+            "This screen may no longer show the board. Its link was revoked, or the board was removed."
+        ),
+        "wall-why-signed-out": _("You are signed out. A screen that stays needs a link of its own."),
+        "wall-closed": _("Closed"),
+    }

@@ -1,0 +1,96 @@
+"""The palette and the keys, driven by the keyboard alone."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Page, Route, expect
+
+from queues import Store
+from tests.browser.axe import findings
+
+
+def focused(page: Page) -> str:
+    """Return the address of the link that has the focus."""
+    return str(page.evaluate("document.activeElement.getAttribute('href') ?? document.activeElement.tagName"))
+
+
+def test_the_palette_leads_to_a_queue_and_back_without_a_mouse(page: Page, store: Store) -> None:
+    for name in ("palette:one", "palette:two"):
+        store.create_queue(name, exist_ok=True)
+    page.goto("/")
+    page.keyboard.press("Control+k")
+    field = page.get_by_label("Go to").and_(page.locator("input"))
+    expect(field).to_be_focused()
+    page.keyboard.type("palette:t")
+    expect(page.locator("#palette-found a").first).to_contain_text("palette:two")
+    assert not findings(page)
+    page.keyboard.press("ArrowDown")
+    assert focused(page) == "/queues/palette:two/"
+    page.keyboard.press("ArrowUp")
+    expect(field).to_be_focused()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/queues/palette:two/")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("pop max")
+    expect(page.locator("#palette-found a").first).to_contain_text("palette:two")
+    page.keyboard.press("Escape")
+    expect(page.locator("#palette")).not_to_be_visible()
+
+
+def test_single_keys_move_through_rows_and_pages_unless_turned_off(page: Page, store: Store) -> None:
+    for name in ("keys:one", "keys:two"):
+        store.create_queue(name, exist_ok=True)
+    page.goto("/?q=keys:&group=name")
+    page.keyboard.press("j")
+    assert focused(page) == "/queues/keys:one/"
+    page.keyboard.press("j")
+    assert focused(page) == "/queues/keys:two/"
+    page.keyboard.press("k")
+    assert focused(page) == "/queues/keys:one/"
+    page.keyboard.press("/")
+    page.keyboard.type("jjj")
+    expect(page.get_by_label("Filter queues")).to_have_value("jjj")
+    page.locator("h1").first.evaluate("document.activeElement.blur()")
+    page.keyboard.press("g")
+    page.keyboard.press("a")
+    page.wait_for_url("**/audit/")
+    page.keyboard.press("?")
+    sheet = page.locator("#keys")
+    expect(sheet).to_be_visible()
+    assert not findings(page)
+    sheet.get_by_label("Keys without Ctrl or ⌘ do something").uncheck()
+    sheet.get_by_role("button", name="Close").click()
+    page.keyboard.press("?")
+    expect(sheet).not_to_be_visible()
+
+
+def test_enter_waits_for_the_answer_to_what_was_typed(page: Page, store: Store) -> None:
+    for name in ("palette:one", "palette:two"):
+        store.create_queue(name, exist_ok=True)
+    page.goto("/")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("palette:o")
+    expect(page.locator("#palette-found")).to_have_attribute("data-asked", "palette:o")
+    held: list[Route] = []
+    page.route("**/palette/?*", lambda route: held.append(route))
+    page.get_by_label("Go to").and_(page.locator("input")).fill("palette:t")
+    page.keyboard.press("Enter")
+    while not held:
+        page.evaluate("new Promise(requestAnimationFrame)")
+    assert page.url.endswith("/"), "it went to what was found for the text before"
+    held.pop().continue_()
+    page.wait_for_url("**/queues/palette:two/")
+
+
+def test_a_key_of_an_input_method_goes_nowhere(page: Page, store: Store) -> None:
+    store.create_queue("palette:one", exist_ok=True)
+    page.goto("/")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("palette:o")
+    expect(page.locator("#palette-found a").first).to_contain_text("palette:one")
+    field = page.get_by_label("Go to").and_(page.locator("input"))
+    went = field.evaluate(
+        """field => !field.dispatchEvent(
+            new KeyboardEvent("keydown", {key: "Enter", isComposing: true, bubbles: true, cancelable: true}))"""
+    )
+    assert not went
+    expect(field).to_be_focused()

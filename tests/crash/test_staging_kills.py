@@ -1,0 +1,19 @@
+"""Real processes are killed while one of them takes for all: the quick form of `tests/soak/staging_kills.py`."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests import cluster
+from tests.soak import staging_kills
+
+
+@pytest.mark.slow
+def test_nothing_is_lost_or_taken_twice_and_nobody_is_stuck() -> None:
+    found = cluster.find()
+    if not found.url:
+        pytest.skip(found.why_not)
+    told = staging_kills.run(cluster.fresh(), seconds=8.0, processes=3, threads=3, seed=4)
+    assert told["twice"] == 0
+    assert not told["stuck"]
+    assert told["well"], told

@@ -1,0 +1,111 @@
+"""Damaged records of the trash, the audit and of jobs: their pages say so, and everything else goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from pqadmin.accounts.roles import Role
+from queues import Queue, Store
+from queues.errors import Unreadable
+from queues.job_runner import JobRunner
+from queues.sweeper import Sweeper
+from queues.trash import KEPT_MS
+from tests.dashboard.conftest import Desk
+
+DAMAGED = [b"\x01garbage", b"\xff\x00\x00\x02{}", b"\x01\x00\x00\x02{}", b"\x01\x00\x00\x02[]", b""]
+
+
+@pytest.fixture
+def jobs(store: Store) -> Queue:
+    queue = store.create_queue("jobs")
+    queue.push_many([(b"%d" % n, n) for n in range(10)])
+    return queue
+
+
+def write(store: Store, key: bytes, record: bytes) -> None:
+    store.transact(lambda tr: tr.set(key, record))
+
+
+@pytest.mark.parametrize("record", DAMAGED)
+def test_an_entry_of_the_trash_that_can_not_be_read_is_told_and_the_others_are_undone(
+    operator: Desk, store: Store, jobs: Queue, record: bytes
+) -> None:
+    ann = store.acts("ann")
+    first, second, third = (ann.delete_item("jobs", item.id).trash_id for item in jobs.items().items[:3])
+    write(store, store._keyspace.trash(bytes.fromhex(second)), record)
+    page = operator.open("/trash/")
+    assert page.status == 200
+    assert "can not be read" in page
+    assert second in page
+    assert [form for form in (first, second, third) if page.has_form(f"{form}/restore/")] == [first, third]
+    refused = operator.post(f"/trash/{second}/restore/", operator.open("/trash/").form(f"{first}/restore/")[1])
+    assert refused.status < 500
+    assert jobs.depth() == 7
+    for trash_id in (third, first):
+        operator.send(operator.open("/trash/"), f"{trash_id}/restore/")
+    assert jobs.depth() == 9
+    assert operator.open("/trash/?queue=jobs").status == 200
+    assert operator.open("/queues/jobs/?state=trash").status == 200
+    with pytest.raises(Unreadable, match="can not be read"):
+        ann.undo(second)
+
+
+def test_what_an_act_noted_beside_a_damaged_part_is_not_undone_by_half(
+    operator: Desk, store: Store, jobs: Queue
+) -> None:
+    taken = [item.id for item in jobs.items().items[:4]]
+    trash_id = store.acts("ann").delete_items("jobs", taken).trash_id
+    assert trash_id is not None
+    parts = store.read(lambda tr: tr.get_range(*store._keyspace.trash_parts(bytes.fromhex(trash_id)), limit=9).wait())
+    write(store, parts[2][0], b"\x01garbage")
+    answer = operator.send(operator.open("/trash/"), "restore/")
+    assert "This can not be read" in answer
+    assert jobs.depth() == 6
+
+
+def test_an_act_that_can_not_be_read_is_told_with_its_time(
+    desk: Callable[..., Desk], store: Store, jobs: Queue
+) -> None:
+    ann = store.acts("ann")
+    for item in jobs.items().items[:3]:
+        ann.delete_item("jobs", item.id, reason="tidy")
+    middle = store.audit.entries().entries[1].id
+    write(store, store._keyspace.audit(bytes.fromhex(middle)), b"\x01garbage")
+    viewer = desk(Role.VIEWER)
+    for address in ("/audit/", "/audit/?queue=jobs", "/audit/?by=ann"):
+        page = viewer.open(address)
+        assert page.status == 200
+        assert "can not be read" in page
+        assert middle in page
+        assert "tidy" in page
+    assert "can not be read" not in viewer.open("/audit/?verb=delete"), "nobody knows whether it was one"
+    file = b"".join(viewer.client.get("/audit/export/?format=csv"))
+    assert middle.encode() in file
+    assert b"unreadable" in file
+
+
+def test_a_job_that_can_not_be_read_is_told_and_the_others_are_done(
+    operator: Desk, store: Store, jobs: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann = store.acts("ann")
+    store.create_queue("review")
+    broken = ann.begin_bulk("delete", "jobs", low=9)
+    whole = ann.begin_bulk("move", "jobs", to="review", high=4)
+    write(store, store._keyspace.bulk(bytes.fromhex(broken.id)), b"\x01garbage")
+    page = operator.open("/jobs/")
+    assert page.status == 200
+    assert f"The job {broken.id} can not be read" in page
+    assert "Move ready items from jobs to review" in page
+    assert operator.open(f"/jobs/{broken.id}/").status == 409
+    runner = JobRunner(store, store._backing)
+    for _ in range(20):
+        runner.round()
+    assert ann.job(whole.id).status == "done"
+    assert store.queue("review").depth() == 5
+    later_ms = store._backing.now_ms() + 2 * KEPT_MS
+    monkeypatch.setattr(type(store._backing), "now_ms", lambda self: later_ms)
+    Sweeper(store._backing).sweep()
+    assert f"The job {broken.id} can not be read" in operator.open("/jobs/"), "it stays for who can read it"
+    assert [job.id for job in ann.jobs()] == []

@@ -1,0 +1,49 @@
+"""Sparklines say what is known of the last hour, and nothing of what is not."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from pqadmin.live.sparks import COLUMNS, HEIGHT, SPAN, Sparks, path
+from queues import Store
+from queues.history import Point, Stretch
+
+NOW = 1_800_000_000.0
+
+
+def point(ago: float, ready: int) -> Point:
+    return Point(at=int(NOW - ago), ready=ready, delayed=0, leased=0, dead=0, arrived=0, left=0, oldest_at=None)
+
+
+def test_nothing_is_drawn_of_what_nobody_knows() -> None:
+    assert path(None, 5, NOW) == ""
+    assert path(Stretch(points=[], before=None), 5, NOW) == ""
+
+
+def test_a_queue_that_rests_is_a_straight_line() -> None:
+    assert path(Stretch(points=[], before=point(SPAN + 60, 0)), 0, NOW) == f"M0 {HEIGHT}h{COLUMNS}"
+    assert path(Stretch(points=[], before=point(SPAN + 60, 7)), 7, NOW) == f"M0 0h{COLUMNS}"
+
+
+def test_the_line_begins_where_the_history_does() -> None:
+    half = COLUMNS // 2
+    line = path(Stretch(points=[point(SPAN / 2, 5), point(SPAN / 4, 10)], before=None), 10, NOW)
+    assert line.startswith(f"M{half - 1} 5h")
+    assert line.endswith(f"v-5h{COLUMNS - 22}")
+
+
+def test_many_histories_are_read_at_once_and_seldom(store: Store) -> None:
+    queues = [store.create_queue(f"q{n}") for n in range(5)]
+    recorder = store.recorder()
+    queues[0].push(b"x", priority=1)
+    recorder.look()
+    recorder.flush()
+    depths: dict[int, int | None] = {queue.id: 1 for queue in queues}
+    sparks = Sparks()
+    now = datetime.now(UTC).timestamp() + 120
+    first = sparks.of(store, depths, now)
+    before = store._kv.reads()
+    assert sparks.of(store, depths, now + 30) == first
+    assert store._kv.reads() == before
+    sparks.of(store, depths, now + 61)
+    assert store._kv.reads() > before

@@ -1,0 +1,57 @@
+"""Every message has its Chinese translation, and the compiled catalogue is that of the texts beside it."""
+
+from __future__ import annotations
+
+import gettext
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+MESSAGES = Path("locale/zh_Hans/LC_MESSAGES")
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("xgettext") is None and os.environ.get("PQ_REQUIRE_GETTEXT") != "1",
+    reason="GNU gettext is not installed (Debian's package gettext)",
+)
+
+
+@pytest.fixture(scope="module")
+def collected(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the catalogue with every message of the sources as they are now."""
+    package = tmp_path_factory.mktemp("messages") / "pqadmin"
+    shutil.copytree(ROOT / "pqadmin", package, ignore=shutil.ignore_patterns("static", "__pycache__", "*.mo"))
+    script = (
+        "from django.conf import settings; settings.configure(); import django; django.setup(); "
+        "from django.core.management import call_command; "
+        "call_command('makemessages', locale=['zh_Hans'], no_wrap=True, no_location=True, no_obsolete=True)"
+    )
+    subprocess.run([sys.executable, "-c", script], cwd=package, check=True, capture_output=True)
+    return package / MESSAGES / "django.po"
+
+
+@pytest.mark.parametrize("lacking", ["--untranslated", "--only-fuzzy"])
+def test_no_message_is_empty_or_fuzzy(collected: Path, lacking: str) -> None:
+    found = subprocess.run(["msgattrib", lacking, str(collected)], check=True, capture_output=True, text=True)
+    assert found.stdout == "", "make messages, then translate these in pqadmin/locale"
+
+
+def test_translations_fill_in_what_their_messages_do(collected: Path, tmp_path: Path) -> None:
+    done = subprocess.run(["msgfmt", "--check-format", "-o", str(tmp_path / "x"), str(collected)], capture_output=True)
+    assert done.returncode == 0, done.stderr.decode()
+
+
+def test_the_compiled_catalogue_is_that_of_the_texts(tmp_path: Path) -> None:
+    kept = ROOT / "pqadmin" / MESSAGES
+    subprocess.run(["msgfmt", "-o", str(tmp_path / "django.mo"), str(kept / "django.po")], check=True)
+    assert _messages(tmp_path / "django.mo") == _messages(kept / "django.mo"), "make messages"
+
+
+def _messages(catalogue: Path) -> dict[object, str]:
+    with catalogue.open("rb") as file:
+        messages: dict[object, str] = gettext.GNUTranslations(file)._catalog  # type: ignore[attr-defined]
+    return messages

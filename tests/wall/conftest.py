@@ -1,0 +1,107 @@
+"""What the wall's suite shares: a store and a monitor of its own, people of every role, boards, and screens."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from pqadmin.accounts.roles import Role, grant
+from pqadmin.live import monitor as monitors
+from pqadmin.live.monitor import Monitor
+from pqadmin.server.store import close_store, get_store
+from pqadmin.wall import specs
+from pqadmin.wall.models import Board
+from queues import Store
+
+NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True)
+def nothing_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read every board anew: tests have boards of the same address one after the other."""
+    monkeypatch.setattr(specs, "GOOD_FOR", 0.0)
+
+
+@pytest.fixture
+def store(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    """The site's store, fresh and in memory."""
+    close_store()
+    settings.PQADMIN_STORE = "memory:"
+    yield get_store()
+    close_store()
+
+
+@pytest.fixture
+def monitor(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Monitor]:
+    """The process's monitor, which has seen nothing yet."""
+    made = Monitor()
+    monkeypatch.setattr(monitors, "_monitor", made)
+    yield made
+    made.shutdown()
+
+
+@pytest.fixture
+def client_of(db: None, monitor: Monitor) -> Callable[[Role], Client]:
+    """Return the browser of somebody of a role."""
+
+    def sit(role: Role) -> Client:
+        user = User.objects.create_user(f"a-{role}")
+        if role is not Role.NONE:
+            grant(user, role)
+        client = Client()
+        client.force_login(user)
+        return client
+
+    return sit
+
+
+@pytest.fixture
+def admin(client_of: Callable[[Role], Client]) -> Client:
+    """An admin's browser."""
+    return client_of(Role.ADMIN)
+
+
+MakeBoard = Callable[..., Board]
+
+
+@pytest.fixture
+def make_board(db: None) -> MakeBoard:
+    """Put a board into the tables."""
+
+    def make(name: str = "Hall", *globs: str, **more: Any) -> Board:
+        by = {"made_by": "ada", "made_at": NOW, "changed_by": "ada", "changed_at": NOW}
+        return Board.objects.create(slug=name.lower(), name=name, globs=list(globs or ("*",)), **by, **more)
+
+    return make
+
+
+def minted_address(page: str) -> str:
+    """Return the address, path and query, that a page shows for a new link."""
+    found = re.search(r'<code id="minted">http://testserver([^<]+)</code>', page)
+    assert found, page
+    return found.group(1)
+
+
+def mint(admin: Client, slug: str, label: str = "the hall") -> str:
+    """Mint a link through the page and return its address."""
+    page = admin.get(f"/boards/{slug}/").content.decode()
+    found = re.search(rf'action="/boards/{slug}/links/".*?name="form_number" value="([^"]+)"', page, re.DOTALL)
+    assert found
+    answer = admin.post(f"/boards/{slug}/links/", {"label": label, "form_number": found.group(1)})
+    assert answer.status_code == 200, answer.content
+    return minted_address(answer.content.decode())
+
+
+@pytest.fixture
+def screen(admin: Client, make_board: MakeBoard) -> Client:
+    """A screen without a login that a link has let onto the board `hall`."""
+    make_board("Hall")
+    fresh = Client()
+    assert fresh.get(mint(admin, "hall")).status_code == 303
+    return fresh

@@ -1,0 +1,159 @@
+"""What a screen shows: the worst first, nothing in trouble left out for the order, the others added up honestly."""
+
+from __future__ import annotations
+
+import pytest
+
+from pqadmin.accounts.scope import ALL, Scope
+from pqadmin.live.monitor import Monitor
+from pqadmin.wall.levels import Level, level, level_of
+from pqadmin.wall.picture import Chosen, choose, cut
+from pqadmin.wall.specs import Part, Spec
+from queues import Store
+
+DAY = 86_400
+
+
+def spec(*globs: str, order: str = "worst", density: str = "far", parts: tuple[Part, ...] = ()) -> Spec:
+    own = Part(name="Hall", globs=globs or ("*",), order=order, density=density)
+    return Spec(board=1, slug="hall", name="Hall", theme="dark", seconds=30, parts=(own, *parts))
+
+
+def chosen(monitor: Monitor, wanted: Spec, viewer: Scope = ALL, now: float = 1_800_000_000.0) -> Chosen:
+    monitor.refresh()
+    return choose(wanted, monitor, viewer=viewer, now=now)
+
+
+def names(found: Chosen) -> list[str]:
+    return [row.status.name for row in found.rows]
+
+
+@pytest.fixture
+def thirty(store: Store) -> Store:
+    for n in range(30):
+        store.create_queue(f"jobs:{n:02}").push_many([(b"v", 1)] * n)
+    store.queue("jobs:03").pause(reason="ledger closing", by="ops")
+    return store
+
+
+def test_the_more_urgent_comes_first_and_the_rest_is_added_up(thirty: Store, monitor: Monitor) -> None:
+    found = chosen(monitor, spec())
+    assert names(found)[0] == "jobs:03", "paused comes before what is well"
+    assert names(found)[1:] == [f"jobs:{n}" for n in range(10, 20)], "of equals the deepest, then by name"
+    rest = found.picture.rest
+    assert rest is not None
+    assert (len(found.rows), rest.queues, rest.trouble, rest.paused) == (11, 19, 0, 0)
+    shown = sum(row.ready or 0 for row in found.rows)
+    assert rest.ready + shown == sum(range(30))
+    assert found.picture.counts.queues == 30
+    assert sum(found.picture.layout.wide) == 12
+
+
+def test_what_fits_has_a_tile_each_and_nothing_is_rolled_up(thirty: Store, monitor: Monitor) -> None:
+    found = chosen(monitor, spec("jobs:0?", "jobs:1[x", "none:*"))
+    assert len(found.rows) == 10
+    assert found.picture.rest is None
+
+
+@pytest.mark.parametrize("order", ["name", "depth"])
+def test_no_order_hides_what_is_in_trouble(
+    order: str, thirty: Store, monitor: Monitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monitor.refresh()
+    quiet = min(thirty.directory().items())[1]  # the first by name is empty; make one stall that no order would choose
+    assert quiet
+    late = [row for row in monitor.overview().rows if row.status.name in ("jobs:02", "jobs:29")]
+    stalled = {row.status.id for row in late}
+    monkeypatch.setattr(
+        "pqadmin.wall.picture.level_of", lambda row: Level.BAD if row.status.id in stalled else level_of(row)
+    )
+    found = chosen(monitor, spec(order=order))
+    assert stalled <= set(found.picture.ids)
+    assert found.picture.rest is not None
+    assert found.picture.rest.trouble == 0
+    assert found.picture.counts.trouble == 2
+    key = (lambda row: row.status.name) if order == "name" else (lambda row: -(row.ready or 0))
+    assert list(found.rows) == sorted(found.rows, key=key)
+
+
+def test_a_viewer_sees_his_part_of_the_board_only(thirty: Store, monitor: Monitor) -> None:
+    found = chosen(monitor, spec("jobs:1*"), Scope.of_globs(["jobs:?2"]))
+    assert names(found) == ["jobs:12"]
+    assert found.picture.counts.queues == 1
+
+
+def test_hostile_names_match_as_text(store: Store, monitor: Monitor) -> None:
+    for name in ("a.b", "axb", "قائمة:انتظار", "n" * 200):
+        store.create_queue(name)
+    assert names(chosen(monitor, spec("a.b"))) == ["a.b"]
+    assert names(chosen(monitor, spec("قائمة:*"))) == ["قائمة:انتظار"]
+    assert len(names(chosen(monitor, spec("n" * 190 + "*")))) == 1
+
+
+def test_levels() -> None:
+    assert level("stalled", ["stalled"]) is Level.BAD
+    assert level("ok", ["dead", "unreadable"]) is Level.BAD
+    assert level("growing", ["growing"]) is Level.WARN
+    assert level("paused", ["paused"]) is Level.PAUSED
+    assert level("paused", ["paused", "dead"]) is Level.WARN
+    assert level("ok", [""]) is Level.OK
+    assert level("empty", []) is Level.EMPTY
+    assert level("attached", []) is Level.ATTACHED
+
+
+def test_turns_go_by_the_clock_for_ninety_days() -> None:
+    other = Part(name="Mail", globs=("mail:*",), order="name", density="near")
+    wanted = spec(parts=(other, other))
+    start = 1_800_000_000.0
+    seen = [0, 0, 0]
+    for step in range(0, 90 * DAY, 977):
+        now = start + step
+        turn = wanted.turn(now)
+        assert turn.until is not None
+        assert 0 < turn.until - now <= wanted.seconds
+        assert wanted.turn(turn.until).index == (turn.index + 1) % 3, "nothing is skipped or shown twice"
+        seen[turn.index] += 1
+    assert max(seen) - min(seen) < 0.05 * sum(seen)
+    assert spec().turn(start).until is None
+
+
+def test_queues_that_were_not_read_yet_count_for_those_only_who_see_them(thirty: Store, monitor: Monitor) -> None:
+    monitor.refresh()
+    fresh = {f"new:{n}": 9_000 + n for n in range(5)}
+    monitor.board.put_directory({**thirty.directory(), **fresh}, monitor.board.directory_change + 1)
+
+    def unread(viewer: Scope) -> tuple[int, int]:
+        counts = choose(spec("jobs:*", "new:*"), monitor, viewer=viewer, now=1_800_000_000.0).picture.counts
+        return counts.queues, counts.unread
+
+    assert unread(ALL) == (35, 5)
+    assert unread(Scope.of_globs(["jobs:0*"])) == (10, 0), "nothing is told of queues that he may not see"
+    assert unread(Scope.of_globs(["new:1", "other:*"])) == (1, 1)
+
+
+def test_screens_of_one_board_share_what_is_worked_out(
+    thirty: Store, monitor: Monitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged = []
+    monkeypatch.setattr("pqadmin.wall.picture.level_of", lambda row: judged.append(row) or level_of(row))
+    first = chosen(monitor, spec())
+    assert len(judged) == 30, "each queue is judged once for all that is said of it"
+    again = choose(spec(), monitor, viewer=Scope.of_globs(["*"]), now=1_800_000_000.0)
+    assert again.rows is first.rows
+    assert len(judged) == 30
+    assert choose(spec(), monitor, viewer=Scope.of_globs(["jobs:?2"]), now=1_800_000_000.0).rows != first.rows
+
+
+def test_a_part_without_any_queue_of_the_viewer_is_not_there(thirty: Store, monitor: Monitor) -> None:
+    monitor.refresh()
+    other = Part(name="Secret", globs=("jobs:2*",), order="name", density="near")
+    wanted = spec("jobs:1*", parts=(other,))
+
+    def left(*globs: str) -> list[str] | None:
+        found = cut(wanted, monitor, viewer=Scope.of_globs(globs), now=1_800_000_000.0)
+        return None if found is None else [part.name for part in found.parts]
+
+    assert left("*") == ["Hall", "Secret"]
+    assert left("jobs:12") == ["Hall"]
+    assert left("jobs:22") is None
+    assert left("mail:*") is None
