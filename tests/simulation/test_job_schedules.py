@@ -50,7 +50,8 @@ class JobSchedule(Schedule):
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
         self.acts: list[Act] = []
-        self._runners: dict[int, JobRunner] = {}
+        #: By process; which they keep alive, for another could have the same id.
+        self._runners: dict[int, tuple[Process, JobRunner]] = {}
         self.jobs: list[Job] = []
 
     def _start(self, client: Client) -> Process:
@@ -88,10 +89,10 @@ class JobSchedule(Schedule):
             act.outcome = "done"
 
     def _round(self, act: Act, process: Process, dice: random.Random) -> None:
-        runner = self._runners.get(id(process))
-        if runner is None:
+        if id(process) not in self._runners:
             runner = JobRunner(process.store, process.store._backing, count=self._clock)
-            self._runners[id(process)] = runner
+            self._runners[id(process)] = process, runner
+        _, runner = self._runners[id(process)]
         self._clock.advance(0.5)
         runner.round()
 
