@@ -168,6 +168,13 @@ def test_undoing_a_move_needs_both_queues(ann, world, rf) -> None:
     assert f"/trash/{world['moved']}/restore/" not in text_of(ann.get("/trash/"))
 
 
+def test_a_job_that_reaches_a_hidden_queue_is_told_without_it_where_it_could_conflict(ann, world) -> None:
+    page = text_of(ann.get(f"/queues/{OWN}/bulk/?act=delete&state=ready"))
+    assert "A job that reaches a queue that you may not see." in page
+    assert world["job_to"] not in page
+    assert "jobs-here" not in text_of(ann.get(f"/queues/{OWN}/rename/"))
+
+
 def made(client: Client, rf, purpose: str) -> str:
     """Return a number that the site would have put into a form of this person."""
     from django.contrib.auth.models import User

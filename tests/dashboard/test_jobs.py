@@ -221,3 +221,41 @@ def test_attached_queues_say_what_they_offer(operator: Desk, store: Store) -> No
     page = operator.open("/queues/legacy/bulk/?act=delete")
     assert page.status == 409
     assert "moved and deleted by pages, or purged" in page
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/queues/jobs/bulk/?act=delete&state=ready",
+        "/queues/jobs/purge/",
+        "/queues/jobs/delete/",
+        "/queues/jobs/act/?act=move&id={item}",
+        "/queues/review/bulk/?act=delete&state=ready",
+    ],
+)
+def test_whoever_is_about_to_act_sees_what_others_have_under_way_there(
+    path: str, operator: Desk, desk: Callable[..., Desk], store: Store, jobs: Queue
+) -> None:
+    store.queue("review").push(b"waits", priority=1)
+    path = path.format(item=jobs.items(limit=1).items[0].id)
+    assert "Under way on this queue now" not in operator.open(path)
+    job = store.acts(HOSTILE).begin_bulk("move", "jobs", to="review", query=Query(text="bad"))
+    mine = store.acts("ada").begin_bulk("move", "jobs", to="review", query=Query(text="good"))
+    page = operator.open(path)
+    assert "Under way on this queue now" in page
+    assert "Move ready items from jobs to review waiting for a server · 0 % · by <script>" in page
+    assert "0 % · by you" in page
+    assert {f"/jobs/{job.id}/", f"/jobs/{mine.id}/"} <= set(page.links)
+    run(store)
+    assert "Under way on this queue now" not in operator.open(path)
+
+
+def test_jobs_elsewhere_are_not_told_and_many_are_counted(operator: Desk, store: Store, jobs: Queue) -> None:
+    store.create_queue("other").push(b"x", priority=1)
+    store.acts("bob").begin_bulk("delete", "other")
+    assert "Under way" not in operator.open("/queues/jobs/bulk/?act=delete")
+    for _ in range(5):
+        store.acts("bob").begin_bulk("delete", "jobs")
+    page = operator.open("/queues/jobs/bulk/?act=delete")
+    assert page.text.count("Delete ready items of jobs") == 3
+    assert "2 more jobs" in page

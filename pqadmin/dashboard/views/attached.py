@@ -19,6 +19,7 @@ from pqadmin.dashboard import format as write
 from pqadmin.dashboard import once, prefixes, toasts
 from pqadmin.dashboard.addresses import queue_url
 from pqadmin.dashboard.forms import AttachForm, DeleteForm, ReasonForm
+from pqadmin.dashboard.jobs_here import jobs_here
 from pqadmin.dashboard.looking import PREVIEW_BYTES, about, status_of
 from pqadmin.dashboard.redaction import rules_of
 from pqadmin.dashboard.refusals import explain
@@ -252,6 +253,7 @@ def _about_purge(request: HttpRequest, status: QueueStatus, form: DeleteForm | N
         depth=depth,
         tolerance=_tolerance(depth or 0),
         seconds=PURGE_SECONDS,
+        here=jobs_here(request, status.id),
     )
 
 

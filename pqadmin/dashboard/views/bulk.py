@@ -17,6 +17,7 @@ from pqadmin.dashboard import format as write
 from pqadmin.dashboard import reach, uncovering
 from pqadmin.dashboard.addresses import queue_url
 from pqadmin.dashboard.bulk_form import BulkForm
+from pqadmin.dashboard.jobs_here import jobs_here
 from pqadmin.dashboard.job_words import job_url, scope_words, state_word
 from pqadmin.dashboard.looking import about, status_of
 from pqadmin.dashboard.looking_for import fields_of, read
@@ -138,6 +139,7 @@ def _about(
         state_code=query.state,
         scope=scope_words(query),
         counted=counted,
+        here=jobs_here(request, status.id),
         tolerance=_tolerance(counted.matched),
         form=form,
         how=(form.data.get("how") if form is not None else "") or ("front" if status.kind == "fifo" else "set"),

@@ -25,6 +25,7 @@ from pqadmin.dashboard.act_forms import ZONES, ActForm, LeaseForm, MoveForm, Rep
 from pqadmin.dashboard.act_previews import preview_of
 from pqadmin.dashboard.addresses import item_url, queue_url
 from pqadmin.dashboard.item_act_words import ITEM_ACTS, ItemAct
+from pqadmin.dashboard.jobs_here import jobs_here
 from pqadmin.dashboard.looking import about
 from pqadmin.dashboard.refusals import NoTarget, Refusal, explain
 from pqadmin.dashboard.values import show
@@ -218,6 +219,7 @@ class _Page:
             "zones": ZONES,
             "holds": words.holds(),
             "end": self.data.get("end", "min"),
+            "here": jobs_here(self.request, self.status.id),
             "now": datetime.now(UTC),
             **more,
         }

@@ -18,6 +18,7 @@ from pqadmin.dashboard import format as write
 from pqadmin.dashboard import toasts
 from pqadmin.dashboard.addresses import queue_url
 from pqadmin.dashboard.forms import DeleteForm
+from pqadmin.dashboard.jobs_here import jobs_here
 from pqadmin.dashboard.looking import about, status_of
 from pqadmin.dashboard.views import attached, frame
 from pqadmin.server.store import get_store
@@ -78,7 +79,8 @@ def _again(request: HttpRequest, status: QueueStatus, form: DeleteForm, refusal:
 def _about(request: HttpRequest, status: QueueStatus, form: DeleteForm | None) -> dict[str, Any]:
     depth = status.totals.ready + status.totals.delayed
     hidden = frame.form_fields(request, "purge", status)
-    return about(request, status, form=form, hidden=hidden, depth=depth, tolerance=_tolerance(depth))
+    here = jobs_here(request, status.id)
+    return about(request, status, form=form, hidden=hidden, depth=depth, tolerance=_tolerance(depth), here=here)
 
 
 def _tolerance(depth: int) -> int:

@@ -16,6 +16,7 @@ from pqadmin.dashboard import format as write
 from pqadmin.dashboard import once, reach, toasts
 from pqadmin.dashboard.addresses import queue_url
 from pqadmin.dashboard.forms import CreateForm, DeleteForm, PauseForm, RenameForm
+from pqadmin.dashboard.jobs_here import jobs_here
 from pqadmin.dashboard.looking import about, status_of
 from pqadmin.dashboard.refusals import Refusal, explain
 from pqadmin.dashboard.views import frame
@@ -171,7 +172,8 @@ def delete(request: HttpRequest, name: str) -> HttpResponse:
     if status.attached and request.method != "POST":
         return frame.not_offered(request, status, "delete", _("detach it instead, its items stay where they are."))
     form = DeleteForm(request.POST) if request.method == "POST" else None
-    context = _about(request, "delete", status, form=form, tolerance=_tolerance(status))
+    here = jobs_here(request, status.id)
+    context = _about(request, "delete", status, form=form, tolerance=_tolerance(status), here=here)
     if form is None:
         return _show(request, "delete", context)
     if not form.is_valid():
@@ -195,7 +197,7 @@ def delete(request: HttpRequest, name: str) -> HttpResponse:
     if refused is not None:
         frame.blame(form, refused)
         status = status_of(name)  # the number to confirm is the one now
-        context = _about(request, "delete", status, form=form, tolerance=_tolerance(status))
+        context = _about(request, "delete", status, form=form, tolerance=_tolerance(status), here=here)
         return frame.answer(request, "dashboard/delete.html", context, refusal=refused)
     toasts.done(
         request,

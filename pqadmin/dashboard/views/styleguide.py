@@ -16,6 +16,7 @@ from pqadmin.accounts.roles import Right, require
 from pqadmin.dashboard import format as write
 from pqadmin.dashboard.act_samples import sample_acts
 from pqadmin.dashboard.forms import CreateForm
+from pqadmin.dashboard.jobs_here import JobsHere
 from pqadmin.dashboard.looking import mix
 from pqadmin.dashboard.push_forms import UNITS, PushForm
 from pqadmin.dashboard.redaction import rules_of
@@ -77,6 +78,7 @@ def styleguide(request: HttpRequest) -> HttpResponse:
         "beside": sample_neighbours(sample),
         "history": sample_history(now),
         "jobs": sample_jobs(now),
+        "here": JobsHere(told=tuple(sample_jobs(now)[:3]), more=12, unseen=True),
         "values": [(show(value, rules=rules_of(())), _item(now, value)) for value in (*_VALUES, b"", b"x" * 30_000)],
         "lists": (lists := sample_lists(now)),
         "item_acts": sample_acts([item for _state, listed, _acts in lists for item in listed.items[1:]]),

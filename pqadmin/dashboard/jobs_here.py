@@ -1,0 +1,48 @@
+"""Jobs under way on a queue, for whoever is about to begin another act on many of its items."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from django.http import HttpRequest
+
+from pqadmin.dashboard import reach
+from pqadmin.dashboard.job_words import Told, tell
+from pqadmin.server.store import get_store
+from queues import Job
+
+#: Jobs that are named; more are counted.
+_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobsHere:
+    """What is under way on one queue, as one person sees it."""
+
+    #: The newest first.
+    told: tuple[Told, ...] = ()
+    #: Others that the person sees.
+    more: int = 0
+    #: One reaches a queue that the person does not see: no more is told of it.
+    unseen: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.told) or self.unseen
+
+
+def jobs_here(request: HttpRequest, queue_id: int) -> JobsHere:
+    """Read which jobs are under way that take items out of a queue, change them or bring some to it."""
+    may, now = reach.scope(request), datetime.now(UTC)
+    running = get_store().acts(request.user.get_username()).running_jobs()
+    here = [job for job in reversed(running) if _concerns(job, queue_id)]
+    seen = [job for job in here if reach.sees_job(may, job)]
+    return JobsHere(
+        told=tuple(tell(job, now) for job in seen[:_NAMED]),
+        more=max(0, len(seen) - _NAMED),
+        unseen=len(seen) < len(here),
+    )
+
+
+def _concerns(job: Job, queue_id: int) -> bool:
+    return queue_id in (job.queue_id, job.to_id)
