@@ -17,8 +17,8 @@ from pqadmin.dashboard import format as write
 from pqadmin.dashboard import reach, uncovering
 from pqadmin.dashboard.addresses import queue_url
 from pqadmin.dashboard.bulk_form import BulkForm
-from pqadmin.dashboard.jobs_here import jobs_here
 from pqadmin.dashboard.job_words import job_url, scope_words, state_word
+from pqadmin.dashboard.jobs_here import jobs_here
 from pqadmin.dashboard.looking import about, status_of
 from pqadmin.dashboard.looking_for import fields_of, read
 from pqadmin.dashboard.refusals import Refusal, explain
