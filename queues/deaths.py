@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from queues import cursor as cursors
 from queues import dead, ids, ready
 from queues.config import Config
 from queues.dead import Entry
 from queues.delays import Delays
-from queues.handle import check_limit
 from queues.item import Item, Page
 from queues.keyspace import ready_suffix
 from queues.kv.port import ReadTransaction, Transaction
@@ -34,20 +32,12 @@ class Deaths(Delays):
         `after` is the cursor of the page before; values are cut to `preview` bytes.
         """
         self._own(_WHY_NOT)
-        check_limit(limit)
-        suffix = None if after is None else cursors.decode(after, self.id, "dead")
 
-        def look(tr: ReadTransaction) -> Page:
-            self._current(tr)
-            found = dead.look(tr, self._keys, after=suffix, limit=limit + 1)
-            shown = found[:limit]
-            more = len(found) > limit
-            return Page(
-                items=tuple(dead.as_item(entry, preview=preview) for entry in shown),
-                cursor=cursors.encode(self.id, "dead", shown[-1].suffix) if more else None,
-            )
+        def look(tr: ReadTransaction, config: Config, behind: bytes | None, limit: int) -> list[tuple[bytes, Item]]:
+            entries = dead.look(tr, self._keys, after=behind, limit=limit)
+            return [(entry.suffix, dead.as_item(entry, preview=preview)) for entry in entries]
 
-        return self._backing.read(look, tr)
+        return self._state_page("dead", look, limit=limit, after=after, tr=tr)
 
     def retry_dead(self, item_id: str, *, tr: Transaction | None = None) -> Item | None:
         """Put a dead item back at its place, with all its attempts before it; None when no dead item has this id."""

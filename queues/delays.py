@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from functools import partial
 from math import ceil
 
-from queues import cursor as cursors
 from queues import delayed, ids, ready
 from queues.config import Config
 from queues.errands import Errand
@@ -73,19 +72,12 @@ class Delays(Taking):
         `after` is the cursor of the page before; values are cut to `preview` bytes.
         """
         self._own("its items are never delayed.")
-        check_limit(limit)
-        suffix = None if after is None else cursors.decode(after, self.id, "delayed")
 
-        def look(tr: ReadTransaction) -> Page:
-            found = delayed.look(tr, self._keys, self._current(tr), after=suffix, limit=limit + 1)
-            shown = found[:limit]
-            more = len(found) > limit
-            return Page(
-                items=tuple(delayed.as_item(entry, preview=preview) for entry in shown),
-                cursor=cursors.encode(self.id, "delayed", shown[-1].suffix) if more else None,
-            )
+        def look(tr: ReadTransaction, config: Config, behind: bytes | None, limit: int) -> list[tuple[bytes, Item]]:
+            entries = delayed.look(tr, self._keys, config, after=behind, limit=limit)
+            return [(entry.suffix, delayed.as_item(entry, preview=preview)) for entry in entries]
 
-        return self._backing.read(look, tr)
+        return self._state_page("delayed", look, limit=limit, after=after, tr=tr)
 
     # Inside
 

@@ -10,13 +10,14 @@ from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any, TypeVar
 
+from queues import cursor as cursors
 from queues import ids, limits, ready
 from queues.backing import Backing
 from queues.config import Config, Kind, Pause
 from queues.cursor import End
 from queues.errands import Errand, Errands
 from queues.errors import NotForAttached, QueueNotFound, TooLarge, WrongKind
-from queues.item import Item
+from queues.item import Item, Page
 from queues.kv.port import ReadTransaction, Transaction
 from queues.names import display_name
 from queues.priority import Priority, PriorityType
@@ -116,6 +117,30 @@ class Handle:
             pushes = self._backing.servers.of((self.id, "push"), lambda: Pushes(self._keys, self._current))
             self._own_pushes = pushes
         return pushes
+
+    def _state_page(
+        self,
+        state: cursors.List,
+        look: Callable[[ReadTransaction, Config, bytes | None, int], list[tuple[bytes, Item]]],
+        *,
+        limit: int,
+        after: str | None,
+        tr: ReadTransaction | None,
+    ) -> Page:
+        """Return a page of items of a state; `look` returns so many behind a place, each with its own place."""
+        check_limit(limit)
+        behind = None if after is None else cursors.decode(after, self.id, state)
+
+        def read(tr: ReadTransaction) -> Page:
+            found = look(tr, self._current(tr), behind, limit + 1)
+            shown = found[:limit]
+            more = len(found) > limit
+            return Page(
+                items=tuple(item for _, item in shown),
+                cursor=cursors.encode(self.id, state, shown[-1][0]) if more else None,
+            )
+
+        return self._backing.read(read, tr)
 
     def _admit(self, tr: Transaction, config: Config, values: Sequence[tuple[bytes, Priority | None]]) -> None:
         """Raise `QueueClosed`, `QueueFull`, `ValueTooLarge` when these may not come in."""

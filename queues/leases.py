@@ -16,7 +16,6 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from queues import cursor as cursors
 from queues import delayed, ids, leased, ready
 from queues.config import MAX_REASON, Config
 from queues.cursor import End
@@ -225,20 +224,13 @@ class Leases(Delays):
         `after` is the cursor of the page before; values are cut to `preview` bytes.
         """
         self._own(_WHY_NOT)
-        check_limit(limit)
-        suffix = None if after is None else cursors.decode(after, self.id, "leased")
 
-        def look(tr: ReadTransaction) -> Page:
-            config = self._current(tr)
-            found = leased.look(tr, self._keys, after=suffix, limit=limit + 1)
-            shown = found[:limit]
-            cursor = None
-            if len(found) > limit:
-                last = shown[-1]
-                cursor = cursors.encode(self.id, "leased", timed_suffix(last.expires_ms, last.rand))
-            return Page(items=tuple(leased.as_item(entry, config, preview=preview) for entry in shown), cursor=cursor)
+        def look(tr: ReadTransaction, config: Config, behind: bytes | None, limit: int) -> list[tuple[bytes, Item]]:
+            entries = leased.look(tr, self._keys, after=behind, limit=limit)
+            places = (timed_suffix(entry.expires_ms, entry.rand) for entry in entries)
+            return list(zip(places, (leased.as_item(entry, config, preview=preview) for entry in entries), strict=True))
 
-        return self._backing.read(look, tr)
+        return self._state_page("leased", look, limit=limit, after=after, tr=tr)
 
     def _expires_ms(self, seconds: float) -> int:
         """Return when a lease ends that begins now."""
