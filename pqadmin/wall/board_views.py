@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.db import IntegrityError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
@@ -146,6 +147,8 @@ def _differing(board: Board, form: BoardForm) -> list[tuple[str, str, str]]:
             return "  ".join(value)
         if field == "rotation":
             return ", ".join(names[key] for key in value if key in names) or "–"
+        if field == "language":
+            return dict(_languages())[value]
         chosen = {"order": Board.Order, "density": Board.Density, "theme": Board.Theme}.get(field)
         return str(value if chosen is None else chosen(value).label)
 
@@ -157,6 +160,7 @@ def _differing(board: Board, form: BoardForm) -> list[tuple[str, str, str]]:
             "order": _("Order"),
             "density": _("Read from"),
             "theme": _("Theme"),
+            "language": _("Language"),
             "rotation": _("Take turns with"),
             "seconds": _("Each for"),
         }.items()
@@ -264,6 +268,7 @@ def _form_context(
             (Board.Density.NEAR, _("Near"), _("a desk: up to 40")),
         ],
         "themes": Board.Theme.choices,
+        "languages": _languages(),
         "rotation": set(rotation),
         "others": [(str(other.pk), other.name) for other in (form or BoardForm(board=board)).others],
         "preview": _preview(globs, scope_of(request.user)),
@@ -277,12 +282,16 @@ def _form_context(
     }
 
 
+def _languages() -> list[tuple[str, str]]:
+    return [("", _("As the screen's browser asks")), *settings.LANGUAGES]
+
+
 def _values(board: Board | None) -> dict[str, Any]:
     if board is None:
         fresh = Board()
         return {
             "name": "", "slug": "", "globs": "*", "order": fresh.order, "density": fresh.density,
-            "theme": fresh.theme, "seconds": fresh.seconds, "rotation": [],
+            "theme": fresh.theme, "language": fresh.language, "seconds": fresh.seconds, "rotation": [],
         }  # fmt: skip
     return {
         "name": board.name,
@@ -291,6 +300,7 @@ def _values(board: Board | None) -> dict[str, Any]:
         "order": board.order,
         "density": board.density,
         "theme": board.theme,
+        "language": board.language,
         "seconds": board.seconds,
         "rotation": board.rotation,
     }

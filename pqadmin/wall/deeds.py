@@ -19,7 +19,7 @@ from pqadmin.wall.links import Minted
 from pqadmin.wall.models import Board, Link
 from queues import Transaction, ids
 
-_FIELDS = ("name", "globs", "order", "density", "theme", "seconds", "rotation")
+_FIELDS = ("name", "globs", "order", "density", "theme", "language", "seconds", "rotation")
 _MINTER = ids.Minter(time.time)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.utils.text import slugify
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -35,6 +36,7 @@ class BoardForm(forms.Form):
     order = forms.ChoiceField(choices=Board.Order.choices)
     density = forms.ChoiceField(choices=Board.Density.choices)
     theme = forms.ChoiceField(choices=Board.Theme.choices)
+    language = forms.ChoiceField(required=False, choices=settings.LANGUAGES)
     seconds = forms.IntegerField(
         required=False,
         min_value=FEWEST_SECONDS,

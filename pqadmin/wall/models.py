@@ -34,6 +34,8 @@ class Board(models.Model):
     order = models.CharField(max_length=8, choices=Order.choices, default=Order.WORST)
     density = models.CharField(max_length=8, choices=Density.choices, default=Density.FAR)
     theme = models.CharField(max_length=8, choices=Theme.choices, default=Theme.DARK)
+    #: The code of the language that it is shown in; empty: the one that the screen's browser asks for.
+    language = models.CharField(max_length=16, blank=True, default="")
     #: Keys of the boards that the screen shows after this one, in turn.
     rotation = models.JSONField(default=list)
     seconds = models.PositiveIntegerField(default=SECONDS)

@@ -47,6 +47,8 @@ class Spec:
     slug: str
     name: str
     theme: str
+    #: A code, or empty: as the screen's browser asks.
+    language: str
     seconds: int
     parts: tuple[Part, ...]
 
@@ -83,6 +85,7 @@ def of(board: Board) -> Spec:
         slug=board.slug,
         name=board.name,
         theme=board.theme,
+        language=board.language,
         seconds=board.seconds,
         parts=tuple(
             Part(name=each.name, globs=tuple(each.globs), order=each.order, density=each.density) for each in shown

@@ -13,7 +13,7 @@ from django.db import DatabaseError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render, resolve_url
 from django.urls import reverse
-from django.utils import timezone
+from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
@@ -116,15 +116,17 @@ def _show(request: HttpRequest, spec: Spec, looking: Looking) -> HttpResponse:
     chosen = choose(spec, monitor, viewer=looking.scope, now=now)
     blind = monitor.board.empty
     nothing = not chosen.picture.counts.queues and not blind
-    context = {
-        **context_of(spec, chosen, now),
+    more = {
         "link": looking.link is not None,
         "blind": blind,
         "nothing": nothing,
         # Patterns may name queues that others may not know of.
         "globs": chosen.picture.part.globs if nothing and looking.scope.everything else (),
     }
-    return render(request, "wall/wall.html", context)
+    with translation.override(spec.language or translation.get_language()):
+        answer = render(request, "wall/wall.html", {**context_of(spec, chosen, now), **more})
+        answer.headers["Content-Language"] = translation.get_language() or ""
+    return answer
 
 
 def context_of(spec: Spec, chosen: Chosen, now: float) -> dict[str, Any]:

@@ -87,6 +87,7 @@ def test_the_preview_shows_what_matches_now(admin: Client, store: Store) -> None
         ("slug", "new"),
         ("slug", "taken"),
         ("order", "random"),
+        ("language", "xx"),
         ("seconds", "1"),
         ("seconds", "many"),
         ("rotation", "999"),
@@ -275,3 +276,26 @@ def test_the_first_picture_has_the_numbers_and_needs_no_script(
     assert 'http-equiv="refresh"' in page
     assert "style=" not in page
     assert "1 queue" in page
+
+
+def test_a_board_is_shown_in_its_own_language_or_in_the_screens(
+    admin: Client, make_board: MakeBoard, store: Store
+) -> None:
+    store.create_queue("orders").pause(reason="", by="ops")
+    make_board("Hall")
+
+    def shown(asks: str) -> tuple[str, str]:
+        answer = admin.get("/wall/hall", headers={"Accept-Language": asks})
+        page = answer.content.decode()
+        said = re.search(r'data-word="state-paused">([^<]+)<', page)
+        assert said, "the words of the script"
+        assert f'<html lang="{answer["Content-Language"]}"' in page
+        assert said.group(1) in page[: said.start()], "the same in the tile"
+        return answer["Content-Language"], said.group(1)
+
+    assert shown("zh-CN,zh;q=0.9,en;q=0.8") == ("zh-hans", "已暂停")
+    assert shown("fr") == ("en", "paused"), "the site's own where it does not speak the screen's"
+    assert send(admin, "/boards/hall/", language="zh-hans").status_code == 303
+    assert shown("en-GB") == ("zh-hans", "已暂停")
+    (told,) = store.audit.entries(verb="change_board").entries
+    assert told.after["language"] == "zh-hans"

@@ -16,7 +16,7 @@ DAY = 86_400
 
 def spec(*globs: str, order: str = "worst", density: str = "far", parts: tuple[Part, ...] = ()) -> Spec:
     own = Part(name="Hall", globs=globs or ("*",), order=order, density=density)
-    return Spec(board=1, slug="hall", name="Hall", theme="dark", seconds=30, parts=(own, *parts))
+    return Spec(board=1, slug="hall", name="Hall", theme="dark", language="", seconds=30, parts=(own, *parts))
 
 
 def chosen(monitor: Monitor, wanted: Spec, viewer: Scope = ALL, now: float = 1_800_000_000.0) -> Chosen:

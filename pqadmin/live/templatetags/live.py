@@ -63,6 +63,7 @@ def words() -> dict[str, str]:
         "dead-items": _("%(n)s dead"),
         "sums-age": _("as of %(age)s ago"),
         "gone": _("gone"),
+        "item-gone": _("no longer here"),
         "gone-title": _("This queue was deleted; these are its last numbers."),
         "fresh-live": _("live"),
         "fresh-live-title": _("What you see is the store's state now."),

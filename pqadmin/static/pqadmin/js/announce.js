@@ -1,32 +1,31 @@
-// Speaks to screen readers, politely and seldom.
-
-import { problemWords } from "./words.js";
+// Speaks to screen readers, politely and seldom. The only live region of a page that numbers change on.
 
 /** Milliseconds between two announcements. */
 const QUIET = 20_000;
 
 export class Announcer {
-  #said = null;
-  #wanted = null;
+  #said = new Map();
+  #wanted = new Map();
   #timer = 0;
   #last = -QUIET;
 
-  /** Say how many queues need a look when that changes; what it was when the page came is on the page. */
-  problems(counts) {
-    const text = problemWords(counts);
-    if (this.#said === null) this.#said = text;
-    this.#wanted = text;
-    if (text === this.#said || this.#timer !== 0) return;
+  /** What is now to be said of a topic; said when it changes, and not at all if it has changed back by then. */
+  tell(topic, text) {
+    // What it was when the page came is on the page.
+    if (!this.#said.has(topic)) this.#said.set(topic, text);
+    this.#wanted.set(topic, text);
+    if (text === this.#said.get(topic) || this.#timer !== 0) return;
     const wait = Math.max(0, this.#last + QUIET - performance.now());
     this.#timer = setTimeout(() => this.#say(), wait);
   }
 
   #say() {
     this.#timer = 0;
-    if (this.#wanted === this.#said) return;
-    this.#said = this.#wanted;
+    const changed = [...this.#wanted].filter(([topic, text]) => text !== this.#said.get(topic));
+    if (changed.length === 0) return;
+    for (const [topic, text] of changed) this.#said.set(topic, text);
     this.#last = performance.now();
-    region().textContent = this.#said;
+    region().textContent = changed.map(([, text]) => text).join(" · ");
   }
 }
 

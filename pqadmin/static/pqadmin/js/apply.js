@@ -1,10 +1,11 @@
 // Brings frames to the page: everything that arrived since the last animation frame is written at once.
 // Holds no element and no history, so that swapped fragments and months of frames leave nothing behind.
 
+import { isAttended, moveBefore, onceLeft, setText, stay } from "./attention.js";
 import { setCountdown } from "./countdown.js";
 import { counted, number } from "./format.js";
-import { applyRow, markGone, rename, setAge, setItem, setNumber, setRate, setText } from "./row.js";
-import { attachedWords, problemWords } from "./words.js";
+import { applyRow, markGone, rename, setAge, setItem, setNumber, setRate } from "./row.js";
+import { attachedWords, problemWords, word } from "./words.js";
 
 /** Milliseconds that the row of a deleted queue stays, marked as gone. */
 const GONE_FOR = 30_000;
@@ -62,7 +63,7 @@ export class Screen {
     const old = [...document.querySelectorAll("tr[data-queue-id][data-gone]")].filter(
       (row) => now - Number(row.dataset.gone) > GONE_FOR,
     );
-    if (old.length === 0 || document.querySelector("#queues table:hover, #queues :focus") !== null) return;
+    if (old.length === 0 || isAttended(document.getElementById("queues"))) return;
     const bodies = new Set(old.map((row) => row.parentElement));
     for (const row of old) row.remove();
     // A heading that counts its queues, or a table without any: the page says what there is instead.
@@ -234,20 +235,42 @@ function applyList(list, items, now) {
   const have = new Map();
   for (const element of list.querySelectorAll(":scope > [data-item]")) have.set(element.dataset.item, element);
   const wanted = new Set(items.map((item) => item.id));
-  for (const [id, element] of have) if (!wanted.has(id)) element.remove();
-  let before = list.querySelector(":scope > [data-item]");
+  for (const [id, element] of have) if (!wanted.has(id) && onceLeft(element, () => element.remove())) markMoved(element);
+  const stays = (element) => element === null || wanted.has(element.dataset.item);
+  const next = (element) => {
+    while (!stays(element)) element = element.nextElementSibling;
+    return element;
+  };
+  let before = next(list.querySelector(":scope > [data-item]"));
   for (const item of items) {
     let element = have.get(item.id);
+    if (element !== undefined && "gone" in element.dataset) unmark(element);
     if (element === undefined) {
       if (template === null) continue;
       element = template.content.firstElementChild.cloneNode(true);
     }
     setItem(element, item, now);
     setLink(list, element, item);
-    if (element === before) before = before.nextElementSibling;
-    else list.insertBefore(element, before);
+    if (element === before) before = next(before.nextElementSibling);
+    else moveBefore(list, element, before);
   }
   for (const note of list.querySelectorAll(":scope > [data-empty]")) note.hidden = items.length > 0;
+}
+
+/** An item that is no longer at this end and has the focus: it stays, and says so, until the focus leaves. */
+function markMoved(element) {
+  element.dataset.gone = "";
+  const time = element.querySelector("time");
+  if (time === null) return;
+  delete time.dataset.age;
+  setText(time, word("item-gone"));
+}
+
+function unmark(element) {
+  stay(element);
+  delete element.dataset.gone;
+  const time = element.querySelector("time");
+  if (time !== null) time.dataset.age = "";
 }
 
 function setLink(list, element, item) {

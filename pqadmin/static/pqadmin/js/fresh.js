@@ -45,9 +45,9 @@ export class Freshness {
     return this.#state === "connected" && this.#trouble === null && this.seconds <= this.#staleAfter;
   }
 
-  /** Write it into every [data-fresh]. Only the word is announced; the seconds are for the eyes. */
+  /** Write it into every [data-fresh], and return its word; null before anything is known. */
   show() {
-    if (this.#state === "connecting") return;
+    if (this.#state === "connecting") return null;
     const [state, code] = this.#described();
     const shown = state === "live" ? "" : this.#agoText();
     for (const element of document.querySelectorAll("[data-fresh]")) {
@@ -58,6 +58,7 @@ export class Freshness {
       const title = word(this.#trouble ?? `${code}-title`); // the store's own words are no code, and stay as they are
       if (element.title !== title) element.title = title;
     }
+    return word(code);
   }
 
   #described() {
@@ -83,7 +84,6 @@ function parts(element) {
     small.dataset.part = "ago";
     element.replaceChildren(label, " ", small);
   }
-  if (small.ariaHidden !== "true") small.ariaHidden = "true";
   return [label, small];
 }
 

@@ -2,6 +2,7 @@
 
 import { Announcer } from "./announce.js";
 import { Screen } from "./apply.js";
+import { setText } from "./attention.js";
 import { showCopyButtons } from "./copy.js";
 import { startCountdowns } from "./countdown.js";
 import { age } from "./format.js";
@@ -10,11 +11,11 @@ import { startKeys } from "./keys.js";
 import { startPalette } from "./palette.js";
 import { startMore } from "./more.js";
 import { refetchTable } from "./refetch.js";
-import { setText, tickAges } from "./row.js";
+import { tickAges } from "./row.js";
 import { startSearches } from "./search.js";
 import { startSelections } from "./select.js";
 import { Connection } from "./socket.js";
-import { word } from "./words.js";
+import { problemWords, word } from "./words.js";
 import { offerOwnZone } from "./zone.js";
 
 const topic = document.body.dataset.liveTopic;
@@ -31,6 +32,7 @@ function start(topic) {
   const overview = topic === "overview";
   const fresh = new Freshness();
   const announcer = new Announcer();
+  announcer.tell("fresh", word("fresh-live"));
   const screen = new Screen(topic, {
     applied: (seq) => connection.ack(seq),
     grow: () => refetchTable().then(watch),
@@ -53,7 +55,7 @@ function start(topic) {
       fresh.heard();
       if (overview) {
         depth = message.total.ready;
-        announcer.problems(message.total.problems);
+        announcer.tell("problems", problemWords(message.total.problems));
         showSumsAge(message.now - message.as_of, patience);
       } else if (message.rows.length > 0) {
         depth = message.rows[0].ready;
@@ -103,7 +105,8 @@ function start(topic) {
   }
 
   function show() {
-    fresh.show();
+    const told = fresh.show();
+    if (told !== null) announcer.tell("fresh", told);
     screen.title(depth, fresh.live, attached);
   }
 

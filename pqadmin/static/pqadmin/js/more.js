@@ -1,6 +1,8 @@
 // Brings the next window of the overview when the reader scrolls to the end of this one. Rows are added below what is
 // there, so that nothing moves under the pointer; without scripts the same link leads to the next page.
 
+import { replace } from "./attention.js";
+
 /** Rows on one page; after that the link is a link again. */
 const MOST_ROWS = 2_000;
 
@@ -39,8 +41,11 @@ async function more(link) {
     const pager = page.querySelector(".pager");
     const next = page.querySelector("table.q");
     if (pager === null || next === null || !link.isConnected) return;
-    append(table, next);
-    link.closest(".pager").replaceWith(document.adoptNode(pager));
+    const focused = document.activeElement === link;
+    const first = append(table, next);
+    replace(link.closest(".pager"), pager);
+    // Whoever has tabbed to the link goes on with what it brought.
+    if (focused) first?.querySelector("a[href]")?.focus({ preventScroll: true });
   } catch {
     // The server is away: the link is still there.
   } finally {
@@ -48,9 +53,11 @@ async function more(link) {
   }
 }
 
+/** Add the rows of the next window and return the first of them. */
 function append(table, next) {
   const have = new Set([...table.querySelectorAll("tr[data-queue-id]")].map((row) => row.dataset.queueId));
   for (const row of next.querySelectorAll("tr[data-queue-id]")) if (have.has(row.dataset.queueId)) row.remove();
+  const first = next.querySelector("tr[data-queue-id]");
   for (const body of [...next.tBodies]) {
     const last = table.tBodies[table.tBodies.length - 1];
     const head = body.querySelector("tr[data-group]");
@@ -62,4 +69,5 @@ function append(table, next) {
     head?.remove();
     last.append(...body.rows);
   }
+  return first;
 }

@@ -1,5 +1,7 @@
 // Keeps the progress of running jobs current: asks the page's own address anew while something runs and somebody looks.
 
+import { replace } from "./attention.js";
+
 /** Milliseconds between two looks, and after one that failed. */
 const EVERY = 1000;
 const AFTER_TROUBLE = 5000;
@@ -38,9 +40,7 @@ function show(page) {
     document.querySelector("[data-running-jobs]")?.replaceChildren(...document.adoptNode(badge).childNodes);
   }
   if (mine.dataset.set !== theirs.dataset.set) {
-    const inside = mine.contains(document.activeElement);
-    mine.replaceWith(document.adoptNode(theirs));
-    if (inside) document.getElementById("main")?.focus();
+    replace(mine, theirs);
     return;
   }
   for (const element of mine.querySelectorAll("[data-live]")) {

@@ -1,6 +1,8 @@
 // Asks the server for the table anew where rows can not simply be added: the first queue of all, or a grouped table.
 
-/** Milliseconds to wait while the pointer is on the table: rows do not move under it. */
+import { isAttended } from "./attention.js";
+
+/** Milliseconds to wait while the pointer, the focus or a selection is in the table: rows do not move under it. */
 const PATIENCE = 1000;
 let running = null;
 
@@ -13,18 +15,27 @@ export function refetchTable() {
 }
 
 async function refetch() {
-  while (document.querySelector("#queues table:hover, #queues :focus") !== null) {
-    await new Promise((resolve) => setTimeout(resolve, PATIENCE));
+  for (;;) {
+    while (isAttended(region())) await new Promise((resolve) => setTimeout(resolve, PATIENCE));
+    const table = await fetchTable();
+    if (table === null) return;
+    if (isAttended(region())) continue; // somebody came in while the answer was under way
+    region()?.replaceWith(document.adoptNode(table));
+    window.htmx?.process?.(table);
+    return;
   }
+}
+
+function region() {
+  return document.getElementById("queues");
+}
+
+async function fetchTable() {
   try {
     const answer = await fetch(location.href, { headers: { Accept: "text/html" }, cache: "no-store" });
-    if (!answer.ok || answer.redirected) return;
-    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-    const table = page.getElementById("queues");
-    if (table === null) return;
-    document.getElementById("queues")?.replaceWith(document.adoptNode(table));
-    window.htmx?.process?.(table);
+    if (!answer.ok || answer.redirected) return null;
+    return new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("queues");
   } catch {
-    // The server went away meanwhile; the next frame asks again.
+    return null; // the server went away meanwhile; the next frame asks again
   }
 }

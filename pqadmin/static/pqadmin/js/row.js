@@ -1,13 +1,9 @@
 // Writes one queue's numbers into the elements that carry its data-fields, touching only what differs.
 
+import { onceLeft, setText, stay } from "./attention.js";
 import { setCountdown } from "./countdown.js";
 import { UNKNOWN, age, brief, counted, momentAndUtc, number, rate } from "./format.js";
 import { attachedTitle, countedWords, outlookWords, stateWords, word } from "./words.js";
-
-/** Write text, if it differs. */
-export function setText(element, text) {
-  if (element.textContent !== text) element.textContent = text;
-}
 
 /** Write a data attribute, if it differs. */
 export function setData(element, name, value) {
@@ -180,8 +176,10 @@ export function applyRow(root, row, now) {
     if (!element.hasAttribute("data-fresh")) setData(element, "state", row.state);
   }
   for (const element of root.querySelectorAll("[data-when]")) {
-    const hidden = !WHEN[element.dataset.when]?.(row);
-    if (element.hidden !== hidden) element.hidden = hidden;
+    const hide = !WHEN[element.dataset.when]?.(row);
+    stay(element);
+    if (!hide) element.hidden = false;
+    else if (!element.hidden) onceLeft(element, () => (element.hidden = true));
   }
   const rails = root.querySelectorAll(".rail");
   for (const rail of rails) setData(rail, "ready", raw(row.ready));

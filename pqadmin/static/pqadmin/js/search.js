@@ -1,6 +1,7 @@
 // Goes on with a search by itself: each step is a short request, its rows join the list, and Cancel ends it at once.
 // Without a script the link “Continue” leads on, step by step. A hidden page searches no further.
 
+import { replace } from "./attention.js";
 import { showSelections } from "./select.js";
 
 /** Rows that one page shows: with as many, whoever wants more asks for it. */
@@ -81,7 +82,7 @@ function take(scope, step) {
   for (const row of step.querySelectorAll("table.rows > tbody > tr")) body?.append(document.adoptNode(row));
   const next = step.querySelector("#scope");
   if (next === null || (!next.dataset.searchNext && rows().length === 0)) {
-    list.replaceWith(document.adoptNode(step)); // the end, and nothing found: the page says what else to do
+    replace(list, step); // the end, and nothing found: the page says what else to do
     window.htmx?.process?.(step);
     running = null;
     return;
@@ -107,7 +108,7 @@ function swap(list, step, selector) {
   const old = list.querySelector(selector);
   const fresh = step.querySelector(selector);
   if (old === null || fresh === null) return;
-  old.replaceWith(document.adoptNode(fresh));
+  replace(old, fresh);
   window.htmx?.process?.(fresh);
 }
 
