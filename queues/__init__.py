@@ -18,7 +18,7 @@ from queues.config import Pause
 from queues.foreign import ForeignKey
 from queues.item import Item, Page
 from queues.item_acts import Changed, Undone
-from queues.jobs import Job
+from queues.jobs import Job, JobPage
 from queues.kv.port import ReadTransaction, Transaction
 from queues.leases import Lease
 from queues.priority import Priority
@@ -38,6 +38,7 @@ __all__ = [
     "Found",
     "Item",
     "Job",
+    "JobPage",
     "Lease",
     "Page",
     "Pause",

@@ -57,6 +57,8 @@ class AuditPage:
     cursor: str | None
     #: Entries that were looked at for this page.
     looked: int = 0
+    #: Whether the page after the cursor holds something; else there are older acts, and nobody has looked at them.
+    certain: bool = True
 
 
 class Audit:
@@ -130,7 +132,8 @@ class Audit:
         `verb`, `since` (included) and `until` (excluded, both aware) keep some of them. The acts of the first of item,
         queue and actor are read by an index, and those that fit the other filters kept, in bounded steps: such a page
         may hold fewer than `limit`, even none, and have a cursor. Acts of releases that did not list them by item are
-        not found by it. `seen` gives what is to be seen of an act, or None to leave it out.
+        not found by it. `seen` gives what is to be seen of an act, or None to leave it out. After a full page the next
+        act that fits is looked for too, so that its cursor leads to something; `certain` says whether that was found.
         """
         before = None if after is None else ids.parse(after)
         if after is not None and before is None:
@@ -177,8 +180,9 @@ class _Walk:
         if self.item is None and queue_id is None:
             wanted.pop("actor", None)  # read by the actor's own index
         step = _STEP if wanted else limit
+        picky = bool(wanted) or self.seen is not None
         found: list[AuditEntry] = []
-        at, looked = before, 0
+        at, looked, full_at = before, 0, None
         while True:
             begin, end = self.keyspace.audits(
                 queue_id=queue_id, actor=self.actor, item=self.item, before=at, since=self.since
@@ -191,18 +195,29 @@ class _Walk:
             ]
             for n, (audit_id, read) in enumerate(reads):
                 record = read.wait()
-                at, looked = audit_id, looked + 1
+                looked += 1
                 entry = None if record is None else _entry(audit_id, record)
                 if entry is not None and self.seen is not None:
                     entry = self.seen(entry)
-                if entry is not None and all(getattr(entry, name) == value for name, value in wanted.items()):
+                fits = entry is not None and all(getattr(entry, name) == value for name, value in wanted.items())
+                if fits and full_at is not None:
+                    return AuditPage(entries=tuple(found), cursor=ids.above(audit_id).hex(), looked=full_at)
+                at = audit_id
+                if fits and entry is not None:
                     found.append(entry)
-                if len(found) == limit:
-                    more = more or n + 1 < len(reads)
-                    break
-            if not more or len(found) == limit or looked >= MAX_LOOK:
+                if len(found) == limit and full_at is None:
+                    full_at = looked
+                    if not picky:
+                        more = more or n + 1 < len(reads)
+                        break
+            if not more or (full_at is not None and not picky) or looked >= MAX_LOOK + (full_at or 0):
                 cursor = at.hex() if more and at is not None else None
-                return AuditPage(entries=tuple(found), cursor=cursor, looked=looked)
+                return AuditPage(
+                    entries=tuple(found),
+                    cursor=cursor,
+                    looked=looked if full_at is None else full_at,
+                    certain=cursor is None or not picky,
+                )
 
 
 def _first_of(when: datetime | None) -> bytes | None:

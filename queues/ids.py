@@ -101,6 +101,11 @@ def _forked() -> None:
 os.register_at_fork(after_in_child=_forked)
 
 
+def above(rand: bytes) -> bytes:
+    """Return the smallest bytes of an id's length above one: a page that ends below them begins with it."""
+    return (int.from_bytes(rand, "big") + 1).to_bytes(SIZE, "big")
+
+
 def minted_ms(rand: bytes) -> int:
     """Return the milliseconds since the epoch at which the id was minted."""
     return int.from_bytes(rand[:TIME], "big")

@@ -16,7 +16,7 @@ from typing import Any
 
 from queues import records
 from queues.errors import BadCursor, JobNotFound, Unreadable
-from queues.ids import at, minted_ms, parse
+from queues.ids import above, at, minted_ms, parse
 from queues.keyspace import Keyspace
 from queues.kv.port import KeyValueStore, ReadTransaction, Transaction
 from queues.priority import Priority
@@ -173,6 +173,10 @@ class JobPage:
     cursor: str | None
     #: The ids of those among them that can not be read.
     unreadable: tuple[str, ...] = ()
+    #: Whether the page after the cursor holds something; else there are older ones, and nobody has looked at them.
+    certain: bool = True
+    #: Jobs that were looked at for this page.
+    looked: int = 0
 
 
 def onward(job: Job, *, now_ms: int, met: int, done: int) -> Job:
@@ -243,7 +247,8 @@ def read_page(
     """Return a page of jobs, the newest first; raise `BadCursor`.
 
     `visible` says of a job whether it is listed; then those that can not be read are not, and a page may hold fewer
-    than `limit`, even none, and have a cursor.
+    than `limit`, even none, and have a cursor. After a full page the next one that is listed is looked for too, so that
+    its cursor leads to something; `certain` says whether that was found.
     """
     before = None if after is None else parse(after)
     if after is not None and before is None:
@@ -251,23 +256,34 @@ def read_page(
     limit = max(1, min(limit, MAX_PAGE))
     jobs: list[Job] = []
     unreadable: list[str] = []
-    more = False
-    for _ in range(1 if visible is None else _STEPS):
+    following: bytes | None = None
+    ended, full, steps, looked = False, False, 0, 0
+    while not ended and following is None and steps < _STEPS:
+        steps += 1
         pairs = tr.get_range(*keyspace.all_bulk_before(before), limit=limit + 1, reverse=True).wait()
-        for n, (key, record) in enumerate(pairs[:limit], 1):
-            before, job, more = keyspace.last_id(key), _readable(record), n < len(pairs)
-            if job is None:
-                unreadable += [before.hex()] if visible is None else []
-            elif visible is None or visible(job):
+        for key, record in pairs:
+            job_id, job = keyspace.last_id(key), _readable(record)
+            listed = visible is None or (job is not None and visible(job))
+            if listed and full:
+                following = job_id
+                break
+            if listed and job is None:
+                unreadable.append(job_id.hex())
+            elif listed and job is not None:
                 jobs.append(job)
-                if len(jobs) == limit:
-                    break
-        if not more or len(jobs) == limit:
-            break
+            before, looked = job_id, looked + 1
+            if len(jobs) + len(unreadable) == limit and not full:
+                full, steps = True, 0  # what follows is looked for as far again
+        ended = following is None and len(pairs) <= limit
+    if not ended and following is None:
+        ended = not tr.get_range(*keyspace.all_bulk_before(before), limit=1, reverse=True).wait()
+    cursor = None if ended else before if following is None else above(following)
     return JobPage(
         jobs=tuple(jobs),
-        cursor=before.hex() if more and before is not None else None,
+        cursor=None if cursor is None else cursor.hex(),
         unreadable=tuple(unreadable),
+        certain=cursor is None or following is not None,
+        looked=looked,
     )
 
 

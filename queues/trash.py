@@ -244,7 +244,8 @@ class Trash:
         `queue` keeps entries of the queue that has this name or had it when they were written, `by` those of one
         person, `act` those of one act; they are looked for in bounded steps, so such a page may be empty and have a
         cursor. `looked` is how many entries were looked at. What can not be read is listed where nothing is asked for.
-        `visible` says by the name that a queue had whether it is listed.
+        After a full page the next entry that fits is looked for too, so that its cursor leads to something; `certain`
+        says whether that was found. `visible` says by the name that a queue had whether it is listed.
         """
         before = None if after is None else ids.parse(after)
         if after is not None and before is None:
@@ -265,39 +266,54 @@ class Trash:
                     and (queue is None or header["queue_id"] == queue_id or header["queue"] == queue)
                 )
 
-            found: list[tuple[bytes, dict[str, Any] | Exception, Result[bytes | None], tuple[int, ...]]] = []
             configs: dict[int, Result[bytes | None]] = {}
             owners: dict[str, Config | None] = {}
-            seen = before
-            looked = size = 0
-            for _ in range(_STEPS):
-                pairs = tr.get_range(*keyspace.all_trash(seen), limit=limit, reverse=True).wait()
+
+            def entry_read(trash_id: bytes, header: dict[str, Any], value: bytes) -> _Read:
+                if header["queue_id"] not in configs:
+                    configs[header["queue_id"]] = self._config_of(tr, header)
+                reaches = self._reaches(tr, header, owners)
+                return trash_id, header, self._value(tr, trash_id, header, value), reaches
+
+            found: list[_Read] = []
+            seen, following = before, None
+            looked = size = steps = full = 0
+            ended = False
+            while not ended and following is None and steps < _STEPS and size < _STEP_BYTES:
+                steps += 1
+                pairs = tr.get_range(*keyspace.all_trash(seen), limit=limit + 1, reverse=True).wait()
                 for key, record in pairs:
-                    seen = keyspace.last_id(key)
-                    looked, size = looked + 1, size + len(record)
+                    trash_id, size = keyspace.last_id(key), size + len(record)
+                    fitting: _Read | None = None
                     try:
                         header, value = records.decode(record)
                         if fits(header):
-                            if header["queue_id"] not in configs:
-                                configs[header["queue_id"]] = self._config_of(tr, header)
-                            reaches = self._reaches(tr, header, owners)
-                            found.append((seen, header, self._value(tr, seen, header, value), reaches))
+                            fitting = entry_read(trash_id, header, value)
                     except UNREADABLE as error:
-                        if unfiltered:
-                            found.append((seen, error, Ready(None), ()))
-                    if len(found) == limit:
+                        fitting = (trash_id, error, Ready(None), ()) if unfiltered else None
+                    if fitting is not None and full:
+                        following = trash_id
                         break
-                else:
-                    if len(pairs) == limit and size < _STEP_BYTES:
-                        continue
-                break
+                    if fitting is not None:
+                        found.append(fitting)
+                    seen, looked = trash_id, looked + 1
+                    if len(found) == limit and not full:
+                        full, steps, size = looked, 0, 0  # what follows is looked for as far again
+                ended = following is None and len(pairs) <= limit
             rules = {queue_id: read.wait() for queue_id, read in configs.items()}
             entries = tuple(
                 readable(trash_id, header, read.wait() or b"", rules, reaches)
                 for trash_id, header, read, reaches in found
             )
-            more = seen is not None and tr.get_key(*keyspace.all_trash(seen)).wait() is not None
-            return TrashPage(entries=entries, cursor=seen.hex() if seen is not None and more else None, looked=looked)
+            if not ended and following is None:
+                ended = tr.get_key(*keyspace.all_trash(seen)).wait() is None
+            cursor = None if ended else seen if following is None else ids.above(following)
+            return TrashPage(
+                entries=entries,
+                cursor=None if cursor is None else cursor.hex(),
+                looked=full or looked,
+                certain=cursor is None or following is not None,
+            )
 
         return self._backing.read(look, tr)
 
@@ -469,6 +485,8 @@ class Trash:
         return header, self._value(tr, trash_id, header, value).wait() or b""
 
 
+#: An entry's id, its header or why it can not be read, its value, and the numbers of the queues that it reaches.
+_Read = tuple[bytes, dict[str, Any] | Exception, Result[bytes | None], tuple[int, ...]]
 #: Parts of what lies beside a record; the names sort so.
 _KEY, _VALUE = "k", "v"
 

@@ -62,6 +62,8 @@ class TrashPage:
     cursor: str | None
     #: Entries that were looked at for this page.
     looked: int = 0
+    #: Whether the page after the cursor holds something; else there are older ones, and nobody has looked at them.
+    certain: bool = True
 
 
 def readable(

@@ -1,6 +1,8 @@
 """Other people's queues: not on any page, in any list, suggestion, count, file or error of who may not see them."""
 
+import html
 import re
+from collections.abc import Callable
 from urllib.parse import quote
 
 import pytest
@@ -299,12 +301,101 @@ def test_hidden_jobs_do_not_shorten_a_page(bob, monkeypatch) -> None:
     assert 'href="?after=' not in second
 
 
+@pytest.fixture(params=["/audit/", "/audit/?verb=pop_min", "/trash/", "/trash/?act=pop", "/jobs/"])
+def listed(request, monkeypatch) -> tuple[str, Callable[[str], str]]:
+    """An address of a list of two records a page, and what puts one for a queue into it; returns the record's id."""
+    from pqadmin.dashboard.views import audit, jobs, trash
+
+    for view in (audit, jobs, trash):
+        monkeypatch.setattr(view, "PAGE", 2)
+    store = get_store()
+    store.create_queue(HIDDEN)
+    acts = store.acts("root")
+
+    def put(name: str) -> str:
+        if request.param == "/jobs/":
+            job = acts.begin_bulk("delete", name, query=Query(state="ready"), reason="")
+            acts.cancel_bulk(job.id)
+            return job.id
+        store.queue(name).push(b"x", priority=1)
+        trash_id = acts.pop(name).trash_id
+        return store.audit.entries(limit=1).entries[0].id if "audit" in request.param else trash_id
+
+    return request.param, put
+
+
+def older(text: str) -> str:
+    """Return where the link to older ones leads; empty when there is none."""
+    found = re.search(r'rel="next" href="([^"]+)"', text)
+    return "" if found is None else html.unescape(found.group(1))
+
+
+def count(text: str) -> int:
+    """Return how many records a page lists."""
+    return text.count("</td>\n  </tr>") or text.count("data-job=")
+
+
+def test_older_ones_are_offered_only_where_some_that_are_seen_follow(bob, jobs, listed) -> None:
+    path, put = listed
+    for _ in range(5):
+        put(HIDDEN)
+    for _ in range(2):
+        put(OWN)
+    assert older(text_of(bob.get(path))) == "", "only hidden ones follow a full page"
+    put(OWN)
+    hidden = [put(HIDDEN) for _ in range(5)]
+    for _ in range(2):
+        put(OWN)
+    seen = 0
+    for _ in range(2):
+        page = text_of(bob.get(path))
+        path = path.partition("?")[0] + older(page)
+        assert "Look through" not in page
+        assert [each for each in hidden if each in page] == []
+        seen += count(page)
+    page = text_of(bob.get(path))
+    assert older(page) == ""
+    assert seen + count(page) == 5
+
+
+def test_what_follows_is_looked_for_in_bounded_reads_and_then_offered_as_a_look(bob, jobs, listed, monkeypatch) -> None:
+    from pqadmin.dashboard import looking_back
+    from queues import audit, trash
+    from queues import jobs as job_records
+
+    path, put = listed
+    for module, name in ((audit, "MAX_LOOK"), (trash, "_STEPS"), (job_records, "_STEPS")):
+        monkeypatch.setattr(module, name, 2 if module is audit else 1)
+    monkeypatch.setattr(audit, "_STEP", 2)
+    monkeypatch.setattr(looking_back, "SECONDS", 0.0)
+    put(OWN)
+    for _ in range(12):
+        put(HIDDEN)
+    for _ in range(2):
+        put(OWN)
+    looks = 0
+    page = text_of(bob.get(path))
+    assert "Look through older ones" in page
+    while following := older(page):
+        page = text_of(bob.get(path.partition("?")[0] + following))
+        looks += 1
+        if following and count(page) == 0:
+            assert "older ones may" in page
+    assert 1 < looks < 12
+    assert count(page) == 1
+    monkeypatch.setattr(looking_back, "SECONDS", 60.0)
+    page = text_of(bob.get(path.partition("?")[0] + older(text_of(bob.get(path)))))
+    assert count(page) == 1, "an answer that would be empty looks on for a while"
+
+
 def test_how_many_hidden_records_were_looked_at_is_not_told(bob, visitor, monkeypatch) -> None:
+    from pqadmin.dashboard import looking_back
     from queues import audit, trash
 
     monkeypatch.setattr(audit, "MAX_LOOK", 2)
     monkeypatch.setattr(audit, "_STEP", 1)
     monkeypatch.setattr(trash, "_STEPS", 1)
+    monkeypatch.setattr(looking_back, "SECONDS", 0.0)
     acts = get_store().acts("root")
     hidden = get_store().create_queue(HIDDEN)
     for n in range(55):

@@ -9,6 +9,7 @@ import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
+from django.test import Client
 
 from pqadmin.accounts.roles import Role, grant
 from pqadmin.live.guard import NOT_ALLOWED, SIGNED_OUT
@@ -154,6 +155,14 @@ def end_sessions(_: User) -> None:
     Session.objects.all().delete()
 
 
+def log_out_elsewhere(user: User) -> None:
+    """As the same browser does in another tab: its session is flushed, by the site's own page."""
+    client = Client()
+    (session,) = (key for key in Session.objects.all() if key.get_decoded().get("_auth_user_id") == str(user.pk))
+    client.cookies[settings.SESSION_COOKIE_NAME] = session.session_key
+    assert client.post("/accounts/logout/").status_code == 302
+
+
 def deactivate(user: User) -> None:
     User.objects.filter(pk=user.pk).update(is_active=False)
 
@@ -175,6 +184,7 @@ def delete(user: User) -> None:
     ("act", "code"),
     [
         (end_sessions, SIGNED_OUT),
+        (log_out_elsewhere, SIGNED_OUT),
         (deactivate, SIGNED_OUT),
         (change_password, SIGNED_OUT),
         (take_role, NOT_ALLOWED),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from collections.abc import Callable
 from datetime import timedelta
 from importlib.resources import files
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from channels.testing import WebsocketCommunicator
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
 from django.test import AsyncClient, Client
 from django.urls import reverse
 from django.utils import timezone
@@ -20,7 +22,7 @@ from jsonschema import Draft202012Validator
 
 from pqadmin.accounts.models import Grant
 from pqadmin.accounts.roles import Role
-from pqadmin.live.guard import NOT_ALLOWED
+from pqadmin.live.guard import NOT_ALLOWED, SIGNED_OUT
 from pqadmin.live.monitor import Monitor
 from pqadmin.wall import links
 from pqadmin.wall.models import Board, Link
@@ -284,6 +286,51 @@ async def test_a_person_has_no_socket_to_a_board_of_others_queues(two_boards: tu
     socket, _accepted = await opened("/wall/other/live/", session, settings.SESSION_COOKIE_NAME)
     event = await until(socket, "wall")
     assert (event["type"], event["code"]) == ("websocket.close", NOT_ALLOWED)
+
+
+def log_out(user: User) -> None:
+    """As the same browser does in another tab."""
+    client = Client()
+    client.cookies[settings.SESSION_COOKIE_NAME] = Session.objects.get().session_key
+    assert client.post("/accounts/logout/").status_code == 302
+
+
+def change_password(user: User) -> None:
+    user.set_password("another horse battery")
+    user.save()
+
+
+def change_grant(user: User) -> None:
+    Grant.objects.filter(user=user).update(glob="other:*")
+
+
+@pytest.mark.parametrize(
+    ("lose", "code"),
+    [
+        (log_out, SIGNED_OUT),
+        (change_password, SIGNED_OUT),
+        (lambda user: User.objects.filter(pk=user.pk).update(is_active=False), SIGNED_OUT),
+        (lambda user: Grant.objects.filter(user=user).delete(), NOT_ALLOWED),
+        (change_grant, NOT_ALLOWED),
+    ],
+    ids=["logout", "password", "deactivated", "grant taken", "grant changed"],
+)
+async def test_a_persons_open_wall_loses_what_he_loses_within_a_second(
+    lose: Callable[[User], object], code: int, two_boards: tuple[str, str]
+) -> None:
+    user = await User.objects.acreate_user("some", password="a horse battery")
+    await Grant.objects.acreate(user=user, glob="hall:*", role="viewer", given_at=timezone.now())
+    client = AsyncClient()
+    await client.aforce_login(user)
+    session = client.cookies[settings.SESSION_COOKIE_NAME].value
+    socket, accepted = await opened("/wall/hall/live/", session, settings.SESSION_COOKIE_NAME)
+    assert accepted
+    await until(socket, "wall")
+    await asyncio.to_thread(lose, user)
+    began = asyncio.get_running_loop().time()
+    event = await until(socket, "closed")
+    assert (event["type"], event["code"]) == ("websocket.close", code)
+    assert asyncio.get_running_loop().time() - began < 1.5
 
 
 async def test_another_origin_and_no_cookie_are_refused(two_boards: tuple[str, str]) -> None:

@@ -22,6 +22,7 @@ from pqadmin.accounts.scope import ALL, Scope
 from pqadmin.dashboard import audit_file, reach, streaming
 from pqadmin.dashboard import format as write
 from pqadmin.dashboard.addresses import item_url, queue_url
+from pqadmin.dashboard.looking_back import until_something
 from pqadmin.dashboard.looking_for import BadMoment, parse_moment, write_moment
 from pqadmin.dashboard.words import VERBS, damage_words, detail_words, setting_words, verb_words
 from pqadmin.server.store import get_store
@@ -56,12 +57,19 @@ def audit(request: HttpRequest) -> HttpResponse:
     asked = _asked(request)
     after = request.GET.get("after", "")[:300] or None
     note, may = "", reach.scope(request)
-    page = AuditPage(entries=(), cursor=None)
+    page, looked = AuditPage(entries=(), cursor=None), 0
+
+    def read(after: str | None) -> AuditPage:
+        nonlocal note
+        found, note = _page(asked, after, PAGE, may)
+        return found
+
     if not asked.wrong:
         try:
-            page, note = _page(asked, after, PAGE, may)
+            page, looked = until_something(read, after, empty=_is_empty)
         except BadCursor as error:
-            (page, _note), after, note = _page(asked, None, PAGE, may), None, str(error)
+            page, looked = until_something(read, None, empty=_is_empty)
+            after, note = None, str(error)
     kept = dict(asked.kept)
     export = reverse("dashboard:audit-export")
     context = {
@@ -72,8 +80,8 @@ def audit(request: HttpRequest) -> HttpResponse:
         "more_filters": any(kept.get(name) for name in ("item", "since", "until")),
         "verbs": [(verb, words) for verb, words in VERBS.items()],
         "wrong": asked.wrong or note,
-        "looked": page.looked if may == ALL else None,  # what is hidden is not counted either
-        "looked_on": page.cursor is not None and len(page.entries) < PAGE,
+        "looked": looked if may == ALL else None,  # what is hidden is not counted either
+        "looked_on": not page.certain,
         "in_middle": after is not None,
         "first_url": "?" + urlencode(kept),
         "next_url": "" if page.cursor is None else "?" + urlencode({**kept, "after": page.cursor}),
@@ -99,6 +107,10 @@ def audit_export(request: HttpRequest) -> HttpResponseBase:
         content_type="text/csv; charset=utf-8" if file_format == "csv" else "application/x-ndjson",
         failure=lambda words: audit_file.failure(words, file_format),
     )
+
+
+def _is_empty(page: AuditPage) -> bool:
+    return not page.entries
 
 
 def _asked(request: HttpRequest) -> Asked:

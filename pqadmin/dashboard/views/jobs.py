@@ -17,11 +17,12 @@ from django.views.decorators.http import require_POST, require_safe
 from pqadmin.accounts.roles import Right, require
 from pqadmin.dashboard import once, reach, toasts
 from pqadmin.dashboard.job_words import job_url, tell
+from pqadmin.dashboard.looking_back import until_something
 from pqadmin.dashboard.refusals import explain
 from pqadmin.dashboard.views import frame
 from pqadmin.dashboard.words import damage_words
 from pqadmin.server.store import get_store
-from queues import Acts, Job
+from queues import Acts, Job, JobPage
 from queues.errors import BadCursor, JobNotFound, QueueError, StoreError, Unreadable
 from queues.ids import at, minted_ms
 
@@ -41,11 +42,15 @@ def jobs(request: HttpRequest) -> HttpResponse:
     after, wrong = request.GET.get("after", "")[:300] or None, ""
     acts, now, may = _acts(request), datetime.now(UTC), reach.scope(request)
     visible = None if may.everything else partial(reach.sees_job, may)
+
+    def read(after: str | None) -> JobPage:
+        return acts.job_page(limit=PAGE, after=after, visible=visible)
+
     try:
-        page = acts.job_page(limit=PAGE, after=after, visible=visible)
+        page, _looked = until_something(read, after, empty=_is_empty)
     except BadCursor as error:
         after, wrong = None, str(error)
-        page = acts.job_page(limit=PAGE, visible=visible)
+        page, _looked = until_something(read, None, empty=_is_empty)
     every = acts.running_jobs()
     running = [] if after else every
     context = {
@@ -56,10 +61,15 @@ def jobs(request: HttpRequest) -> HttpResponse:
         "wrong": wrong,
         "unreadable": [_unreadable(job_id) for job_id in page.unreadable],
         "in_middle": after is not None,
+        "looked_on": not page.certain and not may.everything,
         "next_url": "" if page.cursor is None else "?" + urlencode({"after": page.cursor}),
         "now": now,
     }
     return render(request, "dashboard/jobs.html", context)
+
+
+def _is_empty(page: JobPage) -> bool:
+    return all(job.running for job in page.jobs) and not page.unreadable
 
 
 @require_safe

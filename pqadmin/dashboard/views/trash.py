@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -19,6 +20,7 @@ from pqadmin.accounts.scope import Scope
 from pqadmin.dashboard import format as write
 from pqadmin.dashboard import once, reach, toasts
 from pqadmin.dashboard.addresses import item_url, queue_url
+from pqadmin.dashboard.looking_back import until_something
 from pqadmin.dashboard.refusals import Refusal, explain
 from pqadmin.dashboard.views import frame
 from pqadmin.dashboard.words import TRASH_ACTS, damage_words, trash_words
@@ -36,11 +38,12 @@ def trash(request: HttpRequest) -> HttpResponse:
     """Show what can be restored, newest first; of one queue, person or act if asked."""
     asked = {name: request.GET.get(name, "")[:300].replace("\0", "").strip() for name in ("queue", "by", "act")}
     after, wrong, may = request.GET.get("after", "")[:300] or None, "", reach.scope(request)
+    read, nothing = partial(_page, asked, may), _is_empty
     try:
-        page = _page(asked, after, may)
+        page, looked = until_something(read, after, empty=nothing)
     except BadCursor as error:
         after, wrong = None, str(error)
-        page = _page(asked, None, may)
+        page, looked = until_something(read, None, empty=nothing)
     kept = {name: value for name, value in asked.items() if value}
     known = reach.known_to(may) if page.entries else {}
     context = {
@@ -49,8 +52,8 @@ def trash(request: HttpRequest) -> HttpResponse:
         "filtered": bool(kept),
         "acts": TRASH_ACTS.items(),
         "lines": [_line(request, entry, known) for entry in page.entries],
-        "looked": page.looked if may.everything else None,  # what is hidden is not counted either
-        "looked_on": bool(kept) and page.cursor is not None and len(page.entries) < PAGE,
+        "looked": looked if may.everything else None,  # what is hidden is not counted either
+        "looked_on": not page.certain and (bool(kept) or not may.everything),
         "wrong": wrong,
         "in_middle": after is not None,
         "first_url": "?" + urlencode(kept),
@@ -60,7 +63,11 @@ def trash(request: HttpRequest) -> HttpResponse:
     return render(request, "dashboard/trash.html", context)
 
 
-def _page(asked: Mapping[str, str], after: str | None, may: Scope) -> TrashPage:
+def _is_empty(page: TrashPage) -> bool:
+    return not page.entries
+
+
+def _page(asked: Mapping[str, str], may: Scope, after: str | None) -> TrashPage:
     return get_store().trash.entries(
         queue=asked["queue"] or None,
         by=asked["by"] or None,

@@ -1,0 +1,31 @@
+"""Lists of which one reading may show nothing though older records fit: more is read while an answer may take."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+#: Seconds after which an answer goes out, with a way on, though nothing was found yet; each reading is bounded itself.
+SECONDS = 0.25
+
+
+class _Page(Protocol):
+    @property
+    def cursor(self) -> str | None: ...
+    @property
+    def looked(self) -> int: ...
+
+
+P = TypeVar("P", bound=_Page)
+
+
+def until_something(read: Callable[[str | None], P], after: str | None, *, empty: Callable[[P], bool]) -> tuple[P, int]:
+    """Read pages, one transaction each, until one is not empty; return it and how many records were looked at."""
+    until = time.monotonic() + SECONDS
+    page = read(after)
+    looked = page.looked
+    while page.cursor is not None and empty(page) and time.monotonic() < until:
+        page = read(page.cursor)
+        looked += page.looked
+    return page, looked
