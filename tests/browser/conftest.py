@@ -35,7 +35,7 @@ ARGUMENTS = [
     "--disable-sync",
 ]
 #: Seconds; reached only when something hangs.
-PATIENCE = 30.0
+PATIENCE = 90.0
 
 
 class Site:

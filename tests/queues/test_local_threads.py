@@ -18,7 +18,7 @@ from queues.local import Empty, Full, PriorityQueue, ShutDown
 from tests.conftest import Clock
 
 #: Seconds after which a test gives up; no test depends on how soon something happens.
-LONG = 30
+LONG = 120
 #: Seconds that tests do wait for: a due time by the machine's clock, a timeout that runs out.
 SHORT = 0.05
 HOUR = 3600

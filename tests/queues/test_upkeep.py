@@ -16,7 +16,7 @@ from queues.errors import StoreUnreachable
 from queues.sweeper import Swept
 from queues.upkeep import Upkeep
 
-LONG = 30.0  # seconds; reached only when something hangs
+LONG = 120.0  # seconds; reached only when something hangs
 SOON = timedelta(milliseconds=30)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 30.0  # seconds; reached only when something hangs
+PATIENCE = 120.0  # seconds; reached only when something hangs
 
 
 class Site:

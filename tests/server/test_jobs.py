@@ -15,7 +15,7 @@ from pqadmin.server import jobs
 from pqadmin.server.store import close_store, get_store
 from queues import Store
 
-LONG = 30.0  # seconds; reached only when something hangs
+LONG = 120.0  # seconds; reached only when something hangs
 
 
 def within(true: Callable[[], object]) -> bool:

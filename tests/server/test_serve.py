@@ -107,7 +107,7 @@ def test_a_request_in_flight_is_finished(serve) -> None:
     """The body of a login form is sent only after the signal: the answer still comes, and then the end."""
     site = serve()
     host, port = site.address.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=30) as connection:
+    with socket.create_connection((host, int(port)), timeout=PATIENCE) as connection:
         body = b"username=nobody&password=wrong"
         connection.sendall(
             b"POST /accounts/login/ HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
@@ -128,7 +128,7 @@ def test_a_request_in_flight_is_finished(serve) -> None:
 def test_a_second_interrupt_ends_at_once(serve) -> None:
     site = serve()
     host, port = site.address.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=30) as connection:
+    with socket.create_connection((host, int(port)), timeout=PATIENCE) as connection:
         connection.sendall(b"POST /accounts/login/ HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 5\r\n\r\n1")
         assert site.get("/livez")[0] == 200
         site.signal(signal.SIGINT)
@@ -175,7 +175,7 @@ def _wait_until_refused(host: str, port: int) -> None:
     """Return when the server has stopped listening; each try is a real connection, no time is guessed."""
     while True:
         try:
-            socket.create_connection((host, port), timeout=30).close()
+            socket.create_connection((host, port), timeout=PATIENCE).close()
         except ConnectionError:
             return
 

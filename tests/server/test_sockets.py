@@ -17,23 +17,23 @@ def log_in(site) -> str:
     jar = http.cookiejar.CookieJar()
     browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
     login = f"{site.address}/accounts/login/"
-    with browser.open(login, timeout=30) as page:
+    with browser.open(login, timeout=PATIENCE) as page:
         token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page.read().decode()).group(1)
     form = {"username": "admin", "password": password, "csrfmiddlewaretoken": token}
-    with browser.open(login, urllib.parse.urlencode(form).encode(), timeout=30) as overview:
+    with browser.open(login, urllib.parse.urlencode(form).encode(), timeout=PATIENCE) as overview:
         assert overview.url == f"{site.address}/"
     return "; ".join(f"{cookie.name}={cookie.value}" for cookie in jar)
 
 
 def open_socket(site, path: str = "/live/", **headers: str):
-    return connect(site.address.replace("http", "ws") + path, additional_headers=headers, open_timeout=30)
+    return connect(site.address.replace("http", "ws") + path, additional_headers=headers, open_timeout=PATIENCE)
 
 
 def test_the_socket_of_a_logged_in_page_is_told_when_the_server_goes(serve) -> None:
     site = serve()
     cookies = log_in(site)
     with open_socket(site, Cookie=cookies, Origin=site.address) as live:
-        assert live.recv(timeout=30)
+        assert live.recv(timeout=PATIENCE)
         site.signal(signal.SIGTERM)
         with pytest.raises(ConnectionClosed) as closed:
             read_to_the_end(live)
@@ -65,4 +65,4 @@ def read_to_the_end(live) -> None:
     """Receive until the connection is closed, which raises."""
     with live:
         while True:
-            live.recv(timeout=30)
+            live.recv(timeout=PATIENCE)
