@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.server.conftest import PATIENCE
+
 
 def test_first_start_makes_everything_and_prints_the_password_once(serve, tmp_path: Path) -> None:
     first = serve()

@@ -10,6 +10,8 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
+from tests.server.conftest import PATIENCE
+
 
 def log_in(site) -> str:
     """Log the first admin in the way a browser does; return the cookies."""
