@@ -20,6 +20,7 @@ from pqadmin.dashboard.addresses import queue_url
 from pqadmin.dashboard.listed import PAGE
 from pqadmin.dashboard.looking import Seen
 from pqadmin.dashboard.looking_for import TRASH
+from pqadmin.dashboard.redaction import rules_of
 from pqadmin.dashboard.words import trash_words
 from pqadmin.server.store import get_store
 from queues import Item, TrashEntry, TrashPage
@@ -118,6 +119,7 @@ def item_list(request: HttpRequest, seen: Seen) -> dict[str, Any]:
         "clear_url": "?" + urlencode({"state": asked.state}),
         "narrow": any(asked.typed.get(name) for name in ("id", "low", "high", "since", "until")),
         "scope": _scope(seen),
+        "scope_limits": _scope_limits(seen),
         "elsewhere": _elsewhere(seen),
         "total": _total(seen),
         "acts": _acts(seen, url) if may_act else (),
@@ -219,6 +221,15 @@ def _scope(seen: Seen) -> str:
     else:
         words = _("searched %(n)s so far") % {"n": searched}
     return f"{words} · {found}"
+
+
+def _scope_limits(seen: Seen) -> str:
+    """Say in what a search for text does not look, whatever it found: nobody shall take that for not there."""
+    if not seen.asked.query.text or seen.asked.state == TRASH:
+        return ""
+    if rules_of(seen.status.redact):
+        return _("Text is looked for in values as stored: not inside of gzip or zlib, nor in what is redacted.")
+    return _("Text is looked for in values as stored: not inside of gzip or zlib.")
 
 
 def _elsewhere(seen: Seen) -> Item | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 from datetime import timedelta
 from urllib.parse import parse_qs, urlsplit
@@ -237,6 +238,18 @@ def test_hidden_parts_of_values_are_not_found(operator: Desk, store: Store) -> N
     assert "note" in list_of(page)
     assert "token" not in list_of(page)
     assert "s3cret" not in list_of(operator.open("/queues/jobs/?q=token"))
+
+
+def test_a_search_for_text_says_where_it_does_not_look(operator: Desk, store: Store, settings: object) -> None:
+    settings.PQADMIN_REDACT = ()
+    store.create_queue("jobs").push(gzip.compress(b"needle"), priority=1)
+    limits = "Text is looked for in values as stored: not inside of gzip or zlib"
+    found = operator.open("/queues/jobs/?q=needle")
+    assert "searched 1 item, all there is · 0 found" in found
+    assert f"{limits}." in found, "nobody takes what was not looked into for not there"
+    assert limits not in operator.open("/queues/jobs/?low=1")
+    store.acts("ada").configure("jobs", redact=("token",))
+    assert f"{limits}, nor in what is redacted." in operator.open("/queues/jobs/?q=needle")
 
 
 def test_hostile_names_values_and_reasons_stay_text(operator: Desk, store: Store) -> None:
