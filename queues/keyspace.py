@@ -98,6 +98,8 @@ def _item_element(item: str) -> bytes | str:
     return ids.parse(item) or _short(item)
 
 
+#: Behind the prefix of a queue.
+_CHANGE = pack("v")
 Range = tuple[bytes, bytes]
 
 
@@ -204,6 +206,10 @@ class Keyspace:
         """Return the id of the queue that a key of `queues_behind` belongs to."""
         queue_id: int = _unpack(key, len(self._queues))[0]
         return queue_id
+
+    def change(self, queue_id: int) -> bytes:
+        """Return the change key of one queue alone: whoever looks at thousands needs no other of theirs."""
+        return self._queues + pack(queue_id) + _CHANGE
 
     def queue(self, queue_id: int) -> QueueKeys:
         """Return the keys of one queue."""
@@ -421,7 +427,7 @@ class QueueKeys:
         self._totals: dict[str | int, bytes] = {}
         self._waits = prefix + pack("h")
         self.wake = prefix + pack("w")
-        self.change = prefix + pack("v")
+        self.change = prefix + _CHANGE
         self.drift = prefix + pack("f")
         self.staging = prefix + pack("r", "f")
         self._requests = prefix + pack("r", "q")

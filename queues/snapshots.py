@@ -31,10 +31,9 @@ def read_statuses(
     Others write attached queues without telling us, so those are read each time; so are ones that could not be read,
     which raise unless the caller is `tolerant`.
     """
-    keys = {queue_id: keyspace.queue(queue_id) for queue_id in queue_ids}
     known = {} if previous is None else previous.queues
     listed = tr.get(keyspace.directory_change)
-    pending = {queue_id: tr.get(keys[queue_id].change) for queue_id in keys}
+    pending = {queue_id: tr.get(keyspace.change(queue_id)) for queue_id in queue_ids}
     changes = {queue_id: total(read.wait()) for queue_id, read in pending.items()}
     found: dict[int, QueueStatus] = {}
     configs: dict[int, Result[bytes | None]] = {}
@@ -52,11 +51,11 @@ def read_statuses(
         if record is None:
             continue
         try:
-            config, change = Config.decode(record), changes[queue_id]
+            config, change, keys = Config.decode(record), changes[queue_id], keyspace.queue(queue_id)
             reads[queue_id] = (
-                attached_status.begin_status(tr, keys[queue_id], config, change, preview, counts=counts, now=at_time)
+                attached_status.begin_status(tr, keys, config, change, preview, counts=counts, now=at_time)
                 if config.attached
-                else begin_status(tr, keys[queue_id], config, change, preview)
+                else begin_status(tr, keys, config, change, preview)
             )
         except UNREADABLE as error:
             if not tolerant:
@@ -77,7 +76,7 @@ def read_statuses(
         version=tr.get_read_version(),
         at=at_time,
         directory_change=total(listed.wait()),
-        queues={queue_id: found[queue_id] for queue_id in keys if queue_id in found},
+        queues={queue_id: found[queue_id] for queue_id in changes if queue_id in found},
         changes=changes,
     )
 

@@ -382,9 +382,7 @@ class Store:
 
     def wait_for_change(self, snapshot: Snapshot, *, timeout: float) -> bool:
         """Block until a queue of the snapshot, or the directory, may have changed; False after `timeout` seconds."""
-        known = {
-            self._keyspace.queue(queue_id).change: total_bytes(change) for queue_id, change in snapshot.changes.items()
-        }
+        known = {self._keyspace.change(queue_id): total_bytes(change) for queue_id, change in snapshot.changes.items()}
         known[self._keyspace.directory_change] = total_bytes(snapshot.directory_change)
         return self._kv.watch(known, timeout=timeout)
 

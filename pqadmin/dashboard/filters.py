@@ -25,6 +25,7 @@ MAX_PARTS = 20
 Test = Callable[[Row, datetime], bool]
 
 _TERM = re.compile(r"(?P<field>[a-z-]+)(?P<op>>=|<=|=|>|<)(?P<value>[0-9.]+)(?P<unit>[a-zA-Z]*)")
+_AGED = re.compile(r"-?age[<>=]")
 _NUMBER_UNITS = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
 _AGE_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
@@ -62,6 +63,8 @@ class Filter:
     problems: Sequence[str]
     #: It asks for the reader's own favourites.
     personal: bool = False
+    #: What passes changes with the time.
+    timed: bool = False
 
     def __bool__(self) -> bool:
         return bool(self.tests)
@@ -84,7 +87,13 @@ def parse(text: str, favourites: Container[int] = ()) -> Filter:
             problems.append(str(error))
             continue
         tests.append(_not(test) if negated else test)
-    return Filter(text=text, tests=tests, problems=problems, personal="is:favourite" in text.casefold())
+    return Filter(
+        text=text,
+        tests=tests,
+        problems=problems,
+        personal="is:favourite" in text.casefold(),
+        timed=any(_AGED.match(part) for part in text.split()),
+    )
 
 
 def _not(test: Test) -> Test:

@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Container, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from operator import itemgetter
 from typing import Any
 
 from pqadmin.dashboard.filters import Filter
 from pqadmin.live.outlook import PROBLEMS, Problem
-from pqadmin.live.overviews import Overview
+from pqadmin.live.overviews import Overview, Pair
 from pqadmin.live.rows import Row
 from pqadmin.live.sums import Summary, groups_of, label_of
 
 WINDOW = 100
+#: So many rows find their new places one by one, however short the list.
+_FEW = 8
 GROUPINGS = ("problems", "name", "group")
 #: Fields by which the table can be sorted, and whether the first click shows the largest first.
 SORTS = {"name": False, "ready": True, "in": True, "out": True, "oldest": True}
@@ -76,12 +80,12 @@ def arrange(
 ) -> Listing:
     """Return the window of rows that the address asks for. Who asks for the same gets what was put in order once."""
     mine = favourites if wanted.personal or order.favourites else frozenset()
-    matching: Sequence[Row] = seen.keep(
-        ("matching", wanted.text, mine),
-        lambda: [row for row in seen.rows if wanted.passes(row, seen.at)] if wanted else seen.rows,
-    )
+    key, passes = _key(order, mine), partial(wanted.passes, now=seen.at)
     keyed: Sequence[tuple[Key, Row]] = seen.keep(
-        ("order", wanted.text, order, mine), lambda: _in_order(matching, _key(order, mine))
+        ("order", wanted.text, order, mine),
+        lambda: _in_order(filter(passes, seen.rows) if wanted else seen.rows, key),
+        # What passes by its age does so by the time of the overview: those are looked through anew.
+        carry=None if wanted.timed else lambda before, pairs: _carried(before, pairs, key, passes),
     )
     first, foreign = 0, False
     if after:
@@ -93,16 +97,40 @@ def arrange(
     window = keyed[first : first + WINDOW]
     more = first + WINDOW < len(keyed)
     return Listing(
-        groups=_groups([row for _, row in window], matching, order, seen),
+        groups=_groups([row for _, row in window], keyed, order, wanted, seen, mine),
         shown=len(window),
-        matching=len(matching),
+        matching=len(keyed),
         cursor=_encode(window[-1][0]) if more else None,
         foreign_cursor=foreign,
     )
 
 
-def _in_order(rows: Sequence[Row], key: Callable[[Row], Key]) -> list[tuple[Key, Row]]:
+def _in_order(rows: Iterable[Row], key: Callable[[Row], Key]) -> list[tuple[Key, Row]]:
     return sorted(((key(row), row) for row in rows), key=itemgetter(0))
+
+
+def _carried(
+    before: Sequence[tuple[Key, Row]],
+    pairs: Sequence[Pair],
+    key: Callable[[Row], Key],
+    passes: Callable[[Row], bool],
+) -> Sequence[tuple[Key, Row]]:
+    """Return an order with the rows of some queues taken out and put in at their new places."""
+    if len(pairs) > max(_FEW, len(before) // 8):
+        gone = {id(old) for old, _ in pairs if old is not None}
+        kept = [pair for pair in before if id(pair[1]) not in gone]
+        kept += [(key(new), new) for _, new in pairs if new is not None and passes(new)]
+        return sorted(kept, key=itemgetter(0))
+    after = list(before)
+    for old, new in pairs:
+        if old is not None:
+            place = bisect_left(after, key(old), key=itemgetter(0))
+            if place < len(after) and after[place][1] is old:
+                del after[place]
+        if new is not None and passes(new):
+            pair = (key(new), new)
+            after.insert(bisect_left(after, pair[0], key=itemgetter(0)), pair)
+    return after
 
 
 def _key(order: Order, favourites: Container[int]) -> Callable[[Row], Key]:
@@ -158,10 +186,21 @@ def _first_after(keyed: Sequence[tuple[Key, Row]], last: Key) -> int:
     return low
 
 
-def _groups(window: Sequence[Row], matching: Sequence[Row], order: Order, seen: Overview) -> Sequence[Group]:
+def _groups(
+    window: Sequence[Row],
+    keyed: Sequence[tuple[Key, Row]],
+    order: Order,
+    wanted: Filter,
+    seen: Overview,
+    mine: frozenset[int],
+) -> Sequence[Group]:
     if order.grouping != "group":
         return (Group(label=None, rows=window),)
-    sums = seen.groups if matching is seen.rows else groups_of(matching, now=seen.at)
+    sums = (
+        seen.keep(("groups", wanted.text, mine), lambda: groups_of([row for _, row in keyed], now=seen.at))
+        if wanted
+        else seen.groups
+    )
     return [Group(label=label, rows=rows, sum=sums[label]) for label, rows in _by_label(window).items()]
 
 

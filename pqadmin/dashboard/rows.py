@@ -1,8 +1,11 @@
 """Rows of the overview as HTML, built by one function and no template.
 
 A page of a busy site shows a hundred rows of forty values each; a template would spend most of the request's time
-on them. Everything that is not a number of ours goes through `escape`. The markup is the contract with
+on them. Everything that is not a number of ours goes through `_safe`. The markup is the contract with
 `static/pqadmin/js`: `data-field` and `data-part` name what the live view writes to.
+
+A row is built once for all who look at it for as long as it stays the same one; only what follows the clock, ages and
+the like, is written for each request.
 """
 
 from __future__ import annotations
@@ -11,9 +14,10 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from datetime import datetime
 from html import escape
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from pqadmin.dashboard import foreign
@@ -22,6 +26,7 @@ from pqadmin.dashboard.addresses import queue_url
 from pqadmin.dashboard.redaction import NOTHING, Redaction, rules_of
 from pqadmin.dashboard.templatetags.dashboard import split
 from pqadmin.dashboard.words import attached_title, countdown_words, counted_words, outlook_words, state_words
+from pqadmin.live.outlook import Problem, State
 from pqadmin.live.rows import Row
 from pqadmin.live.sparks import COLUMNS as COLUMNS_OF_LINE
 from pqadmin.live.sparks import HEIGHT
@@ -84,19 +89,70 @@ def render_rows(
     `can_act` says whether there is a column of acts, `acts_on` in which row, `stars` which queues are favourites.
     `lines` are the paths of their sparklines.
     """
-    labels = Labels.translated()
-    html = "".join(
-        _row(
-            row,
-            now,
-            labels,
-            acts_on(row.status.name) if can_act else None,
-            row.status.id in stars,
-            lines.get(row.status.id, ""),
-        )
-        for row in rows
-    )
-    return mark_safe(html)  # noqa: S308 # escaped piece by piece
+    language = get_language() or ""
+    labels: Labels | None = None
+    html: list[str] = []
+    for row in rows:
+        status = row.status
+        acts = acts_on(status.name) if can_act else None
+        key = (status.id, language, acts, status.id in stars)
+        line = lines.get(status.id, "")
+        drawn = _drawn.get(key)
+        if drawn is None or drawn.row is not row or drawn.line != line:
+            labels = labels or Labels.translated()
+            drawn = _draw(row, labels, acts, key[3], line)
+            if len(_drawn) >= _MAX_DRAWN:
+                for oldest in tuple(_drawn)[: _MAX_DRAWN // 4]:
+                    _drawn.pop(oldest, None)
+            _drawn[key] = drawn
+        html.append(drawn.at(now))
+    return mark_safe("".join(html))  # noqa: S308 # escaped piece by piece
+
+
+class _Pen:
+    """Writes what follows the clock: a mark in its place, and what to write there."""
+
+    def __init__(self) -> None:
+        self.moments: list[tuple[Callable[[Any, datetime], str], Any]] = []
+
+    def __call__(self, words: Callable[[Any, datetime], str], of: object) -> str:
+        self.moments.append((words, of))
+        return f"{_MARK}{len(self.moments) - 1}{_MARK}"
+
+
+class _Drawn(NamedTuple):
+    """A row as HTML: pieces, and in every second place the number of what follows the clock."""
+
+    row: Row
+    line: str
+    pieces: tuple[str, ...]
+    moments: tuple[tuple[Callable[[Any, datetime], str], Any], ...]
+
+    def at(self, now: datetime) -> str:
+        """Return the row as of now."""
+        words = [escape(tell(of, now)) for tell, of in self.moments]
+        pieces = list(self.pieces)
+        for place in range(1, len(pieces), 2):
+            pieces[place] = words[int(pieces[place])]
+        return "".join(pieces)
+
+
+#: Rows as they were built last, by queue, language, right to act, and star.
+_drawn: dict[tuple[int, str, bool | None, bool], _Drawn] = {}
+#: Some 2 kB each.
+_MAX_DRAWN = 4_000
+#: No HTML has it: what comes from elsewhere loses it in `_safe`.
+_MARK = "\0"
+
+
+def _safe(text: str) -> str:
+    return escape(text).replace(_MARK, "\ufffd")
+
+
+def _draw(row: Row, labels: Labels, acts: bool | None, starred: bool, line: str) -> _Drawn:
+    pen = _Pen()
+    html = _row(row, pen, labels, acts, starred, line)
+    return _Drawn(row, line, tuple(html.split(_MARK)), tuple(pen.moments))
 
 
 def render_blank_row(*, can_act: bool, acts_on_all: bool = True) -> SafeString:
@@ -112,7 +168,7 @@ def render_blank_row(*, can_act: bool, acts_on_all: bool = True) -> SafeString:
         oldest='<time data-age hidden datetime=""></time>',
         also=(0, 0, 0),
         moments=(None, None),
-        now=None,
+        pen=None,
         ends=(_end("min", None, None), _end("max", None, None)),
         mix=_mix(()),
         outlook=("unknown", ""),
@@ -144,12 +200,12 @@ def _line(path: str) -> str:
     )
 
 
-def _row(row: Row, now: datetime, labels: Labels, acts: bool | None, starred: bool, line: str) -> str:
+def _row(row: Row, pen: _Pen, labels: Labels, acts: bool | None, starred: bool, line: str) -> str:
     status, totals, rules = row.status, row.status.totals, rules_of(row.status.redact)
     group, rest = split(status.name)
-    url = escape(queue_url(status.name))
+    url = _safe(queue_url(status.name))
     verb = labels.enqueue if status.kind == "fifo" else labels.push
-    shown = escape(group + rest)
+    shown = _safe(group + rest)
     action = (
         f'<a class="button small" href="{url}push/" data-part="push" aria-label="{verb}: {shown}">{verb}</a>'
         if acts
@@ -158,26 +214,26 @@ def _row(row: Row, now: datetime, labels: Labels, acts: bool | None, starred: bo
     cells = _cells(
         labels,
         state=row.state,
-        words=escape(state_words(row, now)),
+        words=pen(state_words, row) if _tells_time(row) else _safe(state_words(row, row.as_of)),
         ready=row.ready,
-        counted=_counted(row, now) if status.attached else "",
+        counted=_counted(row, pen) if status.attached else "",
         rates=(row.rate_in, row.rate_out),
-        oldest=write.UNKNOWN if status.oldest is None else _age(status.oldest, now),
+        oldest=write.UNKNOWN if status.oldest is None else _age(status.oldest, pen),
         also=(totals.delayed, totals.leased, totals.dead),
         moments=(status.next_due, status.next_expiry),
-        now=now,
-        ends=(_end("min", status.min, now, rules), _end("max", status.max, now, rules)),
+        pen=pen,
+        ends=(_end("min", status.min, pen, rules), _end("max", status.max, pen, rules)),
         mix=_mix(status.bands),
-        outlook=(row.outlook, escape(outlook_words(row))),
+        outlook=(row.outlook, _safe(outlook_words(row))),
         name=f'<a href="{url}" data-part="link" title="{shown}">'
-        f'<bdi data-part="name">{escape(group)}<b>{escape(rest)}</b></bdi></a>'
+        f'<bdi data-part="name">{_safe(group)}<b>{_safe(rest)}</b></bdi></a>'
         + _star(labels, status.id, shown, starred),
         action=None if acts is None else action,
         line=_line(line),
-        attached=escape(attached_title(status.prefix)) if status.attached else "",
+        attached=_safe(attached_title(status.prefix)) if status.attached else "",
     )
     return (
-        f'<tr data-queue="{escape(status.name)}" data-queue-id="{status.id}" data-state="{row.state}" '
+        f'<tr data-queue="{_safe(status.name)}" data-queue-id="{status.id}" data-state="{row.state}" '
         f'data-problem="{row.problem}">{cells}</tr>\n'
     )
 
@@ -193,7 +249,7 @@ def _cells(
     oldest: str,
     also: tuple[int, int, int],
     moments: tuple[datetime | None, datetime | None],
-    now: datetime | None,
+    pen: _Pen | None,
     ends: tuple[str, str],
     mix: str,
     outlook: tuple[str, str],
@@ -213,8 +269,8 @@ def _cells(
         f'<small data-field="state" data-value="{state}" title="{attached or words}">{words}</small></th>'
         f'<td class="r ready"><span data-field="ready" data-value="{raw}">{written}</span>'
         f"{counted}"
-        f"{_also('delayed', also[0], labels.delayed, _countdown('due', moments[0], now))}"
-        f"{_also('leased', also[1], labels.leased, _countdown('expiry', moments[1], now))}"
+        f"{_also('delayed', also[0], labels.delayed, _countdown('due', moments[0], pen))}"
+        f"{_also('leased', also[1], labels.leased, _countdown('expiry', moments[1], pen))}"
         f"{_also('dead', also[2], labels.dead)}{line}</td>"
         f'<td class="r num" data-field="rate-in" data-value="{_raw(rate_in)}" data-label="{labels.rate_in}"{why}>'
         f"{write.rate(rate_in)}</td>"
@@ -227,10 +283,16 @@ def _cells(
     )
 
 
-def _counted(row: Row, now: datetime) -> str:
+def _tells_time(row: Row) -> bool:
+    """Say whether the words for a row's state have an age in them."""
+    return row.state in (State.PAUSED, State.STALLED) or Problem.OLD in row.problems
+
+
+def _counted(row: Row, pen: _Pen) -> str:
     at = row.status.counted_at
     moment = "" if at is None else at.isoformat()
-    return f'<small class="counted" data-field="counted" data-counted="{moment}">{counted_words(at, now)}</small>'
+    words = pen(counted_words, at)
+    return f'<small class="counted" data-field="counted" data-counted="{moment}">{words}</small>'
 
 
 def _raw(rate: float | None) -> str:
@@ -242,27 +304,27 @@ def _also(field: str, n: int, label: str, moment: str = "") -> str:
     return f'<small class="also">{count} {label}{moment}</small>'
 
 
-def _countdown(field: str, at: datetime | None, now: datetime | None) -> str:
-    if at is None or now is None:
+def _countdown(field: str, at: datetime | None, pen: _Pen | None) -> str:
+    if at is None or pen is None:
         return f' <time data-field="{field}" data-countdown datetime="" hidden></time>'
-    words = escape(countdown_words(at, now))
+    words = pen(countdown_words, at)
     return f' <time data-field="{field}" data-countdown datetime="{at.isoformat()}">{words}</time>'
 
 
-def _age(at: datetime, now: datetime) -> str:
+def _age(at: datetime, pen: _Pen) -> str:
     # Whole seconds are enough for an age, and half as many bytes: they are what compresses least in a row.
-    return f'<time data-age datetime="{at.replace(microsecond=0).isoformat()}">{write.age_since(at, now)}</time>'
+    return f'<time data-age datetime="{at.replace(microsecond=0).isoformat()}">{pen(write.age_since, at)}</time>'
 
 
-def _end(which: str, item: Item | None, now: datetime | None, rules: Redaction = NOTHING) -> str:
-    if item is None or now is None:
+def _end(which: str, item: Item | None, pen: _Pen | None, rules: Redaction = NOTHING) -> str:
+    if item is None or pen is None:
         return (
             f'<span class="end {which}" data-field="{which}"><b data-part="priority"></b><q data-part="value"></q>'
             '<time data-age datetime=""></time></span>'
         )
-    priority = escape(foreign.priority_short(item))
-    value = escape(foreign.preview(item, rules, _END_WIDTH))
-    age = '<time data-age datetime=""></time>' if item.pushed_at is None else _age(item.pushed_at, now)
+    priority = _safe(foreign.priority_short(item))
+    value = _safe(foreign.preview(item, rules, _END_WIDTH))
+    age = '<time data-age datetime=""></time>' if item.pushed_at is None else _age(item.pushed_at, pen)
     return (
         f'<span class="end {which}" data-field="{which}"><b data-part="priority">{priority}</b>'
         f'<q data-part="value">{value}</q>{age}</span>'

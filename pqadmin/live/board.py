@@ -7,17 +7,22 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from heapq import heapify, heappop, heappush
+from itertools import islice
+from operator import itemgetter
 
 from pqadmin.accounts.rights import Right
 from pqadmin.accounts.scope import Scope
 from pqadmin.live.outlook import DEFAULT_RULES, Known, Outlook, Problem, Rules, State, is_growing, judge
 from pqadmin.live.overviews import EVERYTHING, Overview, sight_of
 from pqadmin.live.rates import Meter
+from pqadmin.live.rolls import Roll
 from pqadmin.live.rows import Row, attached_row, depth_of, three_digits, unreadable_row
-from pqadmin.live.sums import Summary, total_of
+from pqadmin.live.sums import Summary
 from queues.status import QueueStatus, Snapshot
 
 #: Seconds after which rows and the sum are worked out again though no queue changed: rates fall, ages grow.
@@ -30,6 +35,11 @@ LONGEST = 5.0
 _MAX_SIGHTS = 64
 #: Seconds after which the overview of a scope that nobody asks for is forgotten.
 FORGET_AFTER = 60.0
+#: Rows of which it is remembered that they differ; an overview that is behind by more is worked out from all rows.
+_MAX_BEHIND = 20_000
+#: Seconds after the moment from which on a rule holds: by then it does, however the clock rounds.
+_AFTERWARDS = 0.01
+_FOREVER = float("inf")
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -41,6 +51,10 @@ class _Made:
     generation: int
     made: float
     cost: float
+    sight: _Sight
+    roll: Roll
+    #: How many rows had differed by then.
+    differed: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +81,15 @@ class Board:
         self._changes: dict[int, int] = {}
         self._meters: dict[int, Meter] = {}
         self._checked: dict[int, tuple[float, datetime]] = {}
-        self._rows: dict[int, tuple[QueueStatus, float, Row]] = {}
+        self._rows: dict[int, Row] = {}
+        #: When each row is to be worked out again, its queue changed or not; and the same, the next one first.
+        self._until: dict[int, float] = {}
+        self._next: list[tuple[float, int]] = []
+        #: Queues that were read since their row was worked out.
+        self._read: set[int] = set()
+        #: The last rows that differed from the ones before, and how many ever did.
+        self._behind: deque[int] = deque(maxlen=_MAX_BEHIND)
+        self._differed = 0
         self._overviews: dict[Scope, _Made] = {}
         #: Read and written without the lock, which a whole overview may hold: sockets ask for it in their event loop.
         self._sights: dict[Scope, _Sight] = {}
@@ -103,15 +125,16 @@ class Board:
                 self._forget(gone)
             self._generation += 1
 
-    def previous(self) -> Snapshot:
-        """Return all that is known in the form that lets `Store.snapshot` skip what did not change."""
+    def previous(self, ids: Iterable[int]) -> Snapshot:
+        """Return what is known of these queues in the form that lets `Store.snapshot` skip what did not change."""
         with self._lock:
+            known = [queue_id for queue_id in ids if queue_id in self._statuses]
             return Snapshot(
                 version=self._version,
                 at=self._at,
                 directory_change=self._directory_change,
-                queues=dict(self._statuses),
-                changes=dict(self._changes),
+                queues={queue_id: self._statuses[queue_id] for queue_id in known},
+                changes={queue_id: self._changes[queue_id] for queue_id in known},
             )
 
     def known(self, ids: frozenset[int]) -> Snapshot:
@@ -138,9 +161,11 @@ class Board:
                 if status is None:
                     self._forget(queue_id)
                     continue
-                self._observe(status, now, changed=known != change)
-                self._statuses[queue_id] = status
-                self._changes[queue_id] = change
+                if known != change or self._statuses.get(queue_id) is not status:
+                    self._observe(status, now, changed=known != change)
+                    self._statuses[queue_id] = status
+                    self._changes[queue_id] = change
+                    self._read.add(queue_id)
                 self._checked[queue_id] = (now, snapshot.at)
             self._generation += 1
 
@@ -153,25 +178,54 @@ class Board:
                     self._checked[queue_id] = (now, checked[1] + timedelta(seconds=now - checked[0]))
 
     def row(self, queue_id: int, now: float, status: QueueStatus | None = None) -> Row | None:
-        """Return one queue's row, of `status` when given, else of the last known one."""
+        """Return one queue's row, of `status` when given, else of the last known one.
+
+        It is the very same one for as long as nothing but the time of its reading differs.
+        """
         with self._lock:
             last = self._statuses.get(queue_id)
             if last is None:
                 return None
             if status is not None and status is not last:
                 return self._derive(status, now)
-            cached = self._rows.get(queue_id)
-            same = cached is not None and cached[0] is last
-            if cached is not None and same and (now - cached[1] < DERIVE_EVERY or self._rests(last, cached[2])):
-                return cached[2]
-            row = self._derive(last, now)
-            self._rows[queue_id] = (last, now, row)
-            return row
+            if queue_id in self._read or self._until.get(queue_id, now) <= now:
+                self._work_out(queue_id, last, now)
+            return self._rows[queue_id]
+
+    def _work_out(self, queue_id: int, status: QueueStatus, now: float) -> None:
+        """Make a queue's row, and note whether it differs and until when it stays as it is."""
+        self._read.discard(queue_id)
+        old, new = self._rows.get(queue_id), self._derive(status, now)
+        if old is None or old.status is not status or replace(new, as_of=old.as_of) != old:
+            self._rows[queue_id] = new
+            self._note(queue_id)
+        until = self._stays(status, new, now)
+        if until != self._until.get(queue_id):
+            self._until[queue_id] = until
+            if until != _FOREVER:
+                heappush(self._next, (until, queue_id))
+
+    def _note(self, queue_id: int) -> None:
+        self._behind.append(queue_id)
+        self._differed += 1
+
+    def _freshen(self, now: float) -> None:
+        """Work out the rows of queues that were read, and those whose time has come."""
+        for queue_id in tuple(self._read):
+            self._work_out(queue_id, self._statuses[queue_id], now)
+        due = self._next
+        while due and due[0][0] <= now:
+            until, queue_id = heappop(due)
+            if self._until.get(queue_id) == until:
+                self._work_out(queue_id, self._statuses[queue_id], now)
+        if len(due) > 2 * len(self._until) + _MAX_SIGHTS:
+            due[:] = [(until, queue_id) for queue_id, until in self._until.items() if until != _FOREVER]
+            heapify(due)
 
     def overview(self, now: float, at: datetime, scope: Scope = EVERYTHING) -> Overview:
-        """Return everything that a scope sees, as last known.
+        """Return everything that a scope sees, as last known, brought up to date by what changed.
 
-        Equal scopes share it. With very many queues it is worked out anew for a share of the time only.
+        Equal scopes share it. One that takes long is worked out anew for a share of the time only.
         """
         sight = sight_of(scope)
         with self._lock:
@@ -179,13 +233,19 @@ class Board:
             if known is not None and not self._due(known, now):
                 return known.overview
             began = time.perf_counter()
-            seen = self._sight(sight).seen
-            rows = tuple(row for queue_id in seen if (row := self.row(queue_id, now)) is not None)
-            overview = Overview(
-                snapshot_version=self._version,
+            self._freshen(now)
+            what = self._sight(sight)
+            behind = _MAX_BEHIND + 1 if known is None else self._differed - known.differed
+            if known is None or known.sight is not what or behind > _MAX_BEHIND:
+                roll, changed = Roll(what.seen, self._rows), frozenset[int]()
+            else:
+                roll, changed = known.roll, frozenset(islice(reversed(self._behind), behind))
+            overview = roll.overview(
+                changed,
+                self._rows,
+                version=self._version,
                 at=at if self.empty else self._at,
-                rows=rows,
-                summary=total_of(rows, queues=len(seen), now=at, as_of=self._oldest_reading(seen)),
+                as_of=self._oldest_reading(what) or at,
             )
             took = time.perf_counter() - began
             self._overviews[sight] = _Made(
@@ -193,16 +253,18 @@ class Board:
                 generation=self._generation,
                 made=now,
                 cost=took if took > CHEAP else 0.0,
+                sight=what,
+                roll=roll,
+                differed=self._differed,
             )
             for unused in [one for one, made in self._overviews.items() if now - made.made > FORGET_AFTER]:
                 del self._overviews[unused]
             return overview
 
     def last(self, now: float, scope: Scope) -> tuple[Overview | None, bool]:
-        """Return what was worked out last for a scope, and whether it is time to work it out anew."""
-        with self._lock:
-            known = self._overviews.get(sight_of(scope))
-            return (None, True) if known is None else (known.overview, self._due(known, now))
+        """Return what was worked out last for a scope, and whether it is time to work it out anew; never waits."""
+        known = self._overviews.get(sight_of(scope))
+        return (None, True) if known is None else (known.overview, self._due(known, now))
 
     def _due(self, known: _Made, now: float) -> bool:
         share = REBUILD_SHARE * known.cost
@@ -218,9 +280,11 @@ class Board:
         sight = sight_of(scope)
         return self._ids if sight.everything else self._sight(sight).ids
 
-    def _oldest_reading(self, ids: Iterable[int]) -> datetime | None:
+    def _oldest_reading(self, sight: _Sight) -> datetime | None:
         checked = self._checked
-        return min((checked[queue_id][1] for queue_id in ids if queue_id in checked), default=None)
+        if len(sight.seen) == len(self._ids):
+            return min(map(itemgetter(1), checked.values()), default=None)
+        return min((checked[queue_id][1] for queue_id in sight.seen if queue_id in checked), default=None)
 
     def _sight(self, sight: Scope) -> _Sight:
         directory = self._directory
@@ -247,30 +311,27 @@ class Board:
         with self._lock:
             return self._ids - self._statuses.keys()
 
-    def uncounted(self, ids: Iterable[int]) -> list[int]:
+    def uncounted(self, ids: Collection[int]) -> list[int]:
         """Return those of these queues that are attached and were not counted yet."""
         with self._lock:
             known = [(queue_id, self._statuses.get(queue_id)) for queue_id in ids]
         return [queue_id for queue_id, status in known if status is not None and depth_of(status) is None]
 
-    def settled(self, queue_id: int, now: float) -> bool:
-        """Say whether the queue's row stays as it is for as long as the queue does not change."""
-        with self._lock:
-            status = self._statuses.get(queue_id)
-            cached = self._rows.get(queue_id)
-            if status is None or cached is None or cached[0] is not status:
-                return False
-            return self._rests(status, cached[2])
-
-    def _rests(self, status: QueueStatus, row: Row) -> bool:
+    def _stays(self, status: QueueStatus, row: Row, now: float) -> float:
+        """Return the moment until which a row stays as it is if its queue does not change."""
         if status.attached or status.unreadable:
-            return True
-        until = status.pause.until if status.pause else None
-        ageing = status.oldest is not None and bool(self._rules.old_after) and Problem.OLD not in row.problems
-        if ageing and row.state is not State.PAUSED:
-            return False
-        resting = row.outlook in (Outlook.EMPTY, Outlook.STALLED, Outlook.PAUSED)
-        return resting and not row.rate_in and not row.rate_out and row.rate_in is not None and until is None
+            return _FOREVER
+        soon, pause = now + DERIVE_EVERY, status.pause
+        if row.rate_in is None or row.rate_in or row.rate_out or (pause is not None and pause.until is not None):
+            return soon
+        moments = [_FOREVER]
+        rules, waits = self._rules, row.state is not State.PAUSED
+        if row.outlook not in (Outlook.EMPTY, Outlook.STALLED, Outlook.PAUSED) and rules.stalled_after:
+            moments.append(now + rules.stalled_after - self._meters[status.id].quiet_for(now))
+        if status.oldest is not None and rules.old_after and waits and Problem.OLD not in row.problems:
+            checked, at = self._checked[status.id]
+            moments.append(checked + rules.old_after - (at - status.oldest).total_seconds())
+        return max(min(moments), now) + _AFTERWARDS
 
     def _observe(self, status: QueueStatus, now: float, *, changed: bool) -> None:
         meter = self._meters.setdefault(status.id, Meter())
@@ -285,7 +346,10 @@ class Board:
         self._changes.pop(queue_id, None)
         self._meters.pop(queue_id, None)
         self._checked.pop(queue_id, None)
-        self._rows.pop(queue_id, None)
+        self._until.pop(queue_id, None)
+        self._read.discard(queue_id)
+        if self._rows.pop(queue_id, None) is not None:
+            self._note(queue_id)
 
     def _derive(self, status: QueueStatus, now: float) -> Row:
         meter = self._meters[status.id]

@@ -81,6 +81,8 @@ class Monitor:
         self._working = threading.Lock()
         self._thread: threading.Thread | None = None
         self._ending = threading.Event()
+        #: Every queue was read once.
+        self._complete = threading.Event()
         self._signal = threading.Event()
         self._checked = 0.0
         self._refreshed, self._refresh_pause = float("-inf"), 0.0
@@ -118,8 +120,11 @@ class Monitor:
         The first call of all waits for a while: what was not read by then is missing, and said to be. Later ones take
         a share of the time at most, and with very many queues the reading is done behind the page's back.
         """
-        if not self._page.acquire(blocking=self.board.empty):
-            return
+        if not self._page.acquire(blocking=False):
+            # Somebody reads already; what is read for the first time is waited for, as nothing else can be shown.
+            if self._complete.wait(FIRST_PAGE) or not self.board.empty:
+                return
+            self._page.acquire()
         try:
             if self._clock() - self._refreshed < self._refresh_pause:
                 self._page.release()
@@ -133,6 +138,11 @@ class Monitor:
             self._page.release()
             raise
         self._page.release()
+
+    def warm_up(self) -> None:
+        """Read every queue before anybody asks, in a thread of its own: for the server's start."""
+        if self._page.acquire(blocking=False):
+            threading.Thread(target=self._refresh_behind, name="pqadmin-warm-up", daemon=True).start()
 
     # For sockets
 
@@ -259,6 +269,7 @@ class Monitor:
             self._screens.read_directory(store)
             if not self._sweep.everything(store, until=began + within, rest=lambda: self._give_way(rest)):
                 return False
+        self._complete.set()
         took = self._clock() - began
         self._refreshed, self._refresh_pause = self._clock(), min(PAGE_PAUSE, PAGE_SHARE * took)
         return True
@@ -275,8 +286,10 @@ class Monitor:
     def _refresh_behind(self) -> None:
         try:
             self._refresh(rest=BEHIND_REST)
+            self.board.overview(self._clock(), self._now())
         except StoreError as error:
-            logger.warning("the store can not be read: %s", error)
+            if not self.closed:
+                logger.warning("the store can not be read: %s", error)
         finally:
             self._page.release()
 

@@ -10,6 +10,7 @@ from pqadmin.live import cuts, wire
 from pqadmin.live.board import DERIVE_EVERY, Board
 from pqadmin.live.cuts import Cut, Reading
 from pqadmin.live.hub import Shown
+from pqadmin.live.rows import Row
 from pqadmin.live.ticks import Tick
 from pqadmin.live.totals import Totals
 from pqadmin.live.wire import Ends
@@ -40,7 +41,7 @@ class Screens:
         self._changed: dict[int, int] = {}
         self._totals = Totals(board)
         #: The newest text of each row, and what it was made from.
-        self._texts: dict[int, tuple[QueueStatus, str]] = {}
+        self._texts: dict[int, tuple[QueueStatus, Row | None, str]] = {}
         self._ends_texts: dict[int, tuple[Ends, str]] = {}
         self._derived = float("-inf")
         self._dirty = True
@@ -201,13 +202,12 @@ class Screens:
         rows: dict[int, str] = {}
         for queue_id, status in reading.snapshot.queues.items():
             known = self._texts.get(queue_id)
-            text = known[1] if known is not None and known[0] is status else None
-            if text is None or (derive and not self._board.settled(queue_id, now)):
+            if known is None or known[0] is not status or derive:
                 row = self._board.row(queue_id, now, status)
-                text = wire.row(row) if row is not None else text
-            if text is not None:
-                rows[queue_id] = text
-                self._texts[queue_id] = (status, text)
+                if row is not None and (known is None or known[1] is not row):
+                    self._texts[queue_id] = known = (status, row, wire.row(row))
+            if known is not None:
+                rows[queue_id] = known[2]
         return Cut(
             version=reading.snapshot.version,
             at=int(reading.snapshot.at.timestamp() * 1000),

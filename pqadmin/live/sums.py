@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
+from heapq import heapify, heappop, heappush
 
 from pqadmin.live.rows import Row, three_digits
 from queues.names import display_name
@@ -53,58 +54,123 @@ class Summary:
     attached: Attached
 
 
+class Adder:
+    """A sum that rows are added to and taken out of again, at a cost that does not grow with their number."""
+
+    __slots__ = ("_attached", "_due", "_expiry", "_known", "_oldest", "_problems", "_rate_in", "_rate_out", "_rows",
+                 "_totals", "_trouble")  # fmt: skip
+
+    def __init__(self, rows: Iterable[Row] = ()) -> None:
+        self._rows: dict[int, Row] = {}
+        self._totals = [0, 0, 0, 0]
+        #: Rates as whole numbers: floats that are added and taken out leave something behind.
+        self._rate_in = self._rate_out = self._known = self._trouble = 0
+        self._problems: dict[str, int] = {}
+        self._attached: dict[int, Row] = {}
+        #: The earliest moments stand first, those of rows that are no longer in the sum among them.
+        self._oldest: list[_Moment] = []
+        self._due: list[_Moment] = []
+        self._expiry: list[_Moment] = []
+        for row in rows:
+            self.add(row)
+
+    def __len__(self) -> int:
+        """Return the number of rows in the sum."""
+        return len(self._rows)
+
+    def add(self, row: Row) -> None:
+        """Take a row in; its queue has none in the sum."""
+        status = row.status
+        self._rows[status.id] = row
+        self._count(row, 1)
+        for heap, moment in (
+            (self._oldest, status.oldest),
+            (self._due, status.next_due),
+            (self._expiry, status.next_expiry),
+        ):
+            if moment is not None:
+                heappush(heap, (moment, status.name, status.id))
+                if len(heap) > 2 * len(self._rows) + _IDLE:
+                    self._clean(heap)
+
+    def take_out(self, row: Row) -> None:
+        """Take out the row that was added for its queue."""
+        del self._rows[row.status.id]
+        self._count(row, -1)
+
+    def summary(self, *, queues: int, as_of: datetime) -> Summary:
+        """Return the sum; `queues` is how many there are, read or not, `as_of` the oldest reading."""
+        oldest, due, expiry = self._first(self._oldest), self._first(self._due), self._first(self._expiry)
+        ready, delayed, leased, dead = self._totals
+        return Summary(
+            queues=queues,
+            ready=ready,
+            delayed=delayed,
+            leased=leased,
+            dead=dead,
+            rate_in=three_digits(self._rate_in / _RATE) if self._known else None,
+            rate_out=three_digits(self._rate_out / _RATE) if self._known else None,
+            oldest=None if oldest is None else oldest[0],
+            oldest_queue=None if oldest is None else oldest[1],
+            next_due=None if due is None else due[0],
+            next_expiry=None if expiry is None else expiry[0],
+            problems={problem: count for problem, count in self._problems.items() if count},
+            problem_count=self._trouble,
+            as_of=as_of,
+            unread=max(0, queues - len(self._rows)),
+            attached=attached_of(self._attached.values()),
+        )
+
+    def _count(self, row: Row, sign: int) -> None:
+        status, totals, sums = row.status, row.status.totals, self._totals
+        sums[0] += sign * (row.ready or 0)
+        sums[1] += sign * totals.delayed
+        sums[2] += sign * totals.leased
+        sums[3] += sign * totals.dead
+        if row.rate_in is not None:
+            self._known += sign
+            self._rate_in += sign * round(row.rate_in * _RATE)
+            self._rate_out += sign * round((row.rate_out or 0.0) * _RATE)
+        if row.problem:
+            self._trouble += sign
+            for problem in row.problems:
+                self._problems[problem.value] = self._problems.get(problem.value, 0) + sign
+        if status.attached:
+            if sign > 0:
+                self._attached[status.id] = row
+            else:
+                del self._attached[status.id]
+
+    def _first(self, heap: list[_Moment]) -> _Moment | None:
+        while heap and not self._holds(heap, heap[0]):
+            heappop(heap)
+        return heap[0] if heap else None
+
+    def _holds(self, heap: list[_Moment], one: _Moment) -> bool:
+        row = self._rows.get(one[2])
+        if row is None:
+            return False
+        status = row.status
+        now = status.oldest if heap is self._oldest else status.next_due if heap is self._due else status.next_expiry
+        return now == one[0] and status.name == one[1]
+
+    def _clean(self, heap: list[_Moment]) -> None:
+        heap[:] = {one for one in heap if self._holds(heap, one)}
+        heapify(heap)
+
+
+#: A moment, and the name and id of the queue that it belongs to.
+_Moment = tuple[datetime, str, int]
+#: Moments that a sum may hold in vain.
+_IDLE = 64
+#: By so much a rate is more in a sum: three digits of any rate that is worth telling are whole then.
+_RATE = 1_000_000_000
+
+
 def total_of(rows: Iterable[Row], *, queues: int, now: datetime, as_of: datetime | None = None) -> Summary:
     """Add up rows; `queues` is how many there are, read or not, `as_of` the oldest reading if not that of the rows."""
-    ready = delayed = leased = dead = read = trouble = known = 0
-    rate_in = rate_out = 0.0
-    oldest = oldest_row = due = expiry = None
-    problems: dict[str, int] = {}
-    attached: list[Row] = []
-    known_as_of, as_of = as_of, now
-    for row in rows:
-        read += 1
-        status = row.status
-        totals = status.totals
-        ready += row.ready or 0
-        delayed += totals.delayed
-        leased += totals.leased
-        dead += totals.dead
-        if row.rate_in is not None:
-            known += 1
-            rate_in += row.rate_in
-            rate_out += row.rate_out or 0.0
-        if status.oldest is not None and (oldest is None or status.oldest < oldest):
-            oldest, oldest_row = status.oldest, row
-        if status.next_due is not None and (due is None or status.next_due < due):
-            due = status.next_due
-        if status.next_expiry is not None and (expiry is None or status.next_expiry < expiry):
-            expiry = status.next_expiry
-        if row.as_of < as_of:
-            as_of = row.as_of
-        if row.problems:
-            trouble += 1
-            for problem in row.problems:
-                problems[problem.value] = problems.get(problem.value, 0) + 1
-        if status.attached:
-            attached.append(row)
-    return Summary(
-        queues=queues,
-        ready=ready,
-        delayed=delayed,
-        leased=leased,
-        dead=dead,
-        rate_in=three_digits(rate_in) if known else None,
-        rate_out=three_digits(rate_out) if known else None,
-        oldest=oldest,
-        oldest_queue=None if oldest_row is None else oldest_row.status.name,
-        next_due=due,
-        next_expiry=expiry,
-        problems=problems,
-        problem_count=trouble,
-        as_of=known_as_of or as_of,
-        unread=max(0, queues - read),
-        attached=attached_of(attached),
-    )
+    rows = tuple(rows)
+    return Adder(rows).summary(queues=queues, as_of=as_of or min((now, *(row.as_of for row in rows))))
 
 
 def groups_of(rows: Sequence[Row], *, now: datetime) -> dict[str, Summary]:

@@ -81,7 +81,7 @@ class Sweep:
         self.watched = None if len(self._covered) > WATCH_LIMIT else self._board.known(self._covered)
 
     def _chunk(self, store: Store, chunk: tuple[int, ...]) -> None:
-        snapshot = store.snapshot(chunk, previous=self._board.previous(), preview=self._preview, tolerant=True)
+        snapshot = store.snapshot(chunk, previous=self._board.previous(chunk), preview=self._preview, tolerant=True)
         self._board.apply(snapshot, self._clock())
 
 

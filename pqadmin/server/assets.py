@@ -6,6 +6,7 @@ Without prepared files (tests, a foreign server) pages use the plain names, whic
 
 import hashlib
 import re
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,20 @@ class AssetStorage(CompressedManifestStaticFilesStorage):  # type: ignore[misc]
         """Return the hashed name if the files are prepared, else the name itself."""
         hashed: str = self.hashed_files.get(self.hash_key(self.clean_name(name)), name)
         return hashed
+
+    def url(self, name: str | None, force: bool = False) -> str:
+        """Return the address of a file: worked out once where the files are prepared, as every page names dozens."""
+        if force or name is None or not self.hashed_files:
+            address: str = super().url(name, force)
+            return address
+        known = self._addresses.get(name)
+        if known is None or known[0] is not self.hashed_files:
+            known = self._addresses[name] = (self.hashed_files, super().url(name))
+        return known[1]
+
+    @cached_property
+    def _addresses(self) -> dict[str, tuple[object, str]]:
+        return {}
 
 
 def prepare() -> bool:

@@ -139,7 +139,7 @@ def _sight(part: Part, overview: Overview, monitor: Monitor, viewer: Scope, now:
         rows=tuple(shown),
         rest=rest,
         layout=lay_out(len(shown) + (rest is not None), density=part.density, stress=stress),
-        as_of=min((row.as_of for row in rows), default=overview.at),
+        as_of=overview.summary.as_of,
     )
 
 

@@ -133,7 +133,7 @@ class Recorder:
     def known(self) -> Mapping[bytes, bytes | None]:
         """Return what to watch meanwhile: every queue that was looked at, and which queues there are."""
         keyspace = self._backing.keyspace
-        changes = {keyspace.queue(queue_id).change: change for queue_id, change in self._changes.items()}
+        changes = {keyspace.change(queue_id): change for queue_id, change in self._changes.items()}
         if self._directory is not None:
             changes[keyspace.directory_change] = self._directory
         return {key: change.to_bytes(8, "little") if change else None for key, change in changes.items()}

@@ -50,7 +50,7 @@ def test_the_page_and_the_frame_say_the_same_rates(tmp_path: Path) -> None:
         jobs = store.create_queue("jobs")
         for at, count in ((0.0, 1), (3.0, 1_000), (7.0, 1_000), (7.5, 1_000)):
             jobs.push_many([(b"x", 1)] * count)
-            board.apply(store.snapshot([jobs.id], previous=board.previous()), at)
+            board.apply(store.snapshot([jobs.id], previous=board.previous([jobs.id])), at)
     row = board.row(jobs.id, 7.7)
     assert row is not None
     assert row.rate_in is not None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from django import template
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import get_language, pgettext
 from django.utils.translation import gettext as _
-from django.utils.translation import pgettext
 
 register = template.Library()
 
@@ -83,5 +85,11 @@ def words() -> dict[str, str]:
 @register.simple_tag
 def live_words() -> SafeString:
     """Put all words into a template element, for words.js."""
+    return _live_words(get_language() or "")
+
+
+@lru_cache(maxsize=16)
+def _live_words(language: str) -> SafeString:
+    """Make them once for each language; it is the one in use."""
     entries = format_html_join("", '<i data-word="{}">{}</i>', words().items())
     return format_html('<template id="live-words">{}</template>', entries)

@@ -81,6 +81,7 @@ class Command(BaseCommand):
         out.flush()
         kept = housekeeping.start()
         run = jobs.Running()
+        monitor.get_monitor().warm_up()
         server.run()
         run.end()
         kept.end()
