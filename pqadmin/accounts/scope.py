@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
@@ -24,6 +24,16 @@ class Scope:
     role: Role
     #: Sorted, each above `role`.
     grants: tuple[GrantOf, ...] = ()
+    #: Worked out once: thousands of frames a second look up what their scope sees.
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Work out the hash."""
+        object.__setattr__(self, "_hash", hash((self.role, self.grants)))
+
+    def __hash__(self) -> int:
+        """Return the hash."""
+        return self._hash
 
     @classmethod
     def of(cls, role: Role, grants: Iterable[GrantOf] = ()) -> Scope:

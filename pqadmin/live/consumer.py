@@ -113,9 +113,9 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
         if self._pipe is None:
             self._wake.set()
             return
-        while not self._ending and (message := self._next()) is not None:
-            if not self._pipe.push(*message):
-                return
+        # One at most: what comes after it wakes the socket again.
+        if not self._ending and (message := self._next()) is not None:
+            self._pipe.push(*message)
 
     def end(self, code: int) -> None:
         """Close the socket with this code."""
@@ -185,9 +185,12 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
         return ids
 
     def _acknowledged(self, seq: int) -> bool:
-        if self._ending or not self.slot.ack(seq):
+        slot = self.slot
+        waited = slot.waits
+        if self._ending or not slot.ack(seq):
             return False
-        self.wake()
+        if waited:  # else it has been told everything already
+            self.wake()
         return True
 
     async def _send_frames(self) -> None:

@@ -104,8 +104,16 @@ class Slot:
         self._view = View.of(self._view.topic, shown.union(fresh), self._view.labels, self.sight)
         self._owed |= frozenset(fresh)
 
+    @property
+    def waits(self) -> bool:
+        """Say whether nothing may be sent before something is acknowledged."""
+        return len(self._flying) >= IN_FLIGHT
+
     def ack(self, seq: int) -> bool:
         """Note that the client has shown everything up to a frame; say whether that frame was under way."""
+        if self._flying and self._flying[0][0] == seq:
+            self._flying.popleft()
+            return True
         under_way = any(flying == seq for flying, _ in self._flying)
         while self._flying and self._flying[0][0] <= seq:
             self._flying.popleft()

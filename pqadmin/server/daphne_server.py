@@ -16,7 +16,7 @@ from twisted.logger import globalLogBeginner
 
 from pqadmin.live.pipe import PIPE
 from pqadmin.server.pace import Pace
-from pqadmin.server.site_socket import SiteSocket
+from pqadmin.server.site_socket import MAX_MESSAGE, SiteSocket, accept_compression
 
 reactor: Any = installed_reactor  # the asyncio one; its type depends on what was installed
 GOING_AWAY = 1012  # "service restart": the page reconnects with a back-off
@@ -35,8 +35,8 @@ class DaphneServer(Server):  # type: ignore[misc]
             application,
             endpoints=["none: the socket is open already"],
             signal_handlers=False,
-            websocket_max_message_size=64 * 1024,
-            websocket_max_frame_size=64 * 1024,
+            websocket_max_message_size=MAX_MESSAGE,
+            websocket_max_frame_size=MAX_MESSAGE,
             websocket_timeout=-1,
             application_close_timeout=5,
             server_name="pqadmin",
@@ -55,6 +55,7 @@ class DaphneServer(Server):  # type: ignore[misc]
             autoPingTimeout=self.ping_timeout,
             allowNullOrigin=True,
             openHandshakeTimeout=self.websocket_handshake_timeout,
+            perMessageCompressionAccept=accept_compression,
             maxMessagePayloadSize=self.websocket_max_message_size,
             maxFramePayloadSize=self.websocket_max_frame_size,
         )

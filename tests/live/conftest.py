@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from importlib.resources import files
 from typing import Any
 
 import pytest
@@ -14,52 +12,16 @@ from channels.testing import WebsocketCommunicator
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
-from jsonschema import Draft202012Validator
 
 from pqadmin.accounts.roles import Role, grant
 from pqadmin.live import monitor as monitors
 from pqadmin.live.monitor import Monitor
 from queues import Store, open_store
 from tests.conftest import store_url
+from tests.schemas import CLIENT, Message, validate
 
-SCHEMA = json.loads(files("pqadmin.live").joinpath("schema.json").read_text("utf-8"))
-#: One validator a kind: trying all kinds on every message would be most of a test's time.
-SERVER = {
-    kind: Draft202012Validator({**SCHEMA, "$ref": f"#/$defs/{kind}"})
-    for kind in (choice["$ref"].rpartition("/")[2] for choice in SCHEMA["$defs"]["server"]["oneOf"])
-}
-CLIENT = Draft202012Validator({**SCHEMA, "$ref": "#/$defs/client"})
 #: Seconds that a test waits for what must come.
 PATIENCE = 10.0
-
-Message = dict[str, Any]
-
-#: What tells rows of idle queues apart; the schema wants any text there.
-_OWN = ("name", "shown", "url")
-_ID = re.compile(SCHEMA["$defs"]["id"]["pattern"])
-_MOST_ROWS = SCHEMA["$defs"]["frame"]["properties"]["rows"]["maxItems"]
-#: Rows that were found valid, but for what is their own.
-_valid: set[str] = set()
-
-
-def _validate(message: Message) -> None:
-    """Hold a message to the schema; of hundreds of rows that differ only by queue the first: each costs milliseconds.
-
-    Without that a frame of 400 rows is validated for seconds, and tests run out of patience on a busy machine.
-    """
-    rows = message.get("rows") or []
-    assert len(rows) <= _MOST_ROWS
-    alike = {_alike(row): row for row in reversed(rows)}
-    fresh = alike.keys() - _valid
-    SERVER[message["t"]].validate({**message, "rows": [alike[key] for key in fresh]} if rows else message)
-    _valid.update(fresh)
-
-
-def _alike(row: Message) -> str:
-    queue = row.get("id")
-    own: Message = {key: type(row.get(key)).__name__ for key in _OWN}
-    own["id"] = isinstance(queue, str) and _ID.search(queue) is not None
-    return json.dumps(row | own)
 
 
 class Viewer:
@@ -93,7 +55,7 @@ class Viewer:
         event = await self.socket.receive_output(timeout)
         assert event["type"] == "websocket.send", event
         message: Message = json.loads(event["text"])
-        _validate(message)
+        validate(message)
         self.seen.append(message)
         if message["t"] == "frame":
             if message["full"]:

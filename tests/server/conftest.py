@@ -24,6 +24,7 @@ class Site:
 
     def __init__(self, data: Path, *arguments: str, program: str = str(ROOT / "manage.py"), **variables: str) -> None:
         clean = {name: value for name, value in os.environ.items() if not name.startswith("PQADMIN_")}
+        self.data = data
         self.process = subprocess.Popen(
             [sys.executable, program, "serve", "--port", "0", *arguments],
             env=clean | {"PQADMIN_DATA": str(data), "PYTHONUNBUFFERED": "1", "PYTHONPATH": str(ROOT), **variables},

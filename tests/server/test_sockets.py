@@ -1,15 +1,21 @@
 """The live socket of a real server: who gets one, and what its end looks like."""
 
 import http.cookiejar
+import json
 import re
+import secrets
 import signal
 import urllib.parse
 import urllib.request
+import zlib
 
 import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
+from pqadmin.server import site_socket
+from queues import open_store
+from tests.schemas import validate
 from tests.server.conftest import PATIENCE
 
 
@@ -27,8 +33,9 @@ def log_in(site) -> str:
     return "; ".join(f"{cookie.name}={cookie.value}" for cookie in jar)
 
 
-def open_socket(site, path: str = "/live/", **headers: str):
-    return connect(site.address.replace("http", "ws") + path, additional_headers=headers, open_timeout=PATIENCE)
+def open_socket(site, path: str = "/live/", *, compression: str | None = "deflate", **headers: str):
+    address = site.address.replace("http", "ws") + path
+    return connect(address, additional_headers=headers, open_timeout=PATIENCE, compression=compression)
 
 
 def test_the_socket_of_a_logged_in_page_is_told_when_the_server_goes(serve) -> None:
@@ -61,6 +68,65 @@ def test_who_gets_no_socket(serve) -> None:
     site.signal(signal.SIGTERM)
     assert site.exit_code() == 0
     assert site.complained == []
+
+
+@pytest.mark.parametrize("compression", ["deflate", None])
+def test_frames_are_the_same_packed_and_plain(serve, compression) -> None:
+    """What many share is compressed once, behind what differs; acknowledgements may come packed."""
+    site = serve()
+    cookies = log_in(site)
+    with open_store(f"lmdb:{site.data}/store") as store:
+        queues = [store.create_queue(f"jobs:{number:02}") for number in range(20)]
+        values = [secrets.token_hex(20).encode() for _ in queues]
+        for queue, value in zip(queues, values, strict=True):
+            queue.push(value, priority=1)
+        with open_socket(site, compression=compression, Cookie=cookies, Origin=site.address) as live:
+            assert bool(live.protocol.extensions) is (compression is not None)
+            live.send(json.dumps({"t": "watch", "topic": "overview", "queues": [str(queue.id) for queue in queues]}))
+            seqs, shown = [], {}
+            for turn in range(8):  # more than may be under way unacknowledged
+                while True:
+                    message = json.loads(live.recv(timeout=PATIENCE))
+                    validate(message)
+                    if "seq" in message:
+                        seqs.append(message["seq"])
+                        live.send(json.dumps({"t": "ack", "seq": message["seq"]}, separators=(",", ":")))
+                    shown |= {row["id"]: row for row in message.get("rows", ())}
+                    if len(shown) == 20 and all(row["ready"] == turn + 1 for row in shown.values()):
+                        break
+                store.transact(lambda tr: [queue.push(b"more", priority=2, tr=tr) for queue in queues] and None)
+            assert [
+                row["min"]["text"].encode() for row in sorted(shown.values(), key=lambda row: row["name"])
+            ] == values
+            assert seqs == sorted(set(seqs))
+            live.send(json.dumps({"t": "ack", "seq": 10_000}))
+            while (message := json.loads(live.recv(timeout=PATIENCE)))["t"] != "error":
+                validate(message)
+            assert message["code"] == "bad-ack"
+    site.signal(signal.SIGTERM)
+    assert site.exit_code() == 0
+    assert site.complained == []
+
+
+def test_a_packed_message_that_unpacks_to_too_much_is_refused(serve) -> None:
+    site = serve()
+    cookies = log_in(site)
+    with open_socket(site, Cookie=cookies, Origin=site.address) as live:
+        live.send(json.dumps({"t": "watch", "topic": "overview", "queues": [], "more": "x" * 200_000}))
+        with pytest.raises(ConnectionClosed) as closed:
+            read_to_the_end(live)
+        assert closed.value.rcvd.code in (1007, 1009)
+
+
+def test_what_is_packed_once_follows_any_head() -> None:
+    body = json.dumps({"rows": [{"id": str(number), "name": f"jobs:{number}"} for number in range(500)]}).encode()
+    packed = site_socket._packed(body)
+    assert len(packed) < len(body) / 4
+    for head in (b"{", b"x" * 200, "{“é".encode()):
+        whole = site_socket._as_it_is(head) + packed + b"\0\0\xff\xff"
+        assert zlib.decompressobj(-15).decompress(whole) == head + body
+    lengths = {len(site_socket._packed(body + b" " * number)) for number in range(20)}
+    assert max(lengths) - min(lengths) > 20, "lengths tell nothing exact about what was packed"
 
 
 def read_to_the_end(live) -> None:
