@@ -6,6 +6,7 @@ threw. Run it by itself: `pytest tests/browser`.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -15,14 +16,17 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import ValidationError
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
 
 from queues import Store, open_store
 from tests.browser.operator import Operator
+from tests.schemas import validate
 
 ROOT = Path(__file__).resolve().parents[2]
 ARGUMENTS = [
@@ -181,6 +185,7 @@ class Strict:
     def watch(self, page: Page) -> None:
         """Note errors on the console, policy violations and uncaught exceptions."""
         page.on("console", self._console)
+        page.on("websocket", lambda socket: socket.on("framereceived", partial(self._frame, socket.url)))
         page.on("pageerror", lambda error: self._note(f"exception: {error}"))
         page.add_init_script(
             "addEventListener('securitypolicyviolation', e => "
@@ -195,6 +200,12 @@ class Strict:
     def _console(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):
             self._note(f"console {message.type}: {message.text} ({message.location.get('url', '')})")
+
+    def _frame(self, url: str, text: str | bytes) -> None:
+        try:
+            validate(json.loads(text), wall="/wall/" in url)
+        except (ValidationError, ValueError, KeyError, AssertionError) as error:
+            self._note(f"no frame of the published schema: {type(error).__name__}: {error}"[:1_000])
 
     def _note(self, fault: str) -> None:
         self.faults.append(fault)

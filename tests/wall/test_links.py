@@ -7,7 +7,6 @@ import json
 import logging
 from collections.abc import Callable
 from datetime import timedelta
-from importlib.resources import files
 from typing import Any
 
 import pytest
@@ -18,7 +17,6 @@ from django.contrib.sessions.models import Session
 from django.test import AsyncClient, Client
 from django.urls import reverse
 from django.utils import timezone
-from jsonschema import Draft202012Validator
 
 from pqadmin.accounts.models import Grant
 from pqadmin.accounts.roles import Role
@@ -28,11 +26,8 @@ from pqadmin.wall import links
 from pqadmin.wall.models import Board, Link
 from queues import Store
 from tests.accounts.matrix import PAGES, Open
+from tests.schemas import validate
 from tests.wall.conftest import MakeBoard, mint
-
-SCHEMA = json.loads(files("pqadmin.wall").joinpath("schema.json").read_text("utf-8"))
-#: Every greeting and frame that a test sees is held to the schema.
-SAID = {kind: Draft202012Validator({**SCHEMA, "$ref": f"#/$defs/{kind}"}) for kind in ("hello", "wall")}
 
 
 def cookie_of(client: Client) -> Any:
@@ -206,8 +201,7 @@ async def until(socket: WebsocketCommunicator, kind: str) -> Any:
             if event["type"] != "websocket.send":
                 return event
             message = json.loads(event["text"])
-            if message["t"] in SAID:
-                SAID[message["t"]].validate(message)
+            validate(message, wall=True)
             if message["t"] == kind:
                 return message
             if "seq" in message:
