@@ -1,10 +1,12 @@
 """What many open overviews cost one server: frames a second for each, its processor time, its reads, its memory.
 
     python -m benchmarks sockets [--viewers 1000] [--seconds 10] [--queues 100] [--stalled 200] [--store fdb:FILE]
+                                 [--plain]
 
 The real server, `--queues` queues that all change ten times a second by another process, and viewers in a third one:
-raw websockets, each with a session of its own, that watch all these queues and acknowledge every frame. Measured with
-one viewer, with `--viewers`, and with `--viewers` of which `--stalled` read nothing and acknowledge nothing.
+raw websockets, each with a session of its own, that offer compression as browsers do (unless `--plain`), watch all
+these queues and acknowledge every frame. Measured with one viewer, with `--viewers`, and with `--viewers` of which
+`--stalled` read nothing and acknowledge nothing.
 The processor time is the server's, all threads, user and system.
 """
 
@@ -59,6 +61,7 @@ def main(arguments: list[str]) -> list[report.Figure]:
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--queues", type=int, default=100)
     parser.add_argument("--stalled", type=int, default=200)
+    parser.add_argument("--plain", action="store_true", help="viewers that do not offer compression, as browsers do")
     parser.add_argument("--store", default="", help="a store URL; empty: an embedded one in a folder of its own")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as name:
@@ -76,7 +79,7 @@ def main(arguments: list[str]) -> list[report.Figure]:
             try:
                 counts = [(1, 0), (options.viewers, 0), (options.viewers, min(options.stalled, options.viewers - 1))]
                 rows = [
-                    measure(site, folder, cookies[:viewers], stalled, ids, options.seconds)
+                    measure(site, folder, cookies[:viewers], stalled, ids, options.seconds, plain=options.plain)
                     for viewers, stalled in counts
                 ]
             finally:
@@ -86,14 +89,17 @@ def main(arguments: list[str]) -> list[report.Figure]:
 
 
 def measure(
-    site: RunningSite, folder: Path, cookies: list[str], stalled: int, ids: list[str], seconds: float
+    site: RunningSite, folder: Path, cookies: list[str], stalled: int, ids: list[str], seconds: float, *, plain: bool
 ) -> Measured:
     """Connect viewers, let them settle, and measure."""
     report.note(f"sockets: {len(cookies)} viewers, {stalled} of them stalled")
     before = site.memory()
     command = [sys.executable, "-m", "benchmarks.viewers", site.host, str(site.port)]
     with subprocess.Popen(
-        [*command, str(seconds), str(stalled)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [*command, str(seconds), str(stalled), "plain" if plain else "packed"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None

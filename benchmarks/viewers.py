@@ -1,6 +1,6 @@
 """Many viewers in a process of their own: raw websockets that watch one overview and acknowledge, or that stall.
 
-    python -m benchmarks.viewers HOST PORT SECONDS STALLED < what.json
+    python -m benchmarks.viewers HOST PORT SECONDS STALLED packed|plain < what.json
 
 `what` holds the cookies and the watch message. One line "ready" is printed when all are connected and have their first
 frame; then a line of JSON: frames, bytes, and the frames of the slowest and the median socket, in so many seconds.
@@ -17,17 +17,19 @@ import sys
 
 _SEQ = re.compile(rb'"seq":(\d+)')
 #: Handshakes under way at once.
-_AT_ONCE = 10
+_AT_ONCE = 20
 #: How often one viewer tries to connect.
 _TRIES = 5
+#: What browsers offer.
+_OFFER = "Sec-WebSocket-Extensions: permessage-deflate; client_max_window_bits\r\n"
 _MASK = b"\0\0\0\0"  # masked with zeros is masked, and costs nobody anything
 
 
 class Viewer(asyncio.Protocol):
     """One websocket. Knows of a frame only its number."""
 
-    def __init__(self, host: str, cookie: str, watch: bytes, *, stalls: bool) -> None:
-        self._host, self._cookie, self._watch, self._stalls = host, cookie, watch, stalls
+    def __init__(self, host: str, cookie: str, watch: bytes, *, stalls: bool, packed: bool) -> None:
+        self._host, self._cookie, self._watch, self._stalls, self._packed = host, cookie, watch, stalls, packed
         self._transport: asyncio.Transport
         self._buffer = b""
         self._skip = 0
@@ -43,6 +45,7 @@ class Viewer(asyncio.Protocol):
         transport.write(
             f"GET /live/ HTTP/1.1\r\nHost: {self._host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
             f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\nOrigin: http://{self._host}\r\n"
+            f"{_OFFER if self._packed else ''}"
             f"Cookie: {self._cookie}\r\n\r\n".encode()
         )
 
@@ -79,7 +82,9 @@ class Viewer(asyncio.Protocol):
                 size, start = int.from_bytes(data[at + 2 : at + 4], "big"), at + 4
             elif size == 127:
                 size, start = int.from_bytes(data[at + 2 : at + 10], "big"), at + 10
-            self._message(data[at] & 15, data[start : start + 60], data[start : start + 15])
+            # In a packed message the part with the number stands as it is, behind the five bytes of its block.
+            text = start + 5 if data[at] & 0x40 else start
+            self._message(data[at] & 15, data[text : text + 60], data[text : text + 15])
             at = start + size
             if at > end:
                 self._skip = at - end
@@ -104,11 +109,17 @@ class Viewer(asyncio.Protocol):
         self._send(b'{"t":"ack","seq":%b}' % found[1])
 
     def _send(self, text: bytes) -> None:
-        size = bytes([0x81, 0x80 | len(text)]) if len(text) < 126 else b"\x81\xfe" + len(text).to_bytes(2, "big")
+        if self._packed:  # as browsers do, but for the packing
+            size = len(text)
+            text = b"\0" + size.to_bytes(2, "little") + (size ^ 0xFFFF).to_bytes(2, "little") + text + b"\0"
+        first = 0xC1 if self._packed else 0x81
+        size = (
+            bytes([first, 0x80 | len(text)]) if len(text) < 126 else bytes([first, 0xFE]) + len(text).to_bytes(2, "big")
+        )
         self._transport.write(size + _MASK + text)
 
 
-async def _run(host: str, port: int, seconds: float, stalled: int) -> None:
+async def _run(host: str, port: int, seconds: float, stalled: int, packed: bool) -> None:
     what = json.load(sys.stdin)
     watch = json.dumps(what["watch"]).encode()
     loop = asyncio.get_running_loop()
@@ -118,7 +129,7 @@ async def _run(host: str, port: int, seconds: float, stalled: int) -> None:
         async with gate:
             for attempt in range(_TRIES):
                 _, viewer = await loop.create_connection(
-                    lambda: Viewer(f"{host}:{port}", cookie, watch, stalls=number < stalled), host, port
+                    lambda: Viewer(f"{host}:{port}", cookie, watch, stalls=number < stalled, packed=packed), host, port
                 )
                 try:
                     await asyncio.wait_for(viewer.ready, 60)
@@ -147,4 +158,4 @@ async def _run(host: str, port: int, seconds: float, stalled: int) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(_run(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4])))
+    asyncio.run(_run(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4]), sys.argv[5] == "packed"))
