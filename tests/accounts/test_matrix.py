@@ -1,19 +1,27 @@
 """The table of `matrix.py` against the real site: every view, every role."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
+from asgiref.sync import async_to_sync
+from channels.security.websocket import WebsocketDenier
+from channels.testing import WebsocketCommunicator
+from django.conf import settings
 from django.contrib import admin
+from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
 from django.http import HttpResponse
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
+from django.utils import timezone
 
+from pqadmin.accounts.models import Grant
 from pqadmin.accounts.rights import Right, Role
+from pqadmin.accounts.roles import grant
 from pqadmin.accounts.scope import Scope
-from pqadmin.live.routing import websocket_urlpatterns
+from pqadmin.asgi import application, routes
 from pqadmin.server.store import get_store
-from pqadmin.wall.routing import websocket_urlpatterns as wall_urlpatterns
 from tests.accounts.matrix import PAGES, SOCKETS, Open
 
 LOGIN = "/accounts/login/"
@@ -35,18 +43,98 @@ UNNAMED = {"<path:object_id>/": "/admin/auth/user/1/", "(?P<url>.*)$": "/admin/n
 OF_ADMIN = [(name, pattern) for name, pattern in ALL if name.startswith("admin:")]
 
 
+#: A role for all queues, and grants; the views of the rows are about the queue `jobs`.
+GRANTED: dict[str, tuple[Role, dict[str, Role]]] = {
+    "elsewhere": (Role.NONE, {"mail*": Role.OPERATOR}),
+    "sees-jobs": (Role.NONE, {"mail*": Role.OPERATOR, "j*": Role.VIEWER}),
+    "acts-on-jobs": (Role.NONE, {"jobs": Role.OPERATOR}),
+    "viewer-acts-elsewhere": (Role.VIEWER, {"mail*": Role.OPERATOR}),
+    "viewer-acts-on-jobs": (Role.VIEWER, {"job?": Role.OPERATOR}),
+}
+
+
+@pytest.fixture(scope="module")
+def sessions(django_db_setup, django_db_blocker) -> Iterator[dict[Role | str, str]]:
+    """Sessions of one person of every role, and of everybody in `GRANTED`.
+
+    Made once for all tests of this module, each of which is rolled back to them: signing in somebody new for each of
+    hundreds of requests takes as long as the requests.
+    """
+    with django_db_blocker.unblock():
+        people: dict[Role | str, User] = {}
+        for who in (*Role, *GRANTED):
+            role, grants = (who, {}) if isinstance(who, Role) else GRANTED[who]
+            people[who] = user = User.objects.create_user(f"seated-{who}")
+            if role is not Role.NONE:
+                grant(user, role)
+            for glob, given in grants.items():
+                Grant.objects.create(user=user, glob=glob, role=given, given_by="root", given_at=timezone.now())
+        found = {}
+        for who, user in people.items():
+            client = Client()
+            client.force_login(user)
+            found[who] = client.cookies[settings.SESSION_COOKIE_NAME].value
+        yield found
+        Session.objects.filter(session_key__in=found.values()).delete()
+        for user in people.values():
+            user.delete()
+
+
+@pytest.fixture
+def seated(db: None, sessions: dict[Role | str, str]) -> Callable[[Role | str | None], Client]:
+    """Return a browser in which somebody is signed in: of a role, of `GRANTED`, or nobody."""
+
+    def seat(who: Role | str | None) -> Client:
+        client = Client()
+        if who is not None:
+            client.cookies[settings.SESSION_COOKIE_NAME] = sessions[who]
+        return client
+
+    return seat
+
+
 def test_every_view_has_a_row_and_every_row_a_view() -> None:
     assert {name for name, _ in ALL} - {name for name, _ in OF_ADMIN} == set(PAGES)
 
 
 def test_every_consumer_has_a_row_and_every_row_a_consumer() -> None:
-    assert {route.name for route in [*websocket_urlpatterns, *wall_urlpatterns]} == set(SOCKETS)
+    """Of the routes that the site serves; behind them is nothing but a refusal."""
+    *named, last = routes
+    assert sorted(str(route.name) for route in named) == sorted(SOCKETS)
+    assert last.callback.consumer_class is WebsocketDenier
+
+
+@pytest.mark.parametrize("who", [None, *Role, *GRANTED], ids=lambda who: who or "stranger")
+@pytest.mark.parametrize("name", SOCKETS)
+def test_consumer(name: str, who: Role | str | None, transactional_db, granted) -> None:
+    """Who may see some queue is let in, and nobody else; what each is then shown: tests/live, tests/wall."""
+    cookie = ""
+    role, grants = (who, {}) if isinstance(who, Role) else GRANTED.get(who or "", (Role.NONE, {}))
+    if who is not None:
+        client = Client()
+        client.force_login(granted(role, grants))
+        cookie = client.cookies[settings.SESSION_COOKIE_NAME].value
+    (route,) = (route for route in routes if route.name == name)
+    path = "/" + re.sub(r"<[^>]+>", "hall", str(route.pattern))
+    expected = role in SOCKETS[name].value or bool(grants)
+    assert async_to_sync(let_in)(path, cookie) is expected
+
+
+async def let_in(path: str, cookie: str) -> bool:
+    """Say whether a socket is opened for a session."""
+    headers = [(b"host", b"testserver"), (b"origin", b"http://testserver")]
+    headers.append((b"cookie", f"{settings.SESSION_COOKIE_NAME}={cookie}".encode()))
+    socket = WebsocketCommunicator(application, path, headers=headers)
+    accepted, _code = await socket.connect(timeout=10)
+    if accepted:
+        await socket.disconnect()
+    return bool(accepted)
 
 
 @pytest.mark.parametrize("role", ROLES, ids=lambda role: role or "stranger")
 @pytest.mark.parametrize("name", PAGES)
-def test_view(name: str, role: Role | None, visitor, jobs) -> None:
-    row, answer = PAGES[name], ask(visitor(role), name)
+def test_view(name: str, role: Role | None, seated, jobs) -> None:
+    row, answer = PAGES[name], ask(seated(role), name)
     if row.open is Open.ALL:
         expected = 302 if name == "accounts:login" and role else row.status
         assert answer.status_code == expected
@@ -60,16 +148,6 @@ def test_view(name: str, role: Role | None, visitor, jobs) -> None:
         assert f"<b>{role.label}</b>" in answer.content.decode()
         needed = Role.VIEWER if role is Role.NONE else row.open.value[0]
         assert f"<b>{needed.label}</b>" in answer.content.decode()
-
-
-#: A role for all queues, and grants; the views of the rows are about the queue `jobs`.
-GRANTED: dict[str, tuple[Role, dict[str, Role]]] = {
-    "elsewhere": (Role.NONE, {"mail*": Role.OPERATOR}),
-    "sees-jobs": (Role.NONE, {"mail*": Role.OPERATOR, "j*": Role.VIEWER}),
-    "acts-on-jobs": (Role.NONE, {"jobs": Role.OPERATOR}),
-    "viewer-acts-elsewhere": (Role.VIEWER, {"mail*": Role.OPERATOR}),
-    "viewer-acts-on-jobs": (Role.VIEWER, {"job?": Role.OPERATOR}),
-}
 
 
 def ask(client: Client, name: str, **arguments: str) -> HttpResponse:
@@ -87,11 +165,9 @@ def ask(client: Client, name: str, **arguments: str) -> HttpResponse:
 
 @pytest.mark.parametrize("who", GRANTED)
 @pytest.mark.parametrize("name", [name for name, row in PAGES.items() if row.open not in (Open.ALL, Open.PEOPLE)])
-def test_view_by_grants(name: str, who: str, granted, jobs) -> None:
+def test_view_by_grants(name: str, who: str, seated, jobs) -> None:
     row, scope = PAGES[name], Scope.of(GRANTED[who][0], GRANTED[who][1].items())
-    client = Client()
-    client.force_login(granted(*GRANTED[who]))
-    answer = ask(client, name)
+    answer = ask(seated(who), name)
     right = {Open.VIEWERS: Right.READ, Open.OPERATORS: Right.ACT, Open.ADMINS: Right.ADMIN}[row.open]
     queue = row.arguments.get("name")
     if scope.anywhere(right) if queue is None else scope.can(right, queue):
@@ -106,10 +182,9 @@ def test_view_by_grants(name: str, who: str, granted, jobs) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, row in PAGES.items() if "name" in row.arguments])
-def test_a_hidden_queue_answers_as_one_that_is_not_there(name: str, granted, jobs) -> None:
+def test_a_hidden_queue_answers_as_one_that_is_not_there(name: str, seated, jobs) -> None:
     """Byte for byte, but for what is new in every answer; whether it is there and whether others look alike."""
-    client = Client()
-    client.force_login(granted(Role.NONE, {"mail*": Role.OPERATOR}))
+    client = seated("elsewhere")
     get_store().create_queue("jobs2")
     hidden = ask(client, name)
     get_store().delete_queue("jobs")
@@ -128,11 +203,11 @@ def steady(answer: HttpResponse) -> str:
 
 @pytest.mark.parametrize("role", ROLES, ids=lambda role: role or "stranger")
 @pytest.mark.parametrize("name", [name for name, row in PAGES.items() if row.method == "POST"])
-def test_get_of_an_act_changes_nothing(name: str, role: Role | None, visitor, jobs) -> None:
+def test_get_of_an_act_changes_nothing(name: str, role: Role | None, seated, jobs) -> None:
     """A link from elsewhere, a prefetch, a crawler: 405, or a page with a form."""
     row = PAGES[name]
     before = jobs_state()
-    answer = visitor(role).get(reverse(name, kwargs=dict(row.arguments)))
+    answer = seated(role).get(reverse(name, kwargs=dict(row.arguments)))
     assert answer.status_code in {200, 302, 403, 404, 405}
     assert jobs_state() == before
 
@@ -147,8 +222,8 @@ def of_admin(pattern: URLPattern, name: str, **arguments: str) -> str:
 
 @pytest.mark.parametrize("role", ROLES, ids=lambda role: role or "stranger")
 @pytest.mark.parametrize(("name", "pattern"), OF_ADMIN, ids=lambda value: value if isinstance(value, str) else "")
-def test_django_admin_is_for_superusers(name: str, pattern: URLPattern, role: Role | None, visitor) -> None:
-    url, client = of_admin(pattern, name), visitor(role)
+def test_django_admin_is_for_superusers(name: str, pattern: URLPattern, role: Role | None, seated) -> None:
+    url, client = of_admin(pattern, name), seated(role)
     answer = client.post(url) if name == "admin:logout" else client.get(url, follow=True)
     if role is None:
         assert answer.redirect_chain[-1][0].startswith(LOGIN) if name != "admin:logout" else answer.status_code == 302
