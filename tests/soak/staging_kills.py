@@ -2,9 +2,11 @@
 
     PQ_TEST_CLUSTER=FILE python -m tests.soak.staging_kills [--seconds 60] [--processes 4] [--threads 4]
 
-Each process pops with several threads and writes down what it got; one after the other is killed with SIGKILL and
-started again. Afterwards nobody is killed, and the queue must run empty soon. A killed process may have held what its
-threads had been given and had not written down yet: that many may be missing, and no more. Empties the database.
+Each process pops with several threads and writes down what it asks for and what it gets; one after the other is killed
+with SIGKILL and started again, every other one stopped first until something lies there for it that it can not take any
+more. Afterwards nobody is killed, and the queue must run empty soon. What then lies there for nobody, and just that,
+must go to the trash. Besides it only what a killed process was being given may be missing: at most one item for each
+pop that was under way when it was killed. Empties the database.
 
 Prints one JSON object; exits with 1 when something is wrong.
 """
@@ -25,12 +27,17 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from queues import Queue, open_store, staging
+from queues import Queue, Store, open_store, staged, staging
+from queues.kv.port import ReadTransaction
 from queues.unclaimed import KEPT_MS
 from tests import cluster
 
 #: Seconds in which a queue that nobody is killed at must run empty.
 SOON = 60.0
+#: Seconds for which a stopped process is given the chance to be left with something, and between two looks.
+STOPPED, LOOK_EVERY = 2.0, 0.02
+#: Lines of a ledger: a pop begins; it found nothing. Any other line is what it got.
+ASKED, NOTHING = b"?", b"-"
 
 
 def work(url: str, ledger: str, threads: int) -> None:
@@ -43,11 +50,11 @@ def work(url: str, ledger: str, threads: int) -> None:
 
         def pop(number: int) -> None:
             while not ending.is_set():
+                os.write(out, ASKED + b"\n")
                 item = jobs.pop_max() if number % 4 == 3 else jobs.pop_min()
+                os.write(out, (NOTHING if item is None else item.value) + b"\n")
                 if item is None:
                     ending.wait(0.02)
-                else:
-                    os.write(out, item.value + b"\n")
 
         callers = [threading.Thread(target=pop, args=(number,)) for number in range(threads)]
         for caller in callers:
@@ -61,10 +68,11 @@ def work(url: str, ledger: str, threads: int) -> None:
 def run(url: str, *, seconds: float, processes: int, threads: int, seed: int) -> dict[str, object]:
     """Let processes pop and be killed; return what became of the items."""
     chance, now = random.Random(seed), [time.time()]
-    staged = kills = pushed = 0
+    looks = kills = pushed = 0
     with tempfile.TemporaryDirectory() as folder, open_store(url, clock=lambda: now[0]) as store:
         jobs = store.create_queue("jobs")
         ledgers: list[Path] = []
+        killed: list[Path] = []
 
         def start() -> subprocess.Popen[bytes]:
             ledgers.append(Path(folder) / f"ledger-{len(ledgers)}")
@@ -74,40 +82,82 @@ def run(url: str, *, seconds: float, processes: int, threads: int, seed: int) ->
             )
 
         workers = [start() for _ in range(processes)]
+        place_of = list(range(processes))
         ends, next_kill = time.monotonic() + seconds, time.monotonic() + 3.0
         while time.monotonic() < ends:
             if jobs.depth() < 2_000:
                 jobs.push_many([(b"%d" % (pushed + n), chance.randrange(100)) for n in range(500)])
                 pushed += 500
-            staged += store.snapshot([jobs.id]).queues[jobs.id].staging
+            looks += store.snapshot([jobs.id]).queues[jobs.id].staging
             if time.monotonic() > next_kill:
                 next_kill = time.monotonic() + chance.uniform(0.3, 1.5)
                 place = chance.randrange(processes)
+                if kills % 2:
+                    workers[place].send_signal(signal.SIGSTOP)
+                    _await_left_behind(store, jobs)
                 workers[place].send_signal(signal.SIGKILL)
                 workers[place].communicate()
                 kills += 1
+                killed.append(ledgers[place_of[place]])
+                place_of[place] = len(ledgers)
                 workers[place] = start()
         stuck = not _runs_empty(jobs)
         for worker in workers:
             worker.communicate(b"\n", timeout=SOON)
+        left = Counter(value for values in _left_behind(store, jobs).values() for value in values)
         now[0] += 2 * KEPT_MS / 1000
         store.sweep_unclaimed()
-        taken = Counter(value for ledger in ledgers for value in _lines(ledger))
         trash = Counter(entry.item.value for entry in store.trash.entries(limit=1_000).entries if entry.item)
+        swept = not _left_behind(store, jobs)
+        taken = Counter(value for ledger in ledgers for value in _got(ledger))
+        under_way = sum(_under_way(ledger) for ledger in killed)
     twice = [value for value, n in (taken + trash).items() if n > 1]
     missing = pushed - len(taken + trash)
     return {
         "pushed": pushed,
         "taken": len(taken),
-        "in the trash": len(trash),
+        "left for nobody": left.total(),
+        "in the trash": trash.total(),
         "held by the killed": missing,
-        "at most": kills * threads,
+        "pops of theirs under way": under_way,
         "twice": len(twice),
         "kills": kills,
-        "looks at which it was staging": int(staged),
+        "looks at which it was staging": int(looks),
         "stuck": stuck,
-        "well": not twice and not stuck and 0 <= missing <= kills * threads and staged > 0,
+        "well": not twice
+        and not stuck
+        and trash == left
+        and left.total() > 0
+        and swept
+        and 0 <= missing <= under_way - trash.total()
+        and looks > 0,
     }
+
+
+def _left_behind(store: Store, jobs: Queue) -> dict[tuple[int, bytes], list[bytes]]:
+    """Return what lies there for each request that was answered: the values that were popped for it."""
+    keys, config = jobs._keys, jobs.config
+
+    def look(tr: ReadTransaction) -> dict[tuple[int, bytes], list[bytes]]:
+        parts: dict[tuple[int, bytes], bytes] = {}
+        for key, part in tr.get_range(*keys.results(), limit=10_000).wait():
+            of = keys.result_of(key)
+            parts[of] = parts.get(of, b"") + part
+        return {of: [item.value for item in staged.popped(record, config)] for of, record in parts.items()}
+
+    return store._kv.read(look)
+
+
+def _await_left_behind(store: Store, jobs: Queue) -> None:
+    """Wait until something lies there that nobody takes: it was there at two looks."""
+    before: set[tuple[int, bytes]] = set()
+    until = time.monotonic() + STOPPED
+    while time.monotonic() < until:
+        found = {of for of, values in _left_behind(store, jobs).items() if values}
+        if found & before:
+            return
+        before = found
+        time.sleep(LOOK_EVERY)
 
 
 def _runs_empty(jobs: Queue) -> bool:
@@ -121,6 +171,15 @@ def _runs_empty(jobs: Queue) -> bool:
 
 def _lines(ledger: Path) -> list[bytes]:
     return ledger.read_bytes().splitlines() if ledger.exists() else []
+
+
+def _got(ledger: Path) -> list[bytes]:
+    return [line for line in _lines(ledger) if line not in (ASKED, NOTHING)]
+
+
+def _under_way(ledger: Path) -> int:
+    """Return how many pops had begun and not ended."""
+    return sum(1 if line == ASKED else -1 for line in _lines(ledger))
 
 
 def main(arguments: Sequence[str]) -> int:
