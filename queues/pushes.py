@@ -27,6 +27,10 @@ class Push(NamedTuple):
     rands: Sequence[bytes]
 
 
+#: Of a push.
+_values, _rands = itemgetter(0), itemgetter(1)
+
+
 class Pushes:
     """The server of a queue's pushes."""
 
@@ -48,6 +52,8 @@ class Pushes:
         pushed = self._insert(tr, config, admitted) if admitted else []
         if len(together) == 1 and admitted:
             return [pushed]
+        if not refused and len(pushed) == len(together):  # one of each
+            return list(map(list, zip(pushed, strict=True)))
         items = iter(pushed)
         return [refused.get(at) or list(islice(items, len(push.values))) for at, push in enumerate(together)]
 
@@ -72,8 +78,8 @@ class Pushes:
         if len(pushes) == 1:
             ((values, rands),) = pushes
         else:
-            values = list(chain.from_iterable(push.values for push in pushes))
-            rands = list(chain.from_iterable(push.rands for push in pushes))
+            values = list(chain.from_iterable(map(_values, pushes)))
+            rands = list(chain.from_iterable(map(_rands, pushes)))
         tally = Tally(self._keys, wake=True)
         items = ready.insert(tr, self._keys, config, values, rands, tally)
         tally.apply(tr)
@@ -88,6 +94,9 @@ class Pushes:
 def _together(requests: Sequence[Push]) -> Sequence[Push]:
     """Return the first pushes that fit into one transaction, one at least."""
     if len(requests) == 1:
+        return requests
+    values = list(chain.from_iterable(map(_values, requests)))
+    if len(values) <= ready.MAX_ITEMS and sum(map(len, map(itemgetter(0), values))) <= BATCH_BYTES:
         return requests
     room, places = BATCH_BYTES, ready.MAX_ITEMS
     for at, push in enumerate(requests):

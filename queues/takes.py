@@ -39,6 +39,13 @@ class TakeAll(Protocol):
         """Take."""
 
 
+def one_each(takes: Sequence[Take]) -> End | None:
+    """Return the end that each of these takes pops one item from; None when one of them wants anything else."""
+    numbers, ends, _, _, terms = zip(*takes, strict=True)
+    end: End = ends[0]
+    return end if numbers.count(1) == ends.count(end) == terms.count(None) == len(takes) else None
+
+
 def deal(takes: Sequence[Take], ends: Mapping[End, list[KeyValue]]) -> list[list[KeyValue]]:
     """Return what each take gets when one comes after the other; the last ones get nothing when there is no room."""
     if len(takes) == 1:

@@ -59,6 +59,7 @@ class Environment:
         except OSError as error:
             raise translate(error, self.path) from error
         self._data = path / "data.mdb"
+        self._data_path = str(self._data)  # looked at before every commit, and a Path takes its time
         self._open(create=True)
 
     # Reading
@@ -191,7 +192,7 @@ class Environment:
     def _check_file(self) -> None:
         """Raise `StoreUnavailable` when the open file is no longer the one at the path."""
         try:
-            found = self._data.stat()
+            found = os.stat(self._data_path)  # noqa: PTH116
         except OSError as error:
             raise StoreUnavailable(
                 f"The store's file {self._data} is gone. Put it back, or restart to begin an empty store."

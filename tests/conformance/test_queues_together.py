@@ -1,0 +1,69 @@
+"""Pushes and pops of many callers in one transaction: each gets what it would get alone, in the order of the calls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from queues import Queue, Store
+from queues.kv.port import Refused
+from queues.pushes import Push
+from queues.takes import Take
+
+
+def push(queue: Queue, *values: bytes, priority: int = 0) -> Push:
+    return Push([(value, priority) for value in values], queue._backing.minter.mint_many(len(values)))
+
+
+def pushed(store: Store, queue: Queue, pushes: Sequence[Push]) -> list[list[bytes] | str]:
+    answers = store._kv.transact(lambda tr: queue._pushes.serve(tr, pushes))
+    return [str(of.error) if isinstance(of, Refused) else [item.value for item in of] for of in answers]
+
+
+def taken(store: Store, queue: Queue, takes: Sequence[Take]) -> list[list[bytes]]:
+    return store._kv.transact(
+        lambda tr: [[item.value for item in of or []] for of in queue._takes.serve(tr, takes)]  # type: ignore[union-attr]
+    )
+
+
+def test_each_push_gets_its_own_items(store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    assert pushed(store, jobs, [push(jobs, b"a"), push(jobs, b"b"), push(jobs, b"c")]) == [[b"a"], [b"b"], [b"c"]]
+    assert pushed(store, jobs, [push(jobs, b"d", b"e"), push(jobs, b"f")]) == [[b"d", b"e"], [b"f"]]
+    assert [item.value for item in jobs.pop_many(9)] == [b"a", b"b", b"c", b"d", b"e", b"f"]
+
+
+def test_a_refused_push_gets_nobody_elses_items(store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    jobs.configure(max_value=1)
+    first, second = pushed(store, jobs, [push(jobs, b"too long"), push(jobs, b"a", b"b")])
+    assert "at most 1" in first
+    assert second == [b"a", b"b"]
+    assert jobs.depth() == 2
+
+
+def test_each_pop_gets_what_it_would_get_alone(store: Store) -> None:
+    jobs = store.create_queue("jobs")
+
+    def pops(*wanted: tuple[int, str]) -> list[list[bytes]]:
+        now_ms = jobs._backing.now_ms()
+        return taken(store, jobs, [Take(n=n, end=end, now_ms=now_ms) for n, end in wanted])  # type: ignore[arg-type]
+
+    jobs.push_many([(b"%d" % n, n) for n in range(12)])
+    assert pops((1, "min"), (1, "min"), (1, "min")) == [[b"0"], [b"1"], [b"2"]]
+    assert pops((1, "max"), (1, "max")) == [[b"11"], [b"10"]]
+    assert pops((1, "min"), (1, "max"), (1, "min")) == [[b"3"], [b"9"], [b"4"]]
+    assert pops((1, "min"), (2, "min")) == [[b"5"], [b"6", b"7"]]
+    assert pops((1, "min"), (1, "min"), (1, "min")) == [[b"8"], [], []]
+    assert pops((1, "min"), (1, "min")) == [[], []]
+    totals = jobs.totals()
+    assert (totals.ready, totals.traffic["pop"]) == (0, 12)
+
+
+def test_pops_of_large_items_are_served_as_far_as_there_is_room(store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    jobs.push_many([(b"%02d" % n + b"x" * 89_000, n) for n in range(20)])
+    now_ms = jobs._backing.now_ms()
+    got = taken(store, jobs, [Take(n=1, end="min", now_ms=now_ms) for _ in range(20)])
+    assert 0 < len(got) < 20
+    assert [value[:2] for (value,) in got] == [b"%02d" % n for n in range(len(got))]
+    assert jobs.depth() == 20 - len(got)
