@@ -9,6 +9,7 @@ import pytest
 from asgiref.sync import async_to_sync
 from channels.testing import WebsocketCommunicator
 from django.conf import settings
+from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 
@@ -72,7 +73,21 @@ def test_every_answer_can_not_be_framed_sniffed_or_run_from_elsewhere(each) -> N
                 assert answer[name] == value or (name == "Referrer-Policy" and answer[name] == "no-referrer"), view
 
 
-def test_every_post_needs_its_token_and_its_own_origin(each) -> None:
+def refusal_in_short(request, reason="") -> HttpResponse:
+    """Answer as the site does to a form from elsewhere, without its page: hundreds of those take most of a test."""
+    return HttpResponse(status=403)
+
+
+def test_a_form_without_its_token_is_refused_in_our_words(person, jobs) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(person(Role.ADMIN))
+    answer = client.post("/theme/", {"theme": "dark"})
+    assert answer.status_code == 403
+    assert "The form has expired" in answer.content.decode()
+
+
+def test_every_post_needs_its_token_and_its_own_origin(each, settings) -> None:
+    settings.CSRF_FAILURE_VIEW = f"{__name__}.refusal_in_short"
     before = get_store().audit.entries().entries
     for view, path, client in each:
         client.handler.enforce_csrf_checks = True
@@ -104,8 +119,12 @@ def test_no_address_answers_under_another_host(each) -> None:
 ELSEWHERE = (EVIL, "//evil.example/", "/\\evil.example/", "https:evil.example")
 
 
-def test_no_answer_leads_to_another_site(each) -> None:
-    """Whatever an address takes as the next one; the names of fields that are read somewhere in the site."""
+def test_no_answer_leads_to_another_site(each, monkeypatch) -> None:
+    """Whatever an address takes as the next one; the names of fields that are read somewhere in the site.
+
+    Headers lead on, so pages are not written out: that would be most of the time of 500 answers.
+    """
+    monkeypatch.setattr("django.template.loader.render_to_string", lambda *_, **__: "")
     fields = ("next", "to", "back", "next_url", "redirect", "return", "url")
     more = {"theme": "dark", "language": "en", "zone": "UTC"}
     for number, (view, path, signed_in) in enumerate(each):
