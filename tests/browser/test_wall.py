@@ -17,6 +17,8 @@ from queues import Store
 from tests.browser.axe import findings
 from tests.browser.conftest import NewPage, Site
 
+#: Seconds: the shortest turn that a board may have.
+FEWEST_SECONDS = 5
 VECTORS = json.loads((Path(__file__).parents[1] / "wall" / "compact_vectors.json").read_text("utf-8"))
 LIVE = "body[data-fresh-state=live]"
 SIZES = [(1280, 720), (1920, 1080), (3840, 2160), (1080, 1920), (360, 740), (740, 360), (2560, 1080)]
@@ -226,9 +228,69 @@ def test_ninety_days_go_by_in_the_scripts(page: Page, furnished: Store) -> None:
     assert seen["renewals"] == 179, "every twelve hours"
     assert seen["stale"] == 89 * 6, "a silent minute a day"
     assert seen["places"] == seen["all"]
+    moved = page.evaluate(
+        """all => [...Array(all).keys()].map((n) => { document.body.dataset.shift = String(n);
+            const box = document.querySelector('.screen').getBoundingClientRect(); return [box.left, box.top]; })""",
+        seen["all"],
+    )
+    assert len({tuple(place) for place in moved}) == seen["all"], "the picture is nowhere twice"
+    assert all(abs(pixels) <= 8 for place in moved for pixels in place), "and never far off"
     compact = "async ([url, all]) => { const m = await import(url); return all.map(m.compact); }"
     written = page.evaluate(compact, [_module(page, "wall_tile"), [number for number, _ in VECTORS]])
     assert written == [text for _, text in VECTORS]
+
+
+def test_screens_side_by_side_turn_to_the_next_board_at_the_same_moment(
+    page: Page, new_page: NewPage, store: Store, strict: Any
+) -> None:
+    """With the shortest turn that a board may have."""
+    for name in ("orders:eu", "mail:in", "mail:out"):
+        store.create_queue(name).push(b"v", priority=1)
+    stamp = time.time_ns()
+    make_board(page, f"Mail {stamp}", "mail:*", theme="light")
+    orders = make_board(page, f"Orders {stamp}", "orders:*")
+    page.goto(f"/boards/{orders}/")
+    page.get_by_label(f"Mail {stamp}").check()
+    page.fill("#board-seconds", str(FEWEST_SECONDS))
+    page.get_by_role("button", name="Save").click()
+    page.get_by_text("Changed; its screens follow.").wait_for()
+    screens = [new_page(storage_state=None), new_page(storage_state=None)]
+    for hung in screens:
+        hung.goto(mint(page, orders))
+        hung.wait_for_selector(LIVE)
+        hung.evaluate(
+            """() => { window.turns = [];
+                const name = document.querySelector('[data-part=name]');
+                const note = () => window.turns.push([Date.now(), name.textContent,
+                    [...document.querySelectorAll('.cell:not([hidden]) .tile-name')].map((each) => each.textContent)]);
+                note();
+                new MutationObserver(note).observe(name, {childList: true, characterData: true, subtree: true}); }"""
+        )
+    turn = FEWEST_SECONDS * 1000
+    parts = [(f"Orders {stamp}", ["orders:eu"]), (f"Mail {stamp}", ["mail:in", "mail:out"])]
+    for hung in screens:
+        expect(hung.locator("[data-part=turn]")).to_contain_text("next board in 0:0")
+        hung.wait_for_function("window.turns.length >= 4")
+        assert hung.locator("html").get_attribute("data-theme") == "dark", "as its own board, whatever board is on"
+        for at, name, tiles in hung.evaluate("window.turns")[1:]:
+            assert (name, tiles) == parts[at // turn % 2], "the clock says whose turn it is"
+            assert at % turn < turn / 2, "and it is kept"
+
+
+def test_no_request_but_the_first_tells_the_token(page: Page, new_page: NewPage, furnished: Store) -> None:
+    address = mint(page, make_board(page, f"Told {time.time_ns()}"))
+    token = address.partition("token=")[2]
+    told: list[str] = []
+    hung = new_page(storage_state=None)
+    hung.on("request", lambda request: told.append(f"{request.url} {request.all_headers()}"))
+    hung.on("websocket", lambda socket: told.append(socket.url))
+    hung.goto(address)
+    hung.wait_for_selector(LIVE)
+    hung.reload()
+    hung.wait_for_selector(LIVE)
+    assert len(told) > 10
+    assert [token in each for each in told] == [True] + [False] * (len(told) - 1)
+    assert "referer" not in "".join(told).lower().replace("referrer", ""), "nobody hears where it came from"
 
 
 def test_a_page_of_another_release_makes_itself_anew(page: Page, furnished: Store) -> None:
