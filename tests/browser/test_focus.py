@@ -157,7 +157,7 @@ def test_a_selection_that_nobody_looks_at_any_more_holds_no_number_for_good(
     page.goto("/")
     wait_live(page)
     page.locator(ready_of("jobs")).evaluate("cell => getSelection().selectAllChildren(cell)")
-    page.wait_for_function("getSelection().toString().trim() === '0'")
+    page.wait_for_function("() => getSelection().toString().trim() === '0'")
     jobs.push(b"x", priority=1)
     wait_value(page, ready_of("jobs"), 1)
     expect(page.locator(ready_of("jobs"))).to_have_text("0")
