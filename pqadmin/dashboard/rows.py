@@ -196,8 +196,14 @@ def _line(path: str) -> str:
         return ""
     return (
         f'<svg class="spark" viewBox="0 0 {COLUMNS_OF_LINE} {HEIGHT}" preserveAspectRatio="none" aria-hidden="true">'
-        f'<path d="{path}"/></svg>'
+        f'<path d="{_area(path)}"/></svg>'
     )
+
+
+def _area(path: str) -> str:
+    """Return the outline of what lies under a line: each of its parts, down to the ground at both ends."""
+    parts = [part.split(" ", 1) for part in path.split("M")[1:]]
+    return "".join(f"M{start} {HEIGHT}V{line}V{HEIGHT}z" for start, line in parts)
 
 
 def _row(row: Row, pen: _Pen, labels: Labels, acts: bool | None, starred: bool, line: str) -> str:
