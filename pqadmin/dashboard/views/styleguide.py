@@ -24,6 +24,7 @@ from pqadmin.dashboard.refusals import explain
 from pqadmin.dashboard.rows import COLUMNS, render_rows
 from pqadmin.dashboard.sample_items import sample_history, sample_neighbours, sample_standings, sample_values
 from pqadmin.dashboard.sample_jobs import sample_jobs
+from pqadmin.dashboard.sample_pages import sample_pages
 from pqadmin.dashboard.samples import sample_lists
 from pqadmin.dashboard.toasts import Toast
 from pqadmin.dashboard.values import show
@@ -63,7 +64,7 @@ def styleguide(request: HttpRequest) -> HttpResponse:
     status = rows[0].status
     context: dict[str, Any] = {
         "now": now,
-        "rows": render_rows(rows, now=now, can_act=True),
+        "rows": render_rows(rows, now=now, can_act=True, stars={1}, lines=dict.fromkeys((1,), _LINE)),
         "columns": COLUMNS + 1,
         "summary": summary,
         "problems": problem_words(dict(summary.problems)),
@@ -99,6 +100,7 @@ def styleguide(request: HttpRequest) -> HttpResponse:
         "sizes": [write.size(n) for n in (0, 999, 90_000, 10**12)],
         "priorities": [write.priority_short(p) for p in (0, -(10**400), 2.5, "", _HOSTILE, "2026-11-20")],
         "tokens": _TOKENS,
+        **sample_pages(rows, sample, now),
         **sample_wall(rows, now),
     }
     return render(request, "dashboard/styleguide.html", context)
@@ -111,6 +113,8 @@ _FRESH = (
     ("reconnecting", "reconnecting"),
     ("offline", "signed out"),
 )
+#: The last hour of a depth, with a gap in it.
+_LINE = "M0 9h2v-3h3v-4h2v6h4M14 3h5v-3h3v7h4v-6h4"
 _TOKENS = ("bg", "panel", "line", "ink", "soft", "faint", "accent", "mix", "chip", "bad", "warn", "good")
 _ERRORS = (
     errors.HeadChanged("Nothing is ready here any more: nothing was taken.", None),

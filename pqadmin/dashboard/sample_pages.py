@@ -1,0 +1,71 @@
+"""What pages show besides items and jobs, with hostile and extreme data, for the styleguide."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from pqadmin.dashboard import format as write
+from pqadmin.dashboard.palette import Entry, Found, Kind
+from pqadmin.live.rows import Row
+from queues import Item
+from queues.trash_entries import TrashEntry
+
+_RAW = "<script>alert('name')<b>\u202e\u0007"
+_HOSTILE = write.visible(_RAW)
+
+
+def sample_pages(rows: Sequence[Row], item: Item, now: datetime) -> Mapping[str, Any]:
+    """Return what stands on pages of single queues; `rows` has some of hostile names, and of attached queues."""
+    return {
+        "headed": [row for row in rows if len(row.status.name) == 200 or row.status.name == _RAW],
+        "noted": replace(rows[0].status, note=f"{_RAW}\n" + "n" * 300, runbook="https://wiki.example/" + "r" * 180),
+        "attached_row": next(row for row in rows if row.status.attached),
+        "empty_lists": [{"state": state} for state in ("ready", "delayed", "leased", "dead")],
+        "checks": [
+            {"good": True, "text": "This is JSON.", "size": "90 kB"},
+            {"good": False, "text": f"Line 2, column 8 is not JSON. {_HOSTILE}", "size": "0 B"},
+        ],
+        "palettes": [
+            _found(),
+            Found(entries=(), note="Only the first 10 000 queues were looked through."),
+            Found(entries=()),
+        ],
+        "trash_rows": [
+            (entry, "deleted", "1")
+            for entry in (
+                _trash(item, now, queue="n" * 200),
+                _trash(None, now, queue=_RAW, count=10**12, by="\u202e" + "x" * 150),
+            )
+        ],
+    }
+
+
+def _found() -> Found:
+    return Found(
+        entries=[
+            Entry(kind=Kind.QUEUE, label="n" * 200, url="#"),
+            Entry(kind=Kind.QUEUE, label="قائمة:الانتظار", url="#", detail="10 000 000 000 ready"),
+            Entry(kind=Kind.ITEM, label="018f3c5a9b2e" + "7d" * 14, url="#", detail=_HOSTILE),
+            Entry(kind=Kind.ACT, label="Pop max", url="#", detail="orders:eu:refunds"),
+            Entry(kind=Kind.PAGE, label="Audit", url="#"),
+        ],
+    )
+
+
+def _trash(item: Item | None, now: datetime, *, queue: str, count: int = 1, by: str = "ada") -> TrashEntry:
+    return TrashEntry(
+        id="0" * 40,
+        what="item" if item else "items",
+        queue_id=1,
+        queue=queue,
+        item=item,
+        count=count,
+        by=by,
+        at=now - timedelta(days=3),
+        deadline=now + timedelta(days=4),
+        restored=False,
+        act="delete",
+    )
