@@ -7,7 +7,7 @@ TEST_READY := $(VENV)/.test-ready
 BENCH_READY := $(VENV)/.bench-ready
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test lint format bench soak messages lock wheel wheel-check clean
+.PHONY: help serve test lint format bench soak pictures messages lock wheel wheel-check clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -33,6 +33,9 @@ bench: $(BENCH_READY) ## Measure, in 40 minutes; NAMES="--quick" in 6, NAMES="pa
 
 soak: $(TEST_READY) ## Ten minutes on a FoundationDB server that is killed again and again; needs fdbserver and fdbcli
 	$(BIN)/python -m tests.soak.cluster_chaos
+
+pictures: $(TEST_READY) ## Take the documents' pictures anew, into docs/img; needs Chromium
+	$(BIN)/python -m tests.browser.pictures
 
 messages: $(SERVE_READY) ## Collect the texts to translate and compile the translations; needs Debian's gettext
 	cd pqadmin && ../$(BIN)/python ../manage.py makemessages --locale zh_Hans --no-wrap --no-location --no-obsolete

@@ -15,7 +15,8 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -43,10 +44,11 @@ PATIENCE = 90.0
 
 
 class Site:
-    """One data folder and the server on it, started as the README starts it."""
+    """One data folder and the server on it, started as the README starts it; `settings` are variables besides."""
 
-    def __init__(self, data: Path, store_url: str = "") -> None:
+    def __init__(self, data: Path, store_url: str = "", settings: Mapping[str, str] | None = None) -> None:
         self.data = data
+        self.settings = dict(settings or {})
         #: The store's URL, for other processes too.
         self.store_url = store_url or f"lmdb:{data / 'store'}"
         self.port = _free_port()
@@ -61,7 +63,7 @@ class Site:
 
     @property
     def _variables(self) -> dict[str, str]:
-        return {"PQADMIN_DATA": str(self.data), "PQADMIN_STORE": self.store_url}
+        return {"PQADMIN_DATA": str(self.data), "PQADMIN_STORE": self.store_url, **self.settings}
 
     def start(self) -> None:
         """Start the server and wait until it serves."""
@@ -142,8 +144,8 @@ def store(site: Site) -> Iterator[Store]:
             opened.delete_queue(queue.name)
 
 
-@pytest.fixture(scope="session")
-def chromium() -> Iterator[Browser]:
+@contextmanager
+def open_chromium() -> Iterator[Browser]:
     """One Chromium: the system's, or the one that Playwright brought."""
     path = os.environ.get("PQ_CHROMIUM") or next(
         filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
@@ -152,6 +154,13 @@ def chromium() -> Iterator[Browser]:
         browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """The Chromium of all tests."""
+    with open_chromium() as browser:
+        yield browser
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,191 @@
+"""Which pictures there are, and how they are taken: the real server on the demo's store, a real Chromium."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from playwright.sync_api import Browser, Page
+
+from queues import open_store
+from tests.browser.conftest import Site, sign_in, wait_live
+from tests.browser.pictures import demo
+
+PATIENCE_MS = 60_000
+PASSWORD = "a shop full of queues"
+#: What the server is told: its badge, and when a queue counts as a problem, so that nobody waits for minutes.
+SETTINGS = {
+    "PQADMIN_ENVIRONMENT": "production",
+    "PQADMIN_STALLED_SECONDS": "6",
+    "PQADMIN_GROWING_SECONDS": "6",
+    "PQADMIN_OLDEST_SECONDS": "7200",
+}
+#: What is measured of what a picture shows: landmarks and columns: style sheets place them, not data.
+LANDMARKS = (
+    "body, .bar, .bar nav, main, .sum, .sum > div, .tools, table.q thead th, tr[data-queue='orders:eu:refunds'], "
+    "tr[data-queue='orders:eu:refunds'] > *, tr[data-queue='orders:eu:refunds'] .mix, .qh, .qh h1, .card, "
+    ".card > header, .chart, .mix.tall, .item-page > *, .palette, .palette input, .primary, .wall .head, .wall .cell"
+)
+MEASURE = """(landmarks) => [...document.querySelectorAll(landmarks)].filter((e) => e.checkVisibility()).map((e) => {
+    const { left, top, width, height } = e.getBoundingClientRect(), style = getComputedStyle(e);
+    const own = [...e.classList].filter((word) => !word.startsWith('htmx-'));
+    return {
+        name: [e.tagName.toLowerCase(), ...own].join('.'),
+        box: [left, top, width, Math.min(height, innerHeight - top)].map(Math.round),
+        look: [style.color, style.backgroundColor, style.borderTopColor, style.fontSize].join(' '),
+    };
+}).filter((one) => one.box[1] < innerHeight)"""
+
+#: Adds a style sheet, which the content security policy lets a page make for itself.
+RESTYLE = """async (text) => {
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync(text);
+    document.adoptedStyleSheets = [sheet];
+    await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)));
+    await Promise.allSettled(document.getAnimations().map((animation) => animation.finished));
+}"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shot:
+    """One picture: its file's name without the ending, and how to come to what it shows."""
+
+    name: str
+    path: str
+    scheme: Literal["light", "dark"] = "light"
+    size: tuple[int, int] = (1440, 900)
+    #: How many of a document's pixels are one of the page's.
+    scale: float = 2.0
+    then: Callable[[Page], object] = lambda page: None
+    #: The share of the picture that other numbers may colour otherwise.
+    share: float = 0.06
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """A picture, and the places and colours of what it shows."""
+
+    png: bytes
+    layout: list[dict[str, Any]]
+
+
+def _settled(page: Page) -> None:
+    """Wait until both problems of the demo have been noticed and lead the list, and rates are those of ten seconds."""
+    noticed = [f'tr[data-queue="{name}"][data-state={state}]' for name, state in demo.PROBLEMS]
+    wait_live(page)
+    for row in noticed:
+        page.wait_for_selector(row)
+    page.wait_for_function(
+        f"() => Number(document.querySelector('[data-total=rate-in]').dataset.value) > {demo.RATE_IN}"
+    )
+    if not page.locator(f"{noticed[0]}:first-child + {noticed[1]}").count():
+        page.reload()  # rows never move by themselves
+        _settled(page)
+
+
+def _palette(page: Page) -> None:
+    _settled(page)
+    page.keyboard.press("Control+k")
+    page.keyboard.type("orders eu")
+    page.wait_for_selector("#palette-found[data-asked='orders eu'] a")
+
+
+def _charts(page: Page) -> None:
+    wait_live(page)
+    page.wait_for_selector(".chart canvas")
+
+
+def _wall(page: Page) -> None:
+    page.wait_for_selector("body[data-fresh-state=live]")
+    page.wait_for_selector('.tile[data-level="bad"]')
+
+
+def shots(site: Site) -> list[Shot]:
+    """Return the pictures of this site, in the order in which they are taken."""
+    with open_store(site.store_url) as store:
+        item = store.queue("orders:eu:refunds").peek_min()
+    assert item is not None
+    return [
+        Shot(name="overview-light", path="/", then=_settled),
+        Shot(name="overview-dark", path="/", scheme="dark", then=_settled),
+        Shot(name="palette-dark", path="/", scheme="dark", size=(1440, 620), then=_palette),
+        Shot(name="queue-light", path=f"/queues/{demo.SHOWN}/", then=wait_live),
+        Shot(name="item-light", path=f"/queues/orders:eu:refunds/items/{item.id}/", size=(1440, 760)),
+        Shot(name="history-light", path=f"/queues/{demo.SHOWN}/history/?span=6h", then=_charts),
+        Shot(name="wall-dark", path="/wall/shop", scheme="dark", size=(1920, 1080), scale=1.0, then=_wall, share=0.2),
+    ]
+
+
+@contextmanager
+def demo_site(folder: Path) -> Iterator[Site]:
+    """Run the server on the demo's store, with traffic."""
+    site = Site(folder, settings=SETTINGS)
+    demo.make(site.store_url)
+    try:
+        site.start()
+        site.manage("create_user", "ada", "--role", "admin", "--password-stdin", stdin=PASSWORD + "\n")
+        with demo.Flow(site.store_url):
+            yield site
+    finally:
+        site.stop()
+
+
+class Photographer:
+    """Somebody signed in to a demo site, with a board for the wall."""
+
+    def __init__(self, site: Site, browser: Browser) -> None:
+        self._site, self._browser = site, browser
+        entrance = browser.new_context(base_url=site.address)
+        page = entrance.new_page()
+        sign_in(page, "ada", PASSWORD)
+        page.goto("/boards/new/")
+        page.fill("#board-name", "Shop")
+        page.fill("#board-globs", "orders:*\nmail:*\nwebhooks:*\nfraud:*\nimages:*\nsms:*")
+        page.click("text=Make the board")
+        page.wait_for_url("**/boards/shop/")
+        self._cookies = entrance.storage_state()
+        entrance.close()
+        self.shots = {shot.name: shot for shot in shots(site)}
+
+    def take(self, name: str, *, sharp: bool = False) -> Taken:
+        """Take one picture: as sharp as the documents', or one pixel for each of the page's."""
+        with self.open(name, sharp=sharp) as page:
+            return picture(page)
+
+    @contextmanager
+    def open(self, name: str, *, sharp: bool = False) -> Iterator[Page]:
+        """Open what a picture shows."""
+        shot = self.shots[name]
+        context = self._browser.new_context(
+            base_url=self._site.address,
+            storage_state=self._cookies,
+            viewport={"width": shot.size[0], "height": shot.size[1]},
+            device_scale_factor=shot.scale if sharp else 1.0,
+            color_scheme=shot.scheme,
+            reduced_motion="reduce",
+            timezone_id="UTC",
+            locale="en",
+        )
+        context.set_default_timeout(PATIENCE_MS)
+        try:
+            page = context.new_page()
+            page.goto(shot.path)
+            shot.then(page)
+            page.evaluate("document.fonts.ready")
+            yield page
+        finally:
+            context.close()
+
+
+def picture(page: Page) -> Taken:
+    """Take a picture of what the page shows now, and measure it."""
+    layout: list[dict[str, Any]] = page.evaluate(MEASURE, LANDMARKS)
+    return Taken(png=page.screenshot(animations="disabled", caret="hide"), layout=layout)
+
+
+def restyle(page: Page, style: str) -> None:
+    """Put another style sheet after the page's own."""
+    page.evaluate(RESTYLE, style)
