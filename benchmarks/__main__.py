@@ -51,6 +51,7 @@ _PARTS = (
     "running_site",
     "served",
     "slow_flush",
+    "stock_site",
     "viewers",
 )
 

@@ -25,7 +25,7 @@ from functools import partial
 from multiprocessing.synchronize import Event
 from pathlib import Path
 
-from benchmarks import report
+from benchmarks import report, viewers
 from benchmarks.running_site import RunningSite
 from queues import Queue, Transaction, open_store
 
@@ -73,15 +73,12 @@ def main(arguments: list[str]) -> list[report.Figure]:
                 ids = [str(known[name] if name in known else store.create_queue(name).id) for name in names]
             cookies = site.sessions(options.viewers)
             context = multiprocessing.get_context("spawn")
-            stop = context.Event()
-            changer = context.Process(target=change, args=(site.store_url, options.queues, stop), daemon=True)
+            stop, go = context.Event(), context.Event()
+            changer = context.Process(target=change, args=(site.store_url, options.queues, stop, go), daemon=True)
             changer.start()
             try:
                 counts = [(1, 0), (options.viewers, 0), (options.viewers, min(options.stalled, options.viewers - 1))]
-                rows = [
-                    measure(site, folder, cookies[:viewers], stalled, ids, options.seconds, plain=options.plain)
-                    for viewers, stalled in counts
-                ]
+                rows = [measure(site, folder, cookies[:count], stalled, ids, options, go) for count, stalled in counts]
             finally:
                 stop.set()
                 changer.join(30)
@@ -89,14 +86,22 @@ def main(arguments: list[str]) -> list[report.Figure]:
 
 
 def measure(
-    site: RunningSite, folder: Path, cookies: list[str], stalled: int, ids: list[str], seconds: float, *, plain: bool
+    site: RunningSite,
+    folder: Path,
+    cookies: list[str],
+    stalled: int,
+    ids: list[str],
+    options: argparse.Namespace,
+    go: Event,
 ) -> Measured:
-    """Connect viewers, let them settle, and measure."""
+    """Connect viewers, begin to change queues, let them settle, and measure."""
+    seconds = options.seconds
+    go.clear()
     report.note(f"sockets: {len(cookies)} viewers, {stalled} of them stalled")
     before = site.memory()
     command = [sys.executable, "-m", "benchmarks.viewers", site.host, str(site.port)]
     with subprocess.Popen(
-        [*command, str(seconds), str(stalled), "plain" if plain else "packed"],
+        [*command, str(seconds), str(stalled), "plain" if options.plain else "packed"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -108,6 +113,8 @@ def measure(
         process.stdin.close()
         if process.stdout.readline().strip() != "ready":
             raise SystemExit("the viewers did not connect")
+        go.set()
+        time.sleep(viewers.SETTLE)
         used, began, reads = site.cpu_seconds(), time.monotonic(), _reads(folder)
         time.sleep(seconds - 0.5)
         used, took, read = site.cpu_seconds() - used, time.monotonic() - began, _reads(folder)
@@ -189,8 +196,11 @@ def verdicts(options: argparse.Namespace, rows: list[Measured]) -> list[report.F
     ]
 
 
-def change(url: str, queues: int, stop: Event) -> None:
-    """Change every queue ten times a second, in turn a push and a pop, ten queues a transaction. A process's entry."""
+def change(url: str, queues: int, stop: Event, go: Event) -> None:
+    """Change every queue ten times a second while `go` is set, in turn a push and a pop, ten queues a transaction.
+
+    The entry of a process.
+    """
     with open_store(url) as store:
         handles = [store.queue(f"bench:{number}") for number in range(queues)]
 
@@ -207,6 +217,8 @@ def change(url: str, queues: int, stop: Event) -> None:
             for first in range(0, queues, _TOGETHER):
                 store.transact(partial(push if turn % 2 == 0 else pop, handles[first : first + _TOGETHER]))
             turn += 1
+            while not go.wait(0.1) and not stop.is_set():
+                due = time.monotonic()
             due = max(due + 1 / _RATE, time.monotonic() - 1)
 
 

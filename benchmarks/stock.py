@@ -59,13 +59,11 @@ def main(arguments: list[str]) -> list[report.Figure]:
                 page_time.request_many("127.0.0.1", port, "/", 40, 4, other)
                 sizes = len(page), len(_page("127.0.0.1", port, other))
                 flush = report.flush_ms(folder)
-                rounds = [
-                    (
-                        _round(site.host, site.port, site.pid, cookie, options),
-                        _round("127.0.0.1", port, pid, other, options),
-                    )
-                    for _ in range(options.rounds)
-                ]
+                rounds = []
+                for _ in range(options.rounds):
+                    ours = _round(site.host, site.port, site.pid, cookie, options)
+                    rounds.append((ours, _round("127.0.0.1", port, pid, other, options)))
+                    report.note("stock: " + ", ".join(f"{rate:.1f}/s, {cpu:.1f} ms" for rate, cpu in rounds[-1]))
     report.heading("The overview against plain Django on Daphne")
     print(
         f"{options.queues:,} queues, {options.requests} requests a round, {options.connections} connections, pages of "

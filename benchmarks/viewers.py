@@ -18,6 +18,8 @@ import sys
 _SEQ = re.compile(rb'"seq":(\d+)')
 #: Handshakes under way at once.
 _AT_ONCE = 20
+#: Seconds between the word that all are connected and the first frame that counts.
+SETTLE = 2.0
 #: How often one viewer tries to connect.
 _TRIES = 5
 #: What browsers offer.
@@ -140,6 +142,7 @@ async def _run(host: str, port: int, seconds: float, stalled: int, packed: bool)
 
     viewers = await asyncio.gather(*(join(number, cookie) for number, cookie in enumerate(what["cookies"])))
     print("ready", flush=True)
+    await asyncio.sleep(SETTLE)
     live = viewers[stalled:]
     before = [(viewer.frames, viewer.bytes) for viewer in live]
     began = loop.time()
