@@ -1,0 +1,202 @@
+"""Every page of the site by keyboard, out of the URLconf: every control is reached, its focus seen, nothing a trap.
+
+The same walk looks at what else holds for every page: numbers that change are in no live region, and who asks for less
+motion sees none.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import Page
+
+from queues import Store
+from tests.accounts.matrix import PAGES
+from tests.browser.conftest import NewPage
+from tests.browser.test_wall import make_board
+
+#: Addresses of the table that lead to no page of their own: acts that are sent only, files, and answers for programs.
+NO_PAGES = {
+    "livez", "readyz", "accounts:logout", "people:role", "people:add-grant", "people:remove-grant", "people:active",
+    "people:password", "dashboard:arm", "dashboard:disarm", "dashboard:favourite", "dashboard:theme",
+    "dashboard:language", "dashboard:time-zone", "dashboard:start-sample", "dashboard:stop-sample",
+    "dashboard:download", "dashboard:cancel-job", "dashboard:resume-job", "dashboard:undo-job", "dashboard:reveal",
+    "dashboard:history-data", "dashboard:audit-export", "dashboard:check-value", "dashboard:forget-template",
+    "dashboard:put-back", "dashboard:resume", "dashboard:restore", "wall:preview", "wall:mint", "wall:revoke",
+}  # fmt: skip
+#: What else one address shows, by its query.
+QUERIES = {
+    "dashboard:overview": ["", "?group=group", "?q=nothing-fits"],
+    "dashboard:queue": ["", "?state=delayed", "?state=leased", "?state=dead", "?state=trash", "?q=x"],
+    "dashboard:act": [f"?act={act}&id={{item}}" for act in ("move", "delete", "reprioritise", "delay", "lease")],
+    "dashboard:bulk": ["?act=move&state=ready", "?act=delete&state=ready"],
+    "dashboard:pop": ["?end=min", "?end=max"],
+    "dashboard:palette": ["?q=jobs"],
+}
+#: Notes each control that gets the focus, what shows that, and what lies over it once it is drawn.
+WALK = """() => {
+    const controls = 'a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex]';
+    const named = (e) => e.outerHTML.replace(/\\s+/g, ' ').slice(0, 140);
+    const group = (e) => {
+        if (e.type !== 'radio' || !e.form) return e;
+        return [...e.form.elements].find((other) => other.type === 'radio' && other.name === e.name);
+    };
+    const open = (e) => !e.closest('[popover]:not(:popover-open), dialog:not([open]), [inert]');
+    window.wanted = () =>
+        [...document.querySelectorAll(controls)]
+            .filter((e) => e.tabIndex >= 0 && !e.disabled && open(e))
+            .filter((e) => e.checkVisibility({ visibilityProperty: true, opacityProperty: false }));
+    window.reached = new Set();
+    window.dull = [];
+    window.covered = [];
+    window.walked = 0;
+    document.addEventListener('focusin', (event) => {
+        const e = event.target;
+        window.walked += 1;
+        window.reached.add(group(e));
+        const shown = [e, ...(e.labels ?? [])].some((each) => {
+            const style = getComputedStyle(each);
+            const outlined = style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 1;
+            return outlined || style.boxShadow !== 'none';
+        });
+        if (!shown && e.tabIndex >= 0) window.dull.push(named(e)); // the skip link's target is no control
+        requestAnimationFrame(() => {
+            if (document.activeElement !== e) return;
+            const box = e.getBoundingClientRect();
+            const at = (y) => document.elementFromPoint(box.left + box.width / 2, y);
+            const over = [at(box.top + 2), at(box.bottom - 2), at((box.top + box.bottom) / 2)];
+            const bar = (o) => o !== null && !o.contains(e) && !e.contains(o) && o.closest('header.bar, .actbar');
+            if (over.every(bar)) window.covered.push(named(e));
+        });
+    });
+    window.missed = () => window.wanted().filter((e) => !window.reached.has(group(e))).map(named);
+}"""
+#: Which element has the focus, and whether it is on the screen once that is drawn.
+SKIP = """async () => {
+    const e = document.activeElement;
+    const seen = () => e.getBoundingClientRect().top >= 0;
+    for (let frame = 0; frame < 60 && !seen(); frame += 1) await new Promise(requestAnimationFrame);
+    return [e.className, seen()];
+}"""
+#: Numbers that change by themselves inside of what screen readers read out.
+BUSY = """() => [...document.querySelectorAll('[aria-live], [role=status], [role=alert], [role=log], output')]
+    .flatMap((region) => [...region.querySelectorAll(
+        '[data-field], [data-total], [data-sum], [data-group-ready], [data-live], time[data-age], [data-countdown]')])
+    .filter((e) => !e.closest('[aria-hidden=true]')).map((e) => e.outerHTML.slice(0, 140))"""
+#: Whatever moves, or would when it is hovered or changed: elements whose transitions or animations take time.
+MOVING = """() => {
+    const long = (text) => text.split(',').some((each) => parseFloat(each) > 0.00002);
+    const takes = (style) => long(style.transitionDuration) || long(style.animationDuration);
+    const moves = (style) => takes(style) || style.scrollBehavior === 'smooth';
+    const kinds = [null, '::before', '::after'];
+    return [...document.querySelectorAll('*')]
+        .filter((e) => kinds.some((kind) => moves(getComputedStyle(e, kind))))
+        .map((e) => e.outerHTML.slice(0, 140))
+        .concat(document.getAnimations()
+            .filter((each) => each.effect?.getComputedTiming().duration > 1)
+            .map((each) => String(each.effect.target?.outerHTML).slice(0, 140)));
+}"""
+
+
+@pytest.fixture
+def addresses(page: Page, store: Store) -> Iterator[dict[str, str]]:
+    """Every page of the site with something on it, by its view's name and query."""
+    jobs = store.create_queue("jobs")
+    jobs.push_many([(b"v%d" % n, n) for n in range(4)])
+    item = jobs.push(b'{"x": [1, {"y": 2}]}', priority=9)
+    jobs.push(b"later", priority=1, delay=timedelta(hours=1))
+    jobs.lease(seconds=600, worker="w")
+    store.create_queue("mail", kind="fifo").enqueue(b"x")
+    acts = store.acts("ann")
+    acts.pop("jobs", end="min")
+    job = acts.begin_bulk("delete", "mail", rate=1.0)
+    acts.cancel_bulk(job.id)
+    slug = make_board(page, f"Keys {jobs.id} {item.id[:6]}")
+    page.goto("/people/")
+    person = page.locator("main a[href*='/people/']").evaluate_all(
+        "links => links.map(link => link.getAttribute('href')).find(href => /people.[0-9]+/.test(href))"
+    )
+    known = {
+        "name": "jobs",
+        "item_id": item.id,
+        "job_id": job.id,
+        "slug": slug,
+        "key": person.strip("/").split("/")[-1],
+    }
+    store.attach("foreign", prefix=b"keyboard")
+    found = {}
+    for name, row in PAGES.items():
+        given = {key: known.get(key, text) for key, text in row.arguments.items()}
+        path = reverse(name, kwargs=given | ({"name": "foreign"} if name == "dashboard:detach" else {}))
+        for query in QUERIES.get(name, [""]):
+            found[f"{name} {query}".strip()] = path + query.format(item=item.id)
+    yield found
+    store.detach("foreign")
+
+
+def walk(page: Page, told: Callable[[str, object], None]) -> None:
+    """Press Tab until every control of the page must have been reached, the skip link first."""
+    page.evaluate(WALK)
+    wanted = page.evaluate("window.wanted().length")
+    session = page.context.new_cdp_session(page)
+    tab = {"key": "Tab", "code": "Tab", "windowsVirtualKeyCode": 9}
+
+    def press() -> None:
+        session.send("Input.dispatchKeyEvent", {"type": "rawKeyDown", **tab})
+
+    if not wanted:
+        return
+    if page.locator("a.skip").count():
+        page.evaluate("document.body.tabIndex = -1; document.body.focus(); document.body.removeAttribute('tabindex')")
+        press()
+        skip = page.evaluate(SKIP)
+        if skip != ["skip", True]:
+            told("the skip link is not the first, or not seen", skip)
+        page.keyboard.press("Enter")
+        if page.evaluate("document.activeElement.id") != "main":
+            told("the skip link leads nowhere", page.evaluate("document.activeElement.outerHTML.slice(0, 99)"))
+    else:
+        told("no skip link", "")
+    for _again in range(3):  # what unfolds on the way, and the way around over the page's end
+        for _key in range(wanted + 3):
+            press()
+        missed = page.evaluate("window.missed()")
+        if not missed:
+            break
+    if missed:
+        told("not reached", missed)
+    for what in ("dull", "covered"):
+        if faults := page.evaluate(f"[...new Set(window.{what})]"):
+            told(what, faults)
+    session.detach()
+
+
+def test_every_page_is_used_by_keyboard_and_keeps_still(
+    new_page: NewPage, signed_in: Any, addresses: dict[str, str]
+) -> None:
+    person, stranger = (new_page(storage_state=state) for state in (signed_in, None))
+    found: dict[str, dict[str, Any]] = {}
+    pages = set()
+    for name, path in addresses.items():
+        page = stranger if name == "accounts:login" else person
+        head = page.request.get(path, max_redirects=0)
+        if head.status != 200 or not head.headers.get("content-type", "").startswith("text/html"):
+            continue
+        if not head.text().lstrip().lower().startswith("<!doctype"):
+            continue  # a part of a page
+        pages.add(name.split(" ", maxsplit=1)[0])
+        page.goto(path)
+        faults: dict[str, Any] = {}
+        walk(page, lambda what, seen, faults=faults: faults.update({what: seen}))
+        for what, script in {"in a live region": BUSY, "moves": MOVING}.items():
+            if seen := page.evaluate(script):
+                faults[what] = seen
+        if faults:
+            found[name] = faults
+    assert not found, json.dumps(found, indent=1)
+    assert set(PAGES) - pages == NO_PAGES
