@@ -32,7 +32,8 @@ class Watched:
 
     def look(self) -> tuple[str, ...]:
         """Read the queue and return its problems, the worst first."""
-        self.board.apply(self.store.snapshot([self.jobs.id], previous=self.board.previous()), self.clock.now)
+        ids = [self.jobs.id]
+        self.board.apply(self.store.snapshot(ids, previous=self.board.previous(ids)), self.clock.now)
         return self.known()
 
     def known(self) -> tuple[str, ...]:
