@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from itertools import chain, islice
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import accumulate, chain, islice
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -20,10 +21,13 @@ from queues.tally import Tally
 BATCH_BYTES = 1_000_000
 
 
+_Values = Sequence[tuple[bytes, Priority | None]]
+
+
 class Push(NamedTuple):
     """Values that one caller pushes as one, each with its priority and its id."""
 
-    values: Sequence[tuple[bytes, Priority | None]]
+    values: _Values
     rands: Sequence[bytes]
 
 
@@ -46,10 +50,10 @@ class Pushes:
         Where a limit of items holds, each push is measured by what those before it have written.
         """
         config = self._current(tr)
-        together = requests[:1] if config.max_depth is not None else _together(requests)
+        together, values = _together(requests[:1] if config.max_depth is not None else requests)
         refused = self._refused(tr, config, together, alone=len(requests) == 1)
         admitted = [push for at, push in enumerate(together) if at not in refused] if refused else together
-        pushed = self._insert(tr, config, admitted) if admitted else []
+        pushed = self._insert(tr, config, admitted, _values_of(admitted) if refused else values) if admitted else []
         if len(together) == 1 and admitted:
             return [pushed]
         if not refused and len(pushed) == len(together):  # one of each
@@ -74,12 +78,8 @@ class Pushes:
                 refused[at] = Refused(error)
         return refused
 
-    def _insert(self, tr: Transaction, config: Config, pushes: Sequence[Push]) -> list[Item]:
-        if len(pushes) == 1:
-            ((values, rands),) = pushes
-        else:
-            values = list(chain.from_iterable(map(_values, pushes)))
-            rands = list(chain.from_iterable(map(_rands, pushes)))
+    def _insert(self, tr: Transaction, config: Config, pushes: Sequence[Push], values: _Values) -> list[Item]:
+        rands = pushes[0].rands if len(pushes) == 1 else list(chain.from_iterable(map(_rands, pushes)))
         tally = Tally(self._keys, wake=True)
         items = ready.insert(tr, self._keys, config, values, rands, tally)
         tally.apply(tr)
@@ -91,17 +91,27 @@ class Pushes:
         return answers
 
 
-def _together(requests: Sequence[Push]) -> Sequence[Push]:
-    """Return the first pushes that fit into one transaction, one at least."""
+def _together(requests: Sequence[Push]) -> tuple[Sequence[Push], _Values]:
+    """Return the first pushes that fit into one transaction, one at least, and the values of all of them.
+
+    The values of those that wait for a later transaction are not looked at: they may be many times as many.
+    """
     if len(requests) == 1:
-        return requests
-    values = list(chain.from_iterable(map(_values, requests)))
-    if len(values) <= ready.MAX_ITEMS and sum(map(len, map(itemgetter(0), values))) <= BATCH_BYTES:
-        return requests
-    room, places = BATCH_BYTES, ready.MAX_ITEMS
-    for at, push in enumerate(requests):
-        places -= len(push.values)
-        room -= sum(map(len, map(itemgetter(0), push.values)))
-        if at and (room < 0 or places < 0):
-            return requests[:at]
-    return requests
+        return requests, requests[0].values
+    if sum(map(len, map(_values, requests))) > ready.MAX_ITEMS:
+        requests = requests[: _fitting(map(len, map(_values, requests)), ready.MAX_ITEMS)]
+    values = _values_of(requests)
+    if sum(map(len, map(itemgetter(0), values))) <= BATCH_BYTES:
+        return requests, values
+    sizes = (sum(map(len, map(itemgetter(0), push.values))) for push in requests)
+    requests = requests[: _fitting(sizes, BATCH_BYTES)]
+    return requests, values[: sum(map(len, map(_values, requests)))]
+
+
+def _fitting(sizes: Iterable[int], room: int) -> int:
+    """Return how many of these, from the first on, have room together; the first has."""
+    return max(1, bisect_right(list(accumulate(sizes)), room))
+
+
+def _values_of(pushes: Sequence[Push]) -> _Values:
+    return pushes[0].values if len(pushes) == 1 else list(chain.from_iterable(map(_values, pushes)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from queues import Queue, Store
 from queues.kv.port import Refused
@@ -39,6 +39,35 @@ def test_a_refused_push_gets_nobody_elses_items(store: Store) -> None:
     assert "at most 1" in first
     assert second == [b"a", b"b"]
     assert jobs.depth() == 2
+
+
+def test_pushes_go_in_together_as_far_as_their_number_and_size_allow(store: Store) -> None:
+    jobs = store.create_queue("jobs")
+
+    def fitting(*pushes: tuple[int, int]) -> int:
+        return len(pushed(store, jobs, [push(jobs, *[b"x" * size] * n) for n, size in pushes]))
+
+    assert fitting((400, 1), (600, 1), (1, 1), (1, 1)) == 2, "1,000 items"
+    assert fitting((1_000, 1), (1, 1)) == 1
+    assert fitting((1, 0), (999, 1), (1, 1)) == 2
+    assert fitting((4, 80_000), (4, 80_000), (4, 80_000), (4, 80_000), (1, 1)) == 3, "1 MB"
+    assert fitting((12, 90_000), (1, 1)) == 1, "one alone may be larger"
+    assert fitting((10, 50_000), (10, 50_000), (1, 1)) == 2, "just as much"
+
+
+def test_the_values_of_pushes_that_wait_are_not_gone_through_for_those_before(store: Store) -> None:
+    jobs = store.create_queue("jobs")
+
+    class Values(list):  # type: ignore[type-arg]
+        gone_through = 0
+
+        def __iter__(self) -> Iterator[tuple[bytes, int]]:
+            self.gone_through += 1
+            return super().__iter__()
+
+    pushes = [Push(Values(values), rands) for values, rands in (push(jobs, *[b"x"] * 400) for _ in range(9))]
+    assert len(pushed(store, jobs, pushes)) == 2
+    assert [of.values.gone_through for of in pushes] == [1, 1, *[0] * 7]  # type: ignore[attr-defined]
 
 
 def test_each_pop_gets_what_it_would_get_alone(store: Store) -> None:
