@@ -179,8 +179,8 @@ class _Walk:
             wanted["queue"] = queue
         if self.item is None and queue_id is None:
             wanted.pop("actor", None)  # read by the actor's own index
-        step = _STEP if wanted else limit
         picky = bool(wanted) or self.seen is not None
+        step = _STEP if picky else limit
         found: list[AuditEntry] = []
         at, looked, full_at = before, 0, None
         while True:

@@ -257,7 +257,7 @@ def read_page(
     jobs: list[Job] = []
     unreadable: list[str] = []
     following: bytes | None = None
-    ended, full, steps, looked = False, False, 0, 0
+    ended, full, steps, looked = False, 0, 0, 0
     while not ended and following is None and steps < _STEPS:
         steps += 1
         pairs = tr.get_range(*keyspace.all_bulk_before(before), limit=limit + 1, reverse=True).wait()
@@ -273,7 +273,7 @@ def read_page(
                 jobs.append(job)
             before, looked = job_id, looked + 1
             if len(jobs) + len(unreadable) == limit and not full:
-                full, steps = True, 0  # what follows is looked for as far again
+                full, steps = looked, 0  # what follows is looked for as far again
         ended = following is None and len(pairs) <= limit
     if not ended and following is None:
         ended = not tr.get_range(*keyspace.all_bulk_before(before), limit=1, reverse=True).wait()
@@ -283,7 +283,7 @@ def read_page(
         cursor=None if cursor is None else cursor.hex(),
         unreadable=tuple(unreadable),
         certain=cursor is None or following is not None,
-        looked=looked,
+        looked=full or looked,
     )
 
 

@@ -273,7 +273,9 @@ class Trash:
                 if header["queue_id"] not in configs:
                     configs[header["queue_id"]] = self._config_of(tr, header)
                 reaches = self._reaches(tr, header, owners)
-                return trash_id, header, self._value(tr, trash_id, header, value), reaches
+                # Of one that follows a full page only its place is wanted.
+                read: Result[bytes | None] = Ready(None) if full else self._value(tr, trash_id, header, value)
+                return trash_id, header, read, reaches
 
             found: list[_Read] = []
             seen, following = before, None

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from queues import Store, audit
+from queues import Store, audit, trash
 from tests.conftest import Clock
 
 
@@ -93,6 +93,22 @@ def test_a_rare_act_is_looked_for_in_bounded_steps(
     assert (found, pages) == (["create", "create"], 2)
 
 
+def test_who_sees_little_has_it_looked_for_in_steps_as_long_as_of_a_filter(store: Store, clock: Clock) -> None:
+    ann = store.acts("ann")
+    ann.create_queue("jobs")
+    ann.create_queue("hidden")
+    for n in range(30):
+        ann.push("hidden", b"x", priority=n)
+
+    def look(tr):
+        page = store.audit.entries(limit=1, seen=lambda entry: entry if entry.queue == "jobs" else None, tr=tr)
+        return tr.reads, page
+
+    reads, page = store.read(look)
+    assert ([entry.verb for entry in page.entries], page.looked, page.cursor) == (["create"], 32, None)
+    assert reads <= 32 + 2, "a step of one entry would cost a range read for each"
+
+
 @pytest.mark.parametrize("filters", [{}, {"verb": "push"}, {"actor": "ann"}, {"queue": "jobs"}])
 def test_pages_leave_nothing_out_and_show_nothing_twice(store: Store, filters: dict[str, str]) -> None:
     ann, bob = store.acts("ann"), store.acts("bob")
@@ -134,3 +150,22 @@ def test_the_trash_is_looked_through_by_queue_person_and_act(store: Store) -> No
     rest = store.trash.entries(by="ann", limit=5, after=page.cursor)
     assert [entry.act for entry in (*page.entries, *rest.entries)] == ["delete", "pop"]
     assert rest.cursor is None
+
+
+def test_of_what_follows_a_full_page_of_the_trash_no_value_is_read(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trash, "_INLINE", 3)
+    ann = store.acts("ann")
+    ann.create_queue("jobs")
+
+    def look(tr):
+        page = store.trash.entries(limit=1, tr=tr)
+        return tr.reads, page.entries[0].item.value, page.certain
+
+    reads = []
+    for value in (b"aaaa", b"bbbb"):
+        store.queue("jobs").push(value, priority=1)
+        ann.pop("jobs")
+        reads.append(store.read(look))
+    assert reads == [(reads[0][0], b"aaaa", True), (reads[0][0], b"bbbb", True)]
