@@ -23,7 +23,7 @@ from typing import Any
 
 import pytest
 from jsonschema import ValidationError
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
 
 from queues import Store, open_store
 from tests.browser.operator import Operator
@@ -41,6 +41,7 @@ ARGUMENTS = [
 ]
 #: Seconds; reached only when something hangs.
 PATIENCE = 90.0
+expect.set_options(timeout=PATIENCE * 1000)  # what a context waits for at the most is not for assertions
 
 
 class Site:
