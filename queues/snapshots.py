@@ -89,7 +89,8 @@ def _unreadable(
     known: Mapping[int, QueueStatus],
 ) -> dict[int, QueueStatus]:
     """Say of queues no more than that they are there; the very object of before where nothing differs."""
-    names = {queue_id: known[queue_id].name for queue_id in failed if queue_id in known}
+    unchanged = {i for i in failed if i in known and known[i].change == changes[i]}  # others may have been renamed
+    names = {queue_id: known[queue_id].name for queue_id in unchanged}
     if names.keys() != failed.keys():
         names |= {queue_id: name for name, queue_id in directory.names(tr, keyspace).items() if queue_id in failed}
     made = {

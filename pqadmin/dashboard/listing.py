@@ -143,10 +143,10 @@ def _key(order: Order, favourites: Container[int]) -> Callable[[Row], Key]:
 def _plain_key(order: Order) -> Callable[[Row], Key]:
     sort = _sort_value(order)
     if order.grouping == "problems":
-        return lambda row: (_rank(row), *sort(row), row.status.name)
+        return lambda row: (_rank(row), *sort(row), row.status.name, row.status.id)
     if order.grouping == "group":
-        return lambda row: (label_of(row.status.name), *sort(row), row.status.name)
-    return lambda row: (*sort(row), row.status.name)
+        return lambda row: (label_of(row.status.name), *sort(row), row.status.name, row.status.id)
+    return lambda row: (*sort(row), row.status.name, row.status.id)
 
 
 def _sort_value(order: Order) -> Callable[[Row], Key]:
@@ -219,6 +219,6 @@ def _decode(cursor: str) -> Key:
     if len(cursor) > 4_000:
         raise ValueError("too long for a cursor")
     key = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-    if not isinstance(key, list) or not key or not isinstance(key[-1], str):
+    if not isinstance(key, list) or [type(part) for part in key[-2:]] != [str, int]:
         raise ValueError("not a cursor")
     return tuple(key)

@@ -74,6 +74,7 @@ class Board:
         self._lock = threading.RLock()
         self._directory: Mapping[str, int] = {}
         self._ids: frozenset[int] = frozenset()
+        self._names: Mapping[int, str] = {}
         self._directory_change = -1
         self._version = 0
         self._at = _NEVER
@@ -121,6 +122,7 @@ class Board:
         with self._lock:
             self._directory, self._directory_change = directory, change
             self._ids = frozenset(directory.values())
+            self._names = dict(zip(directory.values(), directory, strict=True))
             for gone in self._meters.keys() - self._ids:
                 self._forget(gone)
             self._generation += 1
@@ -237,7 +239,7 @@ class Board:
             what = self._sight(sight)
             behind = _MAX_BEHIND + 1 if known is None else self._differed - known.differed
             if known is None or known.sight is not what or behind > _MAX_BEHIND:
-                roll, changed = Roll(what.seen, self._rows), frozenset[int]()
+                roll, changed = Roll(what.seen, self._names, self._rows), frozenset[int]()
             else:
                 roll, changed = known.roll, frozenset(islice(reversed(self._behind), behind))
             overview = roll.overview(

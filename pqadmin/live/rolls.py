@@ -13,10 +13,11 @@ from pqadmin.live.sums import Adder, Summary, label_of
 class Roll:
     """One scope's rows in the order of their names. Used under the board's lock."""
 
-    def __init__(self, seen: Sequence[int], rows: Mapping[int, Row]) -> None:
+    def __init__(self, seen: Sequence[int], names: Mapping[int, str], rows: Mapping[int, Row]) -> None:
         self._seen = seen
+        self._names = names
         self._place = {queue_id: place for place, queue_id in enumerate(seen)}
-        self._rows: list[Row | None] = [rows.get(queue_id) for queue_id in seen]
+        self._rows: list[Row | None] = [self._named(queue_id, rows) for queue_id in seen]
         self._sum = Adder(row for row in self._rows if row is not None)
         self._groups: dict[str, Adder] | None = None
         self._group_sums: Mapping[str, Summary] | None = None
@@ -51,7 +52,7 @@ class Roll:
             place = self._place.get(queue_id)
             if place is None:
                 continue
-            old, new = self._rows[place], rows.get(queue_id)
+            old, new = self._rows[place], self._named(queue_id, rows)
             if old is new:
                 continue
             if old is not None:
@@ -61,6 +62,11 @@ class Roll:
             self._rows[place] = new
             pairs.append((old, new))
         return pairs
+
+    def _named(self, queue_id: int, rows: Mapping[int, Row]) -> Row | None:
+        """Return a queue's row; none while it was read under another name, which may be nothing to be seen."""
+        row = rows.get(queue_id)
+        return row if row is not None and row.status.name == self._names[queue_id] else None
 
     def _sum_groups(self, pairs: Sequence[Pair], at: datetime) -> None:
         """Keep the groups' sums up to date for as long as somebody asks for them."""

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from queues import Store
+from queues import Store, Transaction
 from queues.errors import TooLarge
 from tests.conftest import Clock
 
@@ -31,6 +31,22 @@ def test_a_status_shows_both_ends_the_mix_and_the_oldest(store: Store, clock: Cl
     assert (status.arrived, status.left, status.totals.ready) == (3, 1, 2)
     assert status.next_due is None
     assert status.next_expiry is None
+
+
+def test_a_renamed_queue_that_can_not_be_read_goes_by_its_new_name(store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    damaged = store._keyspace.queue(jobs.id)
+
+    def damage(tr: Transaction) -> None:
+        tr.set(damaged.expiries()[0] + b"\x07", b"")
+        tr.add(damaged.change, 1)
+
+    store.transact(damage)
+    first = store.snapshot([jobs.id], tolerant=True)
+    assert (first.queues[jobs.id].name, bool(first.queues[jobs.id].unreadable)) == ("jobs", True)
+    assert store.snapshot([jobs.id], previous=first, tolerant=True).queues[jobs.id] is first.queues[jobs.id]
+    store.rename_queue("jobs", "mail")
+    assert store.snapshot([jobs.id], previous=first, tolerant=True).queues[jobs.id].name == "mail"
 
 
 def test_unchanged_queues_keep_their_very_objects(store: Store, clock: Clock) -> None:

@@ -18,7 +18,8 @@ from pqadmin.dashboard.rows import render_rows
 from pqadmin.live import wire
 from pqadmin.live.board import Board
 from pqadmin.live.monitor import Monitor
-from queues import open_store
+from pqadmin.live.overviews import EVERYTHING, Overview
+from queues import Store, open_store
 
 
 def test_a_store_that_was_replaced_by_a_backup_is_shown_as_it_is(
@@ -104,3 +105,61 @@ def test_a_socket_does_not_wait_for_the_overview_of_others() -> None:
         finally:
             directory.going.set()
         assert others.result(10.0).summary.queues == 1
+
+
+def seen_by(board: Board, store: Store, glob: str) -> Overview:
+    """Return what a scope sees of the board an hour later: nothing is kept from before."""
+    return board.overview(3_600.0, datetime.now(UTC), Scope.of_globs([glob]))
+
+
+def read(board: Board, store: Store, ids: list[int]) -> None:
+    """Read queues as the sweep does: their statuses, but not the list of all queues."""
+    board.apply(store.snapshot(ids, previous=board.previous(ids), tolerant=True), 0.0)
+
+
+def list_all(board: Board, store: Store) -> None:
+    """Read the list of all queues, but none of them."""
+    board.put_directory(store.directory(), store.snapshot(()).directory_change)
+
+
+def names_and_oldest(overview: Overview) -> tuple[list[str], str | None, int]:
+    """Return all that tells a name, and how many queues are still to be read."""
+    return [row.status.name for row in overview.rows], overview.summary.oldest_queue, overview.summary.unread
+
+
+def test_the_old_name_of_a_renamed_queue_is_not_told_to_who_sees_the_new_one(tmp_path: Path) -> None:
+    board = Board()
+    with open_store(f"lmdb:{tmp_path / 'store'}") as store:
+        merger = store.create_queue("secret:merger")
+        merger.push(b"x", priority=1)
+        list_all(board, store)
+        read(board, store, [merger.id])
+        assert names_and_oldest(seen_by(board, store, "secret:*")) == (["secret:merger"], "secret:merger", 0)
+
+        store.rename_queue("secret:merger", "team:x")
+        list_all(board, store)
+        assert names_and_oldest(seen_by(board, store, "team:*")) == ([], None, 1)
+        assert names_and_oldest(seen_by(board, store, "secret:*")) == ([], None, 0)
+        read(board, store, [merger.id])
+        assert names_and_oldest(seen_by(board, store, "team:*")) == (["team:x"], "team:x", 0)
+
+
+def test_the_new_name_of_a_renamed_queue_is_not_told_to_who_saw_the_old_one(tmp_path: Path) -> None:
+    board = Board()
+    with open_store(f"lmdb:{tmp_path / 'store'}") as store:
+        team = store.create_queue("team:x")
+        team.push(b"x", priority=1)
+        list_all(board, store)
+        read(board, store, [team.id])
+        assert names_and_oldest(board.overview(0.0, datetime.now(UTC), EVERYTHING)) == (["team:x"], "team:x", 0)
+        assert names_and_oldest(seen_by(board, store, "team:*")) == (["team:x"], "team:x", 0)
+
+        store.rename_queue("team:x", "secret:merger")
+        read(board, store, [team.id])
+        assert names_and_oldest(board.overview(7_200.0, datetime.now(UTC), Scope.of_globs(["team:*"]))) == ([], None, 1)
+        list_all(board, store)
+        assert names_and_oldest(board.overview(7_200.0, datetime.now(UTC), EVERYTHING)) == (
+            ["secret:merger"],
+            "secret:merger",
+            0,
+        )

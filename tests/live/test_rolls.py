@@ -67,6 +67,11 @@ def test_an_overview_that_follows_another_is_as_one_worked_out_anew(seed: int) -
                 names[f"{random.choice(['eu', 'us'])}:{random.choice('abc')}:{random.randrange(10_000)}"] = (
                     directory * 100 + _
                 )
+            for number, renamed in enumerate(random.sample(sorted(names), 2)):
+                queue_id = names.pop(renamed)
+                names[random.choice(["eu:new", "us:new", f"{renamed}z"])] = queue_id
+                if random.random() < 0.5:
+                    names[renamed] = directory * 100 + 50 + number
             names = dict(sorted(names.items()))
             board.put_directory(names, directory)
         by_id = {queue_id: name for name, queue_id in names.items()}
@@ -94,7 +99,11 @@ def test_an_overview_that_follows_another_is_as_one_worked_out_anew(seed: int) -
             # What takes long waits for its next turn: asked a while later it does not.
             overview = board.overview(now + 6.0, at, scope)
             seen = [queue_id for name, queue_id in names.items() if scope.sees(name)]
-            rows = [row for queue_id in seen if (row := board.row(queue_id, now + 6.0)) is not None]
+            rows = [
+                row
+                for queue_id in seen
+                if (row := board.row(queue_id, now + 6.0)) is not None and row.status.name == by_id[queue_id]
+            ]
             assert list(overview.rows) == rows
             expected = total_of(rows, queues=len(seen), now=at, as_of=overview.summary.as_of)
             assert overview.summary == expected
