@@ -11,6 +11,7 @@ from pqadmin.dashboard import reach
 from pqadmin.dashboard.job_words import Told, tell
 from pqadmin.server.store import get_store
 from queues import Job
+from queues.jobs import PUSH, UNDO
 
 #: Jobs that are named; more are counted.
 _NAMED = 3
@@ -26,6 +27,9 @@ class JobsHere:
     more: int = 0
     #: One reaches a queue that the person does not see: no more is told of it.
     unseen: bool = False
+    #: Some may take or change items that are there; some bring items.
+    takes: bool = False
+    brings: bool = False
 
     def __bool__(self) -> bool:
         return bool(self.told) or self.unseen
@@ -41,8 +45,18 @@ def jobs_here(request: HttpRequest, queue_id: int) -> JobsHere:
         told=tuple(tell(job, now) for job in seen[:_NAMED]),
         more=max(0, len(seen) - _NAMED),
         unseen=len(seen) < len(here),
+        takes=len(seen) < len(here) or any(_takes(job, queue_id) for job in seen),
+        brings=any(_brings(job, queue_id) for job in seen),
     )
 
 
 def _concerns(job: Job, queue_id: int) -> bool:
     return queue_id in (job.queue_id, job.to_id)
+
+
+def _takes(job: Job, queue_id: int) -> bool:
+    return job.act == UNDO or (job.act != PUSH and job.queue_id == queue_id)
+
+
+def _brings(job: Job, queue_id: int) -> bool:
+    return job.act in (UNDO, PUSH) or job.to_id == queue_id

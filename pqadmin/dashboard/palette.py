@@ -30,6 +30,8 @@ from queues.names import display_name
 MOST, MOST_QUEUES = 12, 8
 #: Queues for each of which acts are offered.
 _MOST_ACTED = 3
+#: Paths of the acts that take much away.
+_GRAVE = {"purge/", "delete/", "detach/"}
 MAX_LENGTH = 300
 #: Queues that one transaction looks for an item in, and the seconds that looking takes at the most.
 _CHUNK, _SECONDS = 100, 0.5
@@ -54,6 +56,8 @@ class Entry:
     label: str
     url: str
     detail: str = ""
+    #: An act that takes much away.
+    grave: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,10 +79,12 @@ def find(request: HttpRequest, text: str, here: str) -> Found:
         return _items(text.strip().casefold(), may.of_those([here, *rows] if here in rows else [*rows]))
     labels = {name: display_name(name).casefold() for name in rows}
     queues = _queues(words, labels)
-    entries = [
-        *_acts(words, may, rows, labels, here),
+    acts = list(_acts(words, may, rows, labels, here))
+    entries = [  # Enter takes the first: never what takes much away while the words fit something else
         *(_queue(rows[name]) for name in queues[:MOST_QUEUES]),
+        *(act for act in acts if not act.grave),
         *_pages(request, words),
+        *(act for act in acts if act.grave),
     ]
     if not words:  # first what is most likely wanted: acts on this queue, then pages, then queues
         entries.sort(key=lambda entry: (Kind.ACT, Kind.PAGE, Kind.QUEUE).index(entry.kind))
@@ -192,7 +198,13 @@ def _acts(
         if rest not in found:
             found[rest] = _queues(rest, labels)
         for name in islice((name for name in found[rest] if may.can(right, name) and fits(rows[name])), _MOST_ACTED):
-            yield Entry(kind=Kind.ACT, label=label, detail=display_name(name), url=f"{queue_url(name)}{path}")
+            yield Entry(
+                kind=Kind.ACT,
+                label=label,
+                detail=display_name(name),
+                url=f"{queue_url(name)}{path}",
+                grave=path in _GRAVE,
+            )
 
 
 def _all_acts() -> Sequence[tuple[str, str, Right, Callable[[Row], bool]]]:

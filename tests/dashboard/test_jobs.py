@@ -259,3 +259,33 @@ def test_jobs_elsewhere_are_not_told_and_many_are_counted(operator: Desk, store:
     page = operator.open("/queues/jobs/bulk/?act=delete")
     assert page.text.count("Delete ready items of jobs") == 3
     assert "2 more jobs" in page
+
+
+MEET, COME = "Both may meet the same items", "More items are on their way here"
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("/queues/jobs/purge/", {MEET}),
+        ("/queues/jobs/bulk/?act=delete&state=ready", {MEET}),
+        ("/queues/review/purge/", {COME}),
+        ("/queues/review/bulk/?act=delete&state=ready", {COME}),
+        ("/queues/jobs/delete/", {"Without the queue a job here fails"}),
+        ("/queues/review/delete/", {"Without the queue a job here fails"}),
+    ],
+)
+def test_what_a_job_means_for_an_act_is_said_of_what_it_does(
+    path: str, said: set[str], operator: Desk, store: Store, jobs: Queue
+) -> None:
+    store.queue("review").push(b"waits", priority=1)
+    store.acts("bob").begin_bulk("move", "jobs", to="review")
+    page = operator.open(path)
+    assert {each for each in (MEET, COME, "Without the queue a job here fails") if each in page} == said
+
+
+def test_a_job_that_pushes_brings_items_and_takes_none(operator: Desk, store: Store, jobs: Queue) -> None:
+    store.acts("bob").begin_push("jobs", [(b"x", 1)])
+    page = operator.open("/queues/jobs/purge/")
+    assert COME in page
+    assert MEET not in page

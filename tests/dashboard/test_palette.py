@@ -40,6 +40,20 @@ def test_acts_on_the_queue_that_is_open_and_on_those_that_are_named(operator: De
     assert not any(url.startswith("/queues/mail/pop") for _, url in found(operator, "pop max mail"))
 
 
+def test_queues_come_before_acts_on_them_and_what_takes_much_away_comes_last(operator: Desk, store: Store) -> None:
+    for name in ("orders:eu:new", "orders:eu:old"):
+        store.create_queue(name)
+    assert found(operator, "orders eu") == [  # the letters e and u are in "Delete the queue" too
+        ("queue", "/queues/orders:eu:new/"),
+        ("queue", "/queues/orders:eu:old/"),
+        ("act", "/queues/orders:eu:new/delete/"),
+        ("act", "/queues/orders:eu:old/delete/"),
+    ]
+    store.create_queue("pu")
+    urls = [url for _kind, url in found(operator, "pu", here="pu")]
+    assert urls == ["/queues/pu/", "/queues/pu/push/", "/queues/pu/push/many/", "/queues/pu/purge/"]
+
+
 def test_an_item_is_found_by_its_id_in_whatever_queue_and_state(operator: Desk, store: Store) -> None:
     store.create_queue("orders")
     item = store.create_queue("mail", kind="fifo").enqueue(b"x", delay=timedelta(hours=1))

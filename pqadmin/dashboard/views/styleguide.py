@@ -79,7 +79,7 @@ def styleguide(request: HttpRequest) -> HttpResponse:
         "beside": sample_neighbours(sample),
         "history": sample_history(now),
         "jobs": sample_jobs(now),
-        "here": JobsHere(told=tuple(sample_jobs(now)[:3]), more=12, unseen=True),
+        "here": JobsHere(told=tuple(sample_jobs(now)[:3]), more=12, unseen=True, takes=True, brings=True),
         "values": [(show(value, rules=rules_of(())), _item(now, value)) for value in (*_VALUES, b"", b"x" * 30_000)],
         "lists": (lists := sample_lists(now)),
         "item_acts": sample_acts([item for _state, listed, _acts in lists for item in listed.items[1:]]),
