@@ -31,8 +31,8 @@ DERIVE_EVERY = 1.0
 CHEAP, REBUILD_SHARE = 0.005, 10.0
 #: Seconds that it waits at most.
 LONGEST = 5.0
-#: Scopes for which it is remembered what they see.
-_MAX_SIGHTS = 64
+#: Scopes for which it is remembered what they see, and those whose overviews are kept up to date.
+_MAX_SIGHTS, _MAX_OVERVIEWS = 64, 256
 #: Seconds after which the overview of a scope that nobody asks for is forgotten.
 FORGET_AFTER = 60.0
 #: Rows of which it is remembered that they differ; an overview that is behind by more is worked out from all rows.
@@ -94,6 +94,7 @@ class Board:
         self._overviews: dict[Scope, _Made] = {}
         #: Read and written without the lock, which a whole overview may hold: sockets ask for it in their event loop.
         self._sights: dict[Scope, _Sight] = {}
+        self._sighting = threading.Lock()
         #: Grows with all that is taken over.
         self._generation = 0
 
@@ -236,19 +237,25 @@ class Board:
                 return known.overview
             began = time.perf_counter()
             self._freshen(now)
-            what = self._sight(sight)
             behind = _MAX_BEHIND + 1 if known is None else self._differed - known.differed
-            if known is None or known.sight is not what or behind > _MAX_BEHIND:
+            if known is None or known.sight.directory is not self._directory or behind > _MAX_BEHIND:
+                what = self._sight(sight)
                 roll, changed = Roll(what.seen, self._names, self._rows), frozenset[int]()
             else:
-                roll, changed = known.roll, frozenset(islice(reversed(self._behind), behind))
-            overview = roll.overview(
-                changed,
-                self._rows,
-                version=self._version,
-                at=at if self.empty else self._at,
-                as_of=self._oldest_reading(what) or at,
-            )
+                what, roll = known.sight, known.roll
+                changed = frozenset(islice(reversed(self._behind), behind))
+            try:
+                overview = roll.overview(
+                    changed,
+                    self._rows,
+                    version=self._version,
+                    at=at if self.empty else self._at,
+                    as_of=self._oldest_reading(what) or at,
+                )
+            except BaseException:
+                # The roll has taken in some of what changed, nobody knows how much: it is not asked again.
+                self._overviews.pop(sight, None)
+                raise
             took = time.perf_counter() - began
             self._overviews[sight] = _Made(
                 overview=overview,
@@ -261,12 +268,19 @@ class Board:
             )
             for unused in [one for one, made in self._overviews.items() if now - made.made > FORGET_AFTER]:
                 del self._overviews[unused]
+            if len(self._overviews) > _MAX_OVERVIEWS:
+                del self._overviews[min(self._overviews, key=lambda one: self._overviews[one].made)]
             return overview
 
     def last(self, now: float, scope: Scope) -> tuple[Overview | None, bool]:
-        """Return what was worked out last for a scope, and whether it is time to work it out anew; never waits."""
+        """Return what was worked out last for a scope, and whether it is time to work it out anew; never waits.
+
+        What is so old that it would be forgotten is no answer.
+        """
         known = self._overviews.get(sight_of(scope))
-        return (None, True) if known is None else (known.overview, self._due(known, now))
+        if known is None or now - known.made > FORGET_AFTER:
+            return None, True
+        return known.overview, self._due(known, now)
 
     def _due(self, known: _Made, now: float) -> bool:
         share = REBUILD_SHARE * known.cost
@@ -295,9 +309,11 @@ class Board:
             sees = sight.teller(Right.READ)
             seen = tuple(queue_id for name, queue_id in directory.items() if sees(name))
             known = _Sight(directory=directory, seen=seen, ids=frozenset(seen))
-            if len(self._sights) >= _MAX_SIGHTS:
-                self._sights.clear()
-            self._sights[sight] = known
+            with self._sighting:
+                self._sights.pop(sight, None)
+                if len(self._sights) >= _MAX_SIGHTS:
+                    del self._sights[next(iter(self._sights))]
+                self._sights[sight] = known
         return known
 
     def ready(self, queue_id: int) -> int | None:

@@ -89,6 +89,65 @@ def test_what_a_scope_sees_is_worked_out_once_for_all_of_its_sockets() -> None:
     assert board.in_sight(Scope.of_globs(["eu:*"])) == {1, 3}
 
 
+def test_a_scope_among_many_is_not_worked_out_anew_with_each_change() -> None:
+    board = Board()
+    directory = Listed({f"team{number}:a": number for number in range(1, 101)})
+    board.put_directory(directory, 1)
+    scopes = [Scope.of_globs([f"team{number}:*"]) for number in range(1, 101)]
+    for at in (1.0, 7.0):
+        assert {board.overview(at, datetime.now(UTC), scope).summary.queues for scope in scopes} == {1}
+        assert directory.looks == 100
+    for scope in scopes[-60:]:
+        assert len(board.in_sight(scope)) == 1
+    assert directory.looks == 100, "what was looked at last is remembered"
+
+
+def test_overviews_of_many_scopes_are_not_all_kept() -> None:
+    board = Board()
+    board.put_directory({f"team{number}:a": number for number in range(1, 401)}, 1)
+    scopes = [Scope.of_globs([f"team{number}:*"]) for number in range(1, 401)]
+    for scope in scopes:
+        board.overview(1.0, datetime.now(UTC), scope)
+    kept = [board.last(1.0, scope)[0] is not None for scope in scopes]
+    assert (sum(kept) < 300, kept[-1]) == (True, True)
+
+
+def test_an_overview_that_failed_once_is_right_the_next_time(tmp_path: Path) -> None:
+    board = Board()
+    with open_store(f"lmdb:{tmp_path / 'store'}") as store:
+        jobs = store.create_queue("jobs")
+        list_all(board, store)
+        read(board, store, [jobs.id])
+
+        def fail(*_: object) -> int:
+            raise ValueError("no order of these")
+
+        board.overview(1.0, datetime.now(UTC)).keep("order", lambda: 1, carry=fail)
+        jobs.push_many([(b"x", 1)] * 3)
+        read(board, store, [jobs.id])
+        with pytest.raises(ValueError, match="no order"):
+            board.overview(7.0, datetime.now(UTC))
+        after = board.overview(13.0, datetime.now(UTC))
+        assert ([row.ready for row in after.rows], after.summary.ready) == ([3], 3)
+
+
+def test_of_very_many_queues_a_page_shows_nothing_that_was_worked_out_long_ago(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pqadmin.live.monitor.PAGE_QUEUES", 1)
+    now = [0.0]
+    with open_store(f"lmdb:{tmp_path / 'store'}") as store:
+        monitor = Monitor(lambda: store, clock=lambda: now[0])
+        queues = [store.create_queue(name) for name in ("a", "b")]
+        list_all(monitor.board, store)
+        read(monitor.board, store, [queue.id for queue in queues])
+        assert [row.ready for row in monitor.overview().rows] == [0, 0]
+        queues[0].push(b"x", priority=1)
+        read(monitor.board, store, [queue.id for queue in queues])
+        now[0] = 3_600.0
+        assert [row.ready for row in monitor.overview().rows] == [1, 0]
+
+
 def test_a_socket_does_not_wait_for_the_overview_of_others() -> None:
     board = Board()
     known: dict[str, Any] = {"eu:a": 1, "us:a": 2}
@@ -107,7 +166,7 @@ def test_a_socket_does_not_wait_for_the_overview_of_others() -> None:
         assert others.result(10.0).summary.queues == 1
 
 
-def seen_by(board: Board, store: Store, glob: str) -> Overview:
+def seen_by(board: Board, glob: str) -> Overview:
     """Return what a scope sees of the board an hour later: nothing is kept from before."""
     return board.overview(3_600.0, datetime.now(UTC), Scope.of_globs([glob]))
 
@@ -134,14 +193,14 @@ def test_the_old_name_of_a_renamed_queue_is_not_told_to_who_sees_the_new_one(tmp
         merger.push(b"x", priority=1)
         list_all(board, store)
         read(board, store, [merger.id])
-        assert names_and_oldest(seen_by(board, store, "secret:*")) == (["secret:merger"], "secret:merger", 0)
+        assert names_and_oldest(seen_by(board, "secret:*")) == (["secret:merger"], "secret:merger", 0)
 
         store.rename_queue("secret:merger", "team:x")
         list_all(board, store)
-        assert names_and_oldest(seen_by(board, store, "team:*")) == ([], None, 1)
-        assert names_and_oldest(seen_by(board, store, "secret:*")) == ([], None, 0)
+        assert names_and_oldest(seen_by(board, "team:*")) == ([], None, 1)
+        assert names_and_oldest(seen_by(board, "secret:*")) == ([], None, 0)
         read(board, store, [merger.id])
-        assert names_and_oldest(seen_by(board, store, "team:*")) == (["team:x"], "team:x", 0)
+        assert names_and_oldest(seen_by(board, "team:*")) == (["team:x"], "team:x", 0)
 
 
 def test_the_new_name_of_a_renamed_queue_is_not_told_to_who_saw_the_old_one(tmp_path: Path) -> None:
@@ -152,7 +211,7 @@ def test_the_new_name_of_a_renamed_queue_is_not_told_to_who_saw_the_old_one(tmp_
         list_all(board, store)
         read(board, store, [team.id])
         assert names_and_oldest(board.overview(0.0, datetime.now(UTC), EVERYTHING)) == (["team:x"], "team:x", 0)
-        assert names_and_oldest(seen_by(board, store, "team:*")) == (["team:x"], "team:x", 0)
+        assert names_and_oldest(seen_by(board, "team:*")) == (["team:x"], "team:x", 0)
 
         store.rename_queue("team:x", "secret:merger")
         read(board, store, [team.id])
