@@ -8,9 +8,10 @@ own, gzip accepted as browsers do; another process changes queues at the set rat
 `--busy`. Times are the client's: from the first byte sent to the last byte received. With one connection that is the
 time that the server takes; with four on one interpreter a request also waits for three others. "Server CPU" is
 the server's processor time for each request, which other work on the machine does not lengthen; what the changes and
-the watching cost it is in there. "Cold" is the first request for a page after the server's start. No
-response cache is asked for or used. With `--keep` the filled store stays in that folder, and the next run uses it;
-`--store` is filled if it has no queues.
+the watching cost it is in there. "Cold" is the first request of all after a start of the server, asked as soon as it
+listens with a session of before; each page has a start of its own, and nothing changes meanwhile. No response cache is
+asked for or used. With `--keep` the filled store stays in that folder, and the next run uses it; `--store` is filled if
+it has no queues. A store that holds other queues or items than asked for is refused.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ _PAGES = {
     "queue of many items, from max": f"/queues/{_BIG}/?end=max",
     "item": f"/queues/{_BIG}/items/{{}}/",
 }
-_SEED = 1
+SEED = 1
 
 
 def main(arguments: list[str]) -> list[report.Figure]:
@@ -75,17 +76,25 @@ def main(arguments: list[str]) -> list[report.Figure]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         url = options.store or f"lmdb:{options.keep or folder}/store"
-        planned = plans(options.queues - 1, prefix="", seed=_SEED)
+        planned = plans(options.queues - 1, prefix="", seed=SEED)
         with open_store(url) as store:
-            if not store.directory():
-                report.note("page_time: filling")
-                fill(store, planned, options.items)
-            big_id = store.queue(_BIG).items(priority=50_000, limit=1).items[0].id
+            prepare(store, planned, options.items, url=url)
+            big = store.queue(_BIG)
+            if (depth := big.depth()) != options.items:
+                raise SystemExit(f"{url} has {depth:,} items in {_BIG}, not --items {options.items:,}")
+            big_id = big.items(priority=50_000, limit=1).items[0].id
         if options.fill:
             return []
         flush = report.flush_ms(folder)
+        pages = {title: _PAGES[title].format(big_id) for title in options.pages}
         with RunningSite(folder, store_url=url) as site:
-            results = measure(site, planned, big_id, options)
+            cookie = site.log_in()
+        cold = {}
+        for title, path in pages.items():
+            with RunningSite(folder, store_url=url) as site:
+                cold[title] = 1000 * max(request_many(site.host, site.port, path, 1, 1, cookie)["times"])
+        with RunningSite(folder, store_url=url) as site:
+            results = measure(site, planned, pages, cookie, cold, options)
     report.heading("Page times through the server")
     print(
         f"{options.queues:,} queues, {options.changes:g} changes a second asked for and {results.changes:.0f} made "
@@ -116,10 +125,15 @@ class Results:
         self.changes = 0.0
 
 
-def measure(site: RunningSite, planned: list[QueuePlan], big_id: str, options: argparse.Namespace) -> Results:
-    """Request every page in turn while queues change."""
-    cookie = site.log_in()
-    pages = {title: _PAGES[title].format(big_id) for title in options.pages}
+def measure(
+    site: RunningSite,
+    planned: list[QueuePlan],
+    pages: dict[str, str],
+    cookie: str,
+    cold: dict[str, float],
+    options: argparse.Namespace,
+) -> Results:
+    """Request every page in turn while queues change; `cold` is what the first request for each took, in ms."""
     context = multiprocessing.get_context("spawn")
     stop = context.Event()
     made = context.Value("q", 0)
@@ -129,8 +143,9 @@ def measure(site: RunningSite, planned: list[QueuePlan], big_id: str, options: a
     results = Results()
     try:
         while not made.value and options.changes:
+            if not changer.is_alive():
+                raise SystemExit("the process that changes queues has ended before it changed any")
             time.sleep(0.05)
-        cold = {title: _longest(site, path, 1, 1, cookie) for title, path in pages.items()}
         request_many(site.host, site.port, "/", _WARM_UP, 4, cookie)
         before, start = made.value, time.monotonic()
         for title, path in pages.items():
@@ -166,10 +181,6 @@ def measure(site: RunningSite, planned: list[QueuePlan], big_id: str, options: a
     return results
 
 
-def _longest(site: RunningSite, path: str, requests: int, connections: int, cookie: str) -> float:
-    return 1000 * max(request_many(site.host, site.port, path, requests, connections, cookie)["times"])
-
-
 class Answers(TypedDict):
     """What requests for one page came to: seconds of each, and together; the size of the largest answer."""
 
@@ -179,7 +190,7 @@ class Answers(TypedDict):
 
 
 def request_many(host: str, port: int, path: str, requests: int, connections: int, cookie: str) -> Answers:
-    """Request one page so often over so many connections."""
+    """Request one page so often over so many connections; exit when one is not answered, or not with 200."""
     times: list[float] = []
     sizes: list[int] = []
     failed: list[str] = []
@@ -188,6 +199,14 @@ def request_many(host: str, port: int, path: str, requests: int, connections: in
 
     def work() -> None:
         connection = http.client.HTTPConnection(host, port, timeout=60)
+        try:
+            ask(connection)
+        except (OSError, http.client.HTTPException) as error:
+            failed.append(f"{path} was not answered: {error!r}")
+        finally:
+            connection.close()
+
+    def ask(connection: http.client.HTTPConnection) -> None:
         connection.connect()
         while not failed:
             with lock:
@@ -201,7 +220,6 @@ def request_many(host: str, port: int, path: str, requests: int, connections: in
             sizes.append(len(body))
             if answer.status != 200:
                 failed.append(f"{path} was answered with {answer.status}")
-        connection.close()
 
     start = time.perf_counter()
     workers = [threading.Thread(target=work) for _ in range(connections)]
@@ -214,10 +232,23 @@ def request_many(host: str, port: int, path: str, requests: int, connections: in
     return {"times": times, "bytes": max(sizes), "seconds": time.perf_counter() - start}
 
 
+def prepare(store: Store, planned: list[QueuePlan], items: int, *, url: str) -> None:
+    """Fill a store without queues; refuse one of other queues than `fill` makes."""
+    there = set(store.directory())
+    if not there:
+        report.note(f"filling {url}")
+        fill(store, planned, items)
+    elif there != {_BIG, *(plan.name for plan in planned)}:
+        raise SystemExit(
+            f"{url} has {len(there):,} queues, which are not the {len(planned) + 1:,} that are filled for --queues "
+            f"{len(planned) + 1}: name another folder or store, or the number that it was filled with"
+        )
+
+
 def fill(store: Store, planned: list[QueuePlan], items: int) -> None:
     """Create and fill the queues."""
     create_queues(store, planned)
-    random = Random(_SEED)
+    random = Random(SEED)
     for plan in planned:
         push(store.queue(plan.name), plan, random, _STANDING)
     big = store.create_queue(_BIG)
@@ -239,7 +270,7 @@ def push(queue: Queue, plan: QueuePlan, random: Random, count: int) -> None:
 
 def change(url: str, planned: list[QueuePlan], rate: float, made: Synchronized[int], stop: Event) -> None:
     """Push to and pop from queues in turn at the rate, until told to stop. The entry of a process."""
-    random = Random(_SEED)
+    random = Random(SEED)
     pace = Pace(rate=rate)
     with open_store(url) as store:
         queues = {plan.name: store.queue(plan.name) for plan in planned}

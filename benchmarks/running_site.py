@@ -88,8 +88,7 @@ class RunningSite:
 
     def cpu_seconds(self) -> float:
         """Return the processor time that the server has used so far, user and system."""
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return cpu_seconds(self.pid)
 
     def memory(self) -> int:
         """Return the bytes of memory that the server has of its own."""
@@ -159,6 +158,12 @@ class RunningSite:
             watchdog.cancel()
         process.kill()
         raise SystemExit(f"the server did not start:\n{self._log.read_text()}")
+
+
+def cpu_seconds(pid: int) -> float:
+    """Return the processor time that a process has used so far, user and system."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _cookies(answer: http.client.HTTPResponse) -> dict[str, str]:

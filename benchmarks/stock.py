@@ -27,7 +27,7 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks import page_time, report
-from benchmarks.running_site import RunningSite
+from benchmarks.running_site import RunningSite, cpu_seconds
 from pqadmin.operations.load.plan import plans
 from queues import open_store
 
@@ -48,8 +48,7 @@ def main(arguments: list[str]) -> list[report.Figure]:
         folder = Path(name)
         url = f"lmdb:{options.keep or folder}/store"
         with open_store(url) as store:
-            if not store.directory():
-                page_time.fill(store, plans(options.queues - 1, prefix="", seed=1), 1_000)
+            page_time.prepare(store, plans(options.queues - 1, prefix="", seed=page_time.SEED), 1_000, url=url)
         (folder / "ours").mkdir()
         with RunningSite(folder / "ours", store_url=url) as site:
             cookie = site.log_in()
@@ -151,7 +150,7 @@ def _wait(port: int) -> None:
 
 def _round(host: str, port: int, pid: int, cookie: str, options: argparse.Namespace) -> tuple[float, float]:
     """Return requests a second, and milliseconds of the server's processor for each."""
-    used = _cpu(pid)
+    used = cpu_seconds(pid)
     client = [host, str(port), "/", str(options.requests), str(options.connections), cookie]
     answer = subprocess.run(
         [sys.executable, "-m", "benchmarks", "page_time", "--client", *client],
@@ -161,9 +160,5 @@ def _round(host: str, port: int, pid: int, cookie: str, options: argparse.Namesp
         text=True,
     )
     found = json.loads(answer.stdout)
-    return options.requests / found["seconds"], 1000 * (_cpu(pid) - used) / options.requests
-
-
-def _cpu(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    answered = len(found["times"])
+    return answered / found["seconds"], 1000 * (cpu_seconds(pid) - used) / answered
