@@ -1,0 +1,63 @@
+"""Every queue is read at the server's start, before anybody asks; a page that comes meanwhile gets what is read."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Collection, Iterator
+from typing import Any, cast
+
+import pytest
+
+from pqadmin.live import monitor as monitors
+from pqadmin.live import sweep
+from pqadmin.live.monitor import Monitor
+from queues import Store
+from tests.live.conftest import PATIENCE
+
+
+class Gated:
+    """A store of which the first queues are read at once, and the others when the gate is open."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._read = 0
+        self.held, self.open = threading.Event(), threading.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def snapshot(self, ids: Collection[int], **options: Any) -> Any:
+        if ids and self._read:
+            self.held.set()
+            assert self.open.wait(PATIENCE)
+        self._read += len(ids)
+        return self._store.snapshot(ids, **options)
+
+
+@pytest.fixture
+def gated(store: Store) -> Iterator[Gated]:
+    """The store behind a gate, which opens in the end."""
+    made = Gated(store)
+    yield made
+    made.open.set()
+
+
+async def test_a_page_that_comes_while_all_is_read_at_the_start_gets_what_is_read_by_then(
+    store: Store, gated: Gated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(monitors, "FIRST_PAGE", 0.0)
+    monkeypatch.setattr(sweep, "MAX_SNAPSHOT", 10)
+    for n in range(30):
+        store.create_queue(f"q{n}").push(b"x", priority=n)
+    monitor = Monitor(lambda: cast("Store", gated))
+    monitor.warm_up()
+    assert await asyncio.to_thread(gated.held.wait, PATIENCE)
+
+    await asyncio.wait_for(asyncio.to_thread(monitor.refresh), PATIENCE)
+    assert (len(monitor.overview().rows), len(monitor.board.unread())) == (10, 20)
+
+    gated.open.set()
+    assert await asyncio.to_thread(monitor._complete.wait, PATIENCE)
+    assert sum(row.status.totals.ready for row in monitor.overview().rows) == 30
+    assert monitor.board.unread() == frozenset()
