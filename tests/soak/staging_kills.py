@@ -36,6 +36,8 @@ from tests import cluster
 SOON = 60.0
 #: Seconds for which a stopped process is given the chance to be left with something, and between two looks.
 STOPPED, LOOK_EVERY = 2.0, 0.02
+#: Seconds after which it ends though nothing was ever left for nobody.
+LONGEST = 120.0
 #: Lines of a ledger: a pop begins; it found nothing. Any other line is what it got.
 ASKED, NOTHING = b"?", b"-"
 
@@ -66,8 +68,9 @@ def work(url: str, ledger: str, threads: int) -> None:
 
 
 def run(url: str, *, seconds: float, processes: int, threads: int, seed: int) -> dict[str, object]:
-    """Let processes pop and be killed; return what became of the items."""
+    """Let processes pop and be killed for so many seconds, longer until something is left; return what became of it."""
     chance, now = random.Random(seed), [time.time()]
+    left_behind, lying = False, set[tuple[int, bytes]]()
     looks = kills = pushed = 0
     with tempfile.TemporaryDirectory() as folder, open_store(url, clock=lambda: now[0]) as store:
         jobs = store.create_queue("jobs")
@@ -83,8 +86,8 @@ def run(url: str, *, seconds: float, processes: int, threads: int, seed: int) ->
 
         workers = [start() for _ in range(processes)]
         place_of = list(range(processes))
-        ends, next_kill = time.monotonic() + seconds, time.monotonic() + 3.0
-        while time.monotonic() < ends:
+        began, next_kill = time.monotonic(), time.monotonic() + 3.0
+        while (lasted := time.monotonic() - began) < seconds or (lasted < LONGEST and not left_behind):
             if jobs.depth() < 2_000:
                 jobs.push_many([(b"%d" % (pushed + n), chance.randrange(100)) for n in range(500)])
                 pushed += 500
@@ -92,9 +95,11 @@ def run(url: str, *, seconds: float, processes: int, threads: int, seed: int) ->
             if time.monotonic() > next_kill:
                 next_kill = time.monotonic() + chance.uniform(0.3, 1.5)
                 place = chance.randrange(processes)
+                # What lies there since the last stop, well after its kill, is nobody's.
+                left_behind = left_behind or bool(lying & _lying(store, jobs))
                 if kills % 2:
                     workers[place].send_signal(signal.SIGSTOP)
-                    _await_left_behind(store, jobs)
+                    lying = _await_left_behind(store, jobs)
                 workers[place].send_signal(signal.SIGKILL)
                 workers[place].communicate()
                 kills += 1
@@ -105,7 +110,7 @@ def run(url: str, *, seconds: float, processes: int, threads: int, seed: int) ->
         for worker in workers:
             worker.communicate(b"\n", timeout=SOON)
         left = Counter(value for values in _left_behind(store, jobs).values() for value in values)
-        now[0] += 2 * KEPT_MS / 1000
+        now[0] = time.time() + 2 * KEPT_MS / 1000  # what was left came long after the start
         store.sweep_unclaimed()
         trash = Counter(entry.item.value for entry in store.trash.entries(limit=1_000).entries if entry.item)
         swept = not _left_behind(store, jobs)
@@ -148,16 +153,22 @@ def _left_behind(store: Store, jobs: Queue) -> dict[tuple[int, bytes], list[byte
     return store._kv.read(look)
 
 
-def _await_left_behind(store: Store, jobs: Queue) -> None:
-    """Wait until something lies there that nobody takes: it was there at two looks."""
+def _lying(store: Store, jobs: Queue) -> set[tuple[int, bytes]]:
+    """Return the requests for which popped items lie there."""
+    return {of for of, values in _left_behind(store, jobs).items() if values}
+
+
+def _await_left_behind(store: Store, jobs: Queue) -> set[tuple[int, bytes]]:
+    """Wait until something lies there that nobody takes, at two looks; return the requests that it is for."""
     before: set[tuple[int, bytes]] = set()
     until = time.monotonic() + STOPPED
     while time.monotonic() < until:
-        found = {of for of, values in _left_behind(store, jobs).items() if values}
-        if found & before:
-            return
+        found = _lying(store, jobs)
+        if still := found & before:
+            return still
         before = found
         time.sleep(LOOK_EVERY)
+    return set()
 
 
 def _runs_empty(jobs: Queue) -> bool:
