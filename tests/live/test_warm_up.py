@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 import pytest
@@ -27,7 +27,7 @@ class Gated:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
-    def snapshot(self, ids: Collection[int], **options: Any) -> Any:
+    def snapshot(self, ids: Sequence[int], **options: Any) -> Any:
         if ids and self._read:
             self.held.set()
             assert self.open.wait(PATIENCE)
