@@ -25,7 +25,7 @@ ALLOWED = frozenset(
     python http https cookie min max int float str kb mb days tab uuid none true false ascii fdbcli md drift docs
     state paused depth age ok empty growing stalled attached problem kind delayed leased dead in out unreadable old
     priority count random index key value redacted eu new orders demo group favourite wait is glossary manage py
-    purge europe berlin asia shanghai test web cli api legacy jobs""".split()  # noqa: SIM905
+    gzip zlib purge europe berlin asia shanghai test web cli api legacy jobs""".split()  # noqa: SIM905
 )
 WORD = re.compile(r"[A-Za-z]{2,}")
 #: Places to fill in, ids, bytes in hexadecimal digits, addresses and names of fields.
