@@ -157,7 +157,7 @@ def measure(
                 answer = subprocess.run(
                     [sys.executable, "-m", "benchmarks", "page_time", "--client", *client, cookie],
                     check=True,
-                    capture_output=True,
+                    stdout=subprocess.PIPE,
                     text=True,
                 )
                 found = json.loads(answer.stdout)

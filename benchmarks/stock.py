@@ -156,7 +156,7 @@ def _round(host: str, port: int, pid: int, cookie: str, options: argparse.Namesp
         [sys.executable, "-m", "benchmarks", "page_time", "--client", *client],
         cwd=_ROOT,
         check=True,
-        capture_output=True,
+        stdout=subprocess.PIPE,
         text=True,
     )
     found = json.loads(answer.stdout)
