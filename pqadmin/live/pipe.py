@@ -9,6 +9,13 @@ from typing import Protocol
 PIPE = "pqadmin.pipe"
 
 
+class Shared(bytes):
+    """A part of a message that many sockets send."""
+
+    #: The same compressed, once somebody did so; it is kept for as long as the part itself.
+    packed: bytes | None = None
+
+
 class Pipe(Protocol):
     """A socket that takes finished messages and tells of acknowledgements."""
 

@@ -11,6 +11,7 @@ from weakref import WeakValueDictionary
 from pqadmin.accounts.scope import Scope
 from pqadmin.live import wire
 from pqadmin.live.cuts import Cut
+from pqadmin.live.pipe import Shared
 from pqadmin.live.requests import OVERVIEW
 
 #: The number before all ticks: who has heard nothing wants a whole frame.
@@ -101,7 +102,7 @@ class Tick:
         if told is None:
             told = self._tell(view, since, owed)
             if told is not None and len(self._told) < _MAX_TOLD:
-                self._told[key] = told
+                told = self._told[key] = told._replace(body=Shared(told.body))
         return told
 
     def _tell(self, view: View, since: int, owed: frozenset[int]) -> Told | None:

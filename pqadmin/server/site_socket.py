@@ -14,7 +14,6 @@ from __future__ import annotations
 import secrets
 import zlib
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any
 
 from autobahn.websocket.compress import (
@@ -24,6 +23,8 @@ from autobahn.websocket.compress import (
 )
 from daphne.ws_protocol import WebSocketProtocol
 from twisted.internet.tcp import Connection
+
+from pqadmin.live.pipe import Shared
 
 _TEXT, _PACKED_TEXT = 0x81, 0xC1
 #: Bytes of a message of a client, unpacked.
@@ -54,15 +55,16 @@ def accept_compression(offers: Sequence[PerMessageCompressOffer]) -> PerMessageD
     return None
 
 
-@lru_cache(maxsize=32)
-def _packed(body: bytes) -> bytes:
-    """Compress the part that many sockets share, once for all of them; the bytes object is the same for all.
+def _packed(body: Shared) -> bytes:
+    """Compress the part that many sockets share, once for all of them.
 
     Up to 100 bytes of nothing at the end, drawn anew for each, hide how well values compress with each other (BREACH).
     """
-    deflate = zlib.compressobj(_LEVEL, zlib.DEFLATED, -_WINDOW)
-    packed = deflate.compress(body) + deflate.flush(zlib.Z_SYNC_FLUSH)
-    return (packed + _NOTHING * secrets.randbelow(21))[: -len(_TAIL)]
+    if body.packed is None:
+        deflate = zlib.compressobj(_LEVEL, zlib.DEFLATED, -_WINDOW)
+        packed = deflate.compress(body) + deflate.flush(zlib.Z_SYNC_FLUSH)
+        body.packed = (packed + _NOTHING * secrets.randbelow(21))[: -len(_TAIL)]
+    return body.packed
 
 
 def _as_it_is(head: bytes) -> bytes:
@@ -122,7 +124,7 @@ class SiteSocket(WebSocketProtocol):  # type: ignore[misc]
             return False
         transport: Any = self.transport
         first = _TEXT
-        if self._perMessageCompress is not None and len(body) >= _PACKED_FROM:
+        if self._perMessageCompress is not None and isinstance(body, Shared) and len(body) >= _PACKED_FROM:
             first, head, body = _PACKED_TEXT, _as_it_is(head), _packed(body)
         size = len(head) + len(body)
         if size < 126:

@@ -13,6 +13,10 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
+from pqadmin.live.cuts import Cut
+from pqadmin.live.overviews import EVERYTHING
+from pqadmin.live.pipe import Shared
+from pqadmin.live.ticks import NEVER, Dated, Sum, Tick, View
 from pqadmin.server import site_socket
 from queues import open_store
 from tests.schemas import validate
@@ -121,14 +125,31 @@ def test_a_packed_message_that_unpacks_to_too_much_is_refused(serve) -> None:
 
 
 def test_what_is_packed_once_follows_any_head() -> None:
-    body = json.dumps({"rows": [{"id": str(number), "name": f"jobs:{number}"} for number in range(500)]}).encode()
+    body = Shared(json.dumps({"rows": [{"id": str(n), "name": f"jobs:{n}"} for n in range(500)]}).encode())
     packed = site_socket._packed(body)
     assert len(packed) < len(body) / 4
     for head in (b"{", b"x" * 200, "{“é".encode()):
         whole = site_socket._as_it_is(head) + packed + b"\0\0\xff\xff"
         assert zlib.decompressobj(-15).decompress(whole) == head + body
-    lengths = {len(site_socket._packed(body + b" " * number)) for number in range(20)}
+    lengths = {len(site_socket._packed(Shared(body + b" " * number))) for number in range(20)}
     assert max(lengths) - min(lengths) > 20, "lengths tell nothing exact about what was packed"
+
+
+def test_what_a_tick_tells_many_is_packed_once_however_many_views_there_are() -> None:
+    cut = Cut(version=1, at=1, covers=frozenset(range(300)), ends={}, names={n: f"q{n}" for n in range(300)},
+              rows={n: f'{{"id":"{n}"}}' for n in range(300)})  # fmt: skip
+    everything = Sum(total=Dated("{}", 0), groups={}, ready=1, as_of=1)
+    tick = Tick(number=1, cuts=(cut,), sums={EVERYTHING: everything}, changed={})
+    views = [View.of("overview", frozenset({number}), frozenset(), EVERYTHING) for number in range(300)]
+
+    def packed() -> list[bytes | None]:
+        told = [tick.tell(view, NEVER, frozenset()).body for view in views]
+        return [site_socket._packed(body) if isinstance(body, Shared) else None for body in told]
+
+    for first, second in zip(packed()[:200], packed()[:200], strict=True):
+        assert first is not None
+        assert first is second
+    assert packed()[-1] is None, "what nobody remembers is for one socket alone"
 
 
 def read_to_the_end(live) -> None:
