@@ -70,7 +70,7 @@ class Overview:
     @cached_property
     def nothing(self) -> Summary:
         """Return the sum of a group that is not there."""
-        return total_of((), queues=0, now=self.at)
+        return total_of((), queues=0, as_of=self.at)
 
     def keep(self, key: Hashable, make: Callable[[], T], *, carry: Carry[T] | None = None) -> T:
         """Return what was made under this key before, or make it now: orders and filters that many ask for.

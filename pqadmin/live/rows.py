@@ -25,7 +25,7 @@ class Row:
     grows_by: float | None
     #: Since when nothing has left, as far as was watched; only while stalled.
     quiet_since: datetime | None
-    #: When the status was known to hold.
+    #: When the status held that the row was made of; later readings that found the same leave it as it is.
     as_of: datetime
     #: Further reasons why the queue needs a look, the worst first.
     more: tuple[Problem, ...] = ()

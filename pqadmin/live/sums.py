@@ -47,7 +47,7 @@ class Summary:
     problems: Mapping[str, int]
     #: How many queues need a look.
     problem_count: int
-    #: The oldest reading among the queues that were added up.
+    #: The oldest reading among the queues that were added up; of a group, when it was added up.
     as_of: datetime
     #: Queues that exist and were not read yet.
     unread: int
@@ -167,10 +167,9 @@ _IDLE = 64
 _RATE = 1_000_000_000
 
 
-def total_of(rows: Iterable[Row], *, queues: int, now: datetime, as_of: datetime | None = None) -> Summary:
-    """Add up rows; `queues` is how many there are, read or not, `as_of` the oldest reading if not that of the rows."""
-    rows = tuple(rows)
-    return Adder(rows).summary(queues=queues, as_of=as_of or min((now, *(row.as_of for row in rows))))
+def total_of(rows: Iterable[Row], *, queues: int, as_of: datetime) -> Summary:
+    """Add up rows; `queues` is how many there are, read or not, `as_of` the oldest reading."""
+    return Adder(rows).summary(queues=queues, as_of=as_of)
 
 
 def groups_of(rows: Sequence[Row], *, now: datetime) -> dict[str, Summary]:
@@ -178,7 +177,7 @@ def groups_of(rows: Sequence[Row], *, now: datetime) -> dict[str, Summary]:
     members: dict[str, list[Row]] = {}
     for row in rows:
         members.setdefault(label_of(row.status.name), []).append(row)
-    return {label: total_of(them, queues=len(them), now=now) for label, them in members.items()}
+    return {label: total_of(them, queues=len(them), as_of=now) for label, them in members.items()}
 
 
 @lru_cache(maxsize=32_768)

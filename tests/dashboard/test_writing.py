@@ -115,7 +115,7 @@ def row(name: str, ready: int = 0, *, state: State = State.OK, problem: Problem 
 
 def names(rows: list[Row], *, order: Order | None = None, wanted: str = "") -> list[str]:
     """Arrange rows and return their names."""
-    total = total_of(rows, queues=len(rows), now=NOW)
+    total = total_of(rows, queues=len(rows), as_of=NOW)
     seen = Overview(snapshot_version=1, at=NOW, rows=rows, summary=total)
     stars = frozenset({hash("deep")})
     listing = arrange(seen, order=order or Order(), wanted=parse(wanted, stars), after="", favourites=stars)

@@ -105,7 +105,7 @@ def test_an_overview_that_follows_another_is_as_one_worked_out_anew(seed: int) -
                 if (row := board.row(queue_id, now + 6.0)) is not None and row.status.name == by_id[queue_id]
             ]
             assert list(overview.rows) == rows
-            expected = total_of(rows, queues=len(seen), now=at, as_of=overview.summary.as_of)
+            expected = total_of(rows, queues=len(seen), as_of=overview.summary.as_of)
             assert overview.summary == expected
             assert {label: replace(one, as_of=at) for label, one in overview.groups.items()} == {
                 label: replace(one, as_of=at) for label, one in groups_of(rows, now=at).items()

@@ -60,7 +60,7 @@ def styleguide(request: HttpRequest) -> HttpResponse:
     bad_create = CreateForm({"name": "a/b", "kind": "priority", "priority_type": "int", "edges": "3, 2, x"})
     bad_push.is_valid()
     bad_create.is_valid()
-    summary = total_of(rows, queues=len(rows) + 3, now=now)
+    summary = total_of(rows, queues=len(rows) + 3, as_of=now)
     status = rows[0].status
     context: dict[str, Any] = {
         "now": now,
