@@ -38,13 +38,14 @@ QUERIES = {
     "dashboard:pop": ["?end=min", "?end=max"],
     "dashboard:palette": ["?q=jobs"],
 }
-#: Notes each control that gets the focus, what shows that, and what lies over it once it is drawn.
+#: Notes each control that gets the focus and what shows that, and what lies over it when the next key comes.
 WALK = """() => {
     const controls = 'a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex]';
     const named = (e) => e.outerHTML.replace(/\\s+/g, ' ').slice(0, 140);
     const group = (e) => {
-        if (e.type !== 'radio' || !e.form) return e;
-        return [...e.form.elements].find((other) => other.type === 'radio' && other.name === e.name);
+        if (e.type !== 'radio') return e;
+        const radios = [...document.querySelectorAll('input[type=radio]')];
+        return radios.find((other) => other.form === e.form && other.name === e.name);
     };
     const open = (e) => !e.closest('[popover]:not(:popover-open), dialog:not([open]), [inert]');
     window.wanted = () =>
@@ -54,10 +55,9 @@ WALK = """() => {
     window.reached = new Set();
     window.dull = [];
     window.covered = [];
-    window.walked = 0;
+    window.looked = new Set();
     document.addEventListener('focusin', (event) => {
         const e = event.target;
-        window.walked += 1;
         window.reached.add(group(e));
         const shown = [e, ...(e.labels ?? [])].some((each) => {
             const style = getComputedStyle(each);
@@ -65,16 +65,20 @@ WALK = """() => {
             return outlined || style.boxShadow !== 'none';
         });
         if (!shown && e.tabIndex >= 0) window.dull.push(named(e)); // the skip link's target is no control
-        requestAnimationFrame(() => {
-            if (document.activeElement !== e) return;
-            const box = e.getBoundingClientRect();
-            const at = (y) => document.elementFromPoint(box.left + box.width / 2, y);
-            const over = [at(box.top + 2), at(box.bottom - 2), at((box.top + box.bottom) / 2)];
-            const bar = (o) => o !== null && !o.contains(e) && !e.contains(o) && o.closest('header.bar, .actbar');
-            if (over.every(bar)) window.covered.push(named(e));
-        });
     });
+    window.look = () => { // asks for the layout as it is by now, whether it was drawn or not
+        const e = document.activeElement;
+        if (!window.reached.has(group(e))) return;
+        window.looked.add(group(e));
+        const box = e.getBoundingClientRect();
+        const at = (y) => document.elementFromPoint(box.left + box.width / 2, y);
+        const over = [at(box.top + 2), at(box.bottom - 2), at((box.top + box.bottom) / 2)];
+        const bar = (o) => o !== null && !o.contains(e) && !e.contains(o) && o.closest('header.bar, .actbar');
+        if (over.every(bar)) window.covered.push(named(e));
+    };
+    document.addEventListener('keydown', window.look, true);
     window.missed = () => window.wanted().filter((e) => !window.reached.has(group(e))).map(named);
+    window.overlooked = () => [...window.reached].filter((e) => e.tabIndex >= 0 && !window.looked.has(e)).map(named);
 }"""
 #: Which element has the focus, and whether it is on the screen once that is drawn.
 SKIP = """async () => {
@@ -165,12 +169,13 @@ def walk(page: Page, told: Callable[[str, object], None]) -> None:
     for _again in range(3):  # what unfolds on the way, and the way around over the page's end
         for _key in range(wanted + 3):
             press()
+        page.evaluate("window.look()")
         missed = page.evaluate("window.missed()")
         if not missed:
             break
     if missed:
         told("not reached", missed)
-    for what in ("dull", "covered"):
+    for what in ("dull", "covered", "overlooked()"):
         if faults := page.evaluate(f"[...new Set(window.{what})]"):
             told(what, faults)
     session.detach()
