@@ -405,6 +405,7 @@ def test_signing_out_in_another_tab_shows(new_page: NewPage, store: Store, site:
     wait_live(page)
     other = page.context.new_page()
     other.goto("/")
+    wait_live(other)  # a page that is left while it connects warns of it
     other.locator("form[action='/accounts/logout/'] button").evaluate("button => button.form.requestSubmit()")
     other.wait_for_url("**/accounts/login/**")
 
