@@ -54,7 +54,7 @@ def test_a_row_is_shown_anew_when_anything_about_it_differs(row: Row) -> None:
     assert "push/" in plain
     assert "push/" not in shown(acts=False)
     assert 'aria-pressed="true"' in shown(star=True)
-    assert '<path d="M0 5h3"/>' in shown(line="M0 5h3")
+    assert re.search(r'<path d="M0 (\d+)V5h3V\1z"/>', shown(line="M0 5h3")), "the area below the line"
     assert shown() == plain
     changed = replace(row, rate_in=12.0)
     assert 'data-value="12"' in shown(changed)
