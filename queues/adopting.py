@@ -10,11 +10,13 @@ from dataclasses import replace
 from queues import directory
 from queues.bands import default_edges
 from queues.config import Config
-from queues.keyspace import Keyspace, QueueKeys, ready_elements
+from queues.keyspace import Keyspace
 from queues.kv.port import KeyValueStore, Transaction
 from queues.names import display_name
 from queues.orphans import ITEMS, STEP, Nameless, Orphan, StrayName, decode, kind_of, kinds_of
 from queues.priority import PriorityType
+from queues.queue_keys import QueueKeys
+from queues.suffixes import ready_elements
 
 
 def mend_orphan(kv: KeyValueStore, keyspace: Keyspace, orphan: Orphan, *, now_ms: int) -> str | None:

@@ -16,8 +16,9 @@ from queues.attached import items as attached_items
 from queues.config import Config
 from queues.errors import ItemGoneOn, PlaceTaken
 from queues.foreign import item_id
-from queues.keyspace import AttachedKeys, Keyspace
+from queues.keyspace import Keyspace
 from queues.kv.port import KeyValue, Transaction
+from queues.queue_keys import AttachedKeys
 from queues.ready import MAX_ITEMS
 from queues.standing import Standing
 from queues.tally import Tally

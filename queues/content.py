@@ -15,8 +15,9 @@ from typing import Any
 
 from queues import records
 from queues.errors import NewerFormat
-from queues.keyspace import Keyspace, Range
+from queues.keyspace import Keyspace
 from queues.kv.port import KeyValue, KeyValueStore, ReadTransaction
+from queues.packing import Range
 
 #: What one chunk holds at most, but for its last step: keys, and bytes as a cluster counts them when they are written.
 MAX_KEYS, MAX_BYTES = 2_000, 750_000

@@ -14,21 +14,14 @@ from typing import Any, TypeVar
 
 from queues.bands import band_of
 from queues.config import Config
-from queues.keyspace import (
-    OUTSIDE,
-    STATES,
-    Keyspace,
-    QueueKeys,
-    Range,
-    Side,
-    place,
-    read_place,
-    ready_elements,
-    total,
-)
+from queues.keyspace import Keyspace
 from queues.kv.port import KeyValue, KeyValueStore, ReadTransaction
+from queues.packing import Range
 from queues.priority import Priority
+from queues.queue_keys import OUTSIDE, STATES, QueueKeys, Side
+from queues.suffixes import place, read_place, ready_elements
 from queues.tally import counted_in
+from queues.totals import total
 
 T = TypeVar("T")
 Look = Callable[[Callable[[ReadTransaction], T]], T]

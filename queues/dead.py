@@ -14,9 +14,10 @@ from queues import records
 from queues.config import Config
 from queues.ids import at, minted_at
 from queues.item import Item
-from queues.keyspace import OUTSIDE, QueueKeys, place, read_place, timed_elements, timed_suffix
 from queues.kv.port import KeyValue, ReadTransaction, Transaction
 from queues.priority import Priority
+from queues.queue_keys import OUTSIDE, QueueKeys
+from queues.suffixes import place, read_place, timed_elements, timed_suffix
 from queues.tally import Tally
 
 

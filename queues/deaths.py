@@ -9,8 +9,8 @@ from queues.config import Config
 from queues.dead import Entry
 from queues.delays import Delays
 from queues.item import Item, Page
-from queues.keyspace import ready_suffix
 from queues.kv.port import ReadTransaction, Transaction
+from queues.suffixes import ready_suffix
 from queues.tally import Tally
 
 _WHY_NOT = "its items are never dead."

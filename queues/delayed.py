@@ -18,17 +18,10 @@ from queues import ready, records
 from queues.config import Config
 from queues.ids import at, minted_at
 from queues.item import Item
-from queues.keyspace import (
-    GenerationKeys,
-    QueueKeys,
-    place,
-    read_place,
-    ready_suffix,
-    timed_elements,
-    timed_suffix,
-)
 from queues.kv.port import KeyValue, ReadTransaction, Transaction
 from queues.priority import Priority
+from queues.queue_keys import GenerationKeys, QueueKeys
+from queues.suffixes import place, read_place, ready_suffix, timed_elements, timed_suffix
 from queues.tally import Tally
 
 #: Bytes of values that one transaction promotes, unless a single one is larger: FoundationDB's soft budget.

@@ -13,9 +13,9 @@ from queues.errands import Errand
 from queues.errors import BadTime
 from queues.handle import check_limit
 from queues.item import Item, Page
-from queues.keyspace import ready_suffix
 from queues.kv.port import ReadTransaction, Transaction
 from queues.priority import Priority
+from queues.suffixes import ready_suffix
 from queues.taking import Taking
 from queues.tally import Tally
 

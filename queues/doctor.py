@@ -12,11 +12,12 @@ from queues.adopting import clear_rest, mend_orphan
 from queues.config import Config
 from queues.counting import QueueCount, count_queue
 from queues.findings import Examination, Finding
-from queues.keyspace import OUTSIDE, Keyspace
+from queues.keyspace import Keyspace
 from queues.kv.port import KeyValueStore, ReadTransaction
 from queues.mending import mend_counters, mend_index, mend_order
 from queues.names import display_name
 from queues.orphans import Unknown, decode, find_orphans
+from queues.queue_keys import OUTSIDE
 from queues.sweeping import count_stale, sweep_slots
 from queues.unclaimed import find_unclaimed
 

@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from queues import records
-from queues.keyspace import IN_GENERATIONS, Keyspace, Range
+from queues.keyspace import Keyspace
 from queues.kv.port import KeyValueStore, Transaction
+from queues.packing import Range
+from queues.queue_keys import IN_GENERATIONS
 from queues.unreadable import UNREADABLE, Tell, warn
 
 #: Keys of one step, and bytes that one reads: few at first, as they may be large.

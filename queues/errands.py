@@ -12,8 +12,8 @@ from typing import Any
 
 from queues.config import Config
 from queues.errors import StaleLease
-from queues.keyspace import QueueKeys
 from queues.kv.port import ReadTransaction, Refused, Transact, Transaction
+from queues.queue_keys import QueueKeys
 from queues.tally import Tally
 
 #: Bytes of values of one batch; one errand alone may have more.

@@ -13,10 +13,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from queues import limits, records, standing
 from queues.config import Config
-from queues.keyspace import Keyspace, ready_suffix, timed_suffix
+from queues.keyspace import Keyspace
 from queues.kv.port import KeyValueStore, ReadTransaction, Transaction
 from queues.priority import Priority
 from queues.standing import Standing
+from queues.suffixes import ready_suffix, timed_suffix
 from queues.tally import Tally
 
 Arrival = tuple[bytes, Priority | None]

@@ -10,13 +10,14 @@ from queues.changes import Change
 from queues.config import Config
 from queues.errors import QueueNotFound, WrongKind
 from queues.jobs import Job
-from queues.keyspace import Keyspace, ready_elements, ready_suffix
+from queues.keyspace import Keyspace
 from queues.kv.port import ReadTransaction, Transaction
 from queues.moving import Place
 from queues.names import display_name
 from queues.priority import Priority
 from queues.ready import Heads
 from queues.standing import Standing
+from queues.suffixes import ready_elements, ready_suffix
 from queues.tally import Tally
 
 #: Acts by the states whose items they are for.

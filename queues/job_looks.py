@@ -14,9 +14,10 @@ from queues.config import Config
 from queues.cursor import End
 from queues.ids import to_ms
 from queues.jobs import Job
-from queues.keyspace import QueueKeys, ready_elements, timed_elements
 from queues.kv.port import ReadTransaction
+from queues.queue_keys import QueueKeys
 from queues.search import Query
+from queues.suffixes import ready_elements, timed_elements
 from queues.walking import Lane, Order
 
 #: Items and bytes of one look.

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from queues.errors import BadPriority, BadQueueKind, BadSetting, ItemLeased, WrongKind
 from queues.job_changes import ACTS, refuse_state
-from queues.keyspace import STATES
 from queues.moving import Place
 from queues.names import display_name
 from queues.priority import Priority, normalise
 from queues.queue import Queue
+from queues.queue_keys import STATES
 from queues.search import Query
 from queues.walking import Order
 

@@ -20,8 +20,9 @@ from queues.config import Config
 from queues.errors import StaleLease
 from queues.ids import at, minted_at
 from queues.item import Item
-from queues.keyspace import OUTSIDE, QueueKeys, place, read_place, ready_elements, timed_elements, timed_suffix
 from queues.kv.port import ReadTransaction, Transaction
+from queues.queue_keys import OUTSIDE, QueueKeys
+from queues.suffixes import place, read_place, ready_elements, timed_elements, timed_suffix
 from queues.tally import Tally
 
 #: Digits of a nonce that items tell.

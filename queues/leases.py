@@ -24,8 +24,9 @@ from queues.errands import Errand, Finish
 from queues.errors import BadTime, BadToken, BadValue, StaleLease
 from queues.handle import check_limit, check_number
 from queues.item import Item, Page
-from queues.keyspace import STATES, ready_elements, timed_suffix
 from queues.kv.port import ReadTransaction, Result, Transaction
+from queues.queue_keys import STATES
+from queues.suffixes import ready_elements, timed_suffix
 from queues.takes import LATE_MS, Take
 from queues.tally import Tally
 

@@ -10,10 +10,11 @@ from collections.abc import Iterable
 
 from queues.config import Config
 from queues.errors import QueueClosed, QueueFull, ValueTooLarge
-from queues.keyspace import QueueKeys, Side, total
 from queues.kv.port import Result, Transaction
 from queues.names import display_name
+from queues.queue_keys import QueueKeys, Side
 from queues.tally import counted_in
+from queues.totals import total
 
 _WAITING = ("ready", "delayed")
 _SIDES: tuple[Side, ...] = ("in", "out")

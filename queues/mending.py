@@ -12,8 +12,10 @@ from typing import Any
 
 from queues.config import Config
 from queues.counting import CountedItem, QueueCount, ready_items, stray_entries
-from queues.keyspace import Keyspace, QueueKeys, Side, place, read_place
+from queues.keyspace import Keyspace
 from queues.kv.port import KeyValueStore, Transaction
+from queues.queue_keys import QueueKeys, Side
+from queues.suffixes import place, read_place
 from queues.tally import Tally
 
 #: Index entries of one transaction.

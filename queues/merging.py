@@ -12,9 +12,12 @@ from dataclasses import replace
 from queues import purging, ready
 from queues.bands import band_of
 from queues.config import Config
-from queues.keyspace import Keyspace, QueueKeys, place, read_place, ready_elements, timed_elements, total
+from queues.keyspace import Keyspace
 from queues.kv.port import KeyValue, KeyValueStore, Transaction
+from queues.queue_keys import QueueKeys
+from queues.suffixes import place, read_place, ready_elements, timed_elements
 from queues.tally import Tally
+from queues.totals import total
 from queues.unreadable import UNREADABLE, Tell, warn
 
 #: Items and bytes of one step.

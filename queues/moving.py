@@ -22,13 +22,15 @@ from queues.errors import (
     WrongKind,
 )
 from queues.foreign import ForeignKey
-from queues.keyspace import AttachedKeys, Keyspace, QueueKeys, ready_elements, ready_suffix
+from queues.keyspace import Keyspace
 from queues.kv.port import ReadTransaction, Transaction
 from queues.names import display_name
 from queues.priority import Priority, normalise
 from queues.queue import MAX_VALUE_SIZE
+from queues.queue_keys import AttachedKeys, QueueKeys
 from queues.ready import Heads
 from queues.standing import Standing
+from queues.suffixes import ready_elements, ready_suffix
 from queues.tally import Tally
 
 Place = Literal["front", "back"]

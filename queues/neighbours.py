@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from queues import cursor, ids
 from queues.cursor import End
 from queues.item import Item
-from queues.keyspace import ready_suffix
 from queues.kv.port import ReadTransaction
 from queues.queue import Queue
+from queues.suffixes import ready_suffix
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

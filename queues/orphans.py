@@ -9,9 +9,10 @@ from queues import records
 from queues.config import Config
 from queues.content import Walk
 from queues.errors import NewerFormat
-from queues.keyspace import Keyspace, QueueKeys
+from queues.keyspace import Keyspace
 from queues.kv.port import KeyValueStore, ReadTransaction
 from queues.names import display_name
+from queues.queue_keys import QueueKeys
 from queues.unreadable import UNREADABLE
 
 #: Names or configs of one transaction; keys cleared in one.

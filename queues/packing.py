@@ -14,6 +14,11 @@ from typing import Any
 
 from fdb import tuple as fdb_tuple
 
+Range = tuple[bytes, bytes]
+#: Every encoded element begins with a code between these two, so they bound whatever follows a packed prefix.
+FIRST, LAST = b"\x00", b"\xff"
+#: The codes of whole numbers, from the largest negative ones on; the first code after them.
+WHOLE_FIRST, WHOLE_END = b"\x0b", b"\x1e"
 #: The code of the number 0; that of another number lies as far from it as the number has bytes.
 ZERO = 0x14
 _CODES = [bytes([code]) for code in range(256)]
@@ -79,6 +84,23 @@ def unpack(packed: bytes) -> tuple[Any, ...]:
     common = unpack_item(packed, fifo=True)
     elements: tuple[Any, ...] = fdb_tuple.unpack(packed) if common is None else common[1:3]
     return elements
+
+
+def unpack_behind(key: bytes, begin: int) -> tuple[Any, ...]:
+    """Return the elements that a key holds behind its first `begin` bytes."""
+    elements: tuple[Any, ...] = fdb_tuple.unpack(key, begin)
+    return elements
+
+
+def children(prefix: bytes) -> Range:
+    """Return the range of all keys with at least one element more than a packed prefix."""
+    return prefix + FIRST, prefix + LAST
+
+
+def behind(prefix: bytes) -> bytes:
+    """Return the first key behind all that begin with `prefix`, whatever bytes follow."""
+    stripped = prefix.rstrip(LAST)
+    return stripped[:-1] + bytes([stripped[-1] + 1])
 
 
 def unpack_item(packed: bytes, *, fifo: bool) -> tuple[int | None, int, bytes, bytes] | None:

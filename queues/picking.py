@@ -16,8 +16,9 @@ from queues.config import Config
 from queues.errors import ItemChanged, ItemNotFound, KeyTooLarge, TooLarge
 from queues.foreign import parse_id
 from queues.item import Item
-from queues.keyspace import AttachedKeys, Keyspace
+from queues.keyspace import Keyspace
 from queues.kv.port import MAX_KEY_SIZE, ReadTransaction
+from queues.queue_keys import AttachedKeys
 from queues.ready import MAX_BYTES, MAX_ITEMS
 from queues.records import encode
 from queues.standing import Standing

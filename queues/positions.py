@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from queues.bands import band_of
 from queues.config import Config
 from queues.item import Item
-from queues.keyspace import QueueKeys, ready_elements, total
 from queues.kv.port import ReadTransaction
 from queues.neighbours import Neighbours
+from queues.queue_keys import QueueKeys
 from queues.ready import Entry, as_item
 from queues.standing import Standing
+from queues.suffixes import ready_elements
+from queues.totals import total
 
 #: Items and bytes that are read at most to count from one edge, and how many at once.
 BOUND = 1_000

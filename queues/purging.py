@@ -18,10 +18,12 @@ from dataclasses import dataclass, replace
 
 from queues.config import Config
 from queues.errors import StillMerging
-from queues.keyspace import IN_GENERATIONS, Keyspace, QueueKeys, Side, total
+from queues.keyspace import Keyspace
 from queues.kv.port import Transaction
 from queues.names import display_name
+from queues.queue_keys import IN_GENERATIONS, QueueKeys, Side
 from queues.tally import Tally
+from queues.totals import total
 
 #: Generations that hold items.
 MAX_LIVE = 2

@@ -12,9 +12,9 @@ from queues import limits, ready
 from queues.config import Config
 from queues.errors import QueueFull, ValueTooLarge
 from queues.item import Item
-from queues.keyspace import QueueKeys
 from queues.kv.port import ReadTransaction, Refused, Transact, Transaction
 from queues.priority import Priority
+from queues.queue_keys import QueueKeys
 from queues.tally import Tally
 
 #: Bytes of values of one batch; one push alone may have more.

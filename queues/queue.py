@@ -19,16 +19,17 @@ from queues.delays import When, check_when, either
 from queues.errors import BadQueueKind, BadTime, BadValue, ValueTooLarge, WrongKind
 from queues.handle import check_limit
 from queues.item import Item, Page
-from queues.keyspace import STATES, GenerationKeys, total
 from queues.kv.port import ReadTransaction, Transaction
 from queues.leases import Lease
 from queues.names import display_name
 from queues.priority import Priority, normalise
 from queues.pushes import Push
+from queues.queue_keys import STATES, GenerationKeys
 from queues.search import Searching
 from queues.settings import Settings, check_settings
 from queues.status import QueueStatus, Totals, begin_status, read_totals
 from queues.tally import counted_in
+from queues.totals import total
 from queues.waiting import Waiting
 
 #: Bytes; below FoundationDB's 100,000 so that a record around the value fits as well.

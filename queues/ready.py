@@ -22,21 +22,14 @@ from queues.cursor import End
 from queues.errors import TooLarge
 from queues.ids import minted_at
 from queues.item import Item, Parts, ready_items
-from queues.keyspace import (
-    IN_GENERATIONS,
-    QueueKeys,
-    place,
-    read_place,
-    ready_elements,
-    ready_suffix,
-    total,
-    total_bytes,
-)
 from queues.kv.port import KeyValue, ReadTransaction, Result, Transaction
 from queues.packing import pack_ids, pack_numbers
 from queues.places import places
 from queues.priority import Priority
+from queues.queue_keys import IN_GENERATIONS, QueueKeys
+from queues.suffixes import place, read_place, ready_elements, ready_suffix
 from queues.tally import Tally
+from queues.totals import total, total_bytes
 
 #: One transaction: FoundationDB's soft budget is 1 MB, its limit 10; half of that leaves room for keys.
 MAX_ITEMS = 1_000

@@ -23,11 +23,12 @@ from queues.errors import BadCursor, BadQueueKind, BadTime, TooLarge, WrongKind
 from queues.handle import Handle, check_limit
 from queues.ids import at, to_ms
 from queues.item import Item
-from queues.keyspace import STATES, QueueKeys, read_place
 from queues.kv.port import ReadTransaction
 from queues.names import display_name
 from queues.priority import Priority, normalise
+from queues.queue_keys import STATES, QueueKeys
 from queues.search_step import FIRST_READ, MAX_READ, Step
+from queues.suffixes import read_place
 from queues.walking import ORDERS, Lane, Met, Order
 
 #: Items that one step looks through at most.

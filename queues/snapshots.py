@@ -9,9 +9,10 @@ from queues import directory
 from queues.attached import status as attached_status
 from queues.attached.counts import AttachedCounts
 from queues.config import Config
-from queues.keyspace import Keyspace, total
+from queues.keyspace import Keyspace
 from queues.kv.port import ReadTransaction, Result
 from queues.status import QueueStatus, Snapshot, begin_status, unreadable_status
+from queues.totals import total
 from queues.unreadable import UNREADABLE
 
 

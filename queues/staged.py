@@ -14,8 +14,9 @@ from queues import leased, ready, records
 from queues.config import Config
 from queues.errors import NewerFormat
 from queues.item import Item
-from queues.keyspace import QueueKeys, ready_suffix
 from queues.kv.port import ReadTransaction, Transaction
+from queues.queue_keys import QueueKeys
+from queues.suffixes import ready_suffix
 from queues.takes import LATE_MS, Take, Taken
 
 #: Bytes of a request, and of one part of a result.

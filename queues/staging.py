@@ -29,8 +29,8 @@ from queues import records, staged
 from queues.aside import Aside
 from queues.config import Config
 from queues.errors import NewerFormat, OutcomeUnknown, QueueError, StoreError, TooLarge
-from queues.keyspace import QueueKeys
 from queues.kv.port import Refused, Transact, Transaction
+from queues.queue_keys import QueueKeys
 from queues.takes import Take, TakeAll, Taken
 from queues.tally import Tally
 

@@ -16,22 +16,11 @@ from queues.bands import band_of
 from queues.config import Config
 from queues.ids import at, minted_at
 from queues.item import Item
-from queues.keyspace import (
-    IN_GENERATIONS,
-    OUTSIDE,
-    STATES,
-    QueueKeys,
-    Side,
-    place,
-    read_place,
-    ready_elements,
-    ready_suffix,
-    timed_elements,
-    timed_suffix,
-)
 from queues.kv.port import ReadTransaction, Transaction
 from queues.priority import Priority
+from queues.queue_keys import IN_GENERATIONS, OUTSIDE, STATES, QueueKeys, Side
 from queues.ready import PlaceRead
+from queues.suffixes import place, read_place, ready_elements, ready_suffix, timed_elements, timed_suffix
 from queues.tally import Tally
 
 

@@ -14,11 +14,12 @@ from queues.bands import Band, bands
 from queues.config import Config, Kind, Pause
 from queues.ids import at, minted_at
 from queues.item import Item
-from queues.keyspace import OUTSIDE, STATES, QueueKeys, Side, total
 from queues.kv.port import KeyValue, ReadTransaction, Result
 from queues.priority import PriorityType
+from queues.queue_keys import OUTSIDE, STATES, QueueKeys, Side
 from queues.ready import Heads, OldestRead, as_item
 from queues.tally import depth_of
+from queues.totals import total
 
 #: A queue has at most 8 depth totals, 32 band totals and a few dozen verbs.
 _ALL = 1_000

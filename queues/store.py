@@ -29,7 +29,7 @@ from queues.item import Item
 from queues.job_looks import Shown, all_shown
 from queues.job_runner import JobRunner
 from queues.jobs import sweep_jobs
-from queues.keyspace import Keyspace, total_bytes
+from queues.keyspace import Keyspace
 from queues.kv import open_kv
 from queues.kv.port import KeyValueStore, ReadTransaction, Transaction
 from queues.merging import merge
@@ -40,6 +40,7 @@ from queues.snapshots import read_statuses
 from queues.status import Snapshot
 from queues.sweeper import Sweeper, Swept
 from queues.sweeping import sweep_slots
+from queues.totals import total_bytes
 from queues.trash import KEPT_MS, Trash
 from queues.unclaimed import sweep_all_unclaimed, sweep_unclaimed
 from queues.upkeep import Upkeep

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from queues.config import Config
-from queues.keyspace import OUTSIDE, QueueKeys, Side
 from queues.kv.port import Transaction
+from queues.queue_keys import OUTSIDE, QueueKeys, Side
 
 #: Twice what a sleeper sleeps at most: a transaction may commit some seconds after its time was taken.
 SOON_MS = 60_000

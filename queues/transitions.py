@@ -13,10 +13,12 @@ from queues import dead, leased, standing
 from queues.changes import Change
 from queues.config import Config
 from queues.errors import WrongState
-from queues.keyspace import OUTSIDE, Keyspace, ready_elements, ready_suffix, timed_suffix
+from queues.keyspace import Keyspace
 from queues.kv.port import Transaction
+from queues.queue_keys import OUTSIDE
 from queues.records import decode, encode
 from queues.standing import Standing
+from queues.suffixes import ready_elements, ready_suffix, timed_suffix
 from queues.tally import Tally
 
 

@@ -25,9 +25,10 @@ from queues.errors import (
     TrashNotFound,
 )
 from queues.item import Item
-from queues.keyspace import AttachedKeys, Keyspace
+from queues.keyspace import Keyspace
 from queues.kv.port import MAX_KEY_SIZE, KeyValue, ReadTransaction, Result, Transaction
 from queues.kv.results import Ready
+from queues.queue_keys import AttachedKeys
 from queues.standing import Standing
 from queues.tally import Tally
 from queues.trash_entries import (

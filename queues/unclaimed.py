@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from queues import ready, staged
 from queues.backing import Backing
 from queues.config import Config
-from queues.keyspace import QueueKeys
 from queues.kv.port import ReadTransaction, Transaction
 from queues.orphans import decode
+from queues.queue_keys import QueueKeys
 from queues.staging import said_ms
 from queues.trash import Trash
 from queues.unreadable import UNREADABLE, Tell, warn

@@ -15,9 +15,10 @@ from queues.errors import NewerFormat, NotAStore
 from queues.ids import minted_ms
 from queues.job_looks import just_before
 from queues.jobs import CANCELLED, RUNNING, Job, write_job
-from queues.keyspace import Keyspace, Range
+from queues.keyspace import Keyspace
 from queues.kv import open_kv
 from queues.kv.port import KeyValue, KeyValueStore, Transaction
+from queues.packing import Range
 from queues.search import Query
 from queues.store_record import FORMAT, StoreRecord
 

@@ -16,10 +16,10 @@ from typing import TypeVar
 from queues.config import Config
 from queues.errors import BadTime, Conflict, QueueNotFound, QueuePaused, StoreClosed, StoreUnavailable
 from queues.ids import to_ms
-from queues.keyspace import total
 from queues.kv.port import ReadTransaction, Transaction
 from queues.leases import Leases
 from queues.line import Call, Line, Place
+from queues.totals import total
 
 T = TypeVar("T")
 

@@ -15,16 +15,11 @@ from queues.config import Config
 from queues.cursor import End
 from queues.ids import LAST_MS
 from queues.item import Item
-from queues.keyspace import (
-    IN_GENERATIONS,
-    GenerationKeys,
-    QueueKeys,
-    Range,
-    read_place,
-    timed_elements,
-)
 from queues.kv.port import KeyValue, ReadTransaction
+from queues.packing import Range
 from queues.priority import Priority
+from queues.queue_keys import IN_GENERATIONS, GenerationKeys, QueueKeys
+from queues.suffixes import read_place, timed_elements
 
 Order = Literal["place", "age"]
 ORDERS: tuple[Order, ...] = ("place", "age")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from queues import Queue, Store
-from queues.keyspace import total
+from queues.totals import total
 
 EVERYTHING = 1_000_000
 

@@ -7,15 +7,10 @@ from collections import Counter
 from queues import Queue, Store, agenda, leased
 from queues.bands import band_of
 from queues.config import Config
-from queues.keyspace import (
-    OUTSIDE,
-    QueueKeys,
-    read_place,
-    ready_elements,
-    timed_elements,
-    total,
-)
 from queues.kv.port import ReadTransaction
+from queues.queue_keys import OUTSIDE, QueueKeys
+from queues.suffixes import read_place, ready_elements, timed_elements
+from queues.totals import total
 
 EVERYTHING = 10_000_000
 LATER = 1 << 60

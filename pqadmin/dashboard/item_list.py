@@ -26,8 +26,8 @@ from pqadmin.server.store import get_store
 from queues import Item, TrashEntry, TrashPage
 from queues.errors import BadCursor, QueueNotFound
 from queues.job_changes import ACTS as ALL_ACTS
-from queues.keyspace import STATES
 from queues.names import display_name
+from queues.queue_keys import STATES
 
 #: Acts on chosen items by state, in the order of their buttons; what needs no confirmation first.
 ACTS = {

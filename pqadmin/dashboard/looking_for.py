@@ -18,8 +18,8 @@ from pqadmin.dashboard import format as write
 from queues import Query, Queue, QueueStatus
 from queues.cursor import End
 from queues.errors import BadPriority
-from queues.keyspace import STATES
 from queues.priority import Priority, parse_priority
+from queues.queue_keys import STATES
 from queues.search import MAX_TEXT
 
 T = TypeVar("T")

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from pqadmin.dashboard.item_list import ACT_WORDS, ACTS, Act
 from pqadmin.dashboard.listed import EMPTY, Listed
 from queues import Item
-from queues.keyspace import STATES
+from queues.queue_keys import STATES
 
 _HOSTILE = "<script>alert('name')<b>\u202e\u0007"
 

@@ -17,9 +17,10 @@ from datetime import datetime
 from queues.config import Config
 from queues.errors import StoreClosed, StoreError, TransactionTooOld
 from queues.ids import at
-from queues.keyspace import AttachedKeys, Keyspace
+from queues.keyspace import Keyspace
 from queues.kv.errors import ForkedStore
 from queues.kv.port import KeyValueStore, ReadTransaction
+from queues.queue_keys import AttachedKeys
 from queues.status import Snapshot
 
 log = logging.getLogger("queues.attached")

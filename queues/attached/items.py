@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from queues.errors import NotTheRecipe, PlaceTaken, TooLarge
 from queues.foreign import ForeignKey, item_id
 from queues.item import Item
-from queues.keyspace import AttachedKeys, QueueKeys, ready_suffix
 from queues.kv.port import KeyValue, ReadTransaction, Transaction
 from queues.priority import Priority
+from queues.queue_keys import AttachedKeys, QueueKeys
 from queues.ready import MAX_BYTES
+from queues.suffixes import ready_suffix
 from queues.tally import Tally
 
 #: Keys looked through for the last push order, when others wrote keys that are not the recipe's.

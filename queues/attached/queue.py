@@ -16,13 +16,14 @@ from queues.cursor import End
 from queues.errors import NotForAttached
 from queues.foreign import parse_id
 from queues.item import Item, Page
-from queues.keyspace import AttachedKeys, total
 from queues.kv.port import MAX_KEY_SIZE, KeyValue, ReadTransaction, Result, Transaction
 from queues.priority import Priority
 from queues.queue import Queue
+from queues.queue_keys import AttachedKeys
 from queues.search import Query
 from queues.status import QueueStatus, Totals, TrafficRead
 from queues.takes import Take, Taken, deal
+from queues.totals import total
 from queues.waiting import Outlook
 from queues.walking import Found, Lane, Met, Order
 

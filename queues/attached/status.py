@@ -11,8 +11,8 @@ from queues.attached.counts import AttachedCounts
 from queues.attached.items import as_item
 from queues.config import Config
 from queues.item import Item
-from queues.keyspace import AttachedKeys, QueueKeys
 from queues.kv.port import KeyValue, ReadTransaction
+from queues.queue_keys import AttachedKeys, QueueKeys
 from queues.status import QueueStatus, Totals, TrafficRead
 
 #: A status that differs only by when its depth was counted is told anew after so long.

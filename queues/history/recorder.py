@@ -15,10 +15,12 @@ from queues import directory
 from queues.backing import Backing
 from queues.history.points import HOURS, MINUTES, SECONDS, Point, Resolution, decode, encode
 from queues.history.sampling import as_point, percentiles, shares
-from queues.keyspace import QueueKeys, Range, total
 from queues.kv.port import ReadTransaction, Transaction
+from queues.packing import Range
+from queues.queue_keys import QueueKeys
 from queues.snapshots import read_statuses
 from queues.status import QueueStatus, Snapshot
+from queues.totals import total
 
 #: Seconds between two looks, at least; and without anything to do, at most.
 _EVERY, LONGEST = 1.0, 30.0

@@ -11,9 +11,9 @@ import pytest
 
 from queues import Queue, Store, agenda, open_store
 from queues.errors import Conflict
-from queues.keyspace import total
 from queues.kv.slots import Mark, SlotPool
 from queues.sweeper import LONGEST, Sweeper, Swept
+from queues.totals import total
 from queues.trash import KEPT_MS
 from tests.conftest import Clock, store_url
 from tests.dumps import EVERYTHING

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from queues import Queue, Store
-from queues.keyspace import total
+from queues.totals import total
 from tests.conftest import Clock
 
 HOUR = timedelta(hours=1)

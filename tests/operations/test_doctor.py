@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from queues import Store
-from queues.keyspace import total_bytes
 from queues.store_record import FORMAT
+from queues.totals import total_bytes
 from tests.operations.conftest import Run, Shop
 
 

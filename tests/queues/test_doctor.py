@@ -11,8 +11,10 @@ import pytest
 
 from queues import Queue, Store, counting
 from queues.findings import Examination
-from queues.keyspace import OUTSIDE, QueueKeys, place, ready_suffix, total_bytes
 from queues.kv.slots import Mark, SlotPool
+from queues.queue_keys import OUTSIDE, QueueKeys
+from queues.suffixes import place, ready_suffix
+from queues.totals import total_bytes
 from tests.conftest import Clock
 from tests.full_count import check_full_count
 

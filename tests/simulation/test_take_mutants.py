@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from queues import open_store, staged, staging
-from queues.keyspace import QueueKeys
 from queues.kv.combining import MAX_REQUESTS, Combiner, Entry, State
 from queues.kv.port import Server, Transaction
 from queues.kv.simulated import SimulatedTransaction
+from queues.queue_keys import QueueKeys
 from queues.staging import Staging
 from queues.tally import Tally as Totals
 from tests.simulation.crowds import CALM, Crowd
