@@ -240,7 +240,7 @@ class ItemActs(Picks):
                 queue=queue,
                 count=restored.count,
                 skipped=restored.skipped,
-                trash_id=into.hex() if restored.kept else None,
+                trash_id=into.hex() if restored.lifted else None,
             )
 
         return self._act(act)

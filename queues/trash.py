@@ -8,14 +8,12 @@ acts changed about several items lies beside their record (see `queues.changes`)
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from queues import changes, directory, ids, purging, ready, records, standing
-from queues.attached import items as attached_items
+from queues import changes, directory, ids, records
 from queues.attached import prefix as prefixes
 from queues.backing import Backing
-from queues.changes import Change, Undoing
+from queues.changes import Change
 from queues.config import Config
 from queues.errors import (
     AlreadyRestored,
@@ -26,17 +24,15 @@ from queues.errors import (
 )
 from queues.item import Item
 from queues.keyspace import Keyspace
-from queues.kv.port import MAX_KEY_SIZE, KeyValue, ReadTransaction, Result, Transaction
+from queues.kv.port import MAX_KEY_SIZE, ReadTransaction, Result, Transaction
 from queues.kv.results import Ready
-from queues.queue_keys import AttachedKeys
+from queues.restoring import Restored, Restoring
 from queues.standing import Standing
-from queues.tally import Tally
 from queues.trash_entries import (
     KEPT_MS,
     TrashEntry,
     TrashPage,
     entry_of,
-    item_of,
     readable,
     rules_of,
     suffix_of,
@@ -53,24 +49,6 @@ _INLINE = 90_000
 _STEPS = 20
 #: Bytes of records after which a page is handed out as it is.
 _STEP_BYTES = 4_000_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Restored:
-    """What came back from the trash."""
-
-    #: Of the queue that came back, or that holds what came back.
-    config: Config
-    #: The item; None for a queue or a chunk.
-    item: Item | None
-    #: Items that came back.
-    count: int
-    #: Items that were left out, as they have gone on since.
-    skipped: int = 0
-    #: The ids of what an act changed and an undo brought back, or pushed and an undo took out.
-    items: tuple[str, ...] = ()
-    #: Whether what an act had pushed is in the trash now.
-    kept: bool = False
 
 
 class Trash:
@@ -343,87 +321,15 @@ class Trash:
             if header["restored"]:
                 raise AlreadyRestored(_already(header))
             tr.use_reserve()  # values move, they do not come in
-            restored = self._restore(tr, rand, header, value, partial=partial, by=by, into=into)
+            restored = Restoring(tr, self._backing.keyspace).run(rand, header, value, partial=partial)
+        if restored.lifted and into is not None:
+            lifted = [Change(before=there, after=None) for there in restored.lifted]
+            self.put_changes(tr, into, restored.config, lifted, by=by, act="delete")
         tr.clear_range(*self._backing.keyspace.trash_parts(rand))
         # The record stays until its deadline, without the value, so that a second restore is told the truth.
         then = {"restored_by": by, "restored_at": at_ms} if by else {}
         tr.set(self._backing.keyspace.trash(rand), records.encode(header | {"restored": True} | then))
         return restored
-
-    def _restore(
-        self,
-        tr: Transaction,
-        trash_id: bytes,
-        header: dict[str, Any],
-        value: bytes,
-        *,
-        partial: bool,
-        by: str,
-        into: bytes | None,
-    ) -> Restored:
-        if header["what"] == "queue":
-            return self._restore_queue(tr, header)
-        if "foreign" in header:
-            return self._restore_items(tr, trash_id, header, value)
-        if "from" in header:
-            return self._undo(tr, trash_id, header, partial=partial, by=by, into=into)
-        config = self._config(tr, header["queue_id"], header["queue"])
-        if "generation" in header:
-            depth = purging.bring_back(tr, self._backing.keyspace, config, header["generation"])
-            return Restored(config=config, item=None, count=depth)
-        return self._restore_item(tr, config, header, value)
-
-    def _restore_queue(self, tr: Transaction, header: dict[str, Any]) -> Restored:
-        keyspace = self._backing.keyspace
-        config = Config.from_header(header["config"])
-        directory.add(tr, keyspace, config)
-        tally = Tally(keyspace.queue(config.id), wake=True)
-        tally.look_again()
-        tally.apply(tr)
-        return Restored(config=config, item=None, count=header["items"])
-
-    def _restore_item(self, tr: Transaction, config: Config, header: dict[str, Any], value: bytes) -> Restored:
-        keys = self._backing.keyspace.queue(config.id)
-        item = item_of(header, value)
-        if "place" not in header:
-            ready.put_back(tr, keys, config, item)
-            return Restored(config=config, item=item, count=1)
-        tally = Tally(keys, wake=True)
-        tally.traffic("restore")
-        there = changes.standing_of(header["place"], changes.stored_of(header["record"], value))
-        standing.put(tr, keys, config, there, tally)
-        tally.apply(tr)
-        return Restored(config=config, item=standing.as_item(there, fifo=config.fifo), count=1)
-
-    def _undo(
-        self, tr: Transaction, trash_id: bytes, header: dict[str, Any], *, partial: bool, by: str, into: bytes | None
-    ) -> Restored:
-        source = self._referred(tr, header["from"])
-        target = None if header["to"] is None else self._referred(tr, header["to"])
-        undoing = Undoing(tr, self._backing.keyspace, source, target)
-        count, gone = undoing.run(trash_id, partial=partial)
-        lifted = undoing.lifted
-        if lifted and into is not None:
-            self.put_changes(
-                tr, into, source, [Change(before=there, after=None) for there in lifted], by=by, act="delete"
-            )
-        return Restored(
-            config=source,
-            item=None,
-            count=count,
-            skipped=gone,
-            items=(*undoing.items, *map(changes.id_of, lifted)),
-            kept=bool(lifted) and into is not None,
-        )
-
-    def _referred(self, tr: ReadTransaction, reference: dict[str, Any]) -> Config:
-        """Return the config of a queue that a record refers to; an attached one may have another name by now."""
-        if reference["prefix"] is None:
-            return self._config(tr, reference["id"], reference["name"])
-        config = prefixes.owner(tr, self._backing.keyspace, bytes.fromhex(reference["prefix"]))
-        if config is None:
-            raise QueueNotFound(reference["name"])
-        return config
 
     def _reaches(
         self, tr: ReadTransaction, header: dict[str, Any], owners: dict[str, Config | None]
@@ -446,29 +352,6 @@ class Trash:
             if owner is not None:
                 found.append(owner.id)
         return tuple(found)
-
-    def _config(self, tr: ReadTransaction, queue_id: int, name: str) -> Config:
-        record = tr.get(self._backing.keyspace.config(queue_id)).wait()
-        if record is None:
-            raise QueueNotFound(name)
-        return Config.decode(record)
-
-    def _restore_items(self, tr: Transaction, trash_id: bytes, header: dict[str, Any], value: bytes) -> Restored:
-        """Write items of an attached queue back; one that was detached may be attached under another name by now."""
-        keyspace, prefix = self._backing.keyspace, bytes.fromhex(header["foreign"]["prefix"])
-        config = prefixes.owner(tr, keyspace, prefix)
-        if config is None:
-            raise QueueNotFound(header["queue"])
-        one = header["what"] == "item"
-        pairs = [(suffix_of(header["item"]), value)] if one else self._parts(tr, trash_id)
-        attached_items.put_back(tr, keyspace.queue(config.id), AttachedKeys(prefix), pairs)
-        return Restored(config=config, item=item_of(header, value) if one else None, count=len(pairs))
-
-    def _parts(self, tr: ReadTransaction, trash_id: bytes) -> list[KeyValue]:
-        begin, end = self._backing.keyspace.trash_parts(trash_id)
-        pairs = tr.get_range(begin, end, limit=2 * ready.MAX_ITEMS).wait()
-        # By number, then by part: each key is followed by its value.
-        return [(suffix, value) for (_, suffix), (_, value) in zip(pairs[::2], pairs[1::2], strict=True)]
 
     def _value(
         self, tr: ReadTransaction, trash_id: bytes, header: dict[str, Any], value: bytes
