@@ -112,7 +112,9 @@ class EmbeddedTransaction(EmbeddedReads):
         if not keys:
             return
         grown = sum(map(len, values))
-        if grown > MAX_VALUE_SIZE or max(map(len, keys)) > MAX_KEY_SIZE:
+        # Only values that are large together can hold one that is too large.
+        large = max(map(len, values)) if grown > MAX_VALUE_SIZE else 0
+        if large > MAX_VALUE_SIZE or max(map(len, keys)) > MAX_KEY_SIZE:
             for key, value in zip(keys, values, strict=True):
                 check_key(key)
                 check_value(value)
