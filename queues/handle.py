@@ -144,7 +144,7 @@ class Handle:
 
     def _admit(self, tr: Transaction, config: Config, values: Sequence[tuple[bytes, Priority | None]]) -> None:
         """Raise `QueueClosed`, `QueueFull`, `ValueTooLarge` when these may not come in."""
-        limits.admit(tr, self._keys, config, [len(value) for value, _ in values] if config.limited else ())
+        limits.admit(tr, self._keys, config, (len(value) for value, _ in values))
 
     def _run(self, errand: Errand, tr: Transaction | None) -> Any:
         """Run an errand in the caller's transaction, or together with those of others."""

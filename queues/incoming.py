@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 
-from queues import limits, records, standing
+from queues import delayed, limits, records, standing
 from queues.config import Config
 from queues.keyspace import Keyspace
 from queues.kv.port import KeyValueStore, ReadTransaction, Transaction
@@ -133,7 +133,7 @@ def push(
 ) -> list[Standing]:
     """Push items, at once or to be due then, and return how they stand; raise what `limits.admit` does."""
     keys = keyspace.queue(config.id)
-    limits.admit(tr, keys, config, [len(value) for value, _ in arrivals])
+    limits.admit(tr, keys, config, (len(value) for value, _ in arrivals))
     tally = Tally(keys, wake=True)
     tally.traffic("push", len(arrivals))
     pushed = []
@@ -142,7 +142,7 @@ def push(
             state, suffix, stored = "ready", ready_suffix(priority, config.base + tr.stamp(), rand), value
         else:
             state, suffix = "delayed", timed_suffix(ready_ms, rand)
-            stored = records.encode({"priority": priority, "attempts": 0}, value)
+            stored = delayed.record_of(priority, 0, value)
         there = Standing(
             state=state, rand=rand, generation=config.generations[-1], suffix=suffix, attempts=0, stored=stored
         )

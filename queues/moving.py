@@ -61,7 +61,7 @@ def move(
     priority is kept where it fits, or `priority` given to it.
     """
     priorities = arriving(source, target, standings, priority=priority)
-    sizes = [len(value_of(there)) for there in standings]
+    sizes = (len(value_of(there)) for there in standings)
     limits.admit(tr, keyspace.queue(target.id), target, sizes, ": nothing was moved.")
     tally, arrivals = (Tally(keyspace.queue(config.id), wake=True) for config in (source, target))
     tally.traffic("move", len(standings))

@@ -51,7 +51,7 @@ class PushJobs(BulkActs):
             queue = self._queue(tr, queue_name, expect_id)
             if queue.attached:
                 raise NotForAttached(queue.name, "its items are pushed 1,000 at once at most.")
-            limits.admit(tr, keyspace.queue(queue.id), queue.config, [len(value) for value, _ in checked])
+            limits.admit(tr, keyspace.queue(queue.id), queue.config, (len(value) for value, _ in checked))
             return queue
 
         def begin(tr: Transaction, audit: Note) -> Job:

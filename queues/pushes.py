@@ -71,7 +71,7 @@ class Pushes:
         refused = {}
         for at, push in enumerate(together):
             try:
-                limits.admit(tr, self._keys, config, [len(value) for value, _ in push.values])
+                limits.admit(tr, self._keys, config, (len(value) for value, _ in push.values))
             except (QueueFull, ValueTooLarge) as error:
                 if alone:
                     raise
