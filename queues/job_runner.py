@@ -93,7 +93,7 @@ class JobRunner:
                     return
                 except (StoreError, JobNotFound, Unreadable) as error:
                     if not trouble and not ended.is_set():
-                        log.warning("Jobs wait, as the store failed: %s: %s", type(error).__name__, error)
+                        log.warning("Jobs wait: %s: %s", type(error).__name__, error)
                     trouble = min(max(_SHORTEST_TROUBLE, 2 * trouble), _LONGEST_TROUBLE)
                     ended.wait(trouble)
         finally:
