@@ -21,6 +21,7 @@ MAX_PAGE = 1_000
 #: Stands for what was done where a record can not be read.
 UNREADABLE_VERB = "unreadable"
 #: Entries that one page looks at, at most or a step more, when only some of them are wanted; and those of a step.
+#: What follows a full page is looked for as far again, as a page may become full only at the end of that.
 MAX_LOOK, _STEP = 2_000, 250
 
 
@@ -180,7 +181,8 @@ class _Walk:
         if self.item is None and queue_id is None:
             wanted.pop("actor", None)  # read by the actor's own index
         picky = bool(wanted) or self.seen is not None
-        step = _STEP if picky else limit
+        # Most are seen by who may look at all: one more than the page tells whether another follows.
+        step = _STEP if wanted else min(limit + 1, _STEP) if picky else limit
         found: list[AuditEntry] = []
         at, looked, full_at = before, 0, None
         while True:
@@ -218,6 +220,7 @@ class _Walk:
                     looked=looked if full_at is None else full_at,
                     certain=cursor is None or not picky,
                 )
+            step = _STEP if picky else limit
 
 
 def _first_of(when: datetime | None) -> bytes | None:

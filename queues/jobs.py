@@ -34,7 +34,8 @@ _SPEED_MS, _LEAST_MS = 5_000, 500
 #: A chunk takes at most the items of a second; clocks of two machines differ by more.
 _LONGEST_WAIT_MS = 2_000
 MAX_PAGE = 500
-#: Reads of one page before it is handed out as it is, when few of the jobs are listed.
+#: Reads of one page before it is handed out as it is, when few of the jobs are listed. What follows a full
+#: page is looked for as far again, as a page may become full only at the end of that.
 _STEPS = 20
 #: Jobs that have not ended, of one look.
 MAX_RUNNING = 200
@@ -257,8 +258,8 @@ def read_page(
     jobs: list[Job] = []
     unreadable: list[str] = []
     following: bytes | None = None
-    ended, full, steps, looked = False, 0, 0, 0
-    while not ended and following is None and steps < _STEPS:
+    over, full, steps, looked = False, 0, 0, 0
+    while not over and following is None and steps < _STEPS:
         steps += 1
         pairs = tr.get_range(*keyspace.all_bulk_before(before), limit=limit + 1, reverse=True).wait()
         for key, record in pairs:
@@ -274,10 +275,10 @@ def read_page(
             before, looked = job_id, looked + 1
             if len(jobs) + len(unreadable) == limit and not full:
                 full, steps = looked, 0  # what follows is looked for as far again
-        ended = following is None and len(pairs) <= limit
-    if not ended and following is None:
-        ended = not tr.get_range(*keyspace.all_bulk_before(before), limit=1, reverse=True).wait()
-    cursor = None if ended else before if following is None else above(following)
+        over = following is None and len(pairs) <= limit
+    if not over and following is None:
+        over = tr.get_key(*keyspace.all_bulk_before(before)).wait() is None
+    cursor = None if over else before if following is None else above(following)
     return JobPage(
         jobs=tuple(jobs),
         cursor=None if cursor is None else cursor.hex(),

@@ -45,10 +45,9 @@ __all__ = ["KEPT_MS", "Restored", "Trash", "TrashEntry", "TrashPage"]
 MAX_PAGE = 1_000
 #: Bytes of a value that a record holds itself; others write larger ones than we do.
 _INLINE = 90_000
-#: Reads of one page before it is handed out as it is, when most of the trash was restored.
-_STEPS = 20
-#: Bytes of records after which a page is handed out as it is.
-_STEP_BYTES = 4_000_000
+#: Reads of one page before it is handed out as it is, when most of the trash was restored; and bytes of records.
+#: What follows a full page is looked for as far again, as a page may become full only at the end of that.
+_STEPS, _STEP_BYTES = 20, 4_000_000
 
 
 class Trash:

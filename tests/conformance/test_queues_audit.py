@@ -109,6 +109,21 @@ def test_who_sees_little_has_it_looked_for_in_steps_as_long_as_of_a_filter(store
     assert reads <= 32 + 2, "a step of one entry would cost a range read for each"
 
 
+def test_who_sees_most_has_no_more_looked_at_than_the_page_and_what_follows(store: Store) -> None:
+    ann = store.acts("ann")
+    ann.create_queue("jobs")
+    for n in range(30):
+        ann.push("jobs", b"x", priority=n)
+
+    def look(tr):
+        page = store.audit.entries(limit=5, seen=lambda entry: entry, tr=tr)
+        return tr.reads, page
+
+    reads, page = store.read(look)
+    assert (len(page.entries), page.looked, page.certain, page.cursor is None) == (5, 5, True, False)
+    assert reads <= 5 + 1 + 1, "the page, one that follows, and the range of both"
+
+
 @pytest.mark.parametrize("filters", [{}, {"verb": "push"}, {"actor": "ann"}, {"queue": "jobs"}])
 def test_pages_leave_nothing_out_and_show_nothing_twice(store: Store, filters: dict[str, str]) -> None:
     ann, bob = store.acts("ann"), store.acts("bob")
