@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -20,7 +20,6 @@ from queues.kv.limits import (
     too_large,
     too_old,
 )
-from queues.kv.one_by_one import OneByOne
 from queues.kv.port import MAX_TRANSACTION_SECONDS, MAX_TRANSACTION_SIZE, KeyValue
 from queues.kv.results import Ready
 from queues.kv.simulated.history import History, KeyRange
@@ -42,7 +41,7 @@ class Write:
     changes: list[Change] = field(default_factory=list)
 
 
-class SimulatedTransaction(OneByOne):
+class SimulatedTransaction:
     """A transaction that tests may also drive step by step: `store.begin()`, then `commit()` or `cancel()`."""
 
     def __init__(
@@ -135,6 +134,16 @@ class SimulatedTransaction(OneByOne):
         self._grow(len(key))
         self._writes[key] = Write(known=True)
 
+    def set_new(self, keys: Sequence[bytes], values: Sequence[bytes]) -> None:
+        """Write pairs whose keys nobody has written."""
+        for key, value in zip(keys, values, strict=True):
+            self.set(key, value)
+
+    def clear_many(self, keys: Sequence[bytes]) -> None:
+        """Remove these keys."""
+        for key in keys:
+            self.clear(key)
+
     def clear_range(self, begin: bytes, end: bytes) -> None:
         """Remove every key in [begin, end)."""
         self._grow(len(begin) + len(end))
@@ -159,6 +168,11 @@ class SimulatedTransaction(OneByOne):
         self._check()
         self._add_conflict(key, key + b"\0")
 
+    def add_read_conflict_keys(self, keys: Sequence[bytes]) -> None:
+        """Fail this commit if another transaction writes one of these keys first."""
+        for key in keys:
+            self.add_read_conflict_key(key)
+
     def add_read_conflict_range(self, begin: bytes, end: bytes) -> None:
         """Fail this commit if another transaction writes in [begin, end) first."""
         self._check()
@@ -173,6 +187,12 @@ class SimulatedTransaction(OneByOne):
         self._check()
         self._stamps += 1
         return self._version * STAMPS_PER_VERSION + self._stamps
+
+    def stamps(self, n: int) -> range:
+        """Return the next `n` of them, at least one."""
+        first = self.stamp()
+        self._stamps += n - 1
+        return range(first, first + n)
 
     # The end
 
