@@ -270,10 +270,10 @@ class Staging:
             seen = self._seen_since(found, now, ms)
             asked = [one.by_clock(ms) for one in found if now - seen[one.id] < FRESH]
             first = [one for one in asked if one.id in self._left][:1]
-            others = first + [one for one in asked if one not in first]
+            then = [one for one in asked if not first or one.id != first[0].id]
             own = takes[:_OWN] if asked else takes
             try:
-                answers, answered = self._deal(tr, own, first, others[len(first) :])
+                answers, answered = self._deal(tr, own, first, then)
             except TooLarge:
                 if not first:
                     raise
@@ -282,7 +282,7 @@ class Staging:
                 answers, answered = [], 1
             if renew:
                 self._say(tr, ms)
-            left = frozenset() if first else frozenset(one.id for one in others[answered:])
+            left = frozenset() if first else frozenset(one.id for one in then[answered:])
             return _Round(answers=answers, served=answered, seen=seen, left=left)
 
         round_: _Round = transact(attempt)
