@@ -65,11 +65,8 @@ def insert(
     """Write one item, new or from another state, as delayed."""
     generation = config.generations[-1]
     suffix = timed_suffix(due_ms, rand)
-    header = {"priority": priority, "attempts": attempts}
-    if reason:
-        header["reason"] = reason
     key = keys.generation(generation).delayed(suffix)
-    tr.set(key, records.encode(header, value))
+    tr.set(key, record_of(priority, attempts, value, reason))
     tr.set(keys.index("delayed", rand, generation), place(generation, suffix, attempts))
     tally.state(generation, "delayed", "in")
     tally.falls_due(due_ms, now_ms)
@@ -84,6 +81,14 @@ def insert(
             value=value,
         )
     )
+
+
+def record_of(priority: Priority | None, attempts: int, value: bytes, reason: str = "") -> bytes:
+    """Return what a delayed item is in the store."""
+    header = {"priority": priority, "attempts": attempts}
+    if reason:
+        header["reason"] = reason
+    return records.encode(header, value)
 
 
 def promote_due(

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from queues import dead, leased, standing
+from queues import dead, delayed, leased, standing
 from queues.changes import Change
 from queues.config import Config
 from queues.errors import WrongState
 from queues.keyspace import Keyspace
 from queues.kv.port import Transaction
 from queues.queue_keys import OUTSIDE
-from queues.records import decode, encode
+from queues.records import decode
 from queues.standing import Standing
 from queues.suffixes import ready_elements, ready_suffix, timed_suffix
 from queues.tally import Tally
@@ -55,14 +55,13 @@ def delay(
         return []
     changes = []
     for there in standings:
-        header = {"priority": there.priority(fifo=config.fifo), "attempts": there.attempts}
         after = Standing(
             state="delayed",
             rand=there.rand,
             generation=config.generations[-1],
             suffix=timed_suffix(due_ms, there.rand),
             attempts=there.attempts,
-            stored=encode(header, there.stored),
+            stored=delayed.record_of(there.priority(fifo=config.fifo), there.attempts, there.stored),
         )
         changes.append(Change(before=there, after=after))
     _apply(tr, keyspace, config, changes, None)
