@@ -14,11 +14,11 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from enum import Enum
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
+from queues.kv.entries import Entry, State
 from queues.kv.errors import (
     Conflict,
     ForkedStore,
@@ -29,7 +29,8 @@ from queues.kv.errors import (
     TransactionTooOld,
 )
 from queues.kv.lifecycle import Lifecycle
-from queues.kv.port import Landing, Refused, Server, Transact
+from queues.kv.port import Landing, Server, Transact
+from queues.kv.waking import by_landing
 
 R = TypeVar("R")
 A = TypeVar("A")
@@ -42,102 +43,8 @@ ABREAST = 2
 LONGEST_LINGER = 0.005
 #: Seconds that an interrupted caller waits for the outcome of a request that is being served.
 _OUTCOME = 30.0
-#: Called by `map`, so that nothing can interrupt a thread between taking the next lock and opening it.
-_release = type(threading.Lock()).release
 #: What is true of every request of a batch alike, so that nobody is served again.
 _OF_ALL = (Conflict, ForkedStore, OutcomeUnknown, StoreClosed, StoreUnavailable, TransactionTooOld)
-
-
-class State(Enum):
-    """How far a request is."""
-
-    WAITING = "may be taken back"
-    TAKEN = "its batch is under way"
-    ANSWERED = "done"
-
-
-class Entry:
-    """One request on its way, and who is told of its answer: a thread that sleeps, or a landing."""
-
-    __slots__ = (
-        "_turn",
-        "_withdraw",
-        "abandoned",
-        "answer",
-        "error",
-        "landing",
-        "leads",
-        "others",
-        "request",
-        "server",
-        "state",
-        "told",
-    )
-
-    def __init__(
-        self,
-        server: Server[Any, Any],
-        request: Any,
-        landing: Landing | None = None,
-        withdraw: Callable[[Entry], bool] = lambda entry: False,
-    ) -> None:
-        self.server = server
-        self.request = request
-        self.landing = landing
-        self.state = State.WAITING
-        #: Whether its thread is to serve the next batch.
-        self.leads = False
-        #: Whether its thread was interrupted while it was being served, so that it must not wait again.
-        self.abandoned = False
-        self.answer: Any = None
-        self.error: BaseException | None = None
-        #: Whether its thread has something to do: to go on with the answer, or to serve others.
-        self.told = False
-        #: Wakes the next thread of the batch, at each step one.
-        self.others: Iterator[None] = iter(())
-        self._turn = threading.Lock()
-        self._turn.acquire()
-        self._withdraw = withdraw
-
-    def tell(self) -> None:
-        """Wake the thread."""
-        self.told = True
-        self._turn.release()
-
-    @classmethod
-    def chain(cls, entries: Sequence[Entry]) -> Iterator[None]:
-        """Return what wakes these threads, at each step one; each goes on with it when it is awake."""
-        others = map(_release, [entry._turn for entry in entries])  # noqa: SLF001 - its own
-        for entry in entries:
-            entry.told = True
-            entry.others = others
-        return others
-
-    def heed(self, timeout: float = -1) -> None:
-        """Sleep until told something."""
-        if self._turn.acquire(timeout=timeout):
-            self.told = False
-
-    def withdraw(self) -> bool:
-        """Take the request back; False when it is being served, or was."""
-        return self._withdraw(self)
-
-    def settle(self, answer: Any) -> None:
-        """Keep what the server says."""
-        if isinstance(answer, Refused):
-            self.error = answer.error
-        else:
-            self.answer = answer
-
-    def result(self) -> Any:
-        """Return the answer, or raise what there is instead."""
-        error = self.error
-        if error is None:
-            return self.answer
-        try:
-            raise error
-        finally:
-            del error
 
 
 class _Pace:
@@ -401,19 +308,15 @@ class Combiner:
             entry.error = type(error)(*error.args) if len(batch) > 1 and isinstance(error, StoreError) else error
             entry.state = State.ANSWERED
 
-    def _answer(self, batch: Iterable[Entry]) -> None:
+    def _answer(self, batch: Sequence[Entry]) -> None:
         """Tell everybody of a batch who has an answer; each landing once."""
-        landings: dict[int, tuple[Landing, list[Entry]]] = {}
-        threads = []
-        for entry in batch:
-            if entry.landing is None:
-                threads.append(entry)
-            else:
-                landings.setdefault(id(entry.landing), (entry.landing, []))[1].append(entry)
+        threads = [entry for entry in batch if entry.landing is None]
         others = Entry.chain(threads)
         for _ in range(self._wake + sum(entry.abandoned for entry in threads)):
             next(others, None)
-        for landing, entries in landings.values():
+        if len(threads) == len(batch):
+            return
+        for landing, entries in by_landing(batch).items():
             landing.land(entries)
             for _ in entries:
                 self._lifecycle.leave()

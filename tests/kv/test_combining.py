@@ -9,6 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import pytest
 
 from queues.kv import combining
+from queues.kv.entries import Entry
 from queues.kv.errors import OutcomeUnknown, StoreClosed, StoreUnavailable
 from queues.kv.port import Refused, Transact, Transaction
 from queues.kv.simulated import Fault, SimulatedStore
@@ -211,9 +212,9 @@ class Interrupt(BaseException):
 
 def interrupted(kv: SimulatedStore, server: Counting, request: str, when: Callable[[], bool]) -> BaseException | None:
     """Serve a request in a thread that is interrupted once this is true."""
-    heed = combining.Entry.heed
+    heed = Entry.heed
 
-    def poll(entry: combining.Entry, timeout: float) -> None:
+    def poll(entry: Entry, timeout: float) -> None:
         while timeout < 0 and not entry.told:
             if when():
                 raise Interrupt
@@ -275,10 +276,10 @@ def test_who_is_interrupted_when_told_to_serve_lets_the_next_one(
     server.hold.clear()
     first = pool.submit(kv.serve, server, "first")
     assert server.began.wait(LONG)
-    head: list[combining.Entry] = []
-    heed = combining.Entry.heed
+    head: list[Entry] = []
+    heed = Entry.heed
 
-    def told_and_interrupted(entry: combining.Entry, timeout: float) -> None:
+    def told_and_interrupted(entry: Entry, timeout: float) -> None:
         if not head:
             head.append(entry)
         heed(entry, timeout)
@@ -304,9 +305,9 @@ def test_who_is_interrupted_while_served_and_left_over_does_not_wait_again(
     """It would be the first of those who wait, and never serve them."""
     server.at_once = 1
     interrupting, dropped = threading.Event(), threading.Event()
-    heed = combining.Entry.heed
+    heed = Entry.heed
 
-    def interrupt_then_heed(entry: combining.Entry, timeout: float) -> None:
+    def interrupt_then_heed(entry: Entry, timeout: float) -> None:
         if entry.request == "gone" and timeout < 0:
             while not interrupting.is_set():
                 pass
@@ -335,10 +336,10 @@ class Desk:
     """A landing that keeps what arrives, and how often something did."""
 
     def __init__(self) -> None:
-        self.landings: list[list[combining.Entry]] = []
+        self.landings: list[list[Entry]] = []
         self.came = threading.Semaphore(0)
 
-    def land(self, tickets: Sequence[combining.Entry]) -> None:
+    def land(self, tickets: Sequence[Entry]) -> None:
         self.landings.append(list(tickets))
         self.came.release()
 

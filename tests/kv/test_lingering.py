@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from queues.kv import combining
-from queues.kv.combining import Combiner, Entry
+from queues.kv.combining import Combiner
+from queues.kv.entries import Entry
 from queues.kv.errors import OutcomeUnknown
 from queues.kv.lifecycle import Lifecycle
 

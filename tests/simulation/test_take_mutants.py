@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from queues import open_store, staged, staging
-from queues.kv.combining import MAX_REQUESTS, Combiner, Entry, State
+from queues.kv.combining import MAX_REQUESTS, Combiner
+from queues.kv.entries import Entry, State
 from queues.kv.port import Server, Transaction
 from queues.kv.simulated import SimulatedTransaction
 from queues.queue_keys import QueueKeys

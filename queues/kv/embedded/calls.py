@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from queues.kv.port import MAX_TRANSACTION_SECONDS, Landing, Server, Transaction
+from queues.kv.waking import by_landing, chain
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -17,9 +18,7 @@ A = TypeVar("A")
 _NEVER = 1 << 62
 #: Threads of a batch that are woken at once; each wakes the next one. To wake all at once would have most of them
 #: stand up only to wait for the interpreter, which costs as much again.
-_ABREAST = 2
-#: Called by `map`, so that nothing can interrupt a thread between taking the next lock and opening it.
-_release = type(threading.Lock()).release
+_WAKE = 2
 
 
 class Call:
@@ -209,21 +208,12 @@ def deliver(calls: Sequence[Call]) -> None:
     """Let the callers go on with what `answer` or `error` say; what was submitted lands together."""
     waiting = [call for call in calls if call.landing is None]
     if waiting:
-        others = map(_release, [call.answered for call in waiting])
+        others = chain([call.answered for call in waiting])
         for call in waiting:
             call.others = others
-        for _ in range(_ABREAST + [call.abandoned for call in waiting].count(True)):
+        for _ in range(_WAKE + [call.abandoned for call in waiting].count(True)):
             next(others, None)
     if len(waiting) == len(calls):
         return
-    landings: dict[Landing, list[Call]] = {}
-    for call in calls:
-        landing = call.landing
-        if landing is not None:
-            landed = landings.get(landing)
-            if landed is None:
-                landings[landing] = [call]
-            else:
-                landed.append(call)
-    for landing, landed in landings.items():
+    for landing, landed in by_landing(calls).items():
         landing.land(landed)

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from queues.kv import guard
-from queues.kv.combining import Combiner, Entry
+from queues.kv.combining import Combiner
+from queues.kv.entries import Entry
 from queues.kv.exactly_once import ExactlyOnce
 from queues.kv.lifecycle import Lifecycle, on_fork
 from queues.kv.port import MAX_TRANSACTION_SECONDS, Landing, ReadTransaction, Server, Ticket, Transaction
