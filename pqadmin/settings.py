@@ -45,7 +45,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "pqadmin.server.security.security_headers",
-    "django.middleware.gzip.GZipMiddleware",
+    "pqadmin.server.packing.PackingMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "pqadmin.dashboard.time_zone.follow_reader",

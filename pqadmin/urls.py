@@ -3,6 +3,7 @@
 from django.contrib import admin
 from django.urls import include, path
 
+from pqadmin.live.words_file import words_file
 from pqadmin.server import health
 
 urlpatterns = [
@@ -11,6 +12,7 @@ urlpatterns = [
     path("", include("pqadmin.people.urls")),
     path("accounts/", include("pqadmin.accounts.urls")),
     path("admin/", admin.site.urls),
+    path("words/<str:language>/<str:mark>.js", words_file, name="words"),
     path("livez", health.livez, name="livez"),
     path("readyz", health.readyz, name="readyz"),
 ]

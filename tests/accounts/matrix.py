@@ -35,6 +35,7 @@ class Row:
 QUEUE = {"name": "jobs"}
 ITEM = {"name": "jobs", "item_id": "0" * 40}
 PAGES = {
+    "words": Row(open=Open.ALL, arguments={"language": "en", "mark": "0" * 12}),
     "livez": Row(open=Open.ALL),
     "readyz": Row(open=Open.ALL),
     "accounts:login": Row(open=Open.ALL, method="POST", status=422),

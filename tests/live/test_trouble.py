@@ -9,7 +9,7 @@ import pytest
 
 from pqadmin.live import monitor as monitors
 from pqadmin.live.monitor import Monitor
-from pqadmin.live.templatetags.live import words
+from pqadmin.live.words import words
 from queues import Store
 from queues.errors import StoreUnavailable
 from tests.live.conftest import Join

@@ -1,4 +1,5 @@
-// Codes in words. The words come with the page, in the reader's language: <template id="live-words">, and a wall's own.
+// Codes in words, in the reader's language. The words come in a file that browsers keep, and runs before this one; a
+// wall brings them along, its own too: <template id="live-words">, <template id="wall-words">.
 
 import { age, clock, number, rate, shorten } from "./format.js";
 
@@ -8,7 +9,7 @@ const PROBLEMS = ["unreadable", "stalled", "growing", "drift", "old", "dead", "p
 let words = null;
 
 function load() {
-  words = new Map();
+  words = new Map(Object.entries(globalThis.pqadminWords ?? {}));
   for (const template of document.querySelectorAll("#live-words, #wall-words")) {
     for (const element of template.content.querySelectorAll("[data-word]")) {
       words.set(element.dataset.word, element.textContent);

@@ -1,0 +1,39 @@
+"""The words for scripts: a file that browsers keep, for as long as it is the same."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from django.test import Client
+from django.utils.translation import override
+
+from pqadmin.live.words import words
+from pqadmin.live.words_file import address
+
+
+def said(script: str) -> dict[str, str]:
+    """Return what a words file sets."""
+    found = re.fullmatch(r"globalThis\.pqadminWords = (\{.*\});\n", script)
+    assert found is not None
+    told: dict[str, str] = json.loads(found[1])
+    return told
+
+
+def test_each_language_has_a_file_of_its_own_that_is_kept_for_a_year(db: None) -> None:
+    for language in ("en", "zh-hans"):
+        answer = Client().get(address(language), headers={"Accept-Language": "de"})
+        with override(language):
+            assert said(answer.content.decode()) == words()
+        assert answer["Content-Type"] == "text/javascript; charset=utf-8"
+        assert "immutable" in answer["Cache-Control"]
+        assert "max-age=31536000" in answer["Cache-Control"]
+    assert address("en") != address("zh-hans")
+
+
+def test_the_mark_of_another_release_gets_the_words_of_now_and_keeps_none(db: None) -> None:
+    answer = Client().get("/words/en/0123456789ab.js")
+    with override("en"):
+        assert said(answer.content.decode()) == words()
+    assert "no-store" in answer["Cache-Control"]
+    assert Client().get("/words/xx/0123456789ab.js").status_code == 404
