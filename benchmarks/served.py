@@ -1,7 +1,8 @@
 """`pqadmin serve` for `benchmarks.sockets`: it tells how often it read its store, and can be profiled.
 
-A line for every half second goes to the file that PQADMIN_DATA names, `reads`: seconds and key-value reads so far.
-With BENCHMARK_PROFILE set the server's main thread runs under cProfile, whose statistics go to that file.
+Every half second it writes the file `reads` of the folder that PQADMIN_DATA names anew: one line, of the seconds of the
+machine's monotonic clock and the key-value reads so far. With BENCHMARK_PROFILE set the server's main thread runs under
+cProfile, whose statistics go to the file that it names.
 """
 
 from __future__ import annotations
