@@ -26,7 +26,7 @@ from queues.tally import Tally
 #: The state of items of attached queues: their suffix is their key behind the prefix.
 ATTACHED = "attached"
 #: Parts of what lies beside a trash record; the names sort so.
-_KEY, _VALUE = "k", "v"
+KEY, VALUE = "k", "v"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,16 +55,16 @@ def note(tr: Transaction, keyspace: Keyspace, trash_id: bytes, changes: Sequence
         header = {"before": place_of(before), "record": record_of(before), "after": None}
         if after is not None:
             header["after"] = {**place_of(after), "digest": after.digest()}
-        tr.set(keyspace.trash_part(trash_id, n, _KEY), records.encode(header))
+        tr.set(keyspace.trash_part(trash_id, n, KEY), records.encode(header))
         if after is None or value_of(after) != value_of(before):
-            tr.set(keyspace.trash_part(trash_id, n, _VALUE), value_of(before))
+            tr.set(keyspace.trash_part(trash_id, n, VALUE), value_of(before))
 
 
 def note_arrivals(tr: Transaction, keyspace: Keyspace, trash_id: bytes, arrived: Sequence[Standing]) -> None:
     """Write which items an act brought in from nowhere beside its trash record: undoing it takes them out again."""
     for n, there in enumerate(arrived):
         header = {"before": None, "record": None, "after": {**place_of(there), "digest": there.digest()}}
-        tr.set(keyspace.trash_part(trash_id, n, _KEY), records.encode(header))
+        tr.set(keyspace.trash_part(trash_id, n, KEY), records.encode(header))
 
 
 class Undoing:
@@ -119,7 +119,7 @@ class Undoing:
         pairs: list[KeyValue] = self._tr.get_range(*self._keyspace.trash_parts(trash_id), limit=2 * MAX_ITEMS).wait()
         noted: list[tuple[dict[str, Any], dict[str, Any] | None, bytes | None]] = []
         for key, stored in pairs:
-            if self._keyspace.part_of(key) == _KEY:
+            if self._keyspace.part_of(key) == KEY:
                 header = records.decode(stored)[0]
                 noted.append((header, header["after"], None))
             else:

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from queues import changes, directory, ids, records
-from queues.attached import prefix as prefixes
+from queues import changes, ids, records
 from queues.backing import Backing
 from queues.changes import Change
 from queues.config import Config
@@ -19,35 +18,20 @@ from queues.errors import (
     AlreadyRestored,
     BadCursor,
     KeyTooLarge,
-    QueueNotFound,
     TrashNotFound,
 )
 from queues.item import Item
-from queues.keyspace import Keyspace
-from queues.kv.port import MAX_KEY_SIZE, ReadTransaction, Result, Transaction
-from queues.kv.results import Ready
+from queues.kv.port import MAX_KEY_SIZE, ReadTransaction, Transaction
 from queues.restoring import Restored, Restoring
 from queues.standing import Standing
-from queues.trash_entries import (
-    KEPT_MS,
-    TrashEntry,
-    TrashPage,
-    entry_of,
-    readable,
-    rules_of,
-    suffix_of,
-    telling,
-)
-from queues.unreadable import UNREADABLE
+from queues.trash_entries import KEPT_MS, TrashEntry, TrashPage, suffix_of, telling
+from queues.trash_looks import Asked, Looking
 
 __all__ = ["KEPT_MS", "Restored", "Trash", "TrashEntry", "TrashPage"]
 
 MAX_PAGE = 1_000
 #: Bytes of a value that a record holds itself; others write larger ones than we do.
 _INLINE = 90_000
-#: Reads of one page before it is handed out as it is, when most of the trash was restored; and bytes of records.
-#: What follows a full page is looked for as far again, as a page may become full only at the end of that.
-_STEPS, _STEP_BYTES = 20, 4_000_000
 
 
 class Trash:
@@ -166,8 +150,8 @@ class Trash:
             "by": by,
         }
         for n, item in enumerate(items):
-            tr.set(keyspace.trash_part(trash_id, n, _KEY), suffix_of(item.id))
-            tr.set(keyspace.trash_part(trash_id, n, _VALUE), item.value)
+            tr.set(keyspace.trash_part(trash_id, n, changes.KEY), suffix_of(item.id))
+            tr.set(keyspace.trash_part(trash_id, n, changes.VALUE), item.value)
         self._put(tr, trash_id, header | _foreign(config, items), b"")
 
     def put_queue(self, tr: Transaction, trash_id: bytes, config: Config, *, depth: int, by: str) -> None:
@@ -189,7 +173,7 @@ class Trash:
         deadline_ms = ids.minted_ms(trash_id) + KEPT_MS
         header |= {"deadline": deadline_ms, "restored": False}
         if len(value) > _INLINE:
-            tr.set(keyspace.trash_part(trash_id, 0, _VALUE), value)
+            tr.set(keyspace.trash_part(trash_id, 0, changes.VALUE), value)
             header, value = header | {"apart": True}, b""
         tr.set(keyspace.trash(trash_id), records.encode(header, value))
         tr.set(keyspace.trash_deadline(deadline_ms, trash_id), b"")
@@ -197,14 +181,7 @@ class Trash:
     def get(self, trash_id: str, *, tr: ReadTransaction | None = None) -> TrashEntry:
         """Return one entry; raise `TrashNotFound`, `Unreadable`."""
         rand = _parse(trash_id)
-
-        def look(tr: ReadTransaction) -> TrashEntry:
-            with telling():
-                header, value = self._read(tr, rand)
-                rules = rules_of(header, self._config_of(tr, header).wait())
-                return entry_of(rand, header, value, rules, self._reaches(tr, header, {}))
-
-        return self._backing.read(look, tr)
+        return self._backing.read(lambda tr: Looking(tr, self._backing.keyspace).entry(rand), tr)
 
     def entries(
         self,
@@ -229,73 +206,10 @@ class Trash:
         if after is not None and before is None:
             raise BadCursor("This page address is damaged; start again from the first page.")
         limit = max(1, min(limit, MAX_PAGE))
-        keyspace = self._backing.keyspace
-        unfiltered = all(asked is None for asked in (queue, by, act, visible))
-
-        def look(tr: ReadTransaction) -> TrashPage:
-            queue_id = None if queue is None else _named(tr, keyspace, queue)
-
-            def fits(header: dict[str, Any]) -> bool:
-                return (
-                    not (header["restored"] or header.get("doomed"))
-                    and (by is None or header["by"] == by)
-                    and (act is None or header.get("act") == act)
-                    and (visible is None or visible(header["queue"]))
-                    and (queue is None or header["queue_id"] == queue_id or header["queue"] == queue)
-                )
-
-            configs: dict[int, Result[bytes | None]] = {}
-            owners: dict[str, Config | None] = {}
-
-            def entry_read(trash_id: bytes, header: dict[str, Any], value: bytes) -> _Read:
-                if header["queue_id"] not in configs:
-                    configs[header["queue_id"]] = self._config_of(tr, header)
-                reaches = self._reaches(tr, header, owners)
-                # Of one that follows a full page only its place is wanted.
-                read: Result[bytes | None] = Ready(None) if full else self._value(tr, trash_id, header, value)
-                return trash_id, header, read, reaches
-
-            found: list[_Read] = []
-            seen, following = before, None
-            looked = size = steps = full = 0
-            ended = False
-            while not ended and following is None and steps < _STEPS and size < _STEP_BYTES:
-                steps += 1
-                pairs = tr.get_range(*keyspace.all_trash(seen), limit=limit + 1, reverse=True).wait()
-                for key, record in pairs:
-                    trash_id, size = keyspace.last_id(key), size + len(record)
-                    fitting: _Read | None = None
-                    try:
-                        header, value = records.decode(record)
-                        if fits(header):
-                            fitting = entry_read(trash_id, header, value)
-                    except UNREADABLE as error:
-                        fitting = (trash_id, error, Ready(None), ()) if unfiltered else None
-                    if fitting is not None and full:
-                        following = trash_id
-                        break
-                    if fitting is not None:
-                        found.append(fitting)
-                    seen, looked = trash_id, looked + 1
-                    if len(found) == limit and not full:
-                        full, steps, size = looked, 0, 0  # what follows is looked for as far again
-                ended = following is None and len(pairs) <= limit
-            rules = {queue_id: read.wait() for queue_id, read in configs.items()}
-            entries = tuple(
-                readable(trash_id, header, read.wait() or b"", rules, reaches)
-                for trash_id, header, read, reaches in found
-            )
-            if not ended and following is None:
-                ended = tr.get_key(*keyspace.all_trash(seen)).wait() is None
-            cursor = None if ended else seen if following is None else ids.above(following)
-            return TrashPage(
-                entries=entries,
-                cursor=None if cursor is None else cursor.hex(),
-                looked=full or looked,
-                certain=cursor is None or following is not None,
-            )
-
-        return self._backing.read(look, tr)
+        asked = Asked(queue=queue, by=by, act=act, visible=visible)
+        return self._backing.read(
+            lambda tr: Looking(tr, self._backing.keyspace).page(asked, before=before, limit=limit), tr
+        )
 
     def restore(
         self,
@@ -316,7 +230,7 @@ class Trash:
         """
         rand = _parse(trash_id)
         with telling():
-            header, value = self._read(tr, rand)
+            header, value = Looking(tr, self._backing.keyspace).record(rand)
             if header["restored"]:
                 raise AlreadyRestored(_already(header))
             tr.use_reserve()  # values move, they do not come in
@@ -329,51 +243,6 @@ class Trash:
         then = {"restored_by": by, "restored_at": at_ms} if by else {}
         tr.set(self._backing.keyspace.trash(rand), records.encode(header | {"restored": True} | then))
         return restored
-
-    def _reaches(
-        self, tr: ReadTransaction, header: dict[str, Any], owners: dict[str, Config | None]
-    ) -> tuple[int, ...]:
-        """Return the numbers of the queues that `restore` would change now; `owners` keeps what was read for them."""
-        if "foreign" in header:
-            references = [{"id": header["queue_id"], "prefix": header["foreign"]["prefix"]}]
-        else:
-            default = {"id": header["queue_id"], "prefix": None}
-            references = [each for each in (header.get("from", default), header.get("to")) if each is not None]
-        found: list[int] = []
-        for reference in references:
-            prefix = reference["prefix"]
-            if prefix is None:
-                found.append(reference["id"])
-                continue
-            if prefix not in owners:
-                owners[prefix] = prefixes.owner(tr, self._backing.keyspace, bytes.fromhex(prefix))
-            owner = owners[prefix]
-            if owner is not None:
-                found.append(owner.id)
-        return tuple(found)
-
-    def _value(
-        self, tr: ReadTransaction, trash_id: bytes, header: dict[str, Any], value: bytes
-    ) -> Result[bytes | None]:
-        if header.get("apart"):
-            return tr.get(self._backing.keyspace.trash_part(trash_id, 0, _VALUE))
-        return Ready(value)
-
-    def _config_of(self, tr: ReadTransaction, header: dict[str, Any]) -> Result[bytes | None]:
-        return tr.get(self._backing.keyspace.config(header["queue_id"]))
-
-    def _read(self, tr: ReadTransaction, trash_id: bytes) -> tuple[dict[str, Any], bytes]:
-        record = tr.get(self._backing.keyspace.trash(trash_id)).wait()
-        header, value = records.decode(record) if record is not None else ({"doomed": True}, b"")
-        if header.get("doomed"):
-            raise TrashNotFound("Nothing of this id is in the trash; its time may have run out.")
-        return header, self._value(tr, trash_id, header, value).wait() or b""
-
-
-#: An entry's id, its header or why it can not be read, its value, and the numbers of the queues that it reaches.
-_Read = tuple[bytes, dict[str, Any] | Exception, Result[bytes | None], tuple[int, ...]]
-#: Parts of what lies beside a record; the names sort so.
-_KEY, _VALUE = "k", "v"
 
 
 def _foreign(config: Config, items: Sequence[Item]) -> dict[str, Any]:
@@ -388,13 +257,6 @@ def _foreign(config: Config, items: Sequence[Item]) -> dict[str, Any]:
 
 def _reference(config: Config) -> dict[str, Any]:
     return {"id": config.id, "name": config.name, "prefix": None if config.prefix is None else config.prefix.hex()}
-
-
-def _named(tr: ReadTransaction, keyspace: Keyspace, name: str) -> int | None:
-    try:
-        return directory.find_id(tr, keyspace, name)
-    except (QueueNotFound, KeyTooLarge):
-        return None
 
 
 def _already(header: dict[str, Any]) -> str:

@@ -360,11 +360,11 @@ def test_older_ones_are_offered_only_where_some_that_are_seen_follow(bob, jobs, 
 
 def test_what_follows_is_looked_for_in_bounded_reads_and_then_offered_as_a_look(bob, jobs, listed, monkeypatch) -> None:
     from pqadmin.dashboard import looking_back
-    from queues import audit, trash
+    from queues import audit, trash_looks
     from queues import jobs as job_records
 
     path, put = listed
-    for module, name in ((audit, "MAX_LOOK"), (trash, "_STEPS"), (job_records, "_STEPS")):
+    for module, name in ((audit, "MAX_LOOK"), (trash_looks, "_STEPS"), (job_records, "_STEPS")):
         monkeypatch.setattr(module, name, 2 if module is audit else 1)
     monkeypatch.setattr(audit, "_STEP", 2)
     monkeypatch.setattr(looking_back, "SECONDS", 0.0)
@@ -390,11 +390,11 @@ def test_what_follows_is_looked_for_in_bounded_reads_and_then_offered_as_a_look(
 
 def test_how_many_hidden_records_were_looked_at_is_not_told(bob, visitor, monkeypatch) -> None:
     from pqadmin.dashboard import looking_back
-    from queues import audit, trash
+    from queues import audit, trash_looks
 
     monkeypatch.setattr(audit, "MAX_LOOK", 2)
     monkeypatch.setattr(audit, "_STEP", 1)
-    monkeypatch.setattr(trash, "_STEPS", 1)
+    monkeypatch.setattr(trash_looks, "_STEPS", 1)
     monkeypatch.setattr(looking_back, "SECONDS", 0.0)
     acts = get_store().acts("root")
     hidden = get_store().create_queue(HIDDEN)
