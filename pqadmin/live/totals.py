@@ -11,7 +11,6 @@ from pqadmin.live import wire
 from pqadmin.live.board import Board
 from pqadmin.live.hub import Shown
 from pqadmin.live.overviews import Overview
-from pqadmin.live.sums import Summary
 from pqadmin.live.ticks import Dated, Sum
 
 #: With more queues than this the sums are worked out once a second, not with every frame.
@@ -24,7 +23,6 @@ class Totals:
     def __init__(self, board: Board) -> None:
         self._board = board
         self._wanted: Mapping[Scope, frozenset[str]] = {}
-        self._summaries: dict[Scope, Summary] = {}
         self._made: dict[Scope, Overview] = {}
         self.sums: Mapping[Scope, Sum] = {}
         #: The oldest reading in each sum as of now, milliseconds since the epoch; it grows though the sum stays.
@@ -57,23 +55,24 @@ class Totals:
             sums[sight] = self._sum(sight, overview, labels, number, as_of[sight])
             fresh = fresh or known is None or known is not sums[sight]
         self.sums, self.as_of = sums, as_of
-        for unused in self._summaries.keys() - sums.keys():
-            del self._summaries[unused], self._made[unused]
+        for unused in self._made.keys() - sums.keys():
+            del self._made[unused]
         return fresh
 
     def _sum(self, sight: Scope, overview: Overview, labels: frozenset[str], number: int, as_of: int) -> Sum:
-        known, before = self.sums.get(sight), self._summaries.get(sight)
-        if known is not None and self._made.get(sight) is overview and labels <= known.groups.keys():
+        known, before = self.sums.get(sight), self._made.get(sight)
+        if known is not None and before is overview and labels <= known.groups.keys():
             return known
         summary = overview.summary
-        same = known is not None and before is not None and replace(summary, as_of=before.as_of) == before
+        was = None if before is None else before.summary
+        same = known is not None and was is not None and replace(summary, as_of=was.as_of) == was
         total = known.total if known is not None and same else Dated(wire.total(summary), number)
         groups: dict[str, Dated] = {}
         for label in labels:
             text = wire.group(label, overview.groups.get(label) or overview.nothing)
             old = known.groups.get(label) if known is not None else None
             groups[label] = old if old is not None and old.text == text else Dated(text, number)
-        self._summaries[sight], self._made[sight] = summary, overview
+        self._made[sight] = overview
         if known is not None and same and all(known.groups.get(label) is dated for label, dated in groups.items()):
             return known
         return Sum(total=total, groups=groups, ready=summary.ready, as_of=as_of)

@@ -44,9 +44,12 @@ class WallSlot(Slot):
             return super().take(tick, now=now, wall=wall, as_of=as_of)
         if len(self._flying) >= IN_FLIGHT or self.topic is None or self.hidden or tick is None:
             return None
+        if tick.number == self._since and self._told == self._head:
+            return None
         cut = tick.covering(self.ids, ends=False)
         if cut is None:
             return None
+        self._since = tick.number
         rows = self._of(cut)
         changed = [rows[queue_id] for queue_id in sorted(rows) if self._rows.get(queue_id) != rows[queue_id]]
         if not changed and self._told == self._head:

@@ -106,7 +106,12 @@ def test_a_pause_shows_with_its_reason(page: Page, store: Store) -> None:
 def test_ages_in_words_go_on_while_nothing_changes(page: Page, store: Store) -> None:
     store.create_queue("paused").pause(reason="", by="ops-2")
     store.create_queue("stuck").push(b"x", priority=1)
-    quiet_since = int(time.time() * 1000) - 61_000
+    store.create_queue("drifted").push(b"x", priority=1)
+    a_minute_ago = int(time.time() * 1000) - 61_000
+    in_a_minute = {
+        "stuck": {"state": "stalled", "outlook": "stalled", "problem": "stalled", "quiet_since": a_minute_ago},
+        "drifted": {"problem": "drift", "drift": True, "more": ["old"], "oldest": a_minute_ago},
+    }
 
     def through(route: Any) -> None:
         server = route.connect_to_server()
@@ -115,8 +120,7 @@ def test_ages_in_words_go_on_while_nothing_changes(page: Page, store: Store) -> 
         def down(message: str) -> None:
             seen = json.loads(message)
             for row in seen.get("rows", ()):
-                if row["name"] == "stuck":  # as it will be in a minute
-                    row |= {"state": "stalled", "outlook": "stalled", "problem": "stalled", "quiet_since": quiet_since}
+                row |= in_a_minute.get(row["name"], {})
             route.send(json.dumps(seen))
 
         server.on_message(down)
@@ -132,10 +136,11 @@ def test_ages_in_words_go_on_while_nothing_changes(page: Page, store: Store) -> 
         after = paused.inner_text()
         expect(paused).not_to_have_text(after)
     page.goto("/")
-    stalled = page.locator("[data-queue=stuck] [data-field=state]")
-    expect(stalled).to_contain_text(re.compile(r"nothing left for \d+ s"))
-    for _ in range(3):  # more often than frames that tell the first rates could explain
-        expect(stalled).not_to_have_text(stalled.inner_text())
+    for name, aged in {"stuck": r"nothing left for \d+ s", "drifted": r"drifted · oldest waits \d+ s"}.items():
+        words = page.locator(f"[data-queue={name}] [data-field=state]")
+        expect(words).to_contain_text(re.compile(aged))
+        for _ in range(3):  # more often than frames that tell the first rates could explain
+            expect(words).not_to_have_text(words.inner_text())
 
 
 def test_the_row_of_a_deleted_queue_leaves_after_a_while(page: Page, store: Store) -> None:

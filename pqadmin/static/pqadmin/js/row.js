@@ -3,7 +3,7 @@
 import { onceLeft, setText, stay } from "./attention.js";
 import { setCountdown } from "./countdown.js";
 import { UNKNOWN, age, brief, counted, momentAndUtc, number, rate } from "./format.js";
-import { attachedTitle, countedWords, outlookWords, stateWords, word } from "./words.js";
+import { attachedTitle, countedWords, outlookWords, stateWords, tellsTime, word } from "./words.js";
 
 /** Write a data attribute, if it differs. */
 export function setData(element, name, value) {
@@ -88,8 +88,7 @@ export function tickAges(now, root = document) {
   for (const element of root.querySelectorAll("[data-counted]")) {
     if (element.dataset.counted) setText(element, countedWords(Date.parse(element.dataset.counted), now));
   }
-  const aged = ":is([data-state=paused], [data-state=stalled], [data-problem=old])";
-  for (const element of root.querySelectorAll(`${aged} [data-field=state]`)) {
+  for (const element of root.querySelectorAll("[data-queue] [data-field=state]")) {
     const row = aging.get(element.closest("[data-queue]"));
     if (row) WRITERS.state(element, row, now);
   }
@@ -166,7 +165,7 @@ export function applyRow(root, row, now) {
   setData(root, "state", row.state);
   setData(root, "problem", row.problem);
   delete root.dataset.gone;
-  if (row.state === "paused" || row.state === "stalled" || row.problem === "old") aging.set(root, row);
+  if (tellsTime(row)) aging.set(root, row);
   else aging.delete(root);
   if (root.dataset.queue !== row.name) rename(root, row);
   for (const element of root.querySelectorAll("[data-field]")) {

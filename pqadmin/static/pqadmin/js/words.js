@@ -31,10 +31,20 @@ export function outlookWords(row) {
   return word(`outlook-${row.outlook}`);
 }
 
+/** Why a queue needs a look, all reasons. */
+function reasonsOf(row) {
+  return [row.problem, ...row.more];
+}
+
+/** Whether the words of a row's state hold an age, which goes on while nothing changes. */
+export function tellsTime(row) {
+  return row.state === "paused" || row.state === "stalled" || reasonsOf(row).includes("old");
+}
+
 /** What state a row is in and why; `now` in ms of the server's clock. */
 export function stateWords(row, now) {
   const parts = [stateAndReason(row, now)];
-  const reasons = [row.problem, ...row.more];
+  const reasons = reasonsOf(row);
   if (row.drift) parts.push(word("drifted"));
   if (reasons.includes("old") && row.oldest !== null) {
     parts.push(word("waits", { age: age((now - row.oldest) / 1000) }));
