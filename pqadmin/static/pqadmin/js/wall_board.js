@@ -1,7 +1,7 @@
 // The tiles of a wall and their places, and what became of the queues without one. Keeps one row a tile and no more.
 
-import { number } from "./format.js";
-import { Tile, compact, setData, setHidden, setText } from "./wall_tile.js";
+import { countdown, number } from "./format.js";
+import { Tile, compact, putAt, setData, setHidden, setText } from "./wall_tile.js";
 import { word } from "./words.js";
 
 function part(name) {
@@ -21,10 +21,10 @@ function places(layout) {
 }
 
 /** How the queues stand that are counted. */
-function standing({ trouble, paused, unread }, fine) {
+function standing({ trouble, paused, unread }) {
   const parts = [];
   if (trouble) parts.push(word("wall-trouble", { n: number(trouble) }));
-  else if (!unread) parts.push(fine);
+  else if (!unread) parts.push(word("wall-fine"));
   if (paused) parts.push(word("wall-paused", { n: number(paused) }));
   if (unread) parts.push(word("wall-unread", { n: number(unread) }));
   return parts.join(" · ");
@@ -46,7 +46,7 @@ export class Board {
 
   /** Show a frame; `now` in ms of the server's clock. */
   show(frame, now) {
-    for (const row of frame.rows) this.#tile(row.id).show(row, now);
+    for (const row of frame.rows) this.#tileOf(row.id).show(row, now);
     const head = JSON.stringify([frame.part, frame.counts, frame.order, frame.layout, frame.rest]);
     if (head !== this.#head) {
       this.#head = head;
@@ -58,12 +58,11 @@ export class Board {
   /** Bring what ages up to date. */
   tick(now) {
     for (const tile of this.#tiles.values()) tile.tick(now);
-    const left = this.#until === null ? null : Math.max(0, Math.ceil((this.#until - now) / 1000));
-    const seconds = String((left ?? 0) % 60).padStart(2, "0");
-    setText(part("turn"), left === null ? "" : word("wall-next", { left: `${Math.floor(left / 60)}:${seconds}` }));
+    const next = this.#until === null ? "" : word("wall-next", { left: countdown((this.#until - now) / 1000) });
+    setText(part("turn"), next);
   }
 
-  #tile(id) {
+  #tileOf(id) {
     let tile = this.#tiles.get(id);
     if (tile === undefined) {
       tile = new Tile(this.#blank.cloneNode(true));
@@ -82,8 +81,8 @@ export class Board {
     }
     let before = this.#list.firstElementChild;
     frame.order.forEach((id, n) => {
-      const tile = this.#tile(id);
-      tile.place(spots[n]);
+      const tile = this.#tileOf(id);
+      putAt(tile.cell, spots[n]);
       if (tile.cell === before) before = before.nextElementSibling;
       else this.#list.insertBefore(tile.cell, before);
     });
@@ -99,7 +98,7 @@ export class Board {
     setText(part("name"), frame.part.name);
     setData(document.body, "density", frame.part.density);
     setText(part("queues"), counts.queues === 1 ? word("wall-one-queue") : word("wall-queues", { n: number(counts.queues) }));
-    setText(part("trouble"), counts.queues === 0 ? "" : standing(counts, word("wall-fine")));
+    setText(part("trouble"), counts.queues === 0 ? "" : standing(counts));
     setData(part("trouble"), "trouble", counts.bad ? "bad" : counts.trouble ? "warn" : "no");
     setHidden(part("nothing"), counts.queues > 0);
     const mark = counts.trouble ? `${word("wall-trouble", { n: number(counts.trouble) })} · ` : "";
@@ -109,23 +108,20 @@ export class Board {
 }
 
 class Rest {
-  #tile;
+  #cell;
 
   constructor(cell) {
-    this.#tile = cell;
+    this.#cell = cell;
   }
 
   show(rest, place) {
-    const cell = this.#tile;
+    const cell = this.#cell;
     setHidden(cell, rest === null);
     if (rest === null) return;
-    setData(cell, "wide", String(place.wide));
-    setData(cell, "high", String(place.high));
-    cell.toggleAttribute("data-top-wide", place.topWide);
-    cell.toggleAttribute("data-top-high", place.topHigh);
+    putAt(cell, place);
     setData(cell.querySelector(".tile"), "level", rest.trouble ? "warn" : "rest");
     setText(cell.querySelector("[data-field=more]"), word("wall-more", { n: number(rest.queues) }));
-    setText(cell.querySelector("[data-field=rest-words]"), standing(rest, word("wall-fine")));
+    setText(cell.querySelector("[data-field=rest-words]"), standing(rest));
     setText(cell.querySelector("[data-field=rest-ready]"), word("wall-ready", { n: compact(rest.ready) }));
   }
 }

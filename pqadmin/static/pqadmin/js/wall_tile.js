@@ -24,6 +24,14 @@ export function setHidden(element, hidden) {
   if (element.hidden !== hidden) element.hidden = hidden;
 }
 
+/** Give a cell its place: how many share the row on a wide screen and on a high one. */
+export function putAt(cell, place) {
+  setData(cell, "wide", String(place.wide));
+  setData(cell, "high", String(place.high));
+  cell.toggleAttribute("data-top-wide", place.topWide);
+  cell.toggleAttribute("data-top-high", place.topHigh);
+}
+
 /** A depth in at most six digits, or three and a unit; cut, never rounded up. */
 export function compact(n) {
   const digits = String(n);
@@ -119,13 +127,5 @@ export class Tile {
     if (row === null) return;
     setText(this.#parts.oldest, row.oldest === null ? UNKNOWN : age((now - row.oldest) / 1000));
     setText(this.#parts.why, why(row, now));
-  }
-
-  /** Stand in this place: how many share the row on a wide screen and on a high one. */
-  place(place) {
-    setData(this.cell, "wide", String(place.wide));
-    setData(this.cell, "high", String(place.high));
-    this.cell.toggleAttribute("data-top-wide", place.topWide);
-    this.cell.toggleAttribute("data-top-high", place.topHigh);
   }
 }
