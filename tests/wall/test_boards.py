@@ -11,9 +11,11 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import OperationalError
 from django.test import Client
+from django.utils import translation
 
 from pqadmin.accounts.models import Grant
 from pqadmin.accounts.roles import Role
+from pqadmin.dashboard.words import detail_words
 from pqadmin.wall import deeds, specs
 from pqadmin.wall.models import Board, Link
 from queues import Store
@@ -57,6 +59,9 @@ def test_a_board_is_made_changed_and_removed_and_the_audit_tells_who(admin: Clie
     page = admin.get("/audit/").content.decode()
     for words in ("made a board", "changed a board", "removed a board"):
         assert words in page
+    with translation.override("zh-hans"):
+        left = {name for entry in told for name in {**(entry.before or {}), **(entry.after or {})}}
+        assert {name for name in left if detail_words(name).isascii()} == set(), "every detail has a word"
 
 
 def test_the_preview_shows_what_matches_now(admin: Client, store: Store) -> None:
