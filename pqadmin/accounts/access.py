@@ -18,7 +18,7 @@ View = Callable[..., HttpResponseBase]
 
 def open_without_role(view: View) -> View:
     """Mark a view of one's own account: it needs a login but no role."""
-    view.needs_role = False  # type: ignore[attr-defined]
+    view.needs_role = False  # type: ignore[attr-defined] # read by AccessMiddleware
     return view
 
 

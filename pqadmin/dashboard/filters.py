@@ -162,17 +162,17 @@ def _comparison(part: str) -> Test:
         )
     limit *= unit
     compare = _COMPARE[match["op"]]
-    if match["field"] in _TIMES:
-        time_of = _TIMES[match["field"]]
-    else:
-        number_of = _NUMBERS[match["field"]]
-        time_of = lambda row, now: number_of(row)  # noqa: E731 # the same shape as a time's
+    value_of = _TIMES.get(match["field"]) or _at_any_time(_NUMBERS[match["field"]])
 
     def test(row: Row, now: datetime) -> bool:
-        value = time_of(row, now)
+        value = value_of(row, now)
         return value is not None and compare(value, limit)
 
     return test
+
+
+def _at_any_time(number_of: Callable[[Row], float | None]) -> Callable[[Row, datetime], float | None]:
+    return lambda row, now: number_of(row)
 
 
 def _wait(row: Row) -> float | None:

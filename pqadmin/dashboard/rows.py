@@ -175,7 +175,7 @@ def render_blank_row(*, can_act: bool, acts_on_all: bool = True) -> SafeString:
         name='<a href="" data-part="link"><bdi data-part="name"></bdi></a>' + _star(labels, "", "", starred=False),
         action=_blank_action(labels, acts_on_all) if can_act else None,
     )
-    return mark_safe(f'<tr data-queue="" data-queue-id="" data-state="unknown">{cells}</tr>')  # noqa: S308
+    return mark_safe(f'<tr data-queue="" data-queue-id="" data-state="unknown">{cells}</tr>')  # noqa: S308 # as a drawn row
 
 
 def _blank_action(labels: Labels, acts_on_all: bool) -> str:
