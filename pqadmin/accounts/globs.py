@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
 from functools import lru_cache
 
 from django.utils.translation import gettext as _
@@ -38,11 +37,6 @@ def check_glob(text: str) -> str:
 def pattern(globs: tuple[str, ...]) -> re.Pattern[str]:
     """Return what fully matches the names that any of the globs matches, in time linear in the name's length."""
     return re.compile("|".join(map(_expression, globs)) if globs else r"(?!)", re.DOTALL)
-
-
-def matches(globs: Iterable[str], name: str) -> bool:
-    """Say whether any of the globs matches the whole name."""
-    return pattern(tuple(globs)).fullmatch(name) is not None
 
 
 def _expression(glob: str) -> str:

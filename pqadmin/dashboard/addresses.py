@@ -1,10 +1,10 @@
-"""Addresses of queues and items, remembered because an overview needs hundreds of them; and the way back."""
+"""Addresses of queues and items, remembered because an overview needs hundreds of them; and the way on from a form."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
@@ -20,9 +20,15 @@ def item_url(name: str, item_id: str) -> str:
     return f"{queue_url(name)}items/{item_id}/"
 
 
-def page_before(request: HttpRequest) -> str:
-    """Return the page of this site that a sent form names as `next`; the overview for any other."""
+def leave(url: str) -> HttpResponse:
+    """Go from a sent form to the answer of its act; a reload there sends nothing again."""
+    response = HttpResponseRedirect(url)
+    response.status_code = 303
+    return response
+
+
+def leave_for_next(request: HttpRequest) -> HttpResponse:
+    """Go back to the page of this site that a sent form names as `next`; to the overview for any other."""
     page = request.POST.get("next", "")
-    if page.startswith("/") and url_has_allowed_host_and_scheme(page, allowed_hosts=None):
-        return page
-    return reverse("dashboard:overview")
+    own = page.startswith("/") and url_has_allowed_host_and_scheme(page, allowed_hosts=None)
+    return leave(page if own else reverse("dashboard:overview"))

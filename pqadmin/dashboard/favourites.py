@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from django.contrib.auth.models import AnonymousUser, User
 from django.db import transaction
-from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from pqadmin.accounts.models import Preference
 from pqadmin.accounts.roles import Right, require
 from pqadmin.accounts.scope import scope_of
-from pqadmin.dashboard.addresses import page_before
+from pqadmin.dashboard.addresses import leave_for_next
 from pqadmin.live.monitor import get_monitor
 
 #: More are no favourites; the oldest ones leave.
@@ -46,6 +46,4 @@ def choose(request: HttpRequest) -> HttpResponse:
         kept.save(update_fields=["favourites"])
     if request.headers.get("HX-Request"):
         return HttpResponse(status=204)
-    response = HttpResponseRedirect(page_before(request))
-    response.status_code = 303
-    return response
+    return leave_for_next(request)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
@@ -13,12 +12,9 @@ from django.utils.translation import gettext as _
 
 from pqadmin.dashboard import format as write
 from pqadmin.dashboard.models import PushTemplate
-from pqadmin.server.store import get_store
-from queues import Transaction
-from queues.ids import Minter
+from pqadmin.server.audit import note
 
 log = logging.getLogger(__name__)
-_minter = Minter(time.time)
 
 #: Of one queue: more than that nobody finds again.
 MOST = 50
@@ -69,7 +65,8 @@ def keep(queue_id: int, queue: str, name: str, form: forms.Form, *, by: str) -> 
             PushTemplate.objects.update_or_create(
                 queue_id=queue_id, name=name, defaults={"fields": fields, "by": by[:150], "at": datetime.now(UTC)}
             )
-            _note(queue_id, queue, by, "keep_template", before=name if again else None, after=name)
+            told = {"template": name}
+            note(by, "keep_template", before=told if again else None, after=told, queue_id=queue_id, queue=queue)
     except DatabaseError as error:
         log.warning("a push template could not be kept: %s: %s", type(error).__name__, error)
         return _("The site can not write its own tables right now.")
@@ -83,28 +80,5 @@ def forget(queue_id: int, queue: str, number: str, *, by: str) -> bool:
         return False
     with transaction.atomic():
         found.delete()
-        _note(queue_id, queue, by, "forget_template", before=found.name)
+        note(by, "forget_template", before={"template": found.name}, queue_id=queue_id, queue=queue)
     return True
-
-
-def _note(
-    queue_id: int, queue: str, by: str, verb: str, *, before: str | None = None, after: str | None = None
-) -> None:
-    """Tell the audit, before the site's tables are changed: what it can not be told is not done."""
-    store, audit_id = get_store(), _minter.mint()
-
-    def write(tr: Transaction) -> None:
-        store.audit.write(
-            tr,
-            audit_id,
-            actor=by,
-            via="web",
-            verb=verb,
-            queue_id=queue_id,
-            queue=queue,
-            count=0,
-            before=None if before is None else {"template": before},
-            after=None if after is None else {"template": after},
-        )
-
-    store.transact(write)

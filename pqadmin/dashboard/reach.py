@@ -57,16 +57,6 @@ def names(request: HttpRequest, right: Right, *, but: str = "", limit: int = 300
     return found
 
 
-def ask(request: HttpRequest, right: Right, *queues: str) -> None:
-    """Raise for the first queue on which the person lacks the right: not there if it is not seen, else refused."""
-    may = scope(request)
-    for name in queues:
-        if not may.sees(canonical(name)):
-            raise QueueNotFound(name)
-        if not may.can(right, canonical(name)):
-            raise RightMissing(right, may.role_on(canonical(name)), name)
-
-
 def target(request: HttpRequest, name: str) -> Queue:
     """Return the queue that items shall be brought to; raise `QueueNotFound`, `NotThere`."""
     may, name = scope(request), canonical(name)

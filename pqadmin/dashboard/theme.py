@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_POST
 
 from pqadmin.accounts.access import open_without_role
-from pqadmin.dashboard.addresses import page_before
+from pqadmin.dashboard.addresses import leave_for_next
 
 COOKIE = "pqadmin_theme"
 THEMES = ("light", "dark")
@@ -23,8 +23,7 @@ def chosen(request: HttpRequest | None) -> str:
 @require_POST
 def choose(request: HttpRequest) -> HttpResponse:
     """Remember the theme and go back to the page it was chosen on."""
-    response = HttpResponseRedirect(page_before(request))
-    response.status_code = 303
+    response = leave_for_next(request)
     theme = request.POST.get("theme", "")
     if theme in THEMES:
         response.set_cookie(COOKIE, theme, max_age=_YEAR, samesite="Lax", httponly=True, secure=request.is_secure())

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from zoneinfo import ZoneInfo, available_timezones
 
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST
 
 from pqadmin.accounts.access import open_without_role
 from pqadmin.dashboard import toasts
-from pqadmin.dashboard.addresses import page_before
+from pqadmin.dashboard.addresses import leave_for_next
 
 COOKIE = "pqadmin_time_zone"
 UTC_NAME = "UTC"
@@ -41,8 +41,7 @@ def follow_reader(get_response: Callable[[HttpRequest], HttpResponseBase]) -> Ca
 @require_POST
 def choose(request: HttpRequest) -> HttpResponse:
     """Remember the time zone and go back to the page it was chosen on."""
-    response = HttpResponseRedirect(page_before(request))
-    response.status_code = 303
+    response = leave_for_next(request)
     name = request.POST.get("zone", "").strip()
     if name in _names() - {UTC_NAME}:
         response.set_cookie(COOKIE, name, max_age=_YEAR, samesite="Lax", httponly=True, secure=request.is_secure())

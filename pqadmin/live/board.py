@@ -22,7 +22,6 @@ from pqadmin.live.overviews import EVERYTHING, Overview, sight_of
 from pqadmin.live.rates import Meter
 from pqadmin.live.rolls import Roll
 from pqadmin.live.rows import Row, attached_row, depth_of, three_digits, unreadable_row
-from pqadmin.live.sums import Summary
 from queues.status import QueueStatus, Snapshot
 
 #: Seconds after which rows and the sum are worked out again though no queue changed: rates fall, ages grow.
@@ -286,10 +285,6 @@ class Board:
         share = REBUILD_SHARE * known.cost
         stale = known.generation != self._generation
         return now - known.made >= min(LONGEST, share if stale else max(DERIVE_EVERY, share))
-
-    def summary(self, now: float, at: datetime, scope: Scope = EVERYTHING) -> Summary:
-        """Return the sum over all queues that a scope sees, as last known."""
-        return self.overview(now, at, scope).summary
 
     def in_sight(self, scope: Scope) -> frozenset[int]:
         """Return the ids of the queues that a scope sees; never waits."""

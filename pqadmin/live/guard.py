@@ -98,11 +98,6 @@ def standing(badges: Collection[Pass]) -> dict[Pass, Scope | int]:
     return found
 
 
-def refusals(badges: Collection[Pass]) -> dict[Pass, int]:
-    """Return the close code of every pass that is no longer good."""
-    return {badge: now for badge, now in standing(badges).items() if isinstance(now, int)}
-
-
 def _sessions(keys: Collection[str]) -> set[str]:
     ordered, alive = sorted(keys), set[str]()
     for start in range(0, len(ordered), _CHUNK):

@@ -6,9 +6,7 @@ between leaves an audited change that was not made, never one that was made and 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -23,14 +21,11 @@ from pqadmin.accounts.passwords import new_password
 from pqadmin.accounts.rights import Role
 from pqadmin.accounts.roles import grant as give_role
 from pqadmin.accounts.scope import role_given
-from pqadmin.server.store import get_store
-from queues import Transaction
+from pqadmin.server.audit import note
 from queues.errors import QueueError
-from queues.ids import Minter
 
 #: Grants of one person: more than that nobody understands any more.
 MOST_GRANTS = 100
-_MINTER = Minter(time.time)
 
 
 class PersonError(QueueError):
@@ -41,15 +36,7 @@ class PersonError(QueueError):
         self.field = field
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class By:
-    """Who makes a change, and how it came in."""
-
-    name: str
-    via: str = "web"
-
-
-def create(name: str, role: Role, grants: Mapping[str, Role], *, by: By, now: datetime) -> tuple[User, str]:
+def create(name: str, role: Role, grants: Mapping[str, Role], *, by: str, now: datetime) -> tuple[User, str]:
     """Create a person with a password that the site makes up, and return both; raise `PersonError`."""
     password = new_password()
     with transaction.atomic():
@@ -69,11 +56,11 @@ def create(name: str, role: Role, grants: Mapping[str, Role], *, by: By, now: da
         for glob, given in grants.items():
             _grant(user, glob, given, by, now)
         granted = {glob: given.value for glob, given in grants.items()}
-        _note(by, "create_person", None, {"person": name, "role": role.value, "grants": granted})
+        note(by, "create_person", after={"person": name, "role": role.value, "grants": granted})
     return user, password
 
 
-def change_role(user: User, role: Role, *, by: By) -> None:
+def change_role(user: User, role: Role, *, by: str) -> None:
     """Give a person another role on all queues; raise `PersonError` if no admin would be left."""
     with transaction.atomic():
         user = _held(user)
@@ -83,15 +70,15 @@ def change_role(user: User, role: Role, *, by: By) -> None:
         if before is Role.ADMIN and user.is_active:
             _another_admin(user)
         give_role(user, role)
-        _note(
+        note(
             by,
             "change_role",
-            {"person": user.username, "role": before.value},
-            {"person": user.username, "role": role.value},
+            before={"person": user.username, "role": before.value},
+            after={"person": user.username, "role": role.value},
         )
 
 
-def add_grant(user: User, glob: str, role: Role, *, by: By, now: datetime) -> None:
+def add_grant(user: User, glob: str, role: Role, *, by: str, now: datetime) -> None:
     """Give a person a role on the queues that a glob matches, in place of the one that it had there."""
     with transaction.atomic():
         user = _held(user)
@@ -102,21 +89,21 @@ def add_grant(user: User, glob: str, role: Role, *, by: By, now: datetime) -> No
             raise PersonError(_("Nobody has more than %(n)s grants: take one away first.") % {"n": MOST_GRANTS}, "glob")
         _grant(user, glob, role, by, now)
         was = None if before is None else {"queues": glob, "role": before.role}
-        _note(by, "add_grant", _of(user, was), _of(user, {"queues": glob, "role": role.value}))
+        note(by, "add_grant", before=_of(user, was), after=_of(user, {"queues": glob, "role": role.value}))
 
 
-def remove_grant(user: User, key: int, *, by: By) -> str:
+def remove_grant(user: User, key: int, *, by: str) -> str:
     """Take a grant away and return its glob; raise `PersonError` when it is not there."""
     with transaction.atomic():
         found = Grant.objects.filter(user=user, pk=key).first()
         if found is None:
             raise PersonError(_("This grant is not there any more."))
         found.delete()
-        _note(by, "remove_grant", {"person": user.username, "queues": found.glob, "role": found.role}, None)
+        note(by, "remove_grant", before={"person": user.username, "queues": found.glob, "role": found.role})
         return found.glob
 
 
-def set_active(user: User, active: bool, *, by: By) -> None:
+def set_active(user: User, active: bool, *, by: str) -> None:
     """Let a person sign in, or no longer; raise `PersonError` if no admin would be left."""
     with transaction.atomic():
         user = _held(user)
@@ -126,17 +113,17 @@ def set_active(user: User, active: bool, *, by: By) -> None:
             _another_admin(user)
         user.is_active = active
         user.save(update_fields=["is_active"])
-        _note(by, "reactivate_person" if active else "deactivate_person", None, {"person": user.username})
+        note(by, "reactivate_person" if active else "deactivate_person", after={"person": user.username})
 
 
-def reset_password(user: User, *, by: By) -> str:
+def reset_password(user: User, *, by: str) -> str:
     """Give a person a password that the site makes up, which ends the old one and all sessions; return it."""
     password = new_password()
     with transaction.atomic():
         user = _held(user)
         user.set_password(password)
         user.save(update_fields=["password"])
-        _note(by, "reset_password", None, {"person": user.username})
+        note(by, "reset_password", after={"person": user.username})
     return password
 
 
@@ -160,20 +147,11 @@ def _another_admin(user: User) -> None:
         )
 
 
-def _grant(user: User, glob: str, role: Role, by: By, now: datetime) -> None:
+def _grant(user: User, glob: str, role: Role, by: str, now: datetime) -> None:
     Grant.objects.update_or_create(
-        user=user, glob=glob, defaults={"role": role.value, "given_by": by.name[:150], "given_at": now}
+        user=user, glob=glob, defaults={"role": role.value, "given_by": by[:150], "given_at": now}
     )
 
 
 def _of(user: User, details: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
     return None if details is None else {"person": user.username, **details}
-
-
-def _note(by: By, verb: str, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> None:
-    store, audit_id = get_store(), _MINTER.mint()
-
-    def write(tr: Transaction) -> None:
-        store.audit.write(tr, audit_id, actor=by.name, via=by.via, verb=verb, count=0, before=before, after=after)
-
-    store.transact(write)

@@ -17,13 +17,12 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from pqadmin.accounts.access import open_without_role
-from pqadmin.accounts.globs import matches
 from pqadmin.accounts.models import Grant
 from pqadmin.accounts.rights import GRANTABLE, Right, Role
 from pqadmin.accounts.roles import require
-from pqadmin.accounts.scope import Scope, role_given, scope_of, scopes_of
+from pqadmin.accounts.scope import Scope, role_given, scope_of
 from pqadmin.dashboard import once, toasts
-from pqadmin.dashboard.addresses import queue_url
+from pqadmin.dashboard.addresses import leave, queue_url
 from pqadmin.dashboard.refusals import Refusal, explain
 from pqadmin.dashboard.views import frame
 from pqadmin.people import deeds
@@ -84,7 +83,6 @@ def people(request: HttpRequest) -> HttpResponse:
         "next_url": "?" + urlencode({**kept, "after": shown[-1].username}) if more else "",
         "in_middle": bool(after),
         "first_url": "?" + urlencode(kept),
-        "now": datetime.now(UTC),
     }
     return render(request, "people/people.html", context)
 
@@ -245,8 +243,8 @@ def _url(user: User) -> str:
     return reverse("people:person", args=[user.pk])
 
 
-def _by(request: HttpRequest) -> deeds.By:
-    return deeds.By(name=request.user.get_username())
+def _by(request: HttpRequest) -> str:
+    return request.user.get_username()
 
 
 def _once(
@@ -290,7 +288,7 @@ def _again(
 
 def _told(request: HttpRequest, user: User, words: str) -> HttpResponse:
     toasts.done(request, words)
-    return frame.leave(_url(user))
+    return leave(_url(user))
 
 
 def _about(
@@ -310,7 +308,6 @@ def _about(
         "section": "people",
         "person": user,
         "person_role": role_given(user),
-        "scope": scopes_of([user])[key],
         "myself": user.pk == request.user.pk,
         "roles": _choices(),
         "grantable": [(role.value, role.label) for role in GRANTABLE],
@@ -352,7 +349,7 @@ def _matching(glob: str, names: Iterable[str] | None = None) -> Matching | None:
     glob = glob.strip()
     if not glob or len(glob) > 300:
         return None
-    found = [name for name in (get_store().directory() if names is None else names) if matches([glob], name)]
+    found = Scope.of_globs([glob]).of_those(get_store().directory() if names is None else names)
     return Matching(
         glob=glob, count=len(found), first=[(display_name(name), queue_url(name)) for name in found[:_SHOWN]]
     )

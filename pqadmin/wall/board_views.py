@@ -10,6 +10,7 @@ from typing import Any
 from django import forms
 from django.conf import settings
 from django.db import IntegrityError
+from django.db.models import Count, Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
@@ -19,6 +20,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from pqadmin.accounts.roles import Right, require
 from pqadmin.accounts.scope import Scope, scope_of
 from pqadmin.dashboard import once, toasts
+from pqadmin.dashboard.addresses import leave
 from pqadmin.dashboard.refusals import Refusal, explain
 from pqadmin.dashboard.views import frame
 from pqadmin.live.monitor import get_monitor
@@ -50,7 +52,8 @@ def boards(request: HttpRequest) -> HttpResponse:
     """List the boards."""
     scope = scope_of(request.user)
     names = _names(scope)
-    all_boards = list(Board.objects.all())
+    in_use = Count("links", filter=Q(links__revoked_at=None, links__used_at__isnull=False))
+    all_boards = list(Board.objects.annotate(screens=in_use))
     counts = {board.pk: _count(board.globs, names) for board in all_boards}
     # A board of other people's queues alone is not there: not even its name.
     there = [board for board in all_boards if scope.everything or counts[board.pk]]
@@ -61,7 +64,7 @@ def boards(request: HttpRequest) -> HttpResponse:
             "globs": board.globs if scope.everything else (),
             "queues": counts[board.pk],
             "others": [by_key[key].name for key in board.rotation if key in by_key],
-            "screens": board.links.filter(revoked_at=None).exclude(used_at=None).count(),
+            "screens": board.screens,
         }
         for board in there
     ]
@@ -97,7 +100,7 @@ def make(request: HttpRequest) -> HttpResponse:
         label=_("Open it"),
         link=reverse("wall:wall", args=[board.slug]),
     )
-    return frame.leave(sending.answer)
+    return leave(sending.answer)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -124,7 +127,7 @@ def change(request: HttpRequest, slug: str) -> HttpResponse:
     except (QueueError, StoreError) as error:
         return frame.answer(request, "wall/board.html", context, refusal=explain(error))
     toasts.done(request, _("Changed; its screens follow.") if changed else _("Nothing was different; nothing changed."))
-    return frame.leave(reverse("wall:change", args=[slug]))
+    return leave(reverse("wall:change", args=[slug]))
 
 
 def _both(request: HttpRequest, board: Board, form: BoardForm) -> HttpResponse:
@@ -181,7 +184,7 @@ def remove(request: HttpRequest, slug: str) -> HttpResponse:
     except (QueueError, StoreError) as error:
         return frame.answer(request, "wall/remove.html", context, refusal=explain(error))
     toasts.done(request, _("Removed the board %(name)s. Its screens have closed.") % {"name": display_name(board.name)})
-    return frame.leave(reverse("wall:boards"))
+    return leave(reverse("wall:boards"))
 
 
 @require_POST
@@ -223,7 +226,7 @@ def revoke(request: HttpRequest, slug: str, key: int) -> HttpResponse:
     except (QueueError, StoreError) as error:
         refusal = explain(error)
         toasts.failed(request, f"{refusal.title} {refusal.text}")
-        return frame.leave(reverse("wall:change", args=[slug]))
+        return leave(reverse("wall:change", args=[slug]))
     label = {"label": display_name(link.label)}
     toasts.done(
         request,
@@ -231,7 +234,7 @@ def revoke(request: HttpRequest, slug: str, key: int) -> HttpResponse:
         if done
         else _("The link of “%(label)s” was revoked before.") % label,
     )
-    return frame.leave(reverse("wall:change", args=[slug]))
+    return leave(reverse("wall:change", args=[slug]))
 
 
 @require_safe
@@ -248,19 +251,19 @@ def _form_context(
     form: BoardForm | None,
     *,
     link_form: LinkForm | None = None,
-    refusal: Refusal | None = None,
 ) -> dict[str, Any]:
     typed: Mapping[str, Any] = request.POST if "globs" in request.POST else _values(board)
     globs = str(typed["globs"])
     rotation = request.POST.getlist("rotation") if "globs" in request.POST else [str(k) for k in typed["rotation"]]
     now = datetime.now(UTC)
+    form = form or BoardForm(board=board)
     return {
         "section": "boards",
         "board": board,
         # A form that is shown again goes on being about the board as it was first seen.
         "seen": request.POST.get("seen", "" if board is None else board.stamp),
         "typed": typed,
-        "form": form or BoardForm(board=board),
+        "form": form,
         "orders": Board.Order.choices,
         "densities": [
             (Board.Density.FAR, _("Far"), _("5 m and more: up to 12 tiles")),
@@ -270,7 +273,7 @@ def _form_context(
         "themes": Board.Theme.choices,
         "languages": _languages(),
         "rotation": set(rotation),
-        "others": [(str(other.pk), other.name) for other in (form or BoardForm(board=board)).others],
+        "others": [(str(other.pk), other.name) for other in form.others],
         "preview": _preview(globs, scope_of(request.user)),
         "form_number": once.number(request, "make-board"),
         "links": [_link_line(link, now) for link in board.links.all()] if board is not None else [],
@@ -278,7 +281,6 @@ def _form_context(
         "link_number": once.number(request, "mint-link"),
         "max_globs": MAX_GLOBS,
         "now": now,
-        "refusal": refusal,
     }
 
 

@@ -54,13 +54,6 @@ class WallConsumer(LiveConsumer):
         self._monitor.hub.join(self)
         self._chooser = loop.create_task(self._keep_choosing())
 
-    def admit(self, badge: Pass) -> None:
-        """Go on with this pass: its scope is another one, and so is what is shown from the next choice on."""
-        self.badge = badge
-        self.slot.see(badge.scope, self._monitor.board.in_sight(badge.scope))
-        self._monitor.hub.screens_changed(self)
-        self.wake()
-
     async def _refusal(self) -> int | None:
         link = await database_sync_to_async(self._linked)()
         if link is None:

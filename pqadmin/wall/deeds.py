@@ -6,21 +6,18 @@ between the two can leave an entry of what was not done, never a deed without an
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 from django.db import transaction
 
-from pqadmin.server.store import get_store
+from pqadmin.server.audit import note
 from pqadmin.wall import links
 from pqadmin.wall.links import Minted
 from pqadmin.wall.models import Board, Link
-from queues import Transaction, ids
 
 _FIELDS = ("name", "globs", "order", "density", "theme", "language", "seconds", "rotation")
-_MINTER = ids.Minter(time.time)
 
 
 def make_board(values: Mapping[str, Any], *, by: str, now: datetime) -> Board:
@@ -33,7 +30,7 @@ def make_board(values: Mapping[str, Any], *, by: str, now: datetime) -> Board:
             changed_by=by,
             changed_at=now,
         )
-        _note(by, "make_board", None, _told(board))
+        note(by, "make_board", after=_told(board))
     return board
 
 
@@ -64,9 +61,8 @@ def change_board(board: Board, values: Mapping[str, Any], *, seen: str, by: str,
         board.changed_by, board.changed_at = by, now
         board.save()
         changed = [name for name in after if before[name] != after[name]]
-        _note(
-            by, "change_board", {n: before[n] for n in ("board", *changed)}, {n: after[n] for n in ("board", *changed)}
-        )
+        told = ("board", *changed)
+        note(by, "change_board", before={n: before[n] for n in told}, after={n: after[n] for n in told})
     return True
 
 
@@ -77,7 +73,8 @@ def remove_board(board: Board, *, by: str) -> None:
             if board.pk in other.rotation:
                 other.rotation = [key for key in other.rotation if key != board.pk]
                 other.save(update_fields=["rotation"])
-        _note(by, "remove_board", {**_told(board), "links": board.links.filter(revoked_at=None).count()}, None)
+        links_open = board.links.filter(revoked_at=None).count()
+        note(by, "remove_board", before=_told(board) | {"links": links_open})
         board.delete()
 
 
@@ -85,7 +82,7 @@ def mint_link(board: Board, label: str, *, by: str, now: datetime) -> Minted:
     """Make a link; its token is in no table and in no audit."""
     with transaction.atomic():
         minted = links.mint(board, label=label, by=by, now=now)
-        _note(by, "mint_link", None, _of_link(minted.link))
+        note(by, "mint_link", after=_of_link(minted.link))
     return minted
 
 
@@ -94,7 +91,7 @@ def revoke_link(link: Link, *, by: str, now: datetime) -> bool:
     with transaction.atomic():
         if not links.revoke(link, by=by, now=now):
             return False
-        _note(by, "revoke_link", _of_link(link), None)
+        note(by, "revoke_link", before=_of_link(link))
     return True
 
 
@@ -111,13 +108,3 @@ def _told(board: Board) -> dict[str, Any]:
 
 def _of_link(link: Link) -> dict[str, Any]:
     return {"board": link.board.slug, "link": link.pk, "label": link.label}
-
-
-def _note(by: str, verb: str, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> None:
-    store = get_store()
-    audit_id = _MINTER.mint()
-
-    def write(tr: Transaction) -> None:
-        store.audit.write(tr, audit_id, actor=by, via="web", verb=verb, count=0, before=before, after=after)
-
-    store.transact(write)

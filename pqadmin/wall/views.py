@@ -20,6 +20,7 @@ from django.views.decorators.http import require_safe
 from pqadmin.accounts.rights import Right, RightMissing
 from pqadmin.accounts.roles import role_of
 from pqadmin.dashboard import format as write
+from pqadmin.dashboard.addresses import leave
 from pqadmin.live.monitor import get_monitor
 from pqadmin.server import errors
 from pqadmin.wall import access, links
@@ -60,8 +61,7 @@ def _answer(request: HttpRequest, slug: str) -> HttpResponse:
     if "token" in request.GET and request.method == "GET":
         fresh = links.redeem(slug, request.GET["token"][:200], address=_client(request), now=timezone.now())
         if fresh is not None:
-            clean = HttpResponseRedirect(address)
-            clean.status_code = 303
+            clean = leave(address)
             links.set_cookie(request, clean, slug, fresh)
             return clean
     spec = read(slug)

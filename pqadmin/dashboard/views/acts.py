@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from pqadmin.accounts.roles import Right, require
 from pqadmin.dashboard import once, reach, toasts
-from pqadmin.dashboard.addresses import item_url, queue_url
+from pqadmin.dashboard.addresses import item_url, leave, queue_url
 from pqadmin.dashboard.forms import ReasonForm
 from pqadmin.dashboard.item_act_words import holds
 from pqadmin.dashboard.looking import about, status_of
@@ -56,7 +56,7 @@ def pop(request: HttpRequest, name: str) -> HttpResponse:
         if isinstance(error, QueueNotFound):
             raise
         return _confirm_pop(request, status_of(name), end, refusal=explain(error), reason=reason)
-    return frame.leave(sending.answer)
+    return leave(sending.answer)
 
 
 def _confirm_pop(request: HttpRequest, status: QueueStatus, end: str, **more: Any) -> HttpResponse:
@@ -103,4 +103,4 @@ def put_back(request: HttpRequest, name: str) -> HttpResponse:
         label=_("Look at it"),
         link=item_url(name, item.id),
     )
-    return frame.leave(queue_url(name))
+    return leave(queue_url(name))

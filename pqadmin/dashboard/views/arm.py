@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,17 +18,15 @@ from django.views.decorators.http import require_http_methods, require_POST
 from pqadmin.accounts import arming
 from pqadmin.accounts.roles import Right, require
 from pqadmin.dashboard import toasts
+from pqadmin.dashboard.addresses import leave
 from pqadmin.dashboard.refusals import Refusal, explain
 from pqadmin.dashboard.templatetags.dashboard import environment_kind
 from pqadmin.dashboard.views import frame
-from pqadmin.server.store import get_store
-from queues import Transaction
+from pqadmin.server.audit import note
 from queues.errors import StoreError
-from queues.ids import Minter
 
 #: The fields of a refused form ride under this prefix, so that they do not meet the fields of arming.
 KEPT = "kept:"
-_MINTER = Minter(time.time)
 
 
 @never_cache
@@ -40,7 +36,7 @@ def arm(request: HttpRequest) -> HttpResponse:
     """Open the window for writes; in production once the environment's name was typed."""
     if not arming.minutes():
         home = reverse("dashboard:overview")
-        return frame.leave(home) if request.method == "POST" else redirect(home)
+        return leave(home) if request.method == "POST" else redirect(home)
     to = _local(request, request.POST.get("to") or request.GET.get("next", ""))
     kept = [
         (name.removeprefix(KEPT), value)
@@ -56,7 +52,7 @@ def arm(request: HttpRequest) -> HttpResponse:
         )
         return frame.answer(request, "dashboard/arm.html", about(request, to=to, kept=kept), refusal=refusal)
     try:
-        _note(request, "arm", {"minutes": arming.minutes()})
+        note(request.user.get_username(), "arm", after={"minutes": arming.minutes()})
     except StoreError as error:
         return frame.answer(request, "dashboard/arm.html", about(request, to=to, kept=kept), refusal=explain(error))
     until = arming.arm(request, datetime.now(UTC))
@@ -66,7 +62,7 @@ def arm(request: HttpRequest) -> HttpResponse:
         "Armed: writes are allowed for a minute.", "Armed: writes are allowed for %(n)s minutes.", arming.minutes()
     )
     toasts.done(request, words % {"n": arming.minutes()})
-    return frame.leave(to or reverse("dashboard:overview"))
+    return leave(to or reverse("dashboard:overview"))
 
 
 @require_POST
@@ -78,11 +74,11 @@ def disarm(request: HttpRequest) -> HttpResponse:
         arming.disarm(request)  # first, and whether that can be written down or not
         toasts.done(request, _("Disarmed: nothing can be changed until you arm again."))
         try:
-            _note(request, "disarm", None)
+            note(request.user.get_username(), "disarm")
         except StoreError as error:
             refusal = explain(error)
             toasts.failed(request, f"{_('It is not in the audit.')} {refusal.text}")
-    return frame.leave(to)
+    return leave(to)
 
 
 def asks_for_name() -> bool:
@@ -121,12 +117,3 @@ def _local(request: HttpRequest, address: str) -> str:
     """Return an address of this site, or nothing."""
     local = address.startswith("/") and url_has_allowed_host_and_scheme(address, None)
     return address if local else ""
-
-
-def _note(request: HttpRequest, verb: str, after: Mapping[str, Any] | None) -> None:
-    store, audit_id, by = get_store(), _MINTER.mint(), request.user.get_username()
-
-    def write(tr: Transaction) -> None:
-        store.audit.write(tr, audit_id, actor=by, via="web", verb=verb, count=0, after=after)
-
-    store.transact(write)

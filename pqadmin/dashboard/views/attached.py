@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods
 from pqadmin.accounts.roles import Right, require
 from pqadmin.dashboard import format as write
 from pqadmin.dashboard import once, prefixes, toasts
-from pqadmin.dashboard.addresses import queue_url
+from pqadmin.dashboard.addresses import leave, queue_url
 from pqadmin.dashboard.forms import AttachForm, DeleteForm, ReasonForm
 from pqadmin.dashboard.jobs_here import jobs_here
 from pqadmin.dashboard.looking import PREVIEW_BYTES, about, status_of
@@ -95,7 +95,7 @@ def attach(request: HttpRequest) -> HttpResponse:
         frame.blame(form, refusal)
         return frame.answer(request, "dashboard/attach.html", context, refusal=refusal)
     toasts.done(request, _("Attached. Other programs notice nothing; the items are being counted."))
-    return frame.leave(sending.answer)
+    return leave(sending.answer)
 
 
 def _look_under(name: str, **asked: Any) -> Preview:
@@ -147,7 +147,7 @@ def detach(request: HttpRequest, name: str) -> HttpResponse:
     if refused is not None:
         return frame.answer(request, "dashboard/detach.html", context, refusal=refused)
     toasts.done(request, _("Detached %(queue)s. Its items stay where they are.") % {"queue": display_name(name)})
-    return frame.leave(reverse("dashboard:overview"))
+    return leave(reverse("dashboard:overview"))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -196,7 +196,7 @@ def purge(request: HttpRequest, name: str) -> HttpResponse:
         context = _about_purge(request, status_of(name), form)
         return frame.answer(request, "dashboard/purge.html", context, refusal=refused)
     _tell(request, done[0])
-    return frame.leave(queue_url(name) if done[0].failure is None else reverse("dashboard:trash"))
+    return leave(queue_url(name) if done[0].failure is None else reverse("dashboard:trash"))
 
 
 def _tell(request: HttpRequest, purged: Purged) -> None:

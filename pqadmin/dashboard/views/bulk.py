@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods
 from pqadmin.accounts.roles import Right, require
 from pqadmin.dashboard import format as write
 from pqadmin.dashboard import reach, uncovering
-from pqadmin.dashboard.addresses import queue_url
+from pqadmin.dashboard.addresses import leave, queue_url
 from pqadmin.dashboard.bulk_form import BulkForm
 from pqadmin.dashboard.job_words import job_url, scope_words, state_word
 from pqadmin.dashboard.jobs_here import jobs_here
@@ -98,7 +98,7 @@ def bulk(request: HttpRequest, name: str) -> HttpResponse:
         frame.blame(form, refused)
         context = _about(request, status_of(name), act, query, _count(name, query), form)
         return frame.answer(request, "dashboard/bulk.html", context, refusal=refused)
-    return frame.leave(job_url(begun[0]))
+    return leave(job_url(begun[0]))
 
 
 def _recheck(name: str, query: Query, form: BulkForm, tolerance: int) -> None:

@@ -14,7 +14,7 @@ from pqadmin.accounts.roles import Right, require
 from pqadmin.dashboard import format as write
 from pqadmin.dashboard import once, toasts
 from pqadmin.dashboard.act_forms import EditForm, typed_value
-from pqadmin.dashboard.addresses import item_url
+from pqadmin.dashboard.addresses import item_url, leave
 from pqadmin.dashboard.looking import about
 from pqadmin.dashboard.redaction import rules_of
 from pqadmin.dashboard.refusals import Refusal, explain
@@ -116,7 +116,7 @@ def _save(request: HttpRequest, status: QueueStatus, item: Item, form: EditForm,
     else:
         size = write.size(len(form.payload))
         toasts.undoable(request, _("Saved the value, %(size)s.") % {"size": size}, done.trash_id)
-    return frame.leave(address)
+    return leave(address)
 
 
 def _conflict(request: HttpRequest, status: QueueStatus, now: Item) -> dict[str, Any]:

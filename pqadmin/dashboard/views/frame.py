@@ -9,13 +9,12 @@ from typing import Any, Concatenate, ParamSpec
 
 from django import forms
 from django.http import HttpRequest, HttpResponse
-from django.http.response import HttpResponseRedirect
 from django.shortcuts import render
 from django.utils.translation import gettext as _
 
 from pqadmin.dashboard import format as write
 from pqadmin.dashboard import once, reach, toasts
-from pqadmin.dashboard.addresses import queue_url
+from pqadmin.dashboard.addresses import leave, queue_url
 from pqadmin.dashboard.looking import about
 from pqadmin.dashboard.once import AlreadySent, FormRefused
 from pqadmin.dashboard.refusals import Refusal, explain
@@ -56,13 +55,6 @@ def queue_missing(request: HttpRequest, missing: QueueNotFound) -> HttpResponse:
         "can_create": reach.may_name(reach.scope(request), missing.name),
     }
     return render(request, "dashboard/no_queue.html", context, status=404)
-
-
-def leave(url: str) -> HttpResponse:
-    """Go to the answer of an act; a reload there sends nothing again."""
-    response = HttpResponseRedirect(url)
-    response.status_code = 303
-    return response
 
 
 def refuse(request: HttpRequest, refusal: Refusal, url: str) -> HttpResponse:

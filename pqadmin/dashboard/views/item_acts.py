@@ -23,7 +23,7 @@ from pqadmin.dashboard import item_act_words as words
 from pqadmin.dashboard import once, reach, selection, toasts, uncovering
 from pqadmin.dashboard.act_forms import ZONES, ActForm, LeaseForm, MoveForm, ReprioritiseForm, RescheduleForm
 from pqadmin.dashboard.act_previews import preview_of
-from pqadmin.dashboard.addresses import item_url, queue_url
+from pqadmin.dashboard.addresses import item_url, leave, queue_url
 from pqadmin.dashboard.item_act_words import ITEM_ACTS, ItemAct
 from pqadmin.dashboard.jobs_here import jobs_here
 from pqadmin.dashboard.looking import about
@@ -102,7 +102,7 @@ def _turn_away(request: HttpRequest, text: str, url: str) -> HttpResponse:
     toasts.failed(request, text)
     if "HX-Request" in request.headers:  # a whole page has no place inside another: go to it instead
         return HttpResponse(headers={"HX-Redirect": url})
-    return frame.leave(url) if request.method == "POST" else redirect(url)
+    return leave(url) if request.method == "POST" else redirect(url)
 
 
 def _too_many() -> Refusal:
@@ -268,7 +268,7 @@ def _send(page: _Page, queue_id: int) -> HttpResponse:
     if refused is not None:
         return _refused(page, form, refused, seen)
     _tell(page, form, done[0])
-    return frame.leave(_answer(page, done[0], back))
+    return leave(_answer(page, done[0], back))
 
 
 def _in_field(form: ActForm, act: Callable[[], Refusal | None]) -> Refusal | None:

@@ -16,6 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from pqadmin.accounts.roles import Right, require
 from pqadmin.dashboard import once, reach, toasts
+from pqadmin.dashboard.addresses import leave
 from pqadmin.dashboard.job_words import job_url, tell
 from pqadmin.dashboard.looking_back import until_something
 from pqadmin.dashboard.refusals import explain
@@ -165,4 +166,4 @@ def _once(request: HttpRequest, job_id: str, act: Callable[[], str]) -> HttpResp
         return frame.refuse(request, frame.stale_form(), here)
     except (QueueError, StoreError) as error:
         return frame.refuse(request, explain(error), here)
-    return frame.leave(sending.answer)
+    return leave(sending.answer)

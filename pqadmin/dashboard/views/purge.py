@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods
 from pqadmin.accounts.roles import Right, require
 from pqadmin.dashboard import format as write
 from pqadmin.dashboard import toasts
-from pqadmin.dashboard.addresses import queue_url
+from pqadmin.dashboard.addresses import leave, queue_url
 from pqadmin.dashboard.forms import DeleteForm
 from pqadmin.dashboard.jobs_here import jobs_here
 from pqadmin.dashboard.looking import about, status_of
@@ -69,7 +69,7 @@ def purge(request: HttpRequest, name: str) -> HttpResponse:
     count = done[0].count
     text = ngettext("Purged %(n)s item. It is in the trash.", "Purged %(n)s items. They are in the trash.", count)
     toasts.undoable(request, text % {"n": write.number(count)}, *done[0].trash_ids)
-    return frame.leave(queue_url(name))
+    return leave(queue_url(name))
 
 
 def _again(request: HttpRequest, status: QueueStatus, form: DeleteForm, refusal: Any) -> HttpResponse:

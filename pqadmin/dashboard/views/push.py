@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from pqadmin.accounts.roles import Right, require
 from pqadmin.dashboard import foreign, once, push_templates, toasts
 from pqadmin.dashboard import format as write
-from pqadmin.dashboard.addresses import item_url, queue_url
+from pqadmin.dashboard.addresses import item_url, leave, queue_url
 from pqadmin.dashboard.looking import about, status_of
 from pqadmin.dashboard.push_forms import UNITS, ZONES, PushForm
 from pqadmin.dashboard.redaction import rules_of
@@ -83,7 +83,7 @@ def push(request: HttpRequest, name: str) -> HttpResponse:
         link=item_url(name, item.id),
         link_label=_("Look at it"),
     )
-    return frame.leave(queue_url(name))
+    return leave(queue_url(name))
 
 
 def form_of(request: HttpRequest, status: QueueStatus) -> PushForm:
@@ -190,7 +190,7 @@ def forget_template(request: HttpRequest, name: str, number: str) -> HttpRespons
         toasts.done(request, _("The template is deleted. Nothing else was changed."))
     else:
         toasts.failed(request, _("This template is not there any more."))
-    return frame.leave(f"{queue_url(name)}push/")
+    return leave(f"{queue_url(name)}push/")
 
 
 def check(form: PushForm) -> dict[str, Any]:

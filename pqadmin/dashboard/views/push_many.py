@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods
 from pqadmin.accounts.roles import Right, require
 from pqadmin.dashboard import format as write
 from pqadmin.dashboard import once, pasted, toasts, uploads
-from pqadmin.dashboard.addresses import queue_url
+from pqadmin.dashboard.addresses import leave, queue_url
 from pqadmin.dashboard.job_words import job_url
 from pqadmin.dashboard.looking import about, status_of
 from pqadmin.dashboard.pasted import Batch
@@ -74,7 +74,7 @@ def push_many(request: HttpRequest, name: str) -> HttpResponse:
         return frame.answer(request, "dashboard/push_many.html", context, refusal=explain(error))
     if not isinstance(begun, Job):
         toasts.undoable(request, _pushed_many(begun.items, status.kind == "fifo"), begun.trash_id)
-    return frame.leave(sending.answer)
+    return leave(sending.answer)
 
 
 def _items(batch: Batch) -> Iterator[tuple[bytes, Priority | None]]:

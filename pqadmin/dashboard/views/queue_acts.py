@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from pqadmin.accounts.roles import Right, require
 from pqadmin.dashboard import format as write
 from pqadmin.dashboard import once, reach, toasts
-from pqadmin.dashboard.addresses import queue_url
+from pqadmin.dashboard.addresses import leave, queue_url
 from pqadmin.dashboard.forms import CreateForm, DeleteForm, PauseForm, RenameForm
 from pqadmin.dashboard.jobs_here import jobs_here
 from pqadmin.dashboard.looking import about, status_of
@@ -70,7 +70,7 @@ def create(request: HttpRequest) -> HttpResponse:
         frame.blame(form, refusal if refusal.field != "priority" else _at(refusal, "edges"))
         return frame.answer(request, "dashboard/new_queue.html", context, refusal=refusal)
     toasts.done(request, _("%(queue)s is ready for its first item.") % {"queue": display_name(queue.name)})
-    return frame.leave(sending.answer)
+    return leave(sending.answer)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -105,7 +105,7 @@ def pause(request: HttpRequest, name: str) -> HttpResponse:
         action=f"{queue_url(name)}resume/",
         fields=frame.form_fields(request, "resume", status),
     )
-    return frame.leave(queue_url(name))
+    return leave(queue_url(name))
 
 
 @require_POST
@@ -126,7 +126,7 @@ def resume(request: HttpRequest, name: str) -> HttpResponse:
     if refused is not None:
         return frame.refuse(request, refused, queue_url(name))
     toasts.done(request, _("Resumed: items can be taken again."))
-    return frame.leave(queue_url(name))
+    return leave(queue_url(name))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -159,7 +159,7 @@ def rename(request: HttpRequest, name: str) -> HttpResponse:
         action=f"{queue_url(new)}rename/",
         fields={"name": status.name, **frame.form_fields(request, "rename", status)},
     )
-    return frame.leave(queue_url(new))
+    return leave(queue_url(new))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -206,7 +206,7 @@ def delete(request: HttpRequest, name: str) -> HttpResponse:
         action=reverse("dashboard:restore", args=[trash_id]),
         fields={once.FIELD: once.number(request, f"restore:{trash_id}")},
     )
-    return frame.leave(reverse("dashboard:overview"))
+    return leave(reverse("dashboard:overview"))
 
 
 def _tolerance(status: QueueStatus) -> int:

@@ -10,6 +10,7 @@ from django.views.decorators.http import require_POST
 
 from pqadmin.accounts.roles import Right, require
 from pqadmin.dashboard import once, reach, toasts
+from pqadmin.dashboard.addresses import leave
 from pqadmin.dashboard.refusals import explain
 from pqadmin.dashboard.views import frame
 from pqadmin.operations.load.sample import SECONDS, SampleRuns, sample_load, sample_plans
@@ -45,16 +46,16 @@ def start(request: HttpRequest) -> HttpResponse:
         return frame.refuse(request, frame.stale_form(), overview)
     except SampleRuns:
         toasts.failed(request, _("The sample load is running already."))
-        return frame.leave(overview)
+        return leave(overview)
     except OtherQueues:
         words = _("The sample load is for a store without other queues, and this one has some. Nothing was created.")
         toasts.failed(request, words)
-        return frame.leave(overview)
+        return leave(overview)
     except (QueueError, StoreError) as error:
         return frame.refuse(request, explain(error), overview)
     minutes = {"n": round(SECONDS / 60)}
     toasts.done(request, _("The sample load runs for %(n)s minutes. Watch the queues fill and empty.") % minutes)
-    return frame.leave(overview)
+    return leave(overview)
 
 
 @require_POST
@@ -70,4 +71,4 @@ def stop(request: HttpRequest) -> HttpResponse:
         toasts.done(request, _("The sample load has stopped. Its queues stay as they are."))
     else:
         toasts.done(request, _("The sample load had ended already."))
-    return frame.leave(reverse("dashboard:overview"))
+    return leave(reverse("dashboard:overview"))

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods
 from pqadmin.accounts.roles import Right, can, require
 from pqadmin.dashboard import format as write
 from pqadmin.dashboard import toasts, uncovering
-from pqadmin.dashboard.addresses import queue_url
+from pqadmin.dashboard.addresses import leave, queue_url
 from pqadmin.dashboard.looking import PREVIEW_BYTES, about
 from pqadmin.dashboard.refusals import Refusal
 from pqadmin.dashboard.settings_form import SettingsForm, seen_of, typed_of
@@ -95,7 +95,7 @@ def settings(request: HttpRequest, name: str) -> HttpResponse:
         toasts.done(request, _("Saved: %(settings)s.") % {"settings": changed})
     else:
         toasts.done(request, _("Nothing was different: nothing was changed."))
-    return frame.leave(f"{queue_url(name)}settings/")
+    return leave(f"{queue_url(name)}settings/")
 
 
 def _look(name: str) -> tuple[Queue, QueueStatus]:

@@ -19,7 +19,7 @@ from pqadmin.accounts.roles import Right, require
 from pqadmin.accounts.scope import Scope
 from pqadmin.dashboard import format as write
 from pqadmin.dashboard import once, reach, toasts
-from pqadmin.dashboard.addresses import item_url, queue_url
+from pqadmin.dashboard.addresses import item_url, leave, queue_url
 from pqadmin.dashboard.looking_back import until_something
 from pqadmin.dashboard.refusals import Refusal, explain
 from pqadmin.dashboard.views import frame
@@ -117,7 +117,7 @@ def restore(request: HttpRequest, trash_id: str) -> HttpResponse:
     except (QueueError, StoreError) as error:
         return frame.refuse(request, explain(error), here)
     _tell(request, entry, undone)
-    return frame.leave(sending.answer)
+    return leave(sending.answer)
 
 
 def _undo(acts: Acts, entry: TrashEntry, *, partial: bool) -> Undone:
