@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from queues import directory, store_record
+from queues import creating, directory, store_record
 from queues.acts import Acts
 from queues.aside import Aside
-from queues.attached import prefix as prefixes
 from queues.attached.counts import AttachedCounts
 from queues.attached.queue import open_queue
 from queues.audit import Audit
 from queues.backing import Backing
-from queues.bands import check_edges, default_edges
-from queues.config import Config, check_kind
+from queues.config import Config
 from queues.doctor import Doctor
 from queues.emptying import sweep_trash
-from queues.errors import NotAttached, NotForAttached, QueueExists, QueueNotFound, TooLarge
+from queues.errors import NotForAttached, QueueNotFound, TooLarge
 from queues.history import History
 from queues.history.recorder import Recorder
 from queues.ids import Minter
@@ -33,8 +30,7 @@ from queues.keyspace import Keyspace
 from queues.kv import open_kv
 from queues.kv.port import KeyValueStore, ReadTransaction, Transaction
 from queues.merging import merge
-from queues.names import check_name, display_name
-from queues.priority import Priority, check_type
+from queues.priority import Priority
 from queues.queue import Queue
 from queues.snapshots import read_statuses
 from queues.status import Snapshot
@@ -50,12 +46,6 @@ T = TypeVar("T")
 
 #: A snapshot is one transaction: 500 queues take some 25 ms.
 MAX_SNAPSHOT = 500
-#: Ids keep to 48 bits so that keys stay short; a clash is seen and tried again.
-_ID_BITS = 48
-
-
-def _new_id() -> int:
-    return secrets.randbits(_ID_BITS) | 1 << (_ID_BITS - 1)
 
 
 def open_store(
@@ -150,43 +140,14 @@ class Store:
         `bands` are the edges of the priority mix, at most 15. Raises `QueueExists`, unless `exist_ok` and the
         queue that is there is of the same kind, type and (when given) bands.
         """
-        name, kind, priority_type = check_name(name), check_kind(kind), check_type(priority_type)
-        if kind == "fifo":
-            edges: tuple[Priority, ...] = ()
-        else:
-            edges = default_edges(priority_type) if bands is None else check_edges(bands, priority_type)
-        config = Config(
-            id=_new_id(),
-            name=name,
-            kind=kind,
-            priority_type=priority_type,
-            generations=(1,),
-            base=0,
-            edges=edges,
-            pause=None,
-            closed=False,
-            created_ms=self._backing.now_ms(),
+        config = creating.own_config(
+            name, kind=kind, priority_type=priority_type, bands=bands, created_ms=self._backing.now_ms()
         )
 
         def write(tr: Transaction) -> Config:
-            try:
-                directory.add(tr, self._keyspace, config)
-            except QueueExists:
-                if not exist_ok:
-                    raise
-                there = directory.find(tr, self._keyspace, name)
-                same = (
-                    there.kind == kind
-                    and not there.attached
-                    and (kind == "fifo" or there.priority_type == priority_type)
-                )
-                if not same or (bands is not None and there.edges != edges):
-                    raise QueueExists(
-                        f"A queue named “{display_name(name)}” exists already, of another kind: "
-                        f"{there.kind}, {there.priority_type}."
-                    ) from None
-                return there
-            return config
+            if exist_ok:
+                return creating.create_or_find(tr, self._keyspace, config, any_bands=bands is None)
+            return creating.create(tr, self._keyspace, config)
 
         return open_queue(self._backing, self._backing.transact(write, tr))
 
@@ -204,40 +165,22 @@ class Store:
         `kind` says by which recipe; `priority_type` what our own pushes take: reading shows any priority. Raises
         `BadPrefix`, `PrefixTaken` (it overlaps our own keys or another attached queue's) and `QueueExists`.
         """
-        root = self._keyspace.root
-        config = Config(
-            id=_new_id(),
-            name=check_name(name),
-            kind=check_kind(kind),
-            priority_type=check_type(priority_type),
-            generations=(),
-            base=0,
-            edges=(),
-            pause=None,
-            closed=False,
+        config = creating.attached_config(
+            name,
+            prefix=prefix,
+            root=self._keyspace.root,
+            kind=kind,
+            priority_type=priority_type,
             created_ms=self._backing.now_ms(),
-            prefix=prefixes.check_prefix(prefix, root),
         )
-
-        def write(tr: Transaction) -> Config:
-            directory.add(tr, self._keyspace, config)
-            prefixes.claim(tr, self._keyspace, config)
-            return config
-
-        return open_queue(self._backing, self._backing.transact(write, tr))
+        return open_queue(
+            self._backing, self._backing.transact(lambda tr: creating.attach(tr, self._keyspace, config), tr)
+        )
 
     def detach(self, name: str, *, tr: Transaction | None = None) -> None:
         """Forget an attached queue; its items stay where they are. Raises `QueueNotFound`, `NotAttached`."""
-
-        def write(tr: Transaction) -> None:
-            config = directory.find(tr, self._keyspace, name)
-            if not config.attached:
-                raise NotAttached(f"“{display_name(name)}” is this store's own queue, nothing attached: delete it.")
-            directory.remove(tr, self._keyspace, config)
-            prefixes.release(tr, self._keyspace, config)
-
         with self.suggesting(tr):
-            self._backing.transact(write, tr)
+            self._backing.transact(lambda tr: creating.detach(tr, self._keyspace, name), tr)
 
     def queue(self, name: str, *, tr: ReadTransaction | None = None) -> Queue:
         """Return the queue of this name; raise `QueueNotFound`, outside a transaction with names that look alike."""
