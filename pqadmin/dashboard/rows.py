@@ -172,22 +172,22 @@ def render_blank_row(*, can_act: bool, acts_on_all: bool = True) -> SafeString:
         ends=(_end("min", None, None), _end("max", None, None)),
         mix=_mix(()),
         outlook=("unknown", ""),
-        name='<a href="" data-part="link"><bdi data-part="name"></bdi></a>' + _star(labels, "", "", starred=False),
+        name='<a href="" data-part="link"><bdi data-part="name"></bdi></a>' + _star(labels, "", starred=False),
         action=_blank_action(labels, acts_on_all) if can_act else None,
     )
-    return mark_safe(f'<tr data-queue="" data-queue-id="" data-state="unknown">{cells}</tr>')  # noqa: S308 # as a drawn row
+    return mark_safe(f'<tr data-queue="" data-state="unknown">{cells}</tr>')  # noqa: S308 # as a drawn row
 
 
 def _blank_action(labels: Labels, acts_on_all: bool) -> str:
     return f'<a class="button small" href="" data-part="push">{labels.push}</a>' if acts_on_all else ""
 
 
-def _star(labels: Labels, queue_id: object, shown: str, starred: bool) -> str:
+def _star(labels: Labels, queue_id: object, starred: bool) -> str:
     verb, sign = ("off", "★") if starred else ("on", "☆")
     pressed = "true" if starred else "false"
     return (
         f'<button class="star" form="stars" name="{verb}" value="{queue_id}" aria-pressed="{pressed}" '
-        f'aria-label="{labels.favourite}: {shown}">{sign}</button>'
+        f'aria-label="{labels.favourite}">{sign}</button>'
     )
 
 
@@ -211,12 +211,7 @@ def _row(row: Row, pen: _Pen, labels: Labels, acts: bool | None, starred: bool, 
     group, rest = split(status.name)
     url = _safe(queue_url(status.name))
     verb = labels.enqueue if status.kind == "fifo" else labels.push
-    shown = _safe(group + rest)
-    action = (
-        f'<a class="button small" href="{url}push/" data-part="push" aria-label="{verb}: {shown}">{verb}</a>'
-        if acts
-        else ""
-    )
+    action = f'<a class="button small" href="{url}push/" data-part="push">{verb}</a>' if acts else ""
     cells = _cells(
         labels,
         state=row.state,
@@ -231,17 +226,13 @@ def _row(row: Row, pen: _Pen, labels: Labels, acts: bool | None, starred: bool, 
         ends=(_end("min", status.min, pen, rules), _end("max", status.max, pen, rules)),
         mix=_mix(status.bands),
         outlook=(row.outlook, _safe(outlook_words(row))),
-        name=f'<a href="{url}" data-part="link" title="{shown}">'
-        f'<bdi data-part="name">{_safe(group)}<b>{_safe(rest)}</b></bdi></a>'
-        + _star(labels, status.id, shown, starred),
+        name=f'<a href="{url}" data-part="link">'
+        f'<bdi data-part="name">{_safe(group)}<b>{_safe(rest)}</b></bdi></a>' + _star(labels, status.id, starred),
         action=None if acts is None else action,
         line=_line(line),
         attached=_safe(attached_title(status.prefix)) if status.attached else "",
     )
-    return (
-        f'<tr data-queue="{_safe(status.name)}" data-queue-id="{status.id}" data-state="{row.state}" '
-        f'data-problem="{row.problem}">{cells}</tr>\n'
-    )
+    return f'<tr data-queue="{_safe(status.name)}" data-state="{row.state}" data-problem="{row.problem}">{cells}</tr>\n'
 
 
 def _cells(
@@ -265,25 +256,25 @@ def _cells(
     line: str = "",
 ) -> str:
     rate_in, rate_out = rates
-    raw = "" if ready is None else ready
     written = write.counted(ready) if attached else write.number(ready)
+    nothing = ' data-ready="0"' if ready == 0 else ""
     # Rates and ages are dashes then, for these reasons.
     why, no_age = (f' title="{labels.no_rate}"', f' title="{labels.no_age}"') if attached else ("", "")
     actions = "" if action is None else f'<td class="actions">{action}</td>'
     return (
         f'<th scope="row" class="name"><i class="shape" aria-hidden="true"></i>{name}'
         f'<small data-field="state" data-value="{state}" title="{attached or words}">{words}</small></th>'
-        f'<td class="r ready"><span data-field="ready" data-value="{raw}">{written}</span>'
+        f'<td class="r ready"><span data-field="ready"{_zero(ready)}>{written}</span>'
         f"{counted}"
         f"{_also('delayed', also[0], labels.delayed, _countdown('due', moments[0], pen))}"
         f"{_also('leased', also[1], labels.leased, _countdown('expiry', moments[1], pen))}"
         f"{_also('dead', also[2], labels.dead)}{line}</td>"
-        f'<td class="r num" data-field="rate-in" data-value="{_raw(rate_in)}" data-label="{labels.rate_in}"{why}>'
+        f'<td class="r num" data-field="rate-in"{_zero(rate_in)} data-label="{labels.rate_in}"{why}>'
         f"{write.rate(rate_in)}</td>"
-        f'<td class="r num" data-field="rate-out" data-value="{_raw(rate_out)}" data-label="{labels.rate_out}"{why}>'
+        f'<td class="r num" data-field="rate-out"{_zero(rate_out)} data-label="{labels.rate_out}"{why}>'
         f"{write.rate(rate_out)}</td>"
         f'<td class="r num" data-field="oldest" data-label="{labels.oldest}"{no_age}>{oldest}</td>'
-        f'<td class="ends"><div class="rail" data-ready="{raw}">{ends[0]}{mix}{ends[1]}'
+        f'<td class="ends"><div class="rail"{nothing}>{ends[0]}{mix}{ends[1]}'
         f'<span class="rail-note">{labels.note}</span></div></td>'
         f'<td class="out" data-field="outlook" data-value="{outlook[0]}">{outlook[1]}</td>{actions}'
     )
@@ -301,12 +292,15 @@ def _counted(row: Row, pen: _Pen) -> str:
     return f'<small class="counted" data-field="counted" data-counted="{moment}">{words}</small>'
 
 
-def _raw(rate: float | None) -> str:
-    return "" if rate is None else f"{rate:.9g}"
+def _zero(number: float | None) -> str:
+    """Mark a nought, which looks different; what else a number is stands there to be read."""
+    return ' data-value="0"' if number == 0 else ""
 
 
 def _also(field: str, n: int, label: str, moment: str = "") -> str:
-    count = f'<span data-field="{field}" data-value="{n}">{write.number(n)}</span>'
+    if not n:  # the live view makes it when there are some
+        return ""
+    count = f'<span data-field="{field}">{write.number(n)}</span>'
     return f'<small class="also">{count} {label}{moment}</small>'
 
 

@@ -57,7 +57,7 @@ def test_a_row_is_shown_anew_when_anything_about_it_differs(row: Row) -> None:
     assert re.search(r'<path d="M0 (\d+)V5h3V\1z"/>', shown(line="M0 5h3")), "the area below the line"
     assert shown() == plain
     changed = replace(row, rate_in=12.0)
-    assert 'data-value="12"' in shown(changed)
+    assert re.search(r'data-field="rate-in"[^>]*>12<', shown(changed))
     renamed = replace(row, status=replace(row.status, name="<b>other"))
     assert re.search(r'data-queue="&lt;b&gt;other"', shown(renamed))
     with override("zh-hans"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import threading
 from collections.abc import ItemsView
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 
 from pqadmin.accounts.scope import Scope
+from pqadmin.dashboard import format as write
 from pqadmin.dashboard.rows import render_rows
 from pqadmin.live import wire
 from pqadmin.live.board import Board
@@ -57,9 +57,8 @@ def test_the_page_and_the_frame_say_the_same_rates(tmp_path: Path) -> None:
     assert row.rate_in is not None
     assert row.rate_in > 100
     page = str(render_rows([row], now=row.as_of, can_act=False))
-    shown = re.search(r'data-field="rate-in" data-value="([^"]*)"', page)
-    assert shown is not None
-    assert f'"in":{float(shown[1])},' in wire.row(row)
+    assert f'data-field="rate-in" data-label="in/s">{write.rate(row.rate_in)}<' in page
+    assert f'"in":{row.rate_in},' in wire.row(row)
     assert f'"grows_by":{row.grows_by},' in wire.row(row)
 
 

@@ -4,7 +4,7 @@
 import { isAttended, moveBefore, onceLeft, setText, stay } from "./attention.js";
 import { setCountdown } from "./countdown.js";
 import { counted, number } from "./format.js";
-import { applyRow, markGone, rename, setAge, setItem, setNumber, setRate } from "./row.js";
+import { applyRow, idOf, markGone, rename, setAge, setItem, setNumber, setRate } from "./row.js";
 import { attachedWords, problemWords, word } from "./words.js";
 
 /** Milliseconds that the row of a deleted queue stays, marked as gone. */
@@ -43,13 +43,13 @@ export class Screen {
 
   /** The ids of the queues on the screen, in the order of the page; of very many those around what is in sight. */
   ids() {
-    const rows = [...document.querySelectorAll("tr[data-queue-id]")].filter((row) => row.dataset.queueId);
-    if (rows.length <= MOST) return rows.map((row) => row.dataset.queueId);
+    const rows = [...document.querySelectorAll("tr[data-queue]")];
+    if (rows.length <= MOST) return rows.map(idOf);
     // Those around what is in sight; by steps of a hundred, so that scrolling a little changes nothing.
     const first = rows.findIndex((row) => row.getBoundingClientRect().bottom > 0);
     const from = Math.max(0, Math.floor((first - MOST / 2) / 100) * 100);
     const near = rows.slice(from, from + MOST + 100).filter((row) => !("gone" in row.dataset));
-    return near.slice(0, MOST).map((row) => row.dataset.queueId);
+    return near.slice(0, MOST).map(idOf);
   }
 
   /** The groups whose headings are on the screen. */
@@ -60,7 +60,7 @@ export class Screen {
   /** Take off the rows of queues that are gone for a while, but not while the pointer or the focus is in the table. */
   tidy() {
     const now = this.now;
-    const old = [...document.querySelectorAll("tr[data-queue-id][data-gone]")].filter(
+    const old = [...document.querySelectorAll("tr[data-queue][data-gone]")].filter(
       (row) => now - Number(row.dataset.gone) > GONE_FOR,
     );
     if (old.length === 0 || isAttended(document.getElementById("queues"))) return;
@@ -68,7 +68,7 @@ export class Screen {
     for (const row of old) row.remove();
     // A heading that counts its queues, or a table without any: the page says what there is instead.
     for (const body of bodies) {
-      if (body.querySelector("[data-group-ready]") || !body.querySelector("tr[data-queue-id]")) this.#grow();
+      if (body.querySelector("[data-group-ready]") || !body.querySelector("tr[data-queue]")) this.#grow();
     }
   }
 
@@ -129,7 +129,7 @@ export class Screen {
 
   #overview(pending, now) {
     const rows = new Map();
-    for (const element of document.querySelectorAll("tr[data-queue-id]")) rows.set(element.dataset.queueId, element);
+    for (const element of document.querySelectorAll("tr[data-queue]")) rows.set(idOf(element), element);
     const strangers = [];
     for (const row of pending.rows.values()) {
       const element = rows.get(row.id);

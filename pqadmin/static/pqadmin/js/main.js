@@ -11,7 +11,7 @@ import { startKeys } from "./keys.js";
 import { startPalette } from "./palette.js";
 import { startMore } from "./more.js";
 import { refetchTable } from "./refetch.js";
-import { tickAges } from "./row.js";
+import { nameRows, tickAges } from "./row.js";
 import { startSearches } from "./search.js";
 import { startSelections } from "./select.js";
 import { Connection } from "./socket.js";
@@ -92,6 +92,7 @@ function start(topic) {
 
   /** Tell the server what is on the screen, if that is something else than before. */
   function watch() {
+    if (overview) nameRows();
     const table = document.getElementById("queues");
     if (table !== null && !("watched" in table.dataset)) {
       table.dataset.watched = ""; // another table came in its place: its rows want a whole frame

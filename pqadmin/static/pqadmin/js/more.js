@@ -2,6 +2,7 @@
 // there, so that nothing moves under the pointer; without scripts the same link leads to the next page.
 
 import { replace } from "./attention.js";
+import { idOf } from "./row.js";
 
 /** Rows on one page; after that the link is a link again. */
 const MOST_ROWS = 2_000;
@@ -32,7 +33,7 @@ export function startMore() {
 
 async function more(link) {
   const table = document.querySelector("#queues table.q");
-  if (running || table === null || table.querySelectorAll("tr[data-queue-id]").length >= MOST_ROWS) return;
+  if (running || table === null || table.querySelectorAll("tr[data-queue]").length >= MOST_ROWS) return;
   running = true;
   try {
     const answer = await fetch(link.href, { headers: { "HX-Target": "section#queues", Accept: "text/html" } });
@@ -55,9 +56,9 @@ async function more(link) {
 
 /** Add the rows of the next window and return the first of them. */
 function append(table, next) {
-  const have = new Set([...table.querySelectorAll("tr[data-queue-id]")].map((row) => row.dataset.queueId));
-  for (const row of next.querySelectorAll("tr[data-queue-id]")) if (have.has(row.dataset.queueId)) row.remove();
-  const first = next.querySelector("tr[data-queue-id]");
+  const have = new Set([...table.querySelectorAll("tr[data-queue]")].map(idOf));
+  for (const row of next.querySelectorAll("tr[data-queue]")) if (have.has(idOf(row))) row.remove();
+  const first = next.querySelector("tr[data-queue]");
   for (const body of [...next.tBodies]) {
     const last = table.tBodies[table.tBodies.length - 1];
     const head = body.querySelector("tr[data-group]");

@@ -160,6 +160,52 @@ const WHEN = {
   drift: (row) => row.drift,
 };
 
+/** Counts that a row shows where they are not 0, in this order, each with the moment that stands beside it. */
+const ALSO = [["delayed", "due"], ["leased", "expiry"], ["dead", null]];
+
+/** Make the elements of counts that were 0 until now. */
+function makeCounts(root, row) {
+  const cell = root.querySelector("td.ready");
+  if (cell === null) return;
+  let next = cell.querySelector(".spark");
+  for (const [field, moment] of [...ALSO].reverse()) {
+    let small = cell.querySelector(`[data-field=${field}]`)?.parentElement ?? null;
+    if (small === null && Number(row[field]) !== 0) {
+      small = document.createElement("small");
+      small.className = "also";
+      const count = document.createElement("span");
+      count.dataset.field = field;
+      small.append(count, ` ${word(field)}`);
+      if (moment !== null) {
+        const time = document.createElement("time");
+        time.dataset.field = moment;
+        time.dataset.countdown = "";
+        small.append(" ", time);
+      }
+      cell.insertBefore(small, next);
+    }
+    next = small ?? next;
+  }
+}
+
+/** The id of a row's queue. */
+export function idOf(row) {
+  return row.querySelector(".star").value;
+}
+
+/** Say of rows that came with the page, in words that need no neighbour, what their links and buttons are about. */
+export function nameRows() {
+  for (const link of document.querySelectorAll("tr[data-queue] a[data-part=link]:not([title])")) {
+    nameRow(link.closest("tr"), link.textContent);
+  }
+}
+
+function nameRow(root, shown) {
+  for (const link of root.querySelectorAll("[data-part=link]")) link.title = shown; // the cell may cut it
+  for (const star of root.querySelectorAll(".star")) star.ariaLabel = `${star.ariaLabel.split(":")[0]}: ${shown}`;
+  for (const link of root.querySelectorAll("[data-part=push]")) link.ariaLabel = `${link.textContent}: ${shown}`;
+}
+
 /** Write a row into `root`: a table row, or any element with data-queue. */
 export function applyRow(root, row, now) {
   setData(root, "state", row.state);
@@ -168,6 +214,7 @@ export function applyRow(root, row, now) {
   if (tellsTime(row)) aging.set(root, row);
   else aging.delete(root);
   if (root.dataset.queue !== row.name) rename(root, row);
+  if (root.matches("tr")) makeCounts(root, row);
   for (const element of root.querySelectorAll("[data-field]")) {
     WRITERS[element.dataset.field]?.(element, row, now);
   }
@@ -187,26 +234,20 @@ export function applyRow(root, row, now) {
 /** Give a row (new, or renamed) its name and its addresses. */
 export function rename(root, row) {
   root.dataset.queue = row.name;
-  root.dataset.queueId = row.id;
+  if (root.dataset.queueId) root.dataset.queueId = row.id;
   const cut = row.shown.replace(/:+$/, "").lastIndexOf(":") + 1;
   for (const name of root.querySelectorAll("[data-part=name]")) {
     const rest = document.createElement("b");
     rest.textContent = row.shown.slice(cut);
     name.replaceChildren(row.shown.slice(0, cut), rest);
   }
-  for (const link of root.querySelectorAll("[data-part=link]")) {
-    link.href = row.url;
-    link.title = row.shown;
-  }
-  for (const star of root.querySelectorAll(".star")) {
-    star.value = row.id;
-    star.ariaLabel = `${star.ariaLabel.split(":")[0]}: ${row.shown}`;
-  }
+  for (const link of root.querySelectorAll("[data-part=link]")) link.href = row.url;
+  for (const star of root.querySelectorAll(".star")) star.value = row.id;
   for (const link of root.querySelectorAll("[data-part=push]")) {
     link.href = `${row.url}push/`;
     if (row.kind === "fifo") setText(link, word("enqueue"));
-    link.ariaLabel = `${link.textContent}: ${row.shown}`;
   }
+  nameRow(root, row.shown);
 }
 
 /** Say that a queue is no longer there since now (ms); its last numbers stay a while, marked as what they are. */
