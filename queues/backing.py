@@ -13,6 +13,7 @@ from queues.ids import Minter, at
 from queues.keyspace import Keyspace
 from queues.kv.port import KeyValueStore, ReadTransaction, Transaction
 from queues.line import Lines
+from queues.seen import Seen
 from queues.servers import Servers
 
 T = TypeVar("T")
@@ -34,6 +35,8 @@ class Backing:
     lines: Lines = field(default_factory=Lines)
     #: What does the same kind of thing to one queue for many callers.
     servers: Servers = field(default_factory=Servers)
+    #: What it has read of queues.
+    seen: Seen = field(default_factory=Seen)
 
     def now_ms(self) -> int:
         """Return the milliseconds since the epoch by this process's clock."""

@@ -37,7 +37,7 @@ class Totals:
     traffic: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, weakref_slot=True)
 class QueueStatus:
     """One queue as it was at one read version."""
 

@@ -322,6 +322,7 @@ class Store:
             tr,
         )
         self.counts.look(snapshot, previous)
+        self._backing.seen.put(snapshot.queues)
         return snapshot
 
     def wait_for_change(self, snapshot: Snapshot, *, timeout: float) -> bool:

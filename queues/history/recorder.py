@@ -1,8 +1,9 @@
 """The recorder: writes the history of every queue, in whichever process is elected to.
 
 It looks at a few hundred queues a second, those that change first, and writes what changed every ten seconds, in a
-transaction that looks as well: one transaction a second, however many queues and screens there are. A queue that does
-nothing writes nothing. Who is killed takes the last seconds along; the next one goes on from what was written.
+transaction that looks as well: one transaction a second, however many queues and screens there are. What a screen of
+this process has read it does not read again. A queue that does nothing writes nothing. Who is killed takes the last
+seconds along; the next one goes on from what was written.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ _EVERY, LONGEST = 1.0, 30.0
 FLUSH = 10.0
 #: Queues that changed lately, and others, of one look: what they may write stays below 1 MB.
 HOT, OTHERS = 200, 200
+#: Queues of one look that were never seen before: these are read whole, with the ends of their histories.
+FIRST = 200
 #: Seconds by which a clock may step back unnoticed; beyond that, points of the future are dropped.
 _BACK = 60
 _RESOLUTIONS = (SECONDS, MINUTES, HOURS)
@@ -164,12 +167,13 @@ class Recorder:
         keyspace = self._backing.keyspace
         changed = total(tr.get(keyspace.directory_change).wait())
         ids = self._own(tr) if changed != self._directory else None
+        chosen = self._choose(self._ids if ids is None else ids)
         snapshot = read_statuses(
             tr,
             keyspace,
-            self._choose(self._ids if ids is None else ids),
+            chosen,
             at_time=self._backing.now(),
-            previous=self._previous(),
+            previous=self._previous(chosen),
             preview=0,
             counts=self._backing.counts,
         )
@@ -181,30 +185,41 @@ class Recorder:
             }
             for queue_id in new
         }
+        blocks = {
+            queue_id: {name: decode(found[0][1]) if (found := read.wait()) else [] for name, read in reads.items()}
+            for queue_id, reads in pending.items()
+        }
+
+        def last(queue_id: int, name: str) -> Point | None:
+            if queue_id in blocks:
+                return blocks[queue_id][name][-1] if blocks[queue_id][name] else None
+            return self._tracks[queue_id].last[name]
+
         waits = {
             queue_id: _Waits(tr, keyspace.queue(queue_id))
             for queue_id, status in snapshot.queues.items()
-            if (track := self._tracks.get(queue_id)) is None
-            or any(r is not SECONDS and _is_due(r, track.last[r.name], status, now) for r in _RESOLUTIONS)
+            if any(_is_due(r, last(queue_id, r.name), status, now) for r in (MINUTES, HOURS))
         }
         return _Sample(
             snapshot=snapshot,
-            blocks={
-                queue_id: {name: decode(found[0][1]) if (found := read.wait()) else [] for name, read in reads.items()}
-                for queue_id, reads in pending.items()
-            },
+            blocks=blocks,
             waits={queue_id: read.wait() for queue_id, read in waits.items()},
             ids=ids,
         )
 
-    def _previous(self) -> Snapshot:
-        return Snapshot(
-            version=0,
-            at=self._backing.now(),
-            directory_change=0,
-            queues={queue_id: track.status for queue_id, track in self._tracks.items()},
-            changes=self._changes,
-        )
+    def _previous(self, ids: Sequence[int]) -> Snapshot:
+        """Return what is known of these queues, by ourselves or by others of this process, whoever read it later."""
+        queues: dict[int, QueueStatus] = {}
+        changes: dict[int, int] = {}
+        for queue_id in ids:
+            track, seen = self._tracks.get(queue_id), self._backing.seen.get(queue_id)
+            if seen is not None and (track is None or seen.change > track.status.change):
+                queues[queue_id], changes[queue_id] = seen, seen.change
+            elif queue_id in self._changes:
+                changes[queue_id] = self._changes[queue_id]
+                if track is not None:
+                    queues[queue_id] = track.status
+        return Snapshot(version=0, at=self._backing.now(), directory_change=0, queues=queues, changes=changes)
 
     def _own(self, tr: ReadTransaction) -> tuple[int, ...]:
         """Return the ids of all queues but attached ones, whose items others write uncounted."""
@@ -216,15 +231,23 @@ class Recorder:
         return tuple(sorted(set(directory.names(tr, keyspace).values()) - attached))
 
     def _choose(self, ids: Sequence[int]) -> list[int]:
-        """Return which queues to look at now: those that change, and some of the others in turn."""
+        """Return which queues to look at now: those that change, and some of the others in turn.
+
+        Of many, few at once that were never seen: the first round after a start takes its time.
+        """
         if len(ids) <= HOT + OTHERS:
             return list(ids)
         there = set(ids)
+        for queue_id in self._backing.seen.take_changed():
+            self._heat(queue_id)
         chosen = dict.fromkeys(queue_id for queue_id in reversed(self._hot) if queue_id in there)
+        first = 0
         for _ in range(len(ids)):
-            if len(chosen) == HOT + OTHERS:
+            queue_id = ids[self._next % len(ids)]
+            first += queue_id not in self._tracks and queue_id not in chosen
+            if len(chosen) == HOT + OTHERS or first > FIRST:
                 break
-            chosen[ids[self._next % len(ids)]] = None
+            chosen[queue_id] = None
             self._next = (self._next + 1) % len(ids)
         return list(chosen)
 
@@ -253,11 +276,15 @@ class Recorder:
                 self._add(queue_id, track, resolution, now, sample.waits.get(queue_id, {}))
             if due:
                 written += 1
-                self._hot.pop(queue_id, None)
-                self._hot[queue_id] = None
-        while len(self._hot) > HOT:
-            self._hot.pop(next(iter(self._hot)))
+                self._heat(queue_id)
         return written
+
+    def _heat(self, queue_id: int) -> None:
+        """Note that a queue changed: of those that did, the latest are looked at every second."""
+        self._hot.pop(queue_id, None)
+        self._hot[queue_id] = None
+        if len(self._hot) > HOT:
+            self._hot.pop(next(iter(self._hot)))
 
     def _add(
         self, queue_id: int, track: _Track, resolution: Resolution, now: int, histogram: Mapping[int, int]

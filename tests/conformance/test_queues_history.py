@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from queues import Store
+from queues import Queue, Store
 from queues.errors import NotElected
 from queues.history import MINUTES, SECONDS
-from queues.history.recorder import FLUSH, HOT, OTHERS, Recorder
+from queues.history.recorder import FIRST, FLUSH, HOT, OTHERS, Recorder
 from queues.kv.port import ReadTransaction
 from tests.conftest import Clock
 
@@ -146,7 +146,7 @@ def test_of_many_queues_those_that_change_come_first_and_all_in_turn(store: Stor
     busy = store.queue("q7")
     writer = Writer(store)
     busy.push(b"x", priority=1)
-    for _ in range(2):  # by then each had its turn
+    for _ in range(3):  # by then each had its turn
         writer.look()
         clock.advance(1)
     for _ in range(4):
@@ -160,6 +160,66 @@ def test_of_many_queues_those_that_change_come_first_and_all_in_turn(store: Stor
         writer.look()
         clock.advance(1)
     assert len(depths(store, late.id, "s")) == 1
+
+
+def test_the_first_round_over_many_queues_takes_its_time(store: Store, clock: Clock) -> None:
+    queues = _create(store, HOT + OTHERS + FIRST)
+    for first in range(0, len(queues), 100):
+        some = queues[first : first + 100]
+        store.transact(lambda tr, some=some: [queue.push(b"x", priority=1, tr=tr) for queue in some])
+    recorder, found = store.recorder(), []
+    for _ in range(4):
+        found.append(recorder.look())
+        clock.advance(1)
+    assert max(found) == FIRST
+    assert sum(found) == len(queues), "each had its turn"
+
+
+def test_what_a_screen_has_read_is_not_read_again(store: Store, clock: Clock) -> None:
+    jobs, recorder = store.create_queue("jobs"), store.recorder()
+
+    def cost_of_a_look() -> int:
+        clock.advance(1)
+        before = store._kv.reads()
+        assert recorder.look() == 1
+        return store._kv.reads() - before
+
+    clock.advance(60 - clock.now % 60)  # what is due once a minute comes with the first look
+    jobs.push(b"x", priority=1)
+    cost_of_a_look()
+    jobs.push(b"x", priority=1)
+    alone = cost_of_a_look()
+    jobs.push(b"x", priority=1)
+    screen = store.snapshot([jobs.id])
+    shared = cost_of_a_look()
+    assert screen.queues[jobs.id].totals.ready == 3
+    assert shared <= 3, "whether there are other queues, and the change of this one"
+    jobs.push(b"x", priority=1)
+    assert cost_of_a_look() == alone > shared, "it has changed since"
+    recorder.flush()
+    assert [ready for _, ready in depths(store, jobs.id, "s")] == [1, 2, 3, 4]
+
+
+def test_a_queue_that_a_screen_saw_change_is_looked_at_next(store: Store, clock: Clock) -> None:
+    queues = _create(store, 2 * (HOT + OTHERS))
+    recorder = store.recorder()
+    recorder.look()
+    last = queues[-1]
+    last.push(b"x", priority=1)
+    screen = store.snapshot([last.id])
+    last.push(b"x", priority=1)
+    screen = store.snapshot([last.id], previous=screen)
+    clock.advance(1)
+    assert recorder.look() == 1
+    recorder.flush()
+    assert [ready for _, ready in depths(store, last.id, "s")] == [screen.queues[last.id].totals.ready]
+
+
+def _create(store: Store, many: int) -> list[Queue]:
+    made: list[Queue] = []
+    for first in range(0, many, 50):
+        made += store.transact(lambda tr, first=first: [store.create_queue(f"q{first + n}", tr=tr) for n in range(50)])
+    return made
 
 
 def test_a_queue_that_is_gone_for_good_takes_its_history_along(store: Store, clock: Clock) -> None:

@@ -1,0 +1,37 @@
+"""What this process has read of queues lately, for whoever would read the same again. Thread-safe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from weakref import WeakValueDictionary
+
+from queues.status import QueueStatus
+
+
+class Seen:
+    """The newest status of each queue that somebody keeps, and which queues were seen to change."""
+
+    def __init__(self) -> None:
+        self._newest: WeakValueDictionary[int, QueueStatus] = WeakValueDictionary()
+        #: Ids, the latest last.
+        self._changed: dict[int, None] = {}
+
+    def put(self, statuses: Mapping[int, QueueStatus]) -> None:
+        """Take in what was read, the very objects of before among it."""
+        for queue_id, status in statuses.items():
+            before = self._newest.get(queue_id)
+            if before is status:
+                continue
+            self._newest[queue_id] = status
+            if before is not None and before.change != status.change:
+                self._changed.pop(queue_id, None)
+                self._changed[queue_id] = None
+
+    def get(self, queue_id: int) -> QueueStatus | None:
+        """Return the newest status that anybody keeps: if the queue's change is still the same, it holds."""
+        return self._newest.get(queue_id)
+
+    def take_changed(self) -> Iterable[int]:
+        """Return the queues that were seen to change since this was asked last, the latest last."""
+        taken, self._changed = self._changed, {}
+        return taken
