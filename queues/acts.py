@@ -141,7 +141,9 @@ class Acts(PushJobs, StateActs, PurgeActs, RevealActs, SettingsActs):
             queue = self._store.queue(queue_name, tr=tr)
             fifo = queue.kind == "fifo"
             if fifo and end in ("max", "tail"):
-                raise WrongKind(f"{display_name(queue.name)} is a fifo queue: items leave at its head only.")
+                raise WrongKind(
+                    "{queue} is a fifo queue: items leave at its head only.", queue=display_name(queue.name)
+                )
             taken = queue.dequeue_many(n, tr=tr) if fifo else queue.pop_many(n, end=end, tr=tr)
             if expect is not None and (not taken or taken[0].id != expect):
                 if not taken:
@@ -180,7 +182,9 @@ class Acts(PushJobs, StateActs, PurgeActs, RevealActs, SettingsActs):
             if item is None:
                 raise TrashNotFound("This is no single item: restore it from the trash.")
             if queue_name is not None and canonical(queue_name) != config.name:
-                raise TrashNotFound(f"This item was taken from {display_name(config.name)}: put it back there.")
+                raise TrashNotFound(
+                    "This item was taken from {queue}: put it back there.", queue=display_name(config.name)
+                )
             audit(open_queue(self._backing, config), "put_back", item=item.id, after=shown(item))
             return item
 
@@ -242,7 +246,7 @@ class Acts(PushJobs, StateActs, PurgeActs, RevealActs, SettingsActs):
         """
         if canonical(confirm) != canonical(name):
             raise ConfirmationMismatch(
-                f"To delete this queue, type its name: {display_name(name)}. Nothing was deleted."
+                "To delete this queue, type its name: {queue}. Nothing was deleted.", queue=display_name(name)
             )
 
         def act(tr: Transaction, audit: Note) -> str:
@@ -253,9 +257,11 @@ class Acts(PushJobs, StateActs, PurgeActs, RevealActs, SettingsActs):
             depth = queue.depth(tr=tr.snapshot if expect_depth is None else tr)
             if expect_depth is not None and abs(depth - expect_depth) > tolerance:
                 raise DepthChanged(
-                    f"{display_name(name)} holds {depth:,} items now, not the {expect_depth:,} you confirmed: "
-                    "nothing was deleted.",
+                    "{queue} holds {depth:,} items now, not the {seen:,} you confirmed: nothing was deleted.",
                     depth,
+                    queue=display_name(name),
+                    depth=depth,
+                    seen=expect_depth,
                 )
             trash_id = self._store.delete_queue(name, by=self._actor, tr=tr)
             audit(queue, "delete_queue", count=depth, reason=reason, before={"depth": depth})

@@ -51,8 +51,11 @@ def restore_backup(path: str, url: str, *, root: tuple[Any, ...] = ("pq",)) -> B
         found = _look(kv, Keyspace(root), path)
         if found.format > FORMAT:
             raise NewerFormat(
-                f"{path} is of a newer pqadmin (store format {found.format}, this release reads {FORMAT}): "
-                "install that release. Nothing was restored."
+                "{path} is of a newer pqadmin (store format {format}, this release reads {reads}): "
+                "install that release. Nothing was restored.",
+                path=path,
+                format=found.format,
+                reads=FORMAT,
             )
         return found
 

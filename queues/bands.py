@@ -58,7 +58,7 @@ def check_edges(edges: Sequence[Priority], priority_type: PriorityType) -> tuple
     """Return the edges normalised; raise `BadPriority` unless they increase and are at most 15."""
     checked = tuple(normalise(edge, priority_type) for edge in edges)
     if len(checked) >= MAX_BANDS:
-        raise BadPriority(f"A queue has at most {MAX_BANDS} bands, so {MAX_BANDS - 1} edges.")
+        raise BadPriority("A queue has at most {most} bands, so {edges} edges.", most=MAX_BANDS, edges=MAX_BANDS - 1)
     if any(a >= b for a, b in pairwise(checked)):  # type: ignore[operator]
         raise BadPriority("The edges of bands increase from each to the next.")
     return checked

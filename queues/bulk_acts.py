@@ -46,6 +46,7 @@ from queues.names import display_name
 from queues.priority import Priority
 from queues.queue import Queue
 from queues.search import Query
+from queues.wording import STATE_WORDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,9 +102,12 @@ class BulkActs(ItemActs):
             depth = queue.depth(meant.state, tr=tr.snapshot)
             if expect_depth is not None and abs(depth - expect_depth) > tolerance:
                 raise DepthChanged(
-                    f"{display_name(queue.name)} holds {depth:,} {meant.state} items now, not the "
-                    f"{expect_depth:,} you confirmed: nothing was begun.",
+                    "{queue} holds {depth:,} {state} items now, not the {seen:,} you confirmed: nothing was begun.",
                     depth,
+                    queue=display_name(queue.name),
+                    depth=depth,
+                    state=STATE_WORDS[meant.state],
+                    seen=expect_depth,
                 )
             order = order_of(act, meant, shifts=shift is not None, ordered=place is not None)
             ends = bounds(tr.snapshot, lanes_of(keyspace.queue(queue.id), config, meant, order))
@@ -112,7 +116,7 @@ class BulkActs(ItemActs):
                 act=act,
                 queue_id=queue.id,
                 queue=queue.name,
-                state=meant.state,
+                state=STATE_WORDS[meant.state],
                 status=DONE if ends is None else RUNNING,
                 by=self._actor,
                 via=self._via,
@@ -252,7 +256,7 @@ class BulkActs(ItemActs):
         """
         undo = self.run_bulk(self.begin_undo(job_id).id, progress=progress)
         if undo.failure:
-            raise JobEnded(f"Undoing has failed after {undo.done:,} items: {undo.failure}")
+            raise JobEnded("Undoing has failed after {count:,} items: {failure}", count=undo.done, failure=undo.failure)
         keyspace = self._backing.keyspace
         config = self._store.read(lambda tr: config_of(tr, keyspace, undo.queue_id, undo.queue))
         return Undone(queue=open_queue(self._backing, config), count=undo.done, skipped=undo.skipped)
@@ -287,7 +291,7 @@ class BulkActs(ItemActs):
             return None
         target = self._store.queue(to or "", tr=tr)
         if target.id == queue.id:
-            raise SameQueue(f"The items are in {display_name(queue.name)} already: name another queue.")
+            raise SameQueue("The items are in {queue} already: name another queue.", queue=display_name(queue.name))
         return target
 
     def _of(self, tr: ReadTransaction, job: Job) -> _Named:

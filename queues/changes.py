@@ -22,6 +22,7 @@ from queues.queue_keys import AttachedKeys
 from queues.ready import MAX_ITEMS
 from queues.standing import Standing
 from queues.tally import Tally
+from queues.wording import some_have
 
 #: The state of items of attached queues: their suffix is their key behind the prefix.
 ATTACHED = "attached"
@@ -104,10 +105,12 @@ class Undoing:
             self._undo(header, now, value)
             self.items.append(header["before"]["rand"] or item_id(bytes.fromhex(header["before"]["suffix"])))
         if gone and not partial:
-            have = "has" if gone == 1 else "have"
-            what = "The item has" if len(noted) == 1 else f"{gone:,} of the {len(noted):,} items {have}"
+            what = some_have(gone, len(noted))
             raise ItemGoneOn(
-                f"{what} gone on since: taken, moved or changed by somebody. Nothing was undone.", gone, len(noted)
+                "{what} gone on since: taken, moved or changed by somebody. Nothing was undone.",
+                gone,
+                len(noted),
+                what=what,
             )
         if self.items:
             self._tally(self._source).traffic("restore", len(self.items))

@@ -27,7 +27,7 @@ _KNOWN |= {"prefix", "max_attempts", "redact", *_OPTIONAL}
 def check_kind(kind: str) -> Kind:
     """Return the kind's name; raise `BadQueueKind` for one that does not exist."""
     if kind not in KINDS:
-        raise BadQueueKind(f"A queue is of kind priority or fifo, not {kind!r}.")
+        raise BadQueueKind("A queue is of kind priority or fifo, not {kind}.", kind=repr(kind))
     return cast(Kind, kind)
 
 
@@ -36,8 +36,10 @@ def check_attempts(max_attempts: int | None) -> int | None:
     whole = isinstance(max_attempts, int) and not isinstance(max_attempts, bool)
     if max_attempts is not None and not (whole and 1 <= max_attempts <= MOST_ATTEMPTS):
         raise BadSetting(
-            f"An item is dead after 1 to {MOST_ATTEMPTS:,} attempts, or never (None), not after {max_attempts!r:.40}.",
+            "An item is dead after 1 to {most:,} attempts, or never (None), not after {max_attempts}.",
             "max_attempts",
+            most=MOST_ATTEMPTS,
+            max_attempts=f"{max_attempts!r:.40}",
         )
     return max_attempts
 

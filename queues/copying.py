@@ -152,18 +152,20 @@ class _Copy:
         def begin(tr: Transaction) -> _Mark | None:
             if tr.get(keyspace.store).wait() is not None:
                 raise TargetNotEmpty(
-                    f"{self._to} holds a store already: copy into an empty place. Nothing was changed."
+                    "{to} holds a store already: copy into an empty place. Nothing was changed.", to=self._to
                 )
             header = store_record.copy_header(tr, keyspace)
             if header is None:
                 if not store_record.is_empty(tr, keyspace):
-                    raise TargetNotEmpty(f"{self._to} holds something else under this root. Nothing was changed.")
+                    raise TargetNotEmpty("{to} holds something else under this root. Nothing was changed.", to=self._to)
                 tr.set(keyspace.copy_mark, fresh.encode())
                 return None
             mark = _Mark.from_header(header)
             if mark.store_id != fresh.store_id:
                 raise TargetNotEmpty(
-                    f"{self._to} holds an unfinished copy of another store ({mark.from_url}). Nothing was changed."
+                    "{to} holds an unfinished copy of another store ({source}). Nothing was changed.",
+                    to=self._to,
+                    source=mark.from_url,
                 )
             return mark
 
@@ -256,8 +258,11 @@ class _Copy:
     def _give_up_round(self) -> None:
         self._advance(self._mark.again(self._record.format))
         raise SourceChanged(
-            f"{self._from} was changed while it was copied, so {self._to} is not complete and can not be used yet. "
-            "Pause whoever writes to it and run the same command again: it carries over only what differs."
+            "{source} was changed while it was copied, so {to} is not complete and can not be used "
+            "yet. Pause whoever writes to it and run the same command again: it carries over only "
+            "what differs.",
+            source=self._from,
+            to=self._to,
         )
 
     def _advance(self, mark: _Mark, changes: Sequence[tuple[bytes, bytes | None]] = ()) -> None:
@@ -279,7 +284,9 @@ class _Copy:
 
     def _check_mark(self, tr: ReadTransaction) -> None:
         if tr.get(self._keyspace.copy_mark).wait() != self._mark.encode():
-            raise CopyUnfinished(f"Another process is at work on the copy in {self._to}: this one leaves it alone.")
+            raise CopyUnfinished(
+                "Another process is at work on the copy in {to}: this one leaves it alone.", to=self._to
+            )
 
     def _tell(self, phase: Phase, keys: int, size: int) -> None:
         self._on_progress(Progress(phase=phase, keys=keys, size=size))

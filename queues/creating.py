@@ -91,8 +91,10 @@ def create_or_find(tr: Transaction, keyspace: Keyspace, config: Config, *, any_b
         )
         if not same or (there.edges != config.edges and not any_bands):
             raise QueueExists(
-                f"A queue named “{display_name(config.name)}” exists already, of another kind: "
-                f"{there.kind}, {there.priority_type}."
+                "A queue named “{queue}” exists already, of another kind: {kind}, {type}.",
+                queue=display_name(config.name),
+                kind=there.kind,
+                type=there.priority_type,
             ) from None
         return there
 
@@ -108,7 +110,7 @@ def detach(tr: Transaction, keyspace: Keyspace, name: str) -> None:
     """Take an attached queue out of the directory; raise `QueueNotFound`, `NotAttached`."""
     config = directory.find(tr, keyspace, name)
     if not config.attached:
-        raise NotAttached(f"“{display_name(name)}” is this store's own queue, nothing attached: delete it.")
+        raise NotAttached("“{queue}” is this store's own queue, nothing attached: delete it.", queue=display_name(name))
     directory.remove(tr, keyspace, config)
     prefixes.release(tr, keyspace, config)
 

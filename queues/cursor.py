@@ -41,6 +41,7 @@ def decode(cursor: str, queue_id: int, where: List) -> bytes:
     if int.from_bytes(body[2:10], "big") != queue_id:
         raise BadCursor("This page address belongs to another queue; start again from the first page.")
     if body[1] != _LISTS.index(where):
-        other = "counts from the other end" if body[1] < 2 and where in _LISTS[:2] else "belongs to another list"
-        raise BadCursor(f"This page address {other}; start again from the first page.")
+        if body[1] < 2 and where in _LISTS[:2]:
+            raise BadCursor("This page address counts from the other end; start again from the first page.")
+        raise BadCursor("This page address belongs to another list; start again from the first page.")
     return body[10:]

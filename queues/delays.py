@@ -190,9 +190,9 @@ def either(delay: timedelta | None, due: datetime | None) -> When | None:
     if delay is not None and due is not None:
         raise BadTime("An item has a delay or a due time, not both.")
     if delay is not None and not isinstance(delay, timedelta):
-        raise BadTime(f"A delay is a timedelta, not {type(delay).__name__}.")
+        raise BadTime("A delay is a timedelta, not {type}.", type=type(delay).__name__)
     if due is not None and not isinstance(due, datetime):
-        raise BadTime(f"A due time is a datetime, not {type(due).__name__}.")
+        raise BadTime("A due time is a datetime, not {type}.", type=type(due).__name__)
     return check_when(due if delay is None else delay)
 
 
@@ -204,4 +204,4 @@ def check_when(when: object) -> When | None:
         return when
     if when is None or isinstance(when, timedelta):
         return when
-    raise BadTime(f"An item is due after a timedelta or at a datetime, not {type(when).__name__}.")
+    raise BadTime("An item is due after a timedelta or at a datetime, not {type}.", type=type(when).__name__)

@@ -63,7 +63,7 @@ def add(tr: Transaction, keyspace: Keyspace, config: Config) -> None:
     """Write a queue's name and config; raise `QueueExists` when the name is taken."""
     key = keyspace.name(config.name)
     if tr.get(key).wait() is not None:
-        raise QueueExists(f"A queue named “{display_name(config.name)}” exists already.")
+        raise QueueExists("A queue named “{queue}” exists already.", queue=display_name(config.name))
     tr.set(key, config.id.to_bytes(8, "big"))
     tr.set(keyspace.config(config.id), config.encode())
     _tell(tr, keyspace, config)

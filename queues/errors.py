@@ -1,7 +1,9 @@
 """What can go wrong with queues, each with a message that is ready for a person.
 
-A message says what was wrong; unless it says otherwise nothing was changed. Errors of the store itself come
-from `queues.kv.errors` and are re-exported here.
+A message says what was wrong; unless it says otherwise nothing was changed. It is made of a template and of values
+by name (`raise BadName("… has at most {most} characters.", most=…)`), so that the site can say it in other languages;
+`make messages` collects the templates. Errors of the store itself come from `queues.kv.errors` and are re-exported
+here.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from queues.kv.errors import (
     TransactionTooOld,
     ValueTooLarge,
 )
+from queues.kv.words import Value, Worded, Words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -96,12 +99,14 @@ __all__ = [
     "Unreadable",
     "ValueChanged",
     "ValueTooLarge",
+    "Worded",
+    "Words",
     "WrongKind",
     "WrongState",
 ]
 
 
-class QueueError(Exception):
+class QueueError(Worded):
     """What was asked of a queue could not be done; nothing was changed."""
 
 
@@ -111,10 +116,14 @@ class QueueNotFound(QueueError, LookupError):
     def __init__(self, name: str, suggestions: tuple[str, ...] = ()) -> None:
         self.name = name
         self.suggestions = suggestions
-        message = f"No queue is named {_shown(name)}."
-        if suggestions:
-            message += " Did you mean " + " or ".join(_shown(s) for s in suggestions) + "?"
-        super().__init__(message)
+        queue = _shown(name)
+        if not suggestions:
+            super().__init__(Words("No queue is named {queue}.", queue=queue))
+            return
+        near: str = _shown(suggestions[0])
+        for other in suggestions[1:]:
+            near = Words("{name} or {other}", name=near, other=_shown(other))
+        super().__init__(Words("No queue is named {queue}. Did you mean {name}?", queue=queue, name=near))
 
 
 class QueueExists(QueueError):
@@ -144,8 +153,13 @@ class PrefixTaken(QueueError):
 class NotForAttached(QueueError, TypeError):
     """An attached queue belongs to others: this verb would need them to take part."""
 
-    def __init__(self, name: str, what: str) -> None:
-        super().__init__(f"{_shown(name)} is an attached queue, which others write as well: {what}")
+    def __init__(self, name: str, why: str, /, **values: Value) -> None:
+        words = Words(
+            "{queue} is an attached queue, which others write as well: {why}",
+            queue=_shown(name),
+            why=Words(why, **values),
+        )
+        super().__init__(words)
 
 
 class NotAttached(QueueError, TypeError):
@@ -167,17 +181,17 @@ class BadValue(QueueError, TypeError):
 class BadSetting(QueueError, ValueError):
     """The setting of a queue can not be that. `name` is the setting, where it is known."""
 
-    def __init__(self, message: str, name: str = "") -> None:
+    def __init__(self, template: str, name: str = "", /, **values: Value) -> None:
         self.name = name
-        super().__init__(message)
+        super().__init__(template, **values)
 
 
 class SettingsChanged(QueueError):
     """Settings are not what was seen when they were changed. `changed` holds (seen, now) by name."""
 
-    def __init__(self, message: str, changed: Mapping[str, tuple[object, object]]) -> None:
+    def __init__(self, template: str, changed: Mapping[str, tuple[object, object]], /, **values: Value) -> None:
         self.changed = changed
-        super().__init__(message)
+        super().__init__(template, **values)
 
 
 class BadToken(QueueError, ValueError):
@@ -215,9 +229,9 @@ class TooLarge(QueueError, ValueError):
 class HeadChanged(QueueError):
     """Another item stands at that end than the one that was confirmed. `item` is the one there now."""
 
-    def __init__(self, message: str, item: Item | None) -> None:
+    def __init__(self, template: str, item: Item | None, /, **values: Value) -> None:
         self.item = item
-        super().__init__(message)
+        super().__init__(template, **values)
 
 
 class ItemNotFound(QueueError, LookupError):
@@ -231,9 +245,9 @@ class PlaceTaken(QueueError):
 class DepthChanged(QueueError):
     """The depth is not the one that was confirmed. `depth` is the one now."""
 
-    def __init__(self, message: str, depth: int) -> None:
+    def __init__(self, template: str, depth: int, /, **values: Value) -> None:
         self.depth = depth
-        super().__init__(message)
+        super().__init__(template, **values)
 
 
 class ConfirmationMismatch(QueueError, ValueError):
@@ -255,10 +269,10 @@ class AlreadyRestored(QueueError):
 class ItemGoneOn(QueueError):
     """An act can not be undone, as items have gone on since. `gone` of `total` items have."""
 
-    def __init__(self, message: str, gone: int, total: int) -> None:
+    def __init__(self, template: str, gone: int, total: int, /, **values: Value) -> None:
         self.gone = gone
         self.total = total
-        super().__init__(message)
+        super().__init__(template, **values)
 
 
 class ItemLeased(QueueError):
@@ -276,9 +290,9 @@ class WrongState(QueueError):
 class ValueChanged(QueueError):
     """The item has another value than the one that was seen. `item` is the item as it is now."""
 
-    def __init__(self, message: str, item: Item) -> None:
+    def __init__(self, template: str, item: Item, /, **values: Value) -> None:
         self.item = item
-        super().__init__(message)
+        super().__init__(template, **values)
 
 
 class SameQueue(QueueError, ValueError):

@@ -218,7 +218,13 @@ class Handle:
 
     def _require(self, kind: Kind, verb: str, instead: str) -> None:
         if self.kind != kind:
-            raise WrongKind(f"{display_name(self.name)} is a {self.kind} queue: it has no {verb}, use {instead}.")
+            raise WrongKind(
+                "{queue} is a {kind} queue: it has no {verb}, use {instead}.",
+                queue=display_name(self.name),
+                kind=self.kind,
+                verb=verb,
+                instead=instead,
+            )
 
 
 def check_number(n: int) -> None:
@@ -230,4 +236,4 @@ def check_number(n: int) -> None:
 def check_limit(limit: int) -> None:
     """Raise `TooLarge` for a number of items that no page has."""
     if not 1 <= limit <= MAX_PAGE:
-        raise TooLarge(f"A page has 1 to {MAX_PAGE:,} items.")
+        raise TooLarge("A page has 1 to {most:,} items.", most=MAX_PAGE)

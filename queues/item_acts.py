@@ -130,7 +130,7 @@ class ItemActs(Picks):
         def act(tr: Transaction, audit: Note) -> Changed:
             queue, target = self._queue(tr, queue_name, expect_id), self._store.queue(to, tr=tr)
             if queue.id == target.id:
-                raise SameQueue(f"The items are in {display_name(queue.name)} already: name another queue.")
+                raise SameQueue("The items are in {queue} already: name another queue.", queue=display_name(queue.name))
             keyspace = self._backing.keyspace
             found = picking.find(tr, keyspace, queue.config, item_ids, skip_missing=skip_missing, expect=expect)
             changed = moving.move(

@@ -13,12 +13,12 @@ from queues.jobs import Job
 from queues.keyspace import Keyspace
 from queues.kv.port import ReadTransaction, Transaction
 from queues.moving import Place
-from queues.names import display_name
 from queues.priority import Priority
 from queues.ready import Heads
 from queues.standing import Standing
 from queues.suffixes import ready_elements, ready_suffix
 from queues.tally import Tally
+from queues.wording import STATE_WORDS
 
 #: Acts by the states whose items they are for.
 ACTS = {
@@ -101,4 +101,4 @@ def refuse_state(act: str, state: str) -> None:
     """Raise `WrongKind` when an act is not for items of this state."""
     if act not in ACTS[state]:
         names = ", ".join(ACTS[state])
-        raise WrongKind(f"What can be done with all {display_name(state)} items: {names}.")
+        raise WrongKind("What can be done with all {state} items: {names}.", state=STATE_WORDS[state], names=names)

@@ -30,7 +30,9 @@ def check(
     query.check()
     if not any(act in acts for acts in ACTS.values()) or query.state not in STATES:
         known = sorted({act for acts in ACTS.values() for act in acts})
-        raise BadQueueKind(f"Acts on all are {', '.join(known)}, of {', '.join(STATES)} items.")
+        raise BadQueueKind(
+            "Acts on all are {acts}, of {states} items.", acts=", ".join(known), states=", ".join(STATES)
+        )
     if act == "reprioritise" and sum(given is not None for given in (priority, shift, place)) != 1:
         raise BadPriority("Say one of: the priority, by how much to shift it, or front or back.")
     if query.state == "leased" and act not in ACTS["leased"]:
@@ -39,14 +41,16 @@ def check(
     if query.state != "ready" and (query.low is not None or query.high is not None):
         raise WrongKind("Only ready items stand in the order of their priorities.")
     if rate is not None and not SLOWEST <= rate <= FASTEST:
-        raise BadSetting(f"A job changes {SLOWEST:,.0f} to {FASTEST:,.0f} items a second.", "rate")
+        raise BadSetting(
+            "A job changes {least:,.0f} to {most:,.0f} items a second.", "rate", least=SLOWEST, most=FASTEST
+        )
 
 
 def fitting(queue: Queue, query: Query, act: str, place: Place | None) -> Query:
     """Return the query in the queue's own priorities; raise `WrongKind` for what a FIFO queue has none for."""
     config = queue.config
     if config.fifo and (query.low is not None or query.high is not None or (act == "reprioritise" and place is None)):
-        raise WrongKind(f"{display_name(queue.name)} is a fifo queue: its items have no priority.")
+        raise WrongKind("{queue} is a fifo queue: its items have no priority.", queue=display_name(queue.name))
     low, high = (None if edge is None else normalise(edge, config.priority_type) for edge in (query.low, query.high))
     return replace(query, low=low, high=high)
 

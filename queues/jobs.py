@@ -214,7 +214,7 @@ def read_job(tr: ReadTransaction, keyspace: Keyspace, job_id: str) -> Job:
     try:
         return _decode(record)
     except UNREADABLE as error:
-        raise Unreadable(f"This job can not be read. {why(error)}") from error
+        raise Unreadable("This job can not be read. {why}", why=why(error)) from error
 
 
 def write_job(tr: Transaction, keyspace: Keyspace, job: Job, was: Job | None = None) -> None:

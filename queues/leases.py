@@ -236,7 +236,7 @@ class Leases(Delays):
     def _expires_ms(self, seconds: float) -> int:
         """Return when a lease ends that begins now."""
         if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < math.inf:
-            raise BadTime(f"A lease is held for a number of seconds above 0, not {seconds!r:.40}.")
+            raise BadTime("A lease is held for a number of seconds above 0, not {seconds}.", seconds=f"{seconds!r:.40}")
         expires_ms = math.ceil((self._backing.clock() + seconds) * 1000)
         if expires_ms > ids.LAST_MS:
             raise BadTime("A lease ends before the year 10000.")
@@ -260,7 +260,7 @@ def _as_lease(entry: leased.Entry, item: Item) -> Lease:
 def _token(lease: Lease | str) -> str:
     token = lease.token if isinstance(lease, Lease) else lease
     if not isinstance(token, str):
-        raise BadToken(f"A lease or its token is needed here, not {type(token).__name__}.")
+        raise BadToken("A lease or its token is needed here, not {type}.", type=type(token).__name__)
     return token
 
 
@@ -282,11 +282,11 @@ def _worker(name: str | None) -> str:
     if name is None:
         return f"{socket.gethostname()}:{os.getpid()}"[:MAX_WORKER]
     if not isinstance(name, str):
-        raise BadValue(f"A worker's name is text, not {type(name).__name__}.")
+        raise BadValue("A worker's name is text, not {type}.", type=type(name).__name__)
     return name[:MAX_WORKER]
 
 
 def _reason(reason: str) -> str:
     if not isinstance(reason, str):
-        raise BadValue(f"A reason is text, not {type(reason).__name__}.")
+        raise BadValue("A reason is text, not {type}.", type=type(reason).__name__)
     return reason[:MAX_REASON]

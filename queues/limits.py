@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from queues.config import Config
-from queues.errors import QueueClosed, QueueFull, ValueTooLarge
+from queues.errors import QueueClosed, QueueFull, ValueTooLarge, Words
 from queues.kv.port import Result, Transaction
 from queues.names import display_name
 from queues.queue_keys import QueueKeys, Side
@@ -18,26 +18,34 @@ from queues.totals import total
 
 _WAITING = ("ready", "delayed")
 _SIDES: tuple[Side, ...] = ("in", "out")
+#: How a refusal ends that has nothing more to say.
+_END = Words(".")
 
 
-def admit(tr: Transaction, keys: QueueKeys, config: Config, sizes: Iterable[int], outcome: str = "") -> None:
+def admit(tr: Transaction, keys: QueueKeys, config: Config, sizes: Iterable[int], outcome: Words = _END) -> None:
     """Raise `QueueClosed`, `QueueFull` or `ValueTooLarge` unless values of these sizes may come in."""
     if config.closed:
-        raise QueueClosed(f"Pushing to {display_name(config.name)} is closed{outcome or '.'}")
+        raise QueueClosed("Pushing to {queue} is closed{outcome}", queue=display_name(config.name), outcome=outcome)
     if not config.limited:
         return
     coming = list(sizes)
     if config.max_value is not None and coming and max(coming) > config.max_value:
         raise ValueTooLarge(
-            f"{display_name(config.name)} takes values of at most {config.max_value:,} bytes; "
-            f"this one has {max(coming):,}{outcome or '.'}"
+            "{queue} takes values of at most {most:,} bytes; this one has {size:,}{outcome}",
+            queue=display_name(config.name),
+            most=config.max_value,
+            size=max(coming),
+            outcome=outcome,
         )
     if config.max_depth is not None:
         waiting = _waiting(tr, keys, config)
         if waiting + len(coming) > config.max_depth:
             raise QueueFull(
-                f"{display_name(config.name)} holds {waiting:,} items, ready and delayed, and takes at most "
-                f"{config.max_depth:,}{outcome or '.'}"
+                "{queue} holds {waiting:,} items, ready and delayed, and takes at most {most:,}{outcome}",
+                queue=display_name(config.name),
+                waiting=waiting,
+                most=config.max_depth,
+                outcome=outcome,
             )
 
 

@@ -19,6 +19,7 @@ from queues.errors import (
     NotForAttached,
     ValueChanged,
     ValueTooLarge,
+    Words,
     WrongKind,
 )
 from queues.foreign import ForeignKey
@@ -32,6 +33,7 @@ from queues.ready import Heads
 from queues.standing import Standing
 from queues.suffixes import ready_elements, ready_suffix
 from queues.tally import Tally
+from queues.wording import some_are
 
 Place = Literal["front", "back"]
 
@@ -62,7 +64,7 @@ def move(
     """
     priorities = arriving(source, target, standings, priority=priority)
     sizes = (len(value_of(there)) for there in standings)
-    limits.admit(tr, keyspace.queue(target.id), target, sizes, ": nothing was moved.")
+    limits.admit(tr, keyspace.queue(target.id), target, sizes, Words(": nothing was moved."))
     tally, arrivals = (Tally(keyspace.queue(config.id), wake=True) for config in (source, target))
     tally.traffic("move", len(standings))
     _take(tr, keyspace, source, standings, tally)
@@ -174,7 +176,9 @@ def reprioritised(
     if place is not None:
         return _to_place(tr, keyspace.queue(config.id), config, standings, place, newest)
     if config.fifo:
-        raise WrongKind(f"{display_name(config.name)} is a fifo queue: its items go to the front or the back.")
+        raise WrongKind(
+            "{queue} is a fifo queue: its items go to the front or the back.", queue=display_name(config.name)
+        )
     return [
         standing.with_priority(there, config, _shifted(there.priority(fifo=config.fifo), priority, shift, config))
         for there in standings
@@ -245,7 +249,7 @@ def _shifted(now: Priority | None, to: Priority | None, shift: Priority | None, 
     if isinstance(now, int) and isinstance(shift, float):
         shift = normalise(shift, "float")
         if not float(shift).is_integer():
-            raise BadPriority(f"Priorities here are whole numbers: they can not be shifted by {shift}.")
+            raise BadPriority("Priorities here are whole numbers: they can not be shifted by {shift}.", shift=shift)
         shift = int(shift)
     try:
         return normalise(now + shift, config.priority_type)
@@ -262,10 +266,12 @@ def _priority_of(there: Standing, config: Config) -> Priority | None:
 def _priority_in(target: Config, now: Priority | None, given: Priority | None) -> Priority | None:
     if target.fifo:
         if given is not None:
-            raise WrongKind(f"{display_name(target.name)} is a fifo queue: its items have no priority.")
+            raise WrongKind("{queue} is a fifo queue: its items have no priority.", queue=display_name(target.name))
         return None
     if given is None and now is None:
-        raise BadPriority(f"Say which priority the items get in {display_name(target.name)}: they have none.")
+        raise BadPriority(
+            "Say which priority the items get in {queue}: they have none.", queue=display_name(target.name)
+        )
     return normalise(now if given is None else given, target.priority_type)
 
 
@@ -274,14 +280,15 @@ def _check_sizes(target: Config, standings: Sequence[Standing]) -> None:
     largest = max(len(value_of(there)) for there in standings)
     if largest > MAX_VALUE_SIZE:
         raise ValueTooLarge(
-            f"A value in {display_name(target.name)} has at most {MAX_VALUE_SIZE:,} bytes; one of these has "
-            f"{largest:,}. Nothing was moved."
+            "A value in {queue} has at most {most:,} bytes; one of these has {size:,}. Nothing was moved.",
+            queue=display_name(target.name),
+            most=MAX_VALUE_SIZE,
+            size=largest,
         )
 
 
 def _refuse_leased(standings: Sequence[Standing]) -> None:
     leased = sum(there.state == "leased" for there in standings)
     if leased:
-        are = "is" if leased == 1 else "are"
-        what = "The item is" if len(standings) == 1 else f"{leased:,} of the {len(standings):,} items {are}"
-        raise ItemLeased(f"{what} in a worker's hands: release the lease first. Nothing was changed.")
+        what = some_are(leased, len(standings))
+        raise ItemLeased("{what} in a worker's hands: release the lease first. Nothing was changed.", what=what)

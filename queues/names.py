@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import unicodedata
 
-from queues.errors import BadName
+from queues.errors import BadName, Words
 
 MAX_CHARACTERS = 200
 MAX_BYTES = 300
@@ -25,20 +25,25 @@ def canonical(name: str) -> str:
 def check_name(name: str) -> str:
     """Return the name in NFC; raise `BadName` saying what is wrong with it."""
     if not isinstance(name, str):
-        raise BadName(f"A queue's name is text, not {type(name).__name__}.")
+        raise BadName("A queue's name is text, not {type}.", type=type(name).__name__)
     if not name:
         raise BadName("A queue needs a name.")
     if len(name) > MAX_CHARACTERS:
-        raise BadName(f"A queue's name has at most {MAX_CHARACTERS} characters; this one has {len(name):,}.")
+        raise BadName(
+            "A queue's name has at most {most} characters; this one has {size:,}.", most=MAX_CHARACTERS, size=len(name)
+        )
     name = canonical(name)
     for position, character in enumerate(name):
         if not _allowed(character, first=position == 0):
             raise BadName(
-                f"A queue's name is made of letters, digits and . _ : - ; "
-                f"character {position + 1} is {_described(character)}."
+                "A queue's name is made of letters, digits and . _ : - ; character {position} is {character}.",
+                position=position + 1,
+                character=_described(character),
             )
     if len(name) > MAX_CHARACTERS or len(name.encode()) > MAX_BYTES:
-        raise BadName(f"A queue's name has at most {MAX_BYTES} bytes; this one has {len(name.encode())}.")
+        raise BadName(
+            "A queue's name has at most {most} bytes; this one has {size}.", most=MAX_BYTES, size=len(name.encode())
+        )
     if name in _DOTS:
         raise BadName("A queue's name can not be only dots.")
     return name
@@ -52,12 +57,12 @@ def _allowed(character: str, *, first: bool) -> bool:
     return category[0] == "L" or category == "Nd" or (category in ("Mn", "Mc") and not first)
 
 
-def _described(character: str) -> str:
+def _described(character: str) -> Words:
     if character == " ":
-        return "a space"
+        return Words("a space")
     if character.isprintable():
-        return f"“{character}” (U+{ord(character):04X})"
-    return f"U+{ord(character):04X}, which can not be seen"
+        return Words("“{character}” (U+{code:04X})", character=character, code=ord(character))
+    return Words("U+{code:04X}, which can not be seen", code=ord(character))
 
 
 def display_name(name: str) -> str:

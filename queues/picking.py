@@ -22,6 +22,7 @@ from queues.queue_keys import AttachedKeys
 from queues.ready import MAX_BYTES, MAX_ITEMS
 from queues.records import encode
 from queues.standing import Standing
+from queues.wording import some_are
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +53,7 @@ class Found:
 def check_number(item_ids: Sequence[str]) -> None:
     """Raise `TooLarge` for more ids than one transaction takes."""
     if not 1 <= len(item_ids) <= MAX_ITEMS:
-        raise TooLarge(f"One act takes 1 to {MAX_ITEMS:,} items; act on more in chunks.")
+        raise TooLarge("One act takes 1 to {most:,} items; act on more in chunks.", most=MAX_ITEMS)
 
 
 def look(tr: ReadTransaction, keyspace: Keyspace, config: Config, item_ids: Sequence[str]) -> Selection:
@@ -85,13 +86,14 @@ def find(
     foreign = None if config.prefix is None else AttachedKeys(config.prefix)
     if foreign is not None and any(len(foreign.key(found.suffix)) > MAX_KEY_SIZE for found in standings):
         raise KeyTooLarge(
-            f"A key of more than {MAX_KEY_SIZE} bytes is among these: it could not be put back, so it is not taken "
-            "by hand. Nothing was changed."
+            "A key of more than {most} bytes is among these: it could not be put back, so it is not "
+            "taken by hand. Nothing was changed.",
+            most=MAX_KEY_SIZE,
         )
     missing = len(wanted) - len(standings)
     if missing and (not skip_missing or not standings):
-        what = _so_many(missing, len(wanted))
-        raise ItemNotFound(f"{what} not here any more: somebody took or moved it. Nothing was changed.")
+        what = some_are(missing, len(wanted))
+        raise ItemNotFound("{what} not here any more: somebody took or moved it. Nothing was changed.", what=what)
     if expect is not None:
         same = [
             found
@@ -100,8 +102,10 @@ def find(
         ]
         changed = len(standings) - len(same)
         if changed and (not skip_missing or not same):
-            what = _so_many(changed, len(wanted))
-            raise ItemChanged(f"{what} not as you saw it any more: somebody changed it. Nothing was changed by you.")
+            what = some_are(changed, len(wanted))
+            raise ItemChanged(
+                "{what} not as you saw it any more: somebody changed it. Nothing was changed by you.", what=what
+            )
         standings, missing = same, missing + changed
     if sum(len(found.stored) for found in standings) > MAX_BYTES:
         raise TooLarge("These items hold more than 5 MB together: act on fewer at once.")
@@ -111,10 +115,6 @@ def find(
 def arrived(tr: ReadTransaction, keyspace: Keyspace, config: Config, items: Sequence[Item]) -> list[Standing]:
     """Return how items stand that this transaction pushed."""
     return [there for there in _standings(tr, keyspace, config, [item.id for item in items]) if there is not None]
-
-
-def _so_many(n: int, of: int) -> str:
-    return "The item is" if of == 1 else f"{n:,} of the {of:,} items {'is' if n == 1 else 'are'}"
 
 
 def mark(there: Standing) -> str:

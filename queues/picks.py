@@ -74,7 +74,7 @@ class Picks(Acting):
         def look(tr: ReadTransaction) -> Arrival:
             queue, target = self._queue(tr, queue_name, expect_id), self._store.queue(to, tr=tr)
             if queue.id == target.id:
-                raise SameQueue(f"The items are in {display_name(queue.name)} already: name another queue.")
+                raise SameQueue("The items are in {queue} already: name another queue.", queue=display_name(queue.name))
             found = picking.find(tr, self._backing.keyspace, queue.config, item_ids, skip_missing=True).standings
             priorities = moving.arriving(queue.config, target.config, found, priority=priority)
             return Arrival(queue=target, priorities=tuple(priorities))

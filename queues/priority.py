@@ -10,7 +10,7 @@ import math
 import unicodedata
 from typing import Literal, cast, get_args
 
-from queues.errors import BadPriority, BadQueueKind
+from queues.errors import BadPriority, BadQueueKind, Words
 
 Priority = int | float | str
 PriorityType = Literal["int", "float", "str"]
@@ -26,14 +26,16 @@ MAX_STR_BYTES = 200
 def check_type(priority_type: str) -> PriorityType:
     """Return the type's name; raise `BadQueueKind` for one that does not exist."""
     if priority_type not in TYPES:
-        raise BadQueueKind(f"Priorities are of type int, float or str, not {priority_type!r}.")
+        raise BadQueueKind(
+            "Priorities are of type int, float or str, not {priority_type}.", priority_type=repr(priority_type)
+        )
     return cast(PriorityType, priority_type)
 
 
 def normalise(priority: object, priority_type: PriorityType) -> Priority:
     """Return the priority as the queue keeps it; raise `BadPriority` saying what does not fit."""
     if isinstance(priority, bool):
-        raise BadPriority(f"A priority of this queue is {_NOUN[priority_type]}, not a bool.")
+        raise BadPriority("A priority of this queue is {noun}, not a bool.", noun=_NOUN[priority_type])
     if priority_type == "int":
         return _int(priority)
     if priority_type == "float":
@@ -41,12 +43,12 @@ def normalise(priority: object, priority_type: PriorityType) -> Priority:
     return _str(priority)
 
 
-_NOUN = {"int": "a whole number", "float": "a number", "str": "text"}
+_NOUN = {"int": Words("a whole number"), "float": Words("a number"), "str": Words("text")}
 
 
 def _int(priority: object) -> int:
     if not isinstance(priority, int):
-        raise BadPriority(f"A priority of this queue is a whole number, not {_kind(priority)}.")
+        raise BadPriority("A priority of this queue is a whole number, not {kind}.", kind=_kind(priority))
     if not -_INT_BOUND < priority < _INT_BOUND:
         raise BadPriority("The priority is too large: a whole number has at most 255 bytes (614 digits).")
     return priority
@@ -62,7 +64,7 @@ def _float(priority: object) -> float:
             raise BadPriority("The priority is a whole number that no float holds exactly.")
         return exact + 0.0
     if not isinstance(priority, float):
-        raise BadPriority(f"A priority of this queue is a number, not {_kind(priority)}.")
+        raise BadPriority("A priority of this queue is a number, not {kind}.", kind=_kind(priority))
     if not math.isfinite(priority):
         raise BadPriority("A priority is a finite number: NaN and infinities have no place in an order.")
     return priority + 0.0  # −0.0 + 0.0 is 0.0
@@ -70,23 +72,26 @@ def _float(priority: object) -> float:
 
 def _str(priority: object) -> str:
     if not isinstance(priority, str):
-        raise BadPriority(f"A priority of this queue is text, not {_kind(priority)}.")
+        raise BadPriority("A priority of this queue is text, not {kind}.", kind=_kind(priority))
     if len(priority) > MAX_STR_BYTES:
-        raise BadPriority(f"A text priority has at most {MAX_STR_BYTES} bytes in UTF-8.")
+        raise BadPriority("A text priority has at most {most} bytes in UTF-8.", most=MAX_STR_BYTES)
     text = unicodedata.normalize("NFC", priority)
     try:
         size = len(text.encode())
     except UnicodeEncodeError:
         raise BadPriority("The priority is not valid text: it has a lone surrogate.") from None
     if size > MAX_STR_BYTES:
-        raise BadPriority(f"A text priority has at most {MAX_STR_BYTES} bytes in UTF-8; this one has {size}.")
+        raise BadPriority(
+            "A text priority has at most {most} bytes in UTF-8; this one has {size}.", most=MAX_STR_BYTES, size=size
+        )
     return text
 
 
 def _kind(priority: object) -> str:
-    return {float: "a float", str: "text", type(None): "nothing", bytes: "bytes"}.get(
-        type(priority), f"a {type(priority).__name__}"
-    )
+    return _KINDS.get(type(priority), f"a {type(priority).__name__}")
+
+
+_KINDS = {float: Words("a float"), str: Words("text"), type(None): Words("nothing"), bytes: Words("bytes")}
 
 
 def parse_priority(text: str, priority_type: PriorityType) -> Priority:
@@ -97,15 +102,15 @@ def parse_priority(text: str, priority_type: PriorityType) -> Priority:
     if not text:
         raise BadPriority("A priority is needed.")
     if len(text) > _INT_DIGITS:
-        raise BadPriority(f"The priority is too long: {len(text):,} characters.")
+        raise BadPriority("The priority is too long: {size:,} characters.", size=len(text))
     if not text.isascii() or "_" in text:
-        raise BadPriority(f"“{_cut(text)}” is not {_NOUN[priority_type]}.")
+        raise BadPriority("“{text}” is not {noun}.", text=_cut(text), noun=_NOUN[priority_type])
     try:
         return _int(int(text)) if priority_type == "int" else _float(_number(text))
     except ValueError as error:
         if isinstance(error, BadPriority):
             raise
-        raise BadPriority(f"“{_cut(text)}” is not {_NOUN[priority_type]}.") from None
+        raise BadPriority("“{text}” is not {noun}.", text=_cut(text), noun=_NOUN[priority_type]) from None
 
 
 def _number(text: str) -> int | float:

@@ -31,7 +31,9 @@ class PurgeActs(AttachedActs):
         moment when the act began: what is pushed while it commits is either left alone or in the trash as well.
         """
         if canonical(confirm) != canonical(name):
-            raise ConfirmationMismatch(f"To purge this queue, type its name: {display_name(name)}. Nothing was taken.")
+            raise ConfirmationMismatch(
+                "To purge this queue, type its name: {queue}. Nothing was taken.", queue=display_name(name)
+            )
         trash_ids = self._backing.minter.mint_many(purging.MAX_LIVE)
 
         def act(tr: Transaction, audit: Note) -> Purged | None:
@@ -42,9 +44,11 @@ class PurgeActs(AttachedActs):
             depth = sum(taken.values())
             if expect_depth is not None and abs(depth - expect_depth) > tolerance:
                 raise DepthChanged(
-                    f"{display_name(name)} holds {depth:,} items now, not the {expect_depth:,} you confirmed: "
-                    "nothing was taken.",
+                    "{queue} holds {depth:,} items now, not the {seen:,} you confirmed: nothing was taken.",
                     depth,
+                    queue=display_name(name),
+                    depth=depth,
+                    seen=expect_depth,
                 )
             for trash_id, (generation, items) in zip(trash_ids, taken.items(), strict=False):
                 self._store.trash.put_generation(tr, trash_id, queue.config, generation, depth=items, by=self._actor)

@@ -76,8 +76,9 @@ def bring_back(tr: Transaction, keyspace: Keyspace, config: Config, generation: 
     kept = [live for live in config.generations if live not in empty]
     if len(kept) == MAX_LIVE:
         raise StillMerging(
-            f"Items that an undo brought back to {display_name(config.name)} are still being merged with newer ones: "
-            "try again when that is finished. Nothing was restored."
+            "Items that an undo brought back to {queue} are still being merged with newer ones: try "
+            "again when that is finished. Nothing was restored.",
+            queue=display_name(config.name),
         )
     totals = _totals(tr, keys, (generation, *config.generations))
     generations = tuple(sorted((generation, *kept)))

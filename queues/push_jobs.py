@@ -41,7 +41,7 @@ class PushJobs(BulkActs):
         `delay` counts from now, `due` holds for all. What can not come in as the queue is now is refused at once.
         """
         if not 1 <= len(items) <= MAX_ITEMS:
-            raise TooLarge(f"A job pushes 1 to {MAX_ITEMS:,} items, not {len(items):,}.")
+            raise TooLarge("A job pushes 1 to {most:,} items, not {count:,}.", most=MAX_ITEMS, count=len(items))
         job_id, when = self._backing.minter.mint(), either(delay, due)
         ready_ms = None if when is None else due_ms(when, self._backing.clock())
         checked = _checked(self._store.queue(queue_name), items)
@@ -92,5 +92,5 @@ def _checked(queue: Queue, items: Sequence[Arrival]) -> list[Arrival]:
     """Return items as they go into the store; raise what tells why they can not."""
     fifo, kind = queue.kind == "fifo", queue.priority_type
     if fifo and any(priority is not None for _, priority in items):
-        raise WrongKind(f"{display_name(queue.name)} is a fifo queue: its items have no priority.")
+        raise WrongKind("{queue} is a fifo queue: its items have no priority.", queue=display_name(queue.name))
     return [(check_value(value), None if fifo else normalise(priority, kind)) for value, priority in items]

@@ -28,7 +28,7 @@ def push_part(tr: Transaction, store: Store, backing: Backing, job: Job, ids: Se
     try:
         arrivals = incoming.read_part(tr, keyspace, own, job.chunks)
     except UNREADABLE as error:
-        raise Unreadable(f"The items that are next can not be read. {why(error)}") from error
+        raise Unreadable("The items that are next can not be read. {why}", why=why(error)) from error
     if arrivals is None:
         raise Unreadable("The items that are next are not there any more.")
     config = config_of(tr, keyspace, job.queue_id, job.queue)

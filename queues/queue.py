@@ -214,7 +214,7 @@ class Queue(Waiting, Deaths, Searching):
     def _leasing_end(self, end: str) -> End:
         side = check_end(end)
         if self.kind == "fifo" and side == "max":
-            raise WrongKind(f"{display_name(self.name)} is a fifo queue: items leave at its head only.")
+            raise WrongKind("{queue} is a fifo queue: items leave at its head only.", queue=display_name(self.name))
         return side
 
     # Both kinds: looking
@@ -222,7 +222,7 @@ class Queue(Waiting, Deaths, Searching):
     def depth(self, state: str = "ready", *, tr: ReadTransaction | None = None) -> int:
         """Return the exact number of items in a state (ready, delayed, leased, dead), from counters."""
         if state not in STATES:
-            raise BadQueueKind(f"Items are ready, delayed, leased or dead, not {state!r}.")
+            raise BadQueueKind("Items are ready, delayed, leased or dead, not {state}.", state=repr(state))
 
         def count(tr: ReadTransaction) -> int:
             generations = counted_in(self._current(tr), state)
@@ -355,9 +355,11 @@ def check_value(value: bytes) -> bytes:
     if isinstance(value, bytearray | memoryview):
         value = bytes(value)
     if not isinstance(value, bytes):
-        raise BadValue(f"A value is bytes, not {type(value).__name__}: encode it first.")
+        raise BadValue("A value is bytes, not {type}: encode it first.", type=type(value).__name__)
     if len(value) > MAX_VALUE_SIZE:
-        raise ValueTooLarge(f"A value has at most {MAX_VALUE_SIZE:,} bytes; this one has {len(value):,}.")
+        raise ValueTooLarge(
+            "A value has at most {most:,} bytes; this one has {size:,}.", most=MAX_VALUE_SIZE, size=len(value)
+        )
     return value
 
 
@@ -381,7 +383,7 @@ def _own_when(when: Sequence[object]) -> When | None:
 def check_end(end: str) -> End:
     """Return an end by its name; raise `BadQueueKind`."""
     if end not in _ENDS:
-        raise BadQueueKind(f"The ends of a queue are min and max (FIFO: head and tail), not {end!r}.")
+        raise BadQueueKind("The ends of a queue are min and max (FIFO: head and tail), not {end}.", end=repr(end))
     return _ENDS[end]
 
 

@@ -108,9 +108,9 @@ class Query:
     def check(self) -> None:
         """Raise an error that says what makes no sense in it."""
         if self.state not in STATES:
-            raise BadQueueKind(f"Items are ready, delayed, leased or dead, not {self.state!r:.40}.")
+            raise BadQueueKind("Items are ready, delayed, leased or dead, not {state}.", state=f"{self.state!r:.40}")
         if len(self.text) > MAX_TEXT or len(self.item_id) > MAX_TEXT * 30:
-            raise TooLarge(f"One looks for at most {MAX_TEXT:,} characters.")
+            raise TooLarge("One looks for at most {most:,} characters.", most=MAX_TEXT)
         if any(time is not None and time.tzinfo is None for time in (self.since, self.until)):
             raise BadTime("A time to search from or to needs a time zone.")
 
@@ -185,7 +185,7 @@ class Searching(Handle):
         if query.low is None and query.high is None:
             return query
         if self.kind == "fifo":
-            raise WrongKind(f"{display_name(self.name)} is a fifo queue: its items have no priorities.")
+            raise WrongKind("{queue} is a fifo queue: its items have no priorities.", queue=display_name(self.name))
         low, high = (
             None if bound is None else normalise(bound, self.priority_type) for bound in (query.low, query.high)
         )
@@ -211,9 +211,9 @@ class Searching(Handle):
         """
         check_limit(limit)
         if not 1 <= scan <= MAX_SCAN:
-            raise TooLarge(f"A step of a search looks at 1 to {MAX_SCAN:,} items.")
+            raise TooLarge("A step of a search looks at 1 to {most:,} items.", most=MAX_SCAN)
         if end not in _ENDS:
-            raise BadQueueKind(f"A search begins at the min or the max end, not {end!r:.40}.")
+            raise BadQueueKind("A search begins at the min or the max end, not {end}.", end=f"{end!r:.40}")
         wanted = self.query(query)
         start = _Start() if after is None else self._start(after, wanted, end)
 

@@ -12,7 +12,7 @@ from typing import Any, TypedDict, cast
 from urllib.parse import urlsplit
 
 from queues.config import Config, check_attempts
-from queues.errors import BadSetting, NotForAttached
+from queues.errors import BadSetting, NotForAttached, Words
 
 MAX_NOTE = 1_000
 MAX_RUNBOOK = 500
@@ -46,7 +46,7 @@ class Settings(TypedDict, total=False):
 NAMES: tuple[str, ...] = tuple(Settings.__annotations__)
 #: Settings of what others do as well in an attached queue, and would not keep to.
 _OWN = frozenset({"max_attempts", "closed", "max_depth", "max_value"})
-_WHY = "others write its items and would not keep to this setting."
+_WHY = Words("others write its items and would not keep to this setting.")
 
 
 def settings_of(config: Config) -> dict[str, Any]:
@@ -58,7 +58,9 @@ def check_settings(config: Config, changes: Mapping[str, Any]) -> dict[str, Any]
     """Return changes in the one form in which they are kept; raise `BadSetting`, `NotForAttached`."""
     unknown = [name for name in changes if name not in NAMES]
     if unknown:
-        raise BadSetting(f"A queue has no setting {unknown[0]!r:.60}; it has {', '.join(NAMES)}.")
+        raise BadSetting(
+            "A queue has no setting {name}; it has {names}.", name=f"{unknown[0]!r:.60}", names=", ".join(NAMES)
+        )
     checked = {name: _CHECKS[name](value) for name, value in changes.items()}
     if config.attached and any(value != getattr(config, name) for name, value in checked.items() if name in _OWN):
         raise NotForAttached(config.name, _WHY)
@@ -71,21 +73,28 @@ def plain(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _note(value: object) -> str:
-    text = _text(value, "A note").replace("\r\n", "\n").strip()
+    text = _text(value, Words("A note")).replace("\r\n", "\n").strip()
     if len(text) > MAX_NOTE:
-        raise BadSetting(f"A note has at most {MAX_NOTE:,} characters; this one has {len(text):,}.", "note")
+        raise BadSetting(
+            "A note has at most {most:,} characters; this one has {size:,}.", "note", most=MAX_NOTE, size=len(text)
+        )
     hidden = next((c for c in text if unicodedata.category(c) == "Cc" and c not in "\n\t"), None)
     if hidden is not None:
-        raise BadSetting(f"A note is plain text: it can not hold U+{ord(hidden):04X}.", "note")
+        raise BadSetting("A note is plain text: it can not hold U+{code:04X}.", "note", code=ord(hidden))
     return text
 
 
 def _runbook(value: object) -> str:
-    text = _text(value, "A runbook link").strip()
+    text = _text(value, Words("A runbook link")).strip()
     if not text:
         return ""
     if len(text) > MAX_RUNBOOK:
-        raise BadSetting(f"A runbook link has at most {MAX_RUNBOOK} characters; this one has {len(text):,}.", "runbook")
+        raise BadSetting(
+            "A runbook link has at most {most} characters; this one has {size:,}.",
+            "runbook",
+            most=MAX_RUNBOOK,
+            size=len(text),
+        )
     try:
         parts = urlsplit(text)
         host = parts.hostname
@@ -106,16 +115,26 @@ def _redact(value: object) -> tuple[str, ...]:
         raise BadSetting("Redaction rules are a list of key names.", "redact")
     rules: dict[str, str] = {}
     for each in value:
-        rule = unicodedata.normalize("NFC", _text(each, "A redaction rule").strip())
+        rule = unicodedata.normalize("NFC", _text(each, Words("A redaction rule")).strip())
         if not rule:
             continue
         if len(rule) > MAX_RULE:
-            raise BadSetting(f"A redaction rule has at most {MAX_RULE} characters; one has {len(rule):,}.", "redact")
+            raise BadSetting(
+                "A redaction rule has at most {most} characters; one has {size:,}.",
+                "redact",
+                most=MAX_RULE,
+                size=len(rule),
+            )
         if not rule.isprintable():
             raise BadSetting("A redaction rule can not hold characters that can not be seen.", "redact")
         rules.setdefault(rule.casefold(), rule)
     if len(rules) > MAX_RULES:
-        raise BadSetting(f"A queue has at most {MAX_RULES} redaction rules; these are {len(rules):,}.", "redact")
+        raise BadSetting(
+            "A queue has at most {most} redaction rules; these are {count:,}.",
+            "redact",
+            most=MAX_RULES,
+            count=len(rules),
+        )
     return tuple(rules.values())
 
 
@@ -130,28 +149,36 @@ def _attempts(value: object) -> int | None:
 
 
 def _max_depth(value: object) -> int | None:
-    return _whole(value, 1, MAX_DEPTH, "max_depth", "A limit of items is 1 to {high:,}, or none (None)")
+    return _whole(
+        value, 1, MAX_DEPTH, "max_depth", Words("A limit of items is 1 to {most:,}, or none (None)", most=MAX_DEPTH)
+    )
 
 
 def _max_value(value: object) -> int | None:
-    return _whole(value, 1, MAX_VALUE, "max_value", "A limit of a value's size is 1 to {high:,} bytes, or none (None)")
+    return _whole(
+        value,
+        1,
+        MAX_VALUE,
+        "max_value",
+        Words("A limit of a value's size is 1 to {most:,} bytes, or none (None)", most=MAX_VALUE),
+    )
 
 
-def _whole(value: object, low: int, high: int, name: str, rule: str) -> int | None:
+def _whole(value: object, low: int, high: int, name: str, rule: Words) -> int | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise BadSetting(f"{rule.format(high=high)}, not {value!r:.40}.", name)
+        raise BadSetting("{rule}, not {value}.", name, rule=rule, value=f"{value!r:.40}")
     return value
 
 
-def _text(value: object, what: str) -> str:
+def _text(value: object, what: Words) -> str:
     if not isinstance(value, str):
-        raise BadSetting(f"{what} is text, not {type(value).__name__}.")
+        raise BadSetting("{what} is text, not {type}.", what=what, type=type(value).__name__)
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise BadSetting(f"{what} holds half a character, which is no text.") from None
+        raise BadSetting("{what} holds half a character, which is no text.", what=what) from None
     return value
 
 

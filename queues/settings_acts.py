@@ -50,7 +50,8 @@ def _compare(queue_name: str, seen: Mapping[str, Any], now: Mapping[str, Any]) -
     changed = {name: (value, now[name]) for name, value in seen.items() if value != now[name]}
     if changed:
         raise SettingsChanged(
-            f"Settings of {display_name(queue_name)} were changed since you saw them: {', '.join(sorted(changed))}. "
-            "Nothing was changed now.",
+            "Settings of {queue} were changed since you saw them: {names}. Nothing was changed now.",
             changed,
+            queue=display_name(queue_name),
+            names=", ".join(sorted(changed)),
         )

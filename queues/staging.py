@@ -338,8 +338,9 @@ class Staging:
             found = self._await(transact, request, ms)
         except StoreError as error:
             raise OutcomeUnknown(
-                "The store failed while another process took items for this one. They are in the trash in a while if "
-                f"nobody got them; look before you repeat it. ({error})"
+                "The store failed while another process took items for this one. They are in the trash "
+                "in a while if nobody got them; look before you repeat it. ({error})",
+                error=error.words,
             ) from error
         return [] if found is None else staged.decode_answers(found, takes[:number], self._config())
 

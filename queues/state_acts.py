@@ -20,6 +20,7 @@ from queues.kv.port import Transaction
 from queues.leases import Lease
 from queues.queue import Queue
 from queues.standing import Standing
+from queues.wording import STATE_WORDS
 
 
 class How(TypedDict, total=False):
@@ -205,8 +206,8 @@ class StateActs(ItemActs):
         def act(tr: Transaction, audit: Note) -> Changed:
             queue = self._queue(tr, queue_name, expect_id)
             if queue.attached:
-                never = "delayed" if state == "ready" else state
-                raise NotForAttached(queue.name, f"its items are never {never}.")
+                never = STATE_WORDS["delayed" if state == "ready" else state]
+                raise NotForAttached(queue.name, "its items are never {never}.", never=never)
             keyspace = self._backing.keyspace
             found = picking.find(tr, keyspace, queue.config, item_ids, skip_missing=skip_missing, expect=expect)
             some = transitions.in_state(found.standings, state) if skip_missing else found.standings

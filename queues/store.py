@@ -306,7 +306,7 @@ class Store:
         a `tolerant` caller it is one that says so (`unreadable`).
         """
         if len(queue_ids) > MAX_SNAPSHOT:
-            raise TooLarge(f"A snapshot covers at most {MAX_SNAPSHOT} queues.")
+            raise TooLarge("A snapshot covers at most {most} queues.", most=MAX_SNAPSHOT)
         now = self._backing.now()
         snapshot = self._backing.read(
             lambda tr: read_statuses(

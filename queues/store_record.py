@@ -50,7 +50,7 @@ def settle(kv: KeyValueStore, keyspace: Keyspace, url: str) -> str:
             if there is None:
                 refuse_copy(tr, keyspace, url)
                 if not is_empty(tr, keyspace):
-                    raise NotAStore(f"{url} holds something else under this root; choose another.")
+                    raise NotAStore("{url} holds something else under this root; choose another.", url=url)
                 tr.set(keyspace.store, fresh.encode())
             return there or fresh
 
@@ -70,7 +70,7 @@ def require(kv: KeyValueStore, keyspace: Keyspace, url: str) -> StoreRecord:
 
     record = kv.read(look)
     if record is None:
-        raise NotAStore(f"{url} holds no pqadmin store.")
+        raise NotAStore("{url} holds no pqadmin store.", url=url)
     return record
 
 
@@ -84,13 +84,19 @@ def check(record: StoreRecord, url: str) -> None:
     """Refuse a store that another release wrote."""
     if record.format > FORMAT:
         raise NewerFormat(
-            f"{url} was written by a newer pqadmin (store format {record.format}, this release reads {FORMAT}): "
-            "install that release. Nothing was changed."
+            "{url} was written by a newer pqadmin (store format {format}, this release reads "
+            "{reads}): install that release. Nothing was changed.",
+            url=url,
+            format=record.format,
+            reads=FORMAT,
         )
     if record.format < FORMAT:
         raise OlderFormat(
-            f"{url} was written by an older pqadmin (store format {record.format}, this release reads {FORMAT}): "
-            "bring it up to date with “manage.py upgrade_store”. Nothing was changed."
+            "{url} was written by an older pqadmin (store format {format}, this release reads "
+            "{reads}): bring it up to date with “manage.py upgrade_store”. Nothing was changed.",
+            url=url,
+            format=record.format,
+            reads=FORMAT,
         )
 
 
@@ -112,6 +118,8 @@ def refuse_copy(tr: ReadTransaction, keyspace: Keyspace, url: str) -> None:
     header = copy_header(tr, keyspace)
     if header is not None:
         raise CopyUnfinished(
-            f"{url} is a copy of {header['from']} that is not finished. Finish it with “manage.py copy_store "
-            f"{header['from']} {url}”, or clear it and begin anew. Nothing was changed."
+            "{url} is a copy of {source} that is not finished. Finish it with “manage.py copy_store "
+            "{source} {url}”, or clear it and begin anew. Nothing was changed.",
+            url=url,
+            source=header["from"],
         )

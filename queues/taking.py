@@ -208,7 +208,7 @@ class Taking(Handle):
 
         config, (heads, ahead) = self._with_config(tr, issue)
         if config.pause is not None and any(config.pause.holds(take.now_ms) for take in takes):
-            raise QueuePaused(_paused(config, config.pause))
+            raise _paused(config, config.pause)
         tried = ahead.tried()
         late = False
         if late_ms is not None:
@@ -306,6 +306,8 @@ def _refused(requests: Sequence[Take], paused: QueuePaused) -> list[Refused]:
     return [Refused(QueuePaused(*paused.args)) for _ in requests]
 
 
-def _paused(config: Config, pause: Pause) -> str:
-    by = f" by {pause.by}" if pause.by else ""
-    return f"{display_name(config.name)} is paused{by}: {pause.reason}"
+def _paused(config: Config, pause: Pause) -> QueuePaused:
+    queue = display_name(config.name)
+    if pause.by:
+        return QueuePaused("{queue} is paused by {by}: {reason}", queue=queue, by=pause.by, reason=pause.reason)
+    return QueuePaused("{queue} is paused: {reason}", queue=queue, reason=pause.reason)

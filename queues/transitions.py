@@ -12,7 +12,7 @@ from dataclasses import replace
 from queues import dead, delayed, leased, standing
 from queues.changes import Change
 from queues.config import Config
-from queues.errors import WrongState
+from queues.errors import Words, WrongState
 from queues.keyspace import Keyspace
 from queues.kv.port import Transaction
 from queues.queue_keys import OUTSIDE
@@ -20,11 +20,12 @@ from queues.records import decode
 from queues.standing import Standing
 from queues.suffixes import ready_elements, ready_suffix, timed_suffix
 from queues.tally import Tally
+from queues.wording import STATE_WORDS, some_are
 
 
 def promote(tr: Transaction, keyspace: Keyspace, config: Config, standings: Sequence[Standing]) -> list[Change]:
     """Make delayed items ready now, behind whatever was pushed before, in the order given."""
-    _only(standings, "delayed", "promoted")
+    _only(standings, "delayed", Words("only delayed items are promoted."))
     changes = [Change(before=there, after=_ready_now(tr, config, there)) for there in standings]
     _apply(tr, keyspace, config, changes, "promote")
     return changes
@@ -36,7 +37,7 @@ def reschedule(
     """Let delayed items be due at another time; None: now. Those that are due then already are left out."""
     if due_ms is None:
         return promote(tr, keyspace, config, standings)
-    _only(standings, "delayed", "rescheduled")
+    _only(standings, "delayed", Words("only delayed items are rescheduled."))
     changes = []
     for there in standings:
         after = replace(there, generation=config.generations[-1], suffix=timed_suffix(due_ms, there.rand))
@@ -50,7 +51,7 @@ def delay(
     tr: Transaction, keyspace: Keyspace, config: Config, standings: Sequence[Standing], *, due_ms: int | None
 ) -> list[Change]:
     """Let ready items wait until they are due; None: that has passed, so nothing changes. Attempts stay with them."""
-    _only(standings, "ready", "delayed")
+    _only(standings, "ready", Words("only ready items are delayed."))
     if due_ms is None:
         return []
     changes = []
@@ -70,7 +71,7 @@ def delay(
 
 def retry(tr: Transaction, keyspace: Keyspace, config: Config, standings: Sequence[Standing]) -> list[Change]:
     """Put dead items back at their places, with all their attempts before them."""
-    _only(standings, "dead", "retried")
+    _only(standings, "dead", Words("only dead items are retried."))
     changes = []
     for there in standings:
         header, value = decode(there.stored)
@@ -98,7 +99,7 @@ def release(
     reason: str,
 ) -> list[Change]:
     """Take items back from the workers who hold them: to their places, or to the dead after their last attempt."""
-    _only(standings, "leased", "released")
+    _only(standings, "leased", Words("only leased items are released."))
     changes = [
         Change(before=there, after=_given_back(config, there, now_ms=now_ms, reason=reason)) for there in standings
     ]
@@ -109,7 +110,7 @@ def release(
 
 def acknowledge(tr: Transaction, keyspace: Keyspace, config: Config, there: Standing) -> None:
     """Take a leased item out of its queue as done."""
-    _only([there], "leased", "acknowledged")
+    _only([there], "leased", Words("only leased items are acknowledged."))
     tr.use_reserve()
     keys = keyspace.queue(config.id)
     tally = Tally(keys, wake=False)
@@ -123,15 +124,16 @@ def in_state(standings: Sequence[Standing], state: str) -> list[Standing]:
     return [there for there in standings if there.state == state]
 
 
-def _only(standings: Sequence[Standing], state: str, done: str) -> None:
+def _only(standings: Sequence[Standing], state: str, rule: Words) -> None:
     others = [there for there in standings if there.state != state]
     if not others:
         return
     if len(standings) == 1:
-        text = f"The item is {others[0].state}, not {state}"
+        now, wanted = STATE_WORDS[others[0].state], STATE_WORDS[state]
+        what = Words("The item is {now}, not {state}", now=now, state=wanted)
     else:
-        text = f"{len(others):,} of the {len(standings):,} items {'is' if len(others) == 1 else 'are'} not {state}"
-    raise WrongState(f"{text}: only {state} items are {done}. Nothing was changed.")
+        what = Words("{items} not {state}", items=some_are(len(others), len(standings)), state=STATE_WORDS[state])
+    raise WrongState("{what}: {rule} Nothing was changed.", what=what, rule=rule)
 
 
 def _ready_now(tr: Transaction, config: Config, there: Standing) -> Standing:

@@ -232,7 +232,7 @@ class Trash:
         with telling():
             header, value = Looking(tr, self._backing.keyspace).record(rand)
             if header["restored"]:
-                raise AlreadyRestored(_already(header))
+                raise _already(header)
             tr.use_reserve()  # values move, they do not come in
             restored = Restoring(tr, self._backing.keyspace).run(rand, header, value, partial=partial)
         if restored.lifted and into is not None:
@@ -250,7 +250,8 @@ def _foreign(config: Config, items: Sequence[Item]) -> dict[str, Any]:
     assert config.prefix is not None
     if any(len(config.prefix) + len(suffix_of(item.id)) > MAX_KEY_SIZE for item in items):
         raise KeyTooLarge(
-            f"This item's key has more than {MAX_KEY_SIZE} bytes: it could not be put back, so it is not taken by hand."
+            "This item's key has more than {most} bytes: it could not be put back, so it is not taken by hand.",
+            most=MAX_KEY_SIZE,
         )
     return {"foreign": {"prefix": config.prefix.hex(), "fifo": config.fifo}}
 
@@ -259,11 +260,11 @@ def _reference(config: Config) -> dict[str, Any]:
     return {"id": config.id, "name": config.name, "prefix": None if config.prefix is None else config.prefix.hex()}
 
 
-def _already(header: dict[str, Any]) -> str:
+def _already(header: dict[str, Any]) -> AlreadyRestored:
     if "restored_by" not in header:
-        return "This was restored already."
+        return AlreadyRestored("This was restored already.")
     when = ids.at(header["restored_at"]).strftime("%Y-%m-%d %H:%M:%S UTC")
-    return f"This was restored already, by {header['restored_by']} at {when}."
+    return AlreadyRestored("This was restored already, by {by} at {when}.", by=header["restored_by"], when=when)
 
 
 def _parse(trash_id: str) -> bytes:

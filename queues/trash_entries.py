@@ -107,7 +107,7 @@ def telling() -> Iterator[None]:
     except UNREADABLE as error:
         if isinstance(error, (QueueError, StoreError)) and not isinstance(error, NewerFormat):
             raise
-        raise Unreadable(f"This entry of the trash can not be read. {why(error)}") from error
+        raise Unreadable("This entry of the trash can not be read. {why}", why=why(error)) from error
 
 
 def entry_of(

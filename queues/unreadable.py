@@ -6,7 +6,7 @@ import logging
 import struct
 from collections.abc import Callable
 
-from queues.errors import NewerFormat
+from queues.errors import NewerFormat, Words
 
 log = logging.getLogger("queues.sweeper")
 
@@ -25,9 +25,9 @@ UNREADABLE = (
 Tell = Callable[[str, Exception], None]
 
 
-def why(error: Exception) -> str:
+def why(error: Exception) -> Words:
     """Say for a person why something can not be read."""
-    return str(error) if isinstance(error, NewerFormat) else "Its bytes are damaged."
+    return error.words if isinstance(error, NewerFormat) else Words("Its bytes are damaged.")
 
 
 def warn(what: str, error: Exception) -> None:

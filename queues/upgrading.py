@@ -80,8 +80,11 @@ def upgrade(
         before = store_record.require(kv, keyspace, url).format
         if before > FORMAT:
             raise NewerFormat(
-                f"{url} was written by a newer pqadmin (store format {before}, this release writes {FORMAT}): "
-                "there is no way back to an older format. Nothing was changed."
+                "{url} was written by a newer pqadmin (store format {format}, this release writes "
+                "{reads}): there is no way back to an older format. Nothing was changed.",
+                url=url,
+                format=before,
+                reads=FORMAT,
             )
         steps = tuple(step for step in STEPS if step.format > before)
         for step in () if dry_run else steps:

@@ -180,5 +180,8 @@ def _try(take: Callable[[], T], nothing: T) -> T:
 def check_timeout(timeout: float) -> float:
     """Return the timeout; raise `BadTime` when it can not be kept."""
     if isinstance(timeout, bool) or not isinstance(timeout, int | float) or math.isnan(timeout) or timeout < 0:
-        raise BadTime(f"A timeout is a number of seconds, 0 or more (infinity waits for ever), not {timeout!r}.")
+        raise BadTime(
+            "A timeout is a number of seconds, 0 or more (infinity waits for ever), not {timeout}.",
+            timeout=repr(timeout),
+        )
     return timeout

@@ -11,6 +11,7 @@ from django import forms
 from django.utils.translation import gettext as _
 
 from pqadmin.dashboard.push_forms import UNITS, BadMoment, BadZone, parse_moment, parse_zone
+from pqadmin.dashboard.said import said
 from queues.errors import BadName, BadPriority
 from queues.moving import Place
 from queues.names import check_name
@@ -75,7 +76,7 @@ class MoveForm(ActForm):
         try:
             return check_name(text)
         except BadName as error:
-            raise forms.ValidationError(str(error)) from None
+            raise forms.ValidationError(said(error)) from None
 
     def priority_for(self, priority_type: PriorityType) -> Priority | None:
         """Read the priority by the type of the target; None when none was typed. Raises `BadPriority`."""
@@ -123,7 +124,7 @@ class ReprioritiseForm(ActForm):
         try:
             self._change = {field: parse_priority(text, kind)}
         except BadPriority as error:
-            self.add_error(field, str(error))
+            self.add_error(field, said(error))
         return cleaned
 
 

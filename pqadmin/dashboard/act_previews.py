@@ -55,7 +55,7 @@ def preview_of(
             ready = all(item.state == "ready" for item in items)
             return Preview(lines=_reschedule(form.arguments, datetime.now(UTC), ready=ready))
     except (QueueError, StoreError) as error:
-        refusal = explain(NoTarget(str(error)) if isinstance(error, QueueNotFound) else error)
+        refusal = explain(NoTarget(error.words) if isinstance(error, QueueNotFound) else error)
         return Preview(lines=(f"{refusal.title}. {refusal.text}",), bad=True)
     return None
 

@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 
 from pqadmin.dashboard.act_forms import ReprioritiseForm
 from pqadmin.dashboard.reach import NotThere
+from pqadmin.dashboard.said import said
 from queues import Queue, QueueStatus
 from queues.errors import BadName, BadPriority, QueueNotFound
 from queues.job_rules import FASTEST, SLOWEST
@@ -61,7 +62,7 @@ class BulkForm(forms.Form):
         try:
             target = self._target(check_name(name))
         except (BadName, QueueNotFound, NotThere) as error:
-            self.add_error("to", str(error))
+            self.add_error("to", said(error))
             return
         if target.id == self._status.id:
             self.add_error("to", _("The items are in this queue already: name another one."))
@@ -75,7 +76,7 @@ class BulkForm(forms.Form):
         try:
             self.arguments["priority"] = parse_priority(priority, target.priority_type)
         except BadPriority as error:
-            self.add_error("priority", str(error))
+            self.add_error("priority", said(error))
 
     def _read_priority(self) -> None:
         fifo, kind = self._status.kind == "fifo", self._status.priority_type

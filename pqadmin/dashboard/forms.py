@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from pqadmin.dashboard.prefixes import BadPrefixText, parse_prefix
+from pqadmin.dashboard.said import said
 from queues.errors import BadName, BadPriority
 from queues.names import check_name
 from queues.priority import Priority, PriorityType, parse_priority
@@ -46,7 +47,7 @@ class CreateForm(forms.Form):
             try:
                 self.parsed_edges = [parse_priority(part.strip(), kind) for part in text.split(",")]
             except BadPriority as error:
-                self.add_error("edges", str(error))
+                self.add_error("edges", said(error))
         return cleaned
 
 
@@ -145,4 +146,4 @@ def _checked_name(name: str) -> str:
     try:
         return check_name(name)
     except BadName as error:
-        raise forms.ValidationError(str(error)) from None
+        raise forms.ValidationError(said(error)) from None

@@ -15,6 +15,7 @@ from urllib.parse import urlencode
 from django.utils.translation import gettext as _
 
 from pqadmin.dashboard import format as write
+from pqadmin.dashboard.said import said
 from queues import Query, Queue, QueueStatus
 from queues.cursor import End
 from queues.errors import BadPriority
@@ -216,7 +217,7 @@ class _Reading:
         try:
             return parse(text)
         except (BadPriority, BadMoment) as error:
-            self.wrong[name] = str(error)
+            self.wrong[name] = said(error)
             return None
 
     def _priority(self, text: str) -> Priority:

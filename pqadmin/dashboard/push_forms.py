@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from django import forms
 from django.utils.translation import gettext as _
 
+from pqadmin.dashboard.said import said
 from queues.errors import BadPriority
 from queues.priority import Priority, PriorityType, parse_priority
 
@@ -158,7 +159,7 @@ class PushForm(WhenForm):
         try:
             self.parsed_priority = parse_priority(text, self._type)
         except BadPriority as error:
-            raise forms.ValidationError(str(error)) from None
+            raise forms.ValidationError(said(error)) from None
         return text
 
     def clean(self) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
-from pqadmin.dashboard import format as write
 from pqadmin.dashboard import reach
+from pqadmin.dashboard.said import said
 from queues import errors
 
 
@@ -33,9 +33,8 @@ class Uncovers(errors.QueueError):
 
 def explain(error: Exception) -> Refusal:
     """Put an error of the queue core into words for the person who acted."""
-    text = write.visible(str(error))
     title, advice, status, field = _about(error)
-    return Refusal(title=title, text=text, advice=advice, status=status, field=field)
+    return Refusal(title=title, text=said(error), advice=advice, status=status, field=field)
 
 
 def _about(error: Exception) -> tuple[str, str, int, str]:

@@ -25,6 +25,7 @@ from django.utils.translation import gettext as _
 
 from pqadmin.accounts.scope import scope_of
 from pqadmin.dashboard import format as write
+from pqadmin.dashboard.said import said
 from pqadmin.live import guard
 from queues.errors import QueueError, StoreError
 
@@ -125,7 +126,7 @@ def _telling(
             yield part
     except (QueueError, StoreError) as error:
         log.warning("an export ended early: %s: %s", type(error).__name__, error)
-        yield failure(str(error))
+        yield failure(said(error))
     except Exception:
         log.exception("an export ended early")
         yield failure(_("this site has an error"))

@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy, ngettext, pgettext, pgettext_
 
 from pqadmin.dashboard import format as write
 from pqadmin.dashboard.prefixes import prefix_text
+from pqadmin.dashboard.said import said
 from pqadmin.live.outlook import Outlook, Problem, State
 from pqadmin.live.rows import Row
 from pqadmin.live.sums import Attached
@@ -247,7 +248,7 @@ def trash_words(entry: TrashEntry) -> str:
 
 def damage_words(damage: str) -> str:
     """Say why a record of the store can not be read, and what became of it."""
-    return _("%(why)s It stays as it is.") % {"why": write.visible(damage)}
+    return _("%(why)s It stays as it is.") % {"why": said(damage)}
 
 
 #: What was done, by the act of a trash entry.

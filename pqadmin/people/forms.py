@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy
 
 from pqadmin.accounts.globs import BadGlob, check_glob
 from pqadmin.accounts.rights import GRANTABLE, Role
+from pqadmin.dashboard.said import said
 from queues.errors import BadName
 
 _MAX_NAME, _MAX_GLOB = 1_000, 20_000
@@ -75,4 +76,4 @@ def _checked(text: str) -> str:
     try:
         return check_glob(text)
     except (BadGlob, BadName) as error:
-        raise forms.ValidationError(str(error)) from None
+        raise forms.ValidationError(said(error)) from None

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 
 from pqadmin.accounts.arming import NotArmed
 from pqadmin.accounts.roles import RightMissing
+from pqadmin.dashboard.said import said
 from queues.errors import KeyTooLarge, OutcomeUnknown, StoreError, TransactionTooLarge, ValueTooLarge
 
 log = logging.getLogger(__name__)
@@ -85,7 +86,7 @@ def outage(request: HttpRequest, exception: BaseException | None) -> HttpRespons
     if isinstance(exception, _TOO_LARGE):
         return bad_request(request)
     if isinstance(exception, StoreError):
-        title, reason = _("The queues can not be reached"), str(exception)
+        title, reason = _("The queues can not be reached"), said(exception)
     elif isinstance(exception, DatabaseError | InterfaceError) and not isinstance(exception, _MISTAKES):
         title = _("The site's tables can not be reached")
         reason = _("People and sessions are in tables that can not be read or written now. The queues are elsewhere.")

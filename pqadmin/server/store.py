@@ -24,7 +24,7 @@ def get_store() -> Store:
         with _lock:
             if _store is None:
                 if _refused is not None and time.monotonic() - _refused[0] < TRY_AGAIN_AFTER:
-                    raise StoreUnreachable(str(_refused[1]))
+                    raise StoreUnreachable(_refused[1].words)
                 try:
                     _store = open_store(settings.PQADMIN_STORE)
                     _refused = None

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from pqadmin.accounts.globs import BadGlob, check_glob
+from pqadmin.dashboard.said import said
 from pqadmin.wall.models import FEWEST_SECONDS, MOST_SECONDS, SECONDS, Board
 from queues.errors import BadName
 
@@ -105,5 +106,7 @@ def parse_globs(text: str) -> list[str]:
         try:
             found.append(check_glob(word))
         except (BadGlob, BadName) as error:
-            raise forms.ValidationError("%(glob)s: %(error)s", params={"glob": word[:60], "error": error}) from None
+            raise forms.ValidationError(
+                "%(glob)s: %(error)s", params={"glob": word[:60], "error": said(error)}
+            ) from None
     return list(dict.fromkeys(found))

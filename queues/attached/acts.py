@@ -80,7 +80,9 @@ class AttachedActs(Acting):
         says whether to go on. A failure after the first chunk is not raised but told in what is returned.
         """
         if canonical(confirm) != canonical(name):
-            raise ConfirmationMismatch(f"To purge this queue, type its name: {display_name(name)}. Nothing was taken.")
+            raise ConfirmationMismatch(
+                "To purge this queue, type its name: {queue}. Nothing was taken.", queue=display_name(name)
+            )
         queue = self._attached(name, expect_id)
         if expect_depth is not None:
             depth = queue.depth_unless(lambda: progress is not None and not progress(0))
@@ -88,9 +90,11 @@ class AttachedActs(Acting):
                 return Purged(count=0, skipped=0, trash_ids=(), finished=False)
             if abs(depth - expect_depth) > tolerance:
                 raise DepthChanged(
-                    f"{display_name(name)} holds {depth:,} items now, not the {expect_depth:,} you confirmed: "
-                    "nothing was taken.",
+                    "{queue} holds {depth:,} items now, not the {seen:,} you confirmed: nothing was taken.",
                     depth,
+                    queue=display_name(name),
+                    depth=depth,
+                    seen=expect_depth,
                 )
         step, after, last = Step(), None, queue.last_place()
         count, skipped, trash_ids = 0, 0, []
@@ -137,7 +141,7 @@ class AttachedActs(Acting):
         with self._store.suggesting():
             queue = self._backing.read(look, None)
         if not isinstance(queue, AttachedQueue):
-            raise NotAttached(f"{display_name(name)} is this store's own queue, nothing attached.")
+            raise NotAttached("{queue} is this store's own queue, nothing attached.", queue=display_name(name))
         return queue
 
     def _purge_chunk(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from queues.config import Config
-from queues.errors import BadPrefix, NewerFormat, PrefixTaken
+from queues.errors import BadPrefix, NewerFormat, PrefixTaken, Words
 from queues.keyspace import Keyspace, packed_prefix
 from queues.kv.port import ReadTransaction, Transaction
 from queues.names import display_name
@@ -21,11 +21,11 @@ def check_prefix(prefix: bytes | tuple[Any, ...], root: bytes) -> bytes:
         try:
             prefix = packed_prefix(prefix)
         except ValueError as error:
-            raise BadPrefix(f"The prefix can not be packed as a tuple: {error}.") from error
+            raise BadPrefix("The prefix can not be packed as a tuple: {error}.", error=str(error)) from error
     if isinstance(prefix, bytearray | memoryview):
         prefix = bytes(prefix)
     if not isinstance(prefix, bytes):
-        raise BadPrefix(f"A prefix is bytes or a tuple, not {type(prefix).__name__}.")
+        raise BadPrefix("A prefix is bytes or a tuple, not {type}.", type=type(prefix).__name__)
     if not prefix:
         raise BadPrefix("An empty prefix is the whole store: name the subspace to attach.")
     if prefix[0] == 0xFF:
@@ -33,7 +33,7 @@ def check_prefix(prefix: bytes | tuple[Any, ...], root: bytes) -> bytes:
     if prefix[0] == 0xFE:
         raise BadPrefix("A prefix that begins with byte 0xfe belongs to FoundationDB's directory layer.")
     if len(prefix) > MAX_SIZE:
-        raise BadPrefix(f"A prefix has at most {MAX_SIZE} bytes; this one has {len(prefix):,}.")
+        raise BadPrefix("A prefix has at most {most} bytes; this one has {size:,}.", most=MAX_SIZE, size=len(prefix))
     if prefix.startswith(root) or root.startswith(prefix):
         raise PrefixTaken("The prefix overlaps the keys of this store itself: only what others write can be attached.")
     return prefix
@@ -50,7 +50,9 @@ def claim(tr: Transaction, keyspace: Keyspace, config: Config) -> None:
     for key in (before.wait(), within.wait()):
         other = None if key is None else keyspace.prefix_of(key)
         if other is not None and (prefix.startswith(other) or other.startswith(prefix)):
-            raise PrefixTaken(f"The prefix overlaps that of {_owner(tr, keyspace, other)}, which is attached already.")
+            raise PrefixTaken(
+                "The prefix overlaps that of {owner}, which is attached already.", owner=_owner(tr, keyspace, other)
+            )
     _refuse_stores(tr, prefix)
     tr.set(keyspace.attached(prefix), config.id.to_bytes(8, "big"))
 
@@ -93,4 +95,4 @@ def _prefix(config: Config) -> bytes:
 
 def _owner(tr: ReadTransaction, keyspace: Keyspace, prefix: bytes) -> str:
     config = owner(tr, keyspace, prefix)
-    return "another queue" if config is None else f"“{display_name(config.name)}”"
+    return Words("another queue") if config is None else f"“{display_name(config.name)}”"

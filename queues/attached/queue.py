@@ -26,6 +26,7 @@ from queues.takes import Take, Taken, deal
 from queues.totals import total
 from queues.waiting import Outlook
 from queues.walking import Found, Lane, Met, Order
+from queues.wording import STATE_WORDS
 
 #: Seconds between two looks of whoever waits for items, as what others push tells nobody: while something comes, and at
 #: most; and how much later each look is that finds nothing.
@@ -64,7 +65,9 @@ class AttachedQueue(Queue):
         Alone it goes by many short reads; with `tr` it is one transaction's reading, five seconds at most.
         """
         if state != "ready":
-            raise NotForAttached(self.name, f"its items are ready or gone, not {state}.")
+            raise NotForAttached(
+                self.name, "its items are ready or gone, not {state}.", state=STATE_WORDS.get(state, state)
+            )
         if tr is None:
             return self._backing.counts.count(self._backing.kv.read(self._current)).depth
         self._current(tr)
@@ -124,7 +127,7 @@ class AttachedQueue(Queue):
 
     def _check_query(self, query: Query) -> None:
         if query.state != "ready":
-            raise NotForAttached(self.name, f"its items are ready or gone, not {query.state}.")
+            raise NotForAttached(self.name, "its items are ready or gone, not {state}.", state=STATE_WORDS[query.state])
         if query.since is not None or query.until is not None:
             raise NotForAttached(self.name, "its keys do not say when an item was pushed.")
 

@@ -99,7 +99,7 @@ def decode(block: bytes | None) -> list[Point]:
     if not block:
         return []
     if block[0] != _FORMAT:
-        raise NewerFormat(f"This history was written by a newer release (format {block[0]}).")
+        raise NewerFormat("This history was written by a newer release (format {format}).", format=block[0])
     return list(_points(zlib.decompress(block[1:])))
 
 

@@ -44,7 +44,12 @@ class History:
         """Return the points of some hundred queues, read together."""
         kind = RESOLUTIONS.get(resolution)
         if kind is None:
-            raise BadSetting(f"Points are apart by {', '.join(RESOLUTIONS)}, not {resolution!r:.20}.", "resolution")
+            raise BadSetting(
+                "Points are apart by {known}, not {resolution}.",
+                "resolution",
+                known=", ".join(RESOLUTIONS),
+                resolution=f"{resolution!r:.20}",
+            )
         keyspace, start = self._backing.keyspace, kind.start(max(0, since))
 
         def look(tr: ReadTransaction) -> dict[int, Stretch]:

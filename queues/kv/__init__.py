@@ -43,7 +43,11 @@ def open_kv(
         from queues.kv.cluster import open_cluster
 
         return open_cluster(rest, clock=clock, slots=slots)
-    raise BadStoreURL(f"{url!r}: there is no engine {engine!r}; use lmdb:PATH, fdb:CLUSTER_FILE or memory:")
+    raise BadStoreURL(
+        "{url}: there is no engine {engine}; use lmdb:PATH, fdb:CLUSTER_FILE or memory:",
+        url=repr(url),
+        engine=repr(engine),
+    )
 
 
 def back_up_kv(url: str, to: str, check: Callable[[KeyValueStore], T]) -> T:
@@ -71,7 +75,7 @@ def restore_kv(backup: str, url: str, check: Callable[[KeyValueStore], T]) -> T:
 def _parts(url: str) -> tuple[str, str]:
     engine, colon, rest = url.partition(":")
     if not colon or "\0" in rest:
-        raise BadStoreURL(f"{url!r} is no store URL; write lmdb:PATH, fdb:CLUSTER_FILE or memory:")
+        raise BadStoreURL("{url} is no store URL; write lmdb:PATH, fdb:CLUSTER_FILE or memory:", url=repr(url))
     return engine, rest
 
 
@@ -83,9 +87,15 @@ def _embedded_path(url: str) -> str:
         return path
     if engine == "fdb":
         raise EmbeddedOnly(
-            f"{url} is on a cluster: back that up and restore it with FoundationDB's own fdbbackup and fdbrestore, or "
-            "copy the store with copy_store. Backups of this kind are of embedded stores (lmdb:PATH) only."
+            "{url} is on a cluster: back that up and restore it with FoundationDB's own fdbbackup "
+            "and fdbrestore, or copy the store with copy_store. Backups of this kind are of embedded "
+            "stores (lmdb:PATH) only.",
+            url=url,
         )
     if engine == "memory":
-        raise EmbeddedOnly(f"{url} lives in memory: backups are of embedded stores (lmdb:PATH) only.")
-    raise BadStoreURL(f"{url!r}: there is no engine {engine!r}; use lmdb:PATH, fdb:CLUSTER_FILE or memory:")
+        raise EmbeddedOnly("{url} lives in memory: backups are of embedded stores (lmdb:PATH) only.", url=url)
+    raise BadStoreURL(
+        "{url}: there is no engine {engine}; use lmdb:PATH, fdb:CLUSTER_FILE or memory:",
+        url=repr(url),
+        engine=repr(engine),
+    )

@@ -196,7 +196,9 @@ class Combiner:
                 refused.append(lane.waiting.popleft())
             for entry in refused:
                 entry.state, entry.leads = State.ANSWERED, False
-                entry.error = StoreUnavailable(f"No thread could be started to serve this request: {reason}.")
+                entry.error = StoreUnavailable(
+                    "No thread could be started to serve this request: {reason}.", reason=str(reason)
+                )
             lane.appointed = False
             self._appoint(server, lane)
         self._answer(refused)

@@ -4,8 +4,10 @@ Every error says what happened and whether anything was written. `queues.errors`
 users; nothing outside the engines raises them.
 """
 
+from queues.kv.words import Worded
 
-class StoreError(Exception):
+
+class StoreError(Worded):
     """The store could not do what was asked; nothing was written."""
 
 

@@ -72,9 +72,9 @@ class Lifecycle:
     def _refusal(self) -> StoreError:
         if self._forked:
             return ForkedStore(
-                f"The store {self._url} was opened before this process was forked; open it again in the child."
+                "The store {url} was opened before this process was forked; open it again in the child.", url=self._url
             )
-        return StoreClosed(f"The store {self._url} was closed; open it again.")
+        return StoreClosed("The store {url} was closed; open it again.", url=self._url)
 
 
 _alive: weakref.WeakSet[Lifecycle] = weakref.WeakSet()

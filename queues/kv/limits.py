@@ -14,7 +14,11 @@ _WORD = 1 << 64
 def check_key(key: bytes) -> None:
     """Refuse a key that some engine could not hold: KeyTooLarge, or ValueError for an illegal one."""
     if len(key) > MAX_KEY_SIZE:
-        raise KeyTooLarge(f"The key has {len(key)} bytes; at most {MAX_KEY_SIZE} are allowed. Nothing was written.")
+        raise KeyTooLarge(
+            "The key has {size} bytes; at most {most} are allowed. Nothing was written.",
+            size=len(key),
+            most=MAX_KEY_SIZE,
+        )
     if not b"" < key < KEYS_END:
         raise ValueError("A key is never empty and never begins with byte 0xff.")
 
@@ -25,7 +29,9 @@ def check_value(value: bytes) -> None:
         raise TypeError(f"A value is bytes, not {type(value).__name__}.")
     if len(value) > MAX_VALUE_SIZE:
         raise ValueTooLarge(
-            f"The value has {len(value):,} bytes; at most {MAX_VALUE_SIZE:,} are allowed. Nothing was written."
+            "The value has {size:,} bytes; at most {most:,} are allowed. Nothing was written.",
+            size=len(value),
+            most=MAX_VALUE_SIZE,
         )
 
 
@@ -38,14 +44,16 @@ def check_limit(limit: int) -> None:
 def too_large() -> TransactionTooLarge:
     """Build the error of a transaction that writes too much."""
     return TransactionTooLarge(
-        f"The transaction writes more than {MAX_TRANSACTION_SIZE:,} bytes; nothing was written. Do it in steps."
+        "The transaction writes more than {most:,} bytes; nothing was written. Do it in steps.",
+        most=MAX_TRANSACTION_SIZE,
     )
 
 
 def too_old() -> TransactionTooOld:
     """Build the error of a transaction that ran too long."""
     return TransactionTooOld(
-        f"The transaction ran longer than {MAX_TRANSACTION_SECONDS:g} seconds; nothing was written. Do it in steps."
+        "The transaction ran longer than {seconds:g} seconds; nothing was written. Do it in steps.",
+        seconds=MAX_TRANSACTION_SECONDS,
     )
 
 

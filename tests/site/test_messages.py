@@ -7,9 +7,15 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+from queues import errors
+from queues.kv.limits import too_old
+from queues.names import check_name
+from queues.priority import parse_priority
 
 ROOT = Path(__file__).parents[2]
 MESSAGES = Path("locale/zh_Hans/LC_MESSAGES")
@@ -28,7 +34,8 @@ def collected(tmp_path_factory: pytest.TempPathFactory) -> Path:
     script = (
         "from django.conf import settings; settings.configure(); import django; django.setup(); "
         "from django.core.management import call_command; "
-        "call_command('makemessages', locale=['zh_Hans'], no_wrap=True, no_location=True, no_obsolete=True)"
+        "from pqadmin.server.management.commands.makemessages import Command; "
+        "call_command(Command(), locale=['zh_Hans'], no_wrap=True, no_location=True, no_obsolete=True)"
     )
     subprocess.run([sys.executable, "-c", script], cwd=package, check=True, capture_output=True)
     return package / MESSAGES / "django.po"
@@ -38,6 +45,32 @@ def collected(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_no_message_is_empty_or_fuzzy(collected: Path, lacking: str) -> None:
     found = subprocess.run(["msgattrib", lacking, str(collected)], check=True, capture_output=True, text=True)
     assert found.stdout == "", "make messages, then translate these in pqadmin/locale"
+
+
+def test_the_words_of_errors_are_among_the_messages(collected: Path) -> None:
+    known = collected.read_text()
+    for error in (
+        errors.QueueNotFound("orders", ("order", "border")),
+        errors.NotForAttached("orders", "it is never paused."),
+        refused(lambda: check_name("a b")),
+        refused(lambda: parse_priority("1e400", "int")),
+        too_old(),
+    ):
+        for template in templates(error.words):
+            assert f'msgid "{template}"' in known
+
+
+def refused(act: Callable[[], object]) -> errors.QueueError:
+    with pytest.raises(errors.QueueError) as caught:
+        act()
+    return caught.value
+
+
+def templates(words: errors.Words) -> Iterator[str]:
+    yield words.template
+    for value in words.values.values():
+        if isinstance(value, errors.Words):
+            yield from templates(value)
 
 
 def test_translations_fill_in_what_their_messages_do(collected: Path, tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from pqadmin.dashboard import format as write
 from pqadmin.dashboard.addresses import item_url, queue_url
 from pqadmin.dashboard.looking_back import until_something
 from pqadmin.dashboard.looking_for import BadMoment, parse_moment, write_moment
+from pqadmin.dashboard.said import said
 from pqadmin.dashboard.words import VERBS, damage_words, detail_words, setting_words, verb_words
 from pqadmin.server.store import get_store
 from queues import AuditEntry, AuditPage
@@ -69,7 +70,7 @@ def audit(request: HttpRequest) -> HttpResponse:
             page, looked = until_something(read, after, empty=_is_empty)
         except BadCursor as error:
             page, looked = until_something(read, None, empty=_is_empty)
-            after, note = None, str(error)
+            after, note = None, said(error)
     kept = dict(asked.kept)
     export = reverse("dashboard:audit-export")
     context = {

@@ -14,6 +14,7 @@ from pqadmin.accounts.roles import Right, require
 from pqadmin.dashboard import item_file, looking_for, streaming
 from pqadmin.dashboard.looking import about, status_of
 from pqadmin.dashboard.redaction import rules_of
+from pqadmin.dashboard.said import said
 from pqadmin.dashboard.views import frame
 from pqadmin.server.store import get_store
 from queues.errors import QueueError, QueueNotFound
@@ -53,7 +54,7 @@ def _export(request: HttpRequest, name: str) -> HttpResponseBase:
     try:
         queue.query(asked.query)
     except QueueError as error:
-        return HttpResponse(str(error), status=400, content_type="text/plain; charset=utf-8")
+        return HttpResponse(said(error), status=400, content_type="text/plain; charset=utf-8")
     file_format: item_file.Format = "csv" if wanted == "csv" else "ndjson"
     return streaming.stream(
         request,

@@ -340,7 +340,7 @@ def _move(request: HttpRequest, name: str, seen: Mapping[str, str], form: MoveFo
         if missing.name != to:
             raise
         # The queue of the page is there: it is the other one that nobody finds.
-        raise NoTarget(str(QueueNotFound(to, tuple(reach.scope(request).of_those(missing.suggestions))))) from None
+        raise NoTarget(QueueNotFound(to, tuple(reach.scope(request).of_those(missing.suggestions))).words) from None
     one = len(ids) == 1 and not ids[0].startswith("key-") and not target.attached
     return Done(count=changed.count, trash_id=changed.trash_id, url=item_url(to, ids[0]) if one else queue_url(to))
 

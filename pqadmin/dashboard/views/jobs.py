@@ -20,6 +20,7 @@ from pqadmin.dashboard.addresses import leave
 from pqadmin.dashboard.job_words import job_url, tell
 from pqadmin.dashboard.looking_back import until_something
 from pqadmin.dashboard.refusals import explain
+from pqadmin.dashboard.said import said
 from pqadmin.dashboard.views import frame
 from pqadmin.dashboard.words import damage_words
 from pqadmin.server.store import get_store
@@ -50,7 +51,7 @@ def jobs(request: HttpRequest) -> HttpResponse:
     try:
         page, _looked = until_something(read, after, empty=_is_empty)
     except BadCursor as error:
-        after, wrong = None, str(error)
+        after, wrong = None, said(error)
         page, _looked = until_something(read, None, empty=_is_empty)
     every = acts.running_jobs()
     running = [] if after else every
@@ -80,9 +81,9 @@ def job(request: HttpRequest, job_id: str) -> HttpResponse:
     try:
         found = reach.job(request, job_id)
     except JobNotFound as error:
-        return render(request, "dashboard/no_job.html", {"section": "jobs", "why": str(error)}, status=404)
+        return render(request, "dashboard/no_job.html", {"section": "jobs", "why": said(error)}, status=404)
     except Unreadable as error:
-        context = {"section": "jobs", "why": damage_words(str(error)), "damaged": True}
+        context = {"section": "jobs", "why": damage_words(error.words), "damaged": True}
         return render(request, "dashboard/no_job.html", context, status=409)
     return render(request, "dashboard/job.html", _about(request, found))
 

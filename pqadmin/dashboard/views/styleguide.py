@@ -118,11 +118,13 @@ _LINE = "M0 9h2v-3h3v-4h2v6h4M14 3h5v-3h3v7h4v-6h4"
 _TOKENS = ("bg", "panel", "line", "ink", "soft", "faint", "accent", "mix", "chip", "bad", "warn", "good")
 _ERRORS = (
     errors.HeadChanged("Nothing is ready here any more: nothing was taken.", None),
-    errors.QueuePaused("orders:eu:new is paused by ops-2 since 14:02: ledger closing."),
-    errors.BadPriority("“1e400” is not a whole number."),
+    errors.QueuePaused(
+        "{queue} is paused by {by}: {reason}", queue="orders:eu:new", by="ops-2", reason="ledger closing"
+    ),
+    errors.BadPriority("“{text}” is not {noun}.", text="1e400", noun=errors.Words("a whole number")),
     errors.NotForAttached("legacy:dispatch", "it can not be paused, as others would go on taking."),
-    errors.StoreFull("No room is left in the store."),
-    errors.OutcomeUnknown("The store failed during commit."),
+    errors.StoreFull("The disk under the store {path} is full; nothing was written. Make room on it.", path="var/pq"),
+    errors.OutcomeUnknown("The thread that served this request was interrupted: look before you repeat it."),
 )
 
 

@@ -22,6 +22,7 @@ from pqadmin.dashboard import once, reach, toasts
 from pqadmin.dashboard.addresses import item_url, leave, queue_url
 from pqadmin.dashboard.looking_back import until_something
 from pqadmin.dashboard.refusals import Refusal, explain
+from pqadmin.dashboard.said import said
 from pqadmin.dashboard.views import frame
 from pqadmin.dashboard.words import TRASH_ACTS, damage_words, trash_words
 from pqadmin.server.store import get_store
@@ -42,7 +43,7 @@ def trash(request: HttpRequest) -> HttpResponse:
     try:
         page, looked = until_something(read, after, empty=nothing)
     except BadCursor as error:
-        after, wrong = None, str(error)
+        after, wrong = None, said(error)
         page, looked = until_something(read, None, empty=nothing)
     kept = {name: value for name, value in asked.items() if value}
     known = reach.known_to(may) if page.entries else {}

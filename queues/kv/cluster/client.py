@@ -34,7 +34,7 @@ def open_database(cluster_file: str) -> Any:
             )
         _load()
         if cluster_file and not Path(cluster_file).is_file():
-            raise StoreUnreachable(f"The cluster file {cluster_file} is not there.")
+            raise StoreUnreachable("The cluster file {path} is not there.", path=cluster_file)
         _owner = os.getpid()
         try:
             return fdb.open(cluster_file or None)
@@ -47,10 +47,10 @@ def _load() -> None:
     try:
         fdb.api_version(API_VERSION)
     except (OSError, AttributeError) as error:
-        raise StoreUnreachable(f"FoundationDB's client library could not be used: {error}") from error
+        raise StoreUnreachable("FoundationDB's client library could not be used: {error}", error=str(error)) from error
     except RuntimeError as error:
         raise StoreUnreachable(
-            f"FoundationDB's client library does not fit: {error} pqadmin needs version 7.3 of it."
+            "FoundationDB's client library does not fit: {error} pqadmin needs version 7.3 of it.", error=str(error)
         ) from error
     except Exception as error:  # the binding raises a bare Exception when it finds no library
         raise StoreUnreachable(

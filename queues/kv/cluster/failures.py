@@ -10,6 +10,7 @@ import fdb
 from queues.kv.errors import KeyTooLarge, StoreError, StoreUnreachable, ValueTooLarge
 from queues.kv.exactly_once import MaybeCommitted, NotCommitted, lost_to_others
 from queues.kv.limits import too_large, too_old
+from queues.kv.words import Words
 
 TRANSACTION_TOO_OLD = 1007
 NOT_COMMITTED = 1020
@@ -38,13 +39,13 @@ _MAYBE = {
 }
 #: Nothing that this process does mends it; an operator may.
 _UNAVAILABLE = {
-    1038: "The cluster is locked by an operator (a restore or a disaster-recovery switch); nothing was written.",
-    1510: "The cluster can not use its disks; nothing was written.",
-    1511: "The cluster file is not there.",
-    1513: "The cluster file can not be read.",
-    1515: "No cluster file was found: name one, as in fdb:/etc/foundationdb/fdb.cluster.",
-    1516: "The cluster file is too large to be one.",
-    2104: "The cluster file does not hold a connection string.",
+    1038: Words("The cluster is locked by an operator (a restore or a disaster-recovery switch); nothing was written."),
+    1510: Words("The cluster can not use its disks; nothing was written."),
+    1511: Words("The cluster file is not there."),
+    1513: Words("The cluster file can not be read."),
+    1515: Words("No cluster file was found: name one, as in fdb:/etc/foundationdb/fdb.cluster."),
+    1516: Words("The cluster file is too large to be one."),
+    2104: Words("The cluster file does not hold a connection string."),
 }
 
 
@@ -58,8 +59,10 @@ def silent() -> StoreUnreachable:
 
 def of_opening(error: fdb.FDBError, cluster_file: str) -> StoreUnreachable:
     """Return what an error means that came while a database was opened."""
-    text = _UNAVAILABLE.get(error.code) or _describe(error)
-    return StoreUnreachable(f"{cluster_file}: {text}" if cluster_file else text)
+    words = _UNAVAILABLE.get(error.code) or _describe(error)
+    return (
+        StoreUnreachable("{path}: {words}", path=cluster_file, words=words) if cluster_file else StoreUnreachable(words)
+    )
 
 
 def of_reading(error: fdb.FDBError) -> NotCommitted | StoreError:
@@ -72,7 +75,7 @@ def of_reading(error: fdb.FDBError) -> NotCommitted | StoreError:
     if code in _MAYBE:
         return NotCommitted(silent())
     if code in _AGAIN:
-        return NotCommitted(StoreUnreachable(f"The cluster is busy or recovering ({_describe(error)})."))
+        return NotCommitted(StoreUnreachable("The cluster is busy or recovering ({reason}).", reason=_describe(error)))
     final = _final(error)
     if final is not None:
         return final
@@ -103,7 +106,7 @@ def _final(error: fdb.FDBError) -> StoreError | None:
     return None
 
 
-def _describe(error: fdb.FDBError) -> str:
+def _describe(error: fdb.FDBError) -> Words:
     text = error.description
     told = text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)
-    return f"FoundationDB said: {told} ({error.code})"
+    return Words("FoundationDB said: {told} ({code})", told=told, code=error.code)

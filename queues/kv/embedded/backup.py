@@ -32,9 +32,9 @@ def back_up(path: str, to: str, check: Callable[[KeyValueStore], T]) -> T:
     """Copy the store in a folder, while it is in use, to a new folder; return what `check` says of the copy."""
     target = Path(os.path.abspath(to))  # noqa: PTH100 - a name that is there is refused, a dangling link too
     if os.path.lexists(target):
-        raise PathTaken(f"{to} is there already: name a new folder for the backup. Nothing was changed.")
+        raise PathTaken("{to} is there already: name a new folder for the backup. Nothing was changed.", to=to)
     if not (Path(path) / _DATA).exists():
-        raise StoreUnavailable(f"There is no store in {path}.")
+        raise StoreUnavailable("There is no store in {path}.", path=path)
     with closing(open_embedded(path, max_bytes=None, clock=time.monotonic)) as store, _beside(target) as part:
         store.copy_into(str(part))
         return _into_place(part, target, check)
@@ -43,12 +43,13 @@ def back_up(path: str, to: str, check: Callable[[KeyValueStore], T]) -> T:
 def restore(backup: str, path: str, check: Callable[[KeyValueStore], T]) -> T:
     """Put a backup into an absent or empty folder, once `check` has passed on a copy of it; return what that says."""
     if not (Path(backup) / _DATA).is_file():
-        raise StoreUnavailable(f"{backup} is no backup: there is no {_DATA} in it.")
+        raise StoreUnavailable("{backup} is no backup: there is no {data} in it.", backup=backup, data=_DATA)
     target = Path(os.path.realpath(path))
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise PathTaken(
-            f"{path} is not empty: a backup is restored into an absent or empty folder only. Stop what uses the store "
-            "there and move it away first. Nothing was changed."
+            "{path} is not empty: a backup is restored into an absent or empty folder only. Stop "
+            "what uses the store there and move it away first. Nothing was changed.",
+            path=path,
         )
     target.parent.mkdir(parents=True, exist_ok=True)
     with _beside(target) as part:
@@ -91,7 +92,7 @@ def _into_place(part: Path, target: Path, check: Callable[[KeyValueStore], T]) -
     except OSError as error:
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
             raise
-        raise PathTaken(f"{target} came to be meanwhile. Nothing was changed.") from error
+        raise PathTaken("{target} came to be meanwhile. Nothing was changed.", target=str(target)) from error
     _flush(target.parent)
     return checked
 

@@ -195,10 +195,11 @@ class Environment:
             found = os.stat(self._data_path)  # noqa: PTH116
         except OSError as error:
             raise StoreUnavailable(
-                f"The store's file {self._data} is gone. Put it back, or restart to begin an empty store."
+                "The store's file {path} is gone. Put it back, or restart to begin an empty store.",
+                path=str(self._data),
             ) from error
         if (found.st_dev, found.st_ino) != self._identity:
-            raise FileReplaced(f"The store's file {self._data} was replaced by another one. Try again.")
+            raise FileReplaced("The store's file {path} was replaced by another one. Try again.", path=str(self._data))
 
     def _reopen(self) -> None:
         """Close and open the file again, waiting for the reads that are under way. Only the writer thread may."""
@@ -248,7 +249,7 @@ class Environment:
             return
         if not self._gate.wait_for(lambda: not self._readers, 2 * MAX_TRANSACTION_SECONDS):
             self._env = env
-            raise StoreUnavailable(f"The store {self.path} has a read that does not end; it stays open.")
+            raise StoreUnavailable("The store {path} has a read that does not end; it stays open.", path=self.path)
         env.close()
 
     def _opened(self) -> lmdb.Environment:
@@ -262,7 +263,7 @@ class Environment:
         return self._env
 
     def _refusal(self) -> StoreClosed:
-        return StoreClosed(f"The store {self.path} was closed; open it again.")
+        return StoreClosed("The store {path} was closed; open it again.", path=self.path)
 
     def _begin_read(self, env: lmdb.Environment) -> lmdb.Transaction[bytes]:
         try:

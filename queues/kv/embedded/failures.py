@@ -29,33 +29,44 @@ def translate(error: Exception, path: str) -> StoreError:
     code = error.errno if isinstance(error, OSError) else getattr(error, "code", 0)
     if isinstance(error, lmdb.MapFullError):
         return StoreFull(
-            f"The store {path} has no room left in its map; nothing was written. "
-            "Take items out, or open it with a larger limit."
+            "The store {path} has no room left in its map; nothing was written. Take items out, or "
+            "open it with a larger limit.",
+            path=path,
         )
     if code in _NO_ROOM or isinstance(error, lmdb.DiskError):
-        return StoreFull(f"The disk under the store {path} is full; nothing was written. Make room on it.")
+        return StoreFull("The disk under the store {path} is full; nothing was written. Make room on it.", path=path)
     if code in _READ_ONLY or isinstance(error, lmdb.ReadonlyError):
         return StoreReadOnly(
-            f"The store {path} can not be written: {_reason(error)}. Give this user write access to the folder."
+            "The store {path} can not be written: {reason}. Give this user write access to the folder.",
+            path=path,
+            reason=_reason(error),
         )
     if code in {errno.ENOTDIR, errno.EEXIST}:
-        return StoreReadOnly(f"The store {path} can not be created: a file is in its place. Choose another folder.")
+        return StoreReadOnly(
+            "The store {path} can not be created: a file is in its place. Choose another folder.", path=path
+        )
     if isinstance(error, (lmdb.InvalidError, lmdb.CorruptedError, lmdb.PageNotFoundError, lmdb.VersionMismatchError)):
         return StoreUnavailable(
-            f"The store {path} is not a store that this release can read: {_reason(error)}. "
-            "Restore it from a backup, or choose another folder."
+            "The store {path} is not a store that this release can read: {reason}. Restore it from a "
+            "backup, or choose another folder.",
+            path=path,
+            reason=_reason(error),
         )
     if isinstance(error, lmdb.ReadersFullError):
-        return StoreUnavailable(f"The store {path} has too many readers at once. Close some of its programs.")
+        return StoreUnavailable("The store {path} has too many readers at once. Close some of its programs.", path=path)
     if isinstance(error, lmdb.MapResizedError):
         return StoreUnavailable(
-            f"The store {path} was made larger than this process reserved. Open it here with the larger limit too."
+            "The store {path} was made larger than this process reserved. Open it here with the larger limit too.",
+            path=path,
         )
     if isinstance(error, lmdb.MemoryError):
         return StoreUnavailable(
-            f"The store {path} could not be mapped into memory. Raise the process's address space limit (ulimit -v)."
+            "The store {path} could not be mapped into memory. Raise the process's address space limit (ulimit -v).",
+            path=path,
         )
-    return StoreUnavailable(f"The store {path} can not be used now: {_reason(error)}. Check its disk and folder.")
+    return StoreUnavailable(
+        "The store {path} can not be used now: {reason}. Check its disk and folder.", path=path, reason=_reason(error)
+    )
 
 
 def _reason(error: Exception) -> str:

@@ -58,10 +58,14 @@ class Room:
         used = self.used()
         if used + _LITTLE >= self.max_bytes:
             return StoreFull(
-                f"The store {self._path} holds {used:,} of {self.max_bytes:,} allowed bytes; nothing was written. "
-                "Take items out, or open it with a larger limit (PQ_STORE_MAX_BYTES)."
+                "The store {path} holds {used:,} of {most:,} allowed bytes; nothing was written. Take "
+                "items out, or open it with a larger limit (PQ_STORE_MAX_BYTES).",
+                path=self._path,
+                used=used,
+                most=self.max_bytes,
             )
         return StoreFull(
-            f"The disk under the store {self._path} is almost full; nothing was written. "
-            "Take items out, or make room on the disk."
+            "The disk under the store {path} is almost full; nothing was written. Take items out, or "
+            "make room on the disk.",
+            path=self._path,
         )

@@ -209,7 +209,7 @@ def _default_max_bytes() -> int:
     if not text:
         return DEFAULT_MAX_BYTES
     if not text.isascii() or not text.isdigit() or not int(text):
-        raise BadStoreURL(f"PQ_STORE_MAX_BYTES={text!r} is not a number of bytes.")
+        raise BadStoreURL("PQ_STORE_MAX_BYTES={text} is not a number of bytes.", text=repr(text))
     return int(text)
 
 

@@ -201,8 +201,10 @@ class Writer:
             log.warning("A commit failed (%s); its outcome: %s", error, outcome.value)
             if outcome is Outcome.UNKNOWN:
                 return outcome, OutcomeUnknown(
-                    f"The store {self._environment.path} failed while committing ({error}); "
-                    "whether the transaction was applied is not known. Look before you try again."
+                    "The store {path} failed while committing ({error}); whether the transaction was applied "
+                    "is not known. Look before you try again.",
+                    path=self._environment.path,
+                    error=str(error),
                 )
             return outcome, translate(error, self._environment.path)
         finally:

@@ -1,0 +1,33 @@
+"""`makemessages`, which collects what the errors of the queue core say as well: the site translates it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.commands import makemessages
+
+import queues
+from queues import errors
+
+_CORE = str(Path(queues.__file__).parent)
+#: In the core, what makes words is called with their template first; this one alone is told a queue's name before it.
+_NAMED = "NotForAttached"
+_KEYWORDS = [*(f"--keyword={name}" for name in errors.__all__ if name != _NAMED), f"--keyword={_NAMED}:2"]
+
+
+class Command(makemessages.Command):
+    """Collect messages from the site, in the folder that this is called in, and from the queue core."""
+
+    def find_files(self, root: str) -> list[Any]:
+        """Find the core's modules too."""
+        return [*super().find_files(root), *super().find_files(_CORE)]
+
+    def process_locale_dir(self, locale_dir: str, files: list[Any]) -> None:
+        """Collect from the site as always, and from the core by the names of its errors."""
+        core = [file for file in files if file.dirpath.startswith(_CORE)]
+        super().process_locale_dir(locale_dir, [file for file in files if file not in core])
+        usual = self.xgettext_options
+        self.xgettext_options = [*usual, *_KEYWORDS]
+        super().process_locale_dir(locale_dir, core)
+        self.xgettext_options = usual
