@@ -9,8 +9,11 @@ from typing import Any
 
 from pqadmin.dashboard import format as write
 from pqadmin.dashboard.palette import Entry, Found, Kind
+from pqadmin.dashboard.redaction import rules_of
+from pqadmin.dashboard.values import show
+from pqadmin.dashboard.words import trash_words
 from pqadmin.live.rows import Row
-from queues import Item
+from queues import AuditEntry, Item
 from queues.trash_entries import TrashEntry
 
 _RAW = "<script>alert('name')<b>\u202e\u0007"
@@ -33,6 +36,32 @@ def sample_pages(rows: Sequence[Row], item: Item, now: datetime) -> Mapping[str,
             Found(entries=(), note="Only the first 10 000 queues were looked through."),
             Found(entries=()),
         ],
+        "searched": {
+            "state": "ready",
+            "typed": {"q": _HOSTILE, "low": "1e400", "id": "7d" * 20},
+            "wrong": {"low": "“1e400” is not a whole number."},
+        },
+        "searching": {"searched": 200_000, "ended": False},
+        "search_ends": [("Min first", "#", True, "min"), ("Max first", "#", False, "max")],
+        "matched": {
+            "glob": "*",
+            "count": 10**6,
+            "first": [(name, "#") for name in ("orders:eu:refunds", _HOSTILE, "n" * 200)],
+            "more": 10**6 - 3,
+        },
+        "armed_now": {"needed": True, "until": now + timedelta(minutes=9)},
+        "taken": {
+            "entry": _trash(item, now, queue="orders:eu:new"),
+            "item": item,
+            "shown": show(item.value, rules=rules_of(())),
+        },
+        "trash_lines": [
+            {"entry": entry, "words": trash_words(entry), "queue_url": "#", "to_url": "#", "damage": _HOSTILE}
+            for entry in (
+                replace(_trash(item, now, queue=_RAW, by="\u202e" + "x" * 150), to="n" * 200),
+                replace(_trash(None, now, queue=""), damage="NewerFormat"),
+            )
+        ],
         "trash_rows": [
             (entry, "deleted", "1")
             for entry in (
@@ -41,6 +70,25 @@ def sample_pages(rows: Sequence[Row], item: Item, now: datetime) -> Mapping[str,
             )
         ],
     }
+
+
+def sample_audit(now: datetime) -> Sequence[AuditEntry]:
+    """Return acts as the audit tells them: one that has everything, one that has nothing, one that can not be read."""
+    full = AuditEntry(
+        id="0" * 40,
+        at=now,
+        actor="\u202e" + "x" * 150,
+        via="web",
+        verb="change_board",
+        queue="n" * 200,
+        item=None,
+        count=10**12,
+        reason=f"{_RAW} " + "w" * 300,
+        before={"name": _RAW, "globs": ["orders:*", "mail:*"], "theme": "dark"},
+        after={"name": "n" * 300, "globs": [], "theme": "light", "minutes": 5},
+    )
+    bare = replace(full, actor="ada", via="cli", verb="disarm", queue=None, count=0, reason="", before=None, after=None)
+    return (full, bare, replace(bare, damage="NewerFormat"))
 
 
 def _found() -> Found:

@@ -9,6 +9,7 @@ from typing import Any
 from pqadmin.live.rows import Row
 from pqadmin.wall.layout import lay_out
 from pqadmin.wall.levels import level_of, worst_first
+from pqadmin.wall.models import Board
 from pqadmin.wall.tiles import places, tile
 
 
@@ -22,4 +23,7 @@ def sample_wall(rows: Sequence[Row], now: datetime) -> dict[str, Any]:
         "wall_tiles": [tile(row, now, place) for row, place in zip(several, spots, strict=False)],
         "wall_layout": layout,
         "wall_place": spots[-1],
+        "wall_part": {"name": "n" * 80},
+        "wall_counts": {"bad": 1, "trouble": 10**6},
+        "themes": Board.Theme.choices,
     }

@@ -75,7 +75,7 @@ def audit(request: HttpRequest) -> HttpResponse:
     export = reverse("dashboard:audit-export")
     context = {
         "section": "audit",
-        "lines": [_line(entry) for entry in page.entries],
+        "lines": [line_of(entry) for entry in page.entries],
         "asked": asked.typed,
         "filtered": bool(kept),
         "more_filters": any(kept.get(name) for name in ("item", "since", "until")),
@@ -164,7 +164,8 @@ def _page(asked: Asked, after: str | None, limit: int, may: Scope) -> tuple[Audi
         return AuditPage(entries=(), cursor=None), ""
 
 
-def _line(entry: AuditEntry) -> dict[str, Any]:
+def line_of(entry: AuditEntry) -> dict[str, Any]:
+    """Return an act as the page lists it."""
     return {
         "entry": entry,
         "verb": verb_words(entry.verb),

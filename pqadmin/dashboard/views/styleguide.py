@@ -24,10 +24,11 @@ from pqadmin.dashboard.refusals import explain
 from pqadmin.dashboard.rows import COLUMNS, render_rows
 from pqadmin.dashboard.sample_items import sample_history, sample_neighbours, sample_standings, sample_values
 from pqadmin.dashboard.sample_jobs import sample_jobs
-from pqadmin.dashboard.sample_pages import sample_pages
+from pqadmin.dashboard.sample_pages import sample_audit, sample_pages
 from pqadmin.dashboard.samples import sample_lists
 from pqadmin.dashboard.toasts import Toast
 from pqadmin.dashboard.values import show
+from pqadmin.dashboard.views.audit import line_of
 from pqadmin.dashboard.words import attached_words, problem_words
 from pqadmin.live.outlook import Outlook, Problem, State
 from pqadmin.live.rows import Row, attached_row, unreadable_row
@@ -100,6 +101,7 @@ def styleguide(request: HttpRequest) -> HttpResponse:
         "sizes": [write.size(n) for n in (0, 999, 90_000, 10**12)],
         "priorities": [write.priority_short(p) for p in (0, -(10**400), 2.5, "", _HOSTILE, "2026-11-20")],
         "tokens": _TOKENS,
+        "acts_told": [line_of(entry) for entry in sample_audit(now)],
         **sample_pages(rows, sample, now),
         **sample_wall(rows, now),
     }
