@@ -1,6 +1,6 @@
 """How long it takes from a commit in another process until it is on a screen.
 
-    python -m benchmarks change_to_pixel [--samples 300] [--queues 50] [--changes 100] [--bar 250]
+    python -m benchmarks change_to_pixel [--samples 300] [--queues 50] [--changes 100] [--bar 250] [--store URL]
 
 The real server, a real Chromium with the overview open, `--queues` rows that another process changes at `--changes` a
 second. This process pushes to one more queue at random moments and notes the time when the push returns (the commit is
@@ -48,11 +48,12 @@ def main(arguments: list[str]) -> list[report.Figure]:
     parser.add_argument("--queues", type=int, default=50)
     parser.add_argument("--changes", type=float, default=100.0, help="a second, in the other queues")
     parser.add_argument("--bar", type=float, default=250.0, help="ms, for p95")
+    parser.add_argument("--store", default="", help="a store URL; empty: an embedded one in a folder of its own")
     options = parser.parse_args(arguments)
     faults: list[str] = []
     with (
         tempfile.TemporaryDirectory() as name,
-        RunningSite(Path(name)) as site,
+        RunningSite(Path(name), store_url=options.store) as site,
         open_page(site, faults) as page,
         _traffic(site, options.queues, options.changes),
     ):

@@ -35,6 +35,7 @@ def main(arguments: list[str]) -> list[report.Figure]:
     parser.add_argument("--first", type=float, default=2.0)
     parser.add_argument("--queues", type=int, default=60)
     parser.add_argument("--rate", type=float, default=100.0, help="pushes and pops a second, each")
+    parser.add_argument("--store", default="", help="a store URL; empty: an embedded one in a folder of its own")
     options = parser.parse_args(arguments)
     faults: list[str] = []
     seen: list[tuple[float, ...]] = []
@@ -44,7 +45,7 @@ def main(arguments: list[str]) -> list[report.Figure]:
         nonlocal frames
         frames += event["response"]["payloadData"].startswith('{"t":"wall"')
 
-    with tempfile.TemporaryDirectory() as name, RunningSite(Path(name)) as site:
+    with tempfile.TemporaryDirectory() as name, RunningSite(Path(name), store_url=options.store) as site:
         load = [sys.executable, "-m", "pqadmin", "load", "--store", site.store_url, "--queues", str(options.queues)]
         load += ["--push-rate", str(options.rate), "--pop-rate", str(options.rate)]
         with subprocess.Popen(load, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
