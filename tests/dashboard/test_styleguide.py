@@ -21,34 +21,27 @@ ELSEWHERE = {
     "dashboard/_act_lease.html",
     "dashboard/_act_move.html",
     "dashboard/_act_page.html",
-    "dashboard/_act_reprioritise.html",
-    "dashboard/_act_reschedule.html",
-    "dashboard/_arm.html",
     "dashboard/_bulk.html",
     "dashboard/_bulk_act.html",
     "dashboard/_delete.html",
     "dashboard/_detach.html",
     "dashboard/_edit.html",
-    "dashboard/_fresh.html",
-    "dashboard/_hidden.html",
     "dashboard/_items.html",
     "dashboard/_keys_dialog.html",
-    "dashboard/_pause.html",
     "dashboard/_pop.html",
     "dashboard/_purge.html",
     "dashboard/_purge_own.html",
     "dashboard/_queues.html",
-    "dashboard/_rename.html",
     "dashboard/_sample_runs.html",
     "wall/_preview.html",
 }
 #: Classes of frames and forms that stand on one page only.
 ELSEWHERE_CLASSES = """
-    act act-value after aside big-word board-choice board-preview both-ends bulk bulk-acts by-enter by-how chart
-    charts choosing consequence deeds due-way due-ways edit everything faults figure filter-help for-set for-shift
-    glob-row grow-2 grows h2 h4 h5 h6 h8 inset job-figures job-head kept lease-instead list-and-push marks may
-    minted more narrow narrow-start numbers open pad plot preview-wrong prose reckoning reveal scope screen secret
-    settings then u-legend u-marker u-select u-value uplot wall-link wide-word
+    act act-value after aside big-word board-choice board-preview both-ends bulk bulk-acts by-enter chart charts
+    consequence deeds edit everything faults figure filter-help glob-row grow-2 grows h2 h4 h5 h6 h8 inset
+    job-figures job-head kept lease-instead list-and-push marks may minted more narrow narrow-start numbers open pad
+    plot preview-wrong prose reckoning reveal scope screen secret settings then u-legend u-marker u-select u-value
+    uplot wall-link wide-word
 """
 
 

@@ -109,7 +109,6 @@ def styleguide(request: HttpRequest) -> HttpResponse:
 
 
 _FRESH = (
-    ("still", "as of"),
     ("live", "live"),
     ("stale", "stale"),
     ("reconnecting", "reconnecting"),
