@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 from queues.errors import BadPriority
@@ -73,4 +74,14 @@ def bands(edges: tuple[Priority, ...], depths: Sequence[int]) -> tuple[Band, ...
     """Return the bands with their depths, lowest first."""
     lows: tuple[Priority | None, ...] = (None, *edges)
     highs: tuple[Priority | None, ...] = (*edges, None)
-    return tuple(Band(low=low, high=high, depth=depth) for low, high, depth in zip(lows, highs, depths, strict=True))
+    # -0.0 equals 0.0 and is another priority.
+    make = _new if any(edge == 0 and str(edge) == "-0.0" for edge in edges) else _again
+    return tuple(map(make, lows, highs, depths))
+
+
+def _new(low: Priority | None, high: Priority | None, depth: int) -> Band:
+    return Band(low=low, high=high, depth=depth)
+
+
+#: Thousands of queues have the same few edges, and mostly small depths: one band stands for many, 1 apart from 1.0.
+_again = lru_cache(maxsize=8_192, typed=True)(_new)

@@ -58,6 +58,7 @@ a generation that is merged into the next.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 
@@ -102,6 +103,8 @@ class Keyspace:
         self._names = self.root + pack("name")
         self._configs = self.root + pack("c")
         self._queues = self.root + pack("q")
+        #: A queue's keys are built once while the queue is busy, and then again.
+        self._queue_keys = lru_cache(maxsize=1_024)(self._make_queue_keys)
         self._trash = self.root + pack("trash", "r")
         self._trash_deadlines = self.root + pack("trash", "e")
         self._trash_parts = self.root + pack("trash", "p")
@@ -191,6 +194,9 @@ class Keyspace:
 
     def queue(self, queue_id: int) -> QueueKeys:
         """Return the keys of one queue."""
+        return self._queue_keys(queue_id)
+
+    def _make_queue_keys(self, queue_id: int) -> QueueKeys:
         return QueueKeys(self._queues + pack(queue_id), self, queue_id)
 
     def elected(self, role: str) -> bytes:

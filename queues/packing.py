@@ -92,6 +92,17 @@ def unpack_behind(key: bytes, begin: int) -> tuple[Any, ...]:
     return elements
 
 
+def unpack_again(key: bytes, begin: int) -> tuple[Any, ...]:
+    """Return the same of keys that all queues have alike behind their prefixes, as those of totals are."""
+    return _unpack_again(key[begin:])
+
+
+@lru_cache(maxsize=1_024)
+def _unpack_again(packed: bytes) -> tuple[Any, ...]:
+    elements: tuple[Any, ...] = fdb_tuple.unpack(packed)
+    return elements
+
+
 def children(prefix: bytes) -> Range:
     """Return the range of all keys with at least one element more than a packed prefix."""
     return prefix + FIRST, prefix + LAST

@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from queues.packing import FIRST, LAST, WHOLE_END, WHOLE_FIRST, Range, children, pack, pack_bytes, unpack_behind
+from queues.packing import (
+    FIRST,
+    LAST,
+    WHOLE_END,
+    WHOLE_FIRST,
+    Range,
+    children,
+    pack,
+    pack_bytes,
+    unpack_again,
+    unpack_behind,
+)
 from queues.priority import Priority
 
 if TYPE_CHECKING:
@@ -107,7 +118,7 @@ class QueueKeys:
 
     def verb_of(self, key: bytes) -> str:
         """Return the verb that a traffic key counts."""
-        verb: str = unpack_behind(key, len(self._traffic))[0]
+        verb: str = unpack_again(key, len(self._traffic))[0]
         return verb
 
     def wait(self, bucket: int) -> bytes:
@@ -123,7 +134,7 @@ class QueueKeys:
 
     def bucket_of(self, key: bytes) -> int:
         """Return the bucket that a key of `all_waits` counts."""
-        bucket: int = unpack_behind(key, len(self._waits))[0]
+        bucket: int = unpack_again(key, len(self._waits))[0]
         return bucket
 
     @property
@@ -271,7 +282,7 @@ class GenerationKeys:
 
     def counter_of(self, key: bytes) -> tuple[str, Side]:
         """Return (state, side) of a depth total's key."""
-        state, side = unpack_behind(key, len(self._counters))
+        state, side = unpack_again(key, len(self._counters))
         return state, side
 
     def bands(self) -> Range:
@@ -280,7 +291,7 @@ class GenerationKeys:
 
     def band_of(self, key: bytes) -> tuple[int, Side]:
         """Return (band, side) of a band total's key."""
-        band, side = unpack_behind(key, len(self._bands))
+        band, side = unpack_again(key, len(self._bands))
         return band, side
 
     def delayed_range(self) -> Range:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 
 from queues import directory
 from queues.attached import status as attached_status
@@ -52,7 +53,7 @@ def read_statuses(
         if record is None:
             continue
         try:
-            config, change, keys = Config.decode(record), changes[queue_id], keyspace.queue(queue_id)
+            config, change, keys = _config(record), changes[queue_id], keyspace.queue(queue_id)
             reads[queue_id] = (
                 attached_status.begin_status(tr, keys, config, change, preview, counts=counts, now=at_time)
                 if config.attached
@@ -80,6 +81,10 @@ def read_statuses(
         queues={queue_id: found[queue_id] for queue_id in changes if queue_id in found},
         changes=changes,
     )
+
+
+#: A queue's config seldom changes, its traffic does.
+_config = lru_cache(maxsize=2_048)(Config.decode)
 
 
 def _unreadable(

@@ -5,6 +5,8 @@ Whatever stands in an attached queue is hostile: text is bounded, and every char
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from pqadmin.dashboard import format as write
 from pqadmin.dashboard.redaction import Redaction
 from pqadmin.dashboard.values import one_line
@@ -12,6 +14,9 @@ from queues.item import Item
 
 #: Characters of a key on a line of its own.
 KEY_WIDTH = 40
+#: Bytes of values whose line is remembered: of those in rows, where the ends of a queue seldom change with its depth.
+_SHORT = 256
+_again = lru_cache(maxsize=2_048)(one_line)
 
 
 def priority(item: Item) -> str:
@@ -28,7 +33,8 @@ def priority_short(item: Item) -> str:
 
 def preview(item: Item, rules: Redaction, width: int = write.PREVIEW_WIDTH) -> str:
     """Write an item's value on one line, what rules hide marked."""
-    return one_line(item.value, rules, width=width, more=item.truncated)
+    line = one_line if len(item.value) > _SHORT else _again
+    return line(item.value, rules, width=width, more=item.truncated)
 
 
 def key(item: Item, limit: int = KEY_WIDTH) -> str:

@@ -32,6 +32,7 @@ _ROW_WIDTH = 64
 END_ITEMS = 5
 
 Json = dict[str, Any]
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,4 +235,4 @@ def _ms(seconds: float) -> int:
 
 
 def _text(message: Json) -> str:
-    return json.dumps(message, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return _encode(message)
