@@ -356,10 +356,8 @@ def check_value(value: bytes) -> bytes:
         value = bytes(value)
     if not isinstance(value, bytes):
         raise BadValue("A value is bytes, not {type}: encode it first.", type=type(value).__name__)
-    if len(value) > MAX_VALUE_SIZE:
-        raise ValueTooLarge(
-            "A value has at most {most:,} bytes; this one has {size:,}.", most=MAX_VALUE_SIZE, size=len(value)
-        )
+    if (n := len(value)) > MAX_VALUE_SIZE:
+        raise ValueTooLarge("A value has at most {most:,} bytes; this one has {n:,}.", most=MAX_VALUE_SIZE, n=n)
     return value
 
 

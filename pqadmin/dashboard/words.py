@@ -177,6 +177,11 @@ def view_word(view: str) -> str:
     return str({"text": pgettext("view", "text"), "packed": pgettext("view", "packed")}.get(view, view))
 
 
+def done_words(verb: str) -> str:
+    """Return what a queue's traffic counts by this name."""
+    return str(VERBS["put_back"] if verb == "restore" else TRASH_ACTS.get(verb) or VERBS.get(verb, verb))
+
+
 def verb_words(verb: str) -> str:
     """Return an audited verb in words; one of a later release as it is."""
     return str(VERBS.get(verb, verb))

@@ -28,8 +28,11 @@ ALLOWED = frozenset(
     gzip zlib purge europe berlin asia shanghai test web cli api legacy jobs""".split()  # noqa: SIM905
 )
 WORD = re.compile(r"[A-Za-z]{2,}")
-#: Places to fill in, ids, bytes in hexadecimal digits, addresses and names of fields.
-NEUTRAL = re.compile(r"%\(\w+\)s|\b[0-9a-f]{10,}\b|\b[0-9a-f]{2}(?: [0-9a-f]{2})*\b|/[a-z/]+/|\w+_\w+|\*\w+\*|\\\w+")
+#: Bytes as Python writes them, places to fill in, ids, bytes in hexadecimal digits, addresses and names of fields.
+NEUTRAL = re.compile(
+    r"""\bb(?P<q>['"]).*?(?:(?P=q)|…|$)|"""
+    r"%\(\w+\)s|\b0x[0-9a-f]+\b|\b[0-9a-f]{10,}\b|\b[0-9a-f]{2}(?: [0-9a-f]{2})*\b|/[a-z/]+/|\w+_\w+|\*\w+\*|\\\w+"
+)
 
 
 class _Seen(HTMLParser):
