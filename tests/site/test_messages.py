@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import gettext
 import os
 import shutil
@@ -58,6 +59,19 @@ def test_the_words_of_errors_are_among_the_messages(collected: Path) -> None:
     ):
         for template in templates(error.words):
             assert f'msgid "{template}"' in known
+
+
+def test_every_error_of_the_core_is_raised_with_a_whole_template() -> None:
+    """What is put together where it is raised is collected by nobody, and may hold a brace that somebody typed."""
+    put_together = []
+    for path in sorted((ROOT / "queues").rglob("*.py")):
+        for call in (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)):
+            name = ast.unparse(call.func).rpartition(".")[2]
+            if name in errors.__all__ and any(
+                isinstance(given, ast.JoinedStr | ast.BinOp | ast.IfExp) for given in call.args[:2]
+            ):
+                put_together.append(f"{path.name}:{call.lineno} {name}")
+    assert put_together == []
 
 
 def refused(act: Callable[[], object]) -> errors.QueueError:
