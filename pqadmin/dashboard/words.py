@@ -179,7 +179,7 @@ def view_word(view: str) -> str:
 
 def done_words(verb: str) -> str:
     """Return what a queue's traffic counts by this name."""
-    return str(VERBS["put_back"] if verb == "restore" else TRASH_ACTS.get(verb) or VERBS.get(verb, verb))
+    return verb_words("put_back") if verb == "restore" else str(TRASH_ACTS.get(verb, verb_words(verb)))
 
 
 def verb_words(verb: str) -> str:
