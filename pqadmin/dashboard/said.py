@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from django.utils.translation import gettext
+from django.conf import settings
+from django.utils import translation
 
 from pqadmin.dashboard import format as write
 from queues.errors import Worded, Words
@@ -15,10 +16,19 @@ def said(error: Exception | str) -> str:
     return write.visible(_translated(error if isinstance(error, str) else str(error)))
 
 
+def in_languages(words: str) -> dict[str, str]:
+    """Return what the core said in each language of the site in which that is something else, for many readers."""
+    found = {}
+    for language, _ in settings.LANGUAGES:
+        with translation.override(language):
+            found[language] = said(words)
+    return {language: text for language, text in found.items() if text != words}
+
+
 def _translated(text: str) -> str:
     if not isinstance(text, Words):
         return text
-    template = gettext(text.template)
+    template = translation.gettext(text.template)
     if not text.values:
         return template
     return template.format(

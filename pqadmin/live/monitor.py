@@ -186,7 +186,7 @@ class Monitor:
                 self._turn()
                 failing_since = None
             except StoreError as error:
-                failing_since = self._failed(failing_since, str(error), error)
+                failing_since = self._failed(failing_since, error.words, error)
             except Exception as error:
                 # A code: each reader's page has it in the reader's language.
                 failing_since = self._failed(failing_since, "fresh-internal", error)

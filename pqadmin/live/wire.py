@@ -16,6 +16,7 @@ from pqadmin.dashboard import format as write
 from pqadmin.dashboard.addresses import queue_url
 from pqadmin.dashboard.prefixes import prefix_text
 from pqadmin.dashboard.redaction import Redaction, rules_of
+from pqadmin.dashboard.said import in_languages
 from pqadmin.live.outlook import PROBLEMS
 from pqadmin.live.rows import Row
 from pqadmin.live.sums import Summary
@@ -83,8 +84,9 @@ def beat(seq: int, *, now: float, checked: float, version: int, ready: int | Non
 
 def trouble(seq: int, *, now: float, since: float, message: str) -> str:
     """The store can not be read since `since`; what is on the screen is old."""
+    times = {"now": _ms(now), "since": _ms(since)}
     return _text(
-        {"t": "store", "seq": seq, "reachable": False, "now": _ms(now), "since": _ms(since), "message": message}
+        {"t": "store", "seq": seq, "reachable": False, **times, "message": message, "said": in_languages(message)}
     )
 
 

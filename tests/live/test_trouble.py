@@ -11,7 +11,7 @@ from pqadmin.live import monitor as monitors
 from pqadmin.live.monitor import Monitor
 from pqadmin.live.words import words
 from queues import Store
-from queues.errors import StoreUnavailable
+from queues.errors import StoreFull, StoreUnavailable
 from tests.live.conftest import Join
 
 
@@ -22,12 +22,15 @@ class Gate:
         self.store = store
         self.shut = False
         self.broken = False
+        self.full = False
 
     def __call__(self) -> Store:
         if self.broken:
             raise RuntimeError("a bug")
         if self.shut:
             raise StoreUnavailable("The store's disk does not answer.")
+        if self.full:
+            raise StoreFull("The disk under the store {path} is full; nothing was written. Make room on it.", path="/v")
         return self.store
 
 
@@ -44,6 +47,18 @@ def monitor(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> Iterator[Monitor]:
     monkeypatch.setattr(monitors, "_monitor", made)
     yield made
     made.shutdown()
+
+
+async def test_why_a_store_is_away_is_said_in_the_languages_of_the_site(
+    store: Store, join: Join, gate: Gate, monitor: Monitor
+) -> None:
+    viewer = await join()
+    await viewer.watch(store.create_queue("jobs").id)
+    gate.full = True
+    await asyncio.to_thread(store.queue("jobs").push, b"x", priority=1)
+    told = await viewer.until(lambda message: message["t"] == "store")
+    assert told["message"] == "The disk under the store /v is full; nothing was written. Make room on it."
+    assert told["said"] == {"zh-hans": "存储 /v 所在的磁盘已满；没有写入任何内容。请腾出空间。"}
 
 
 async def test_a_store_that_goes_away_and_comes_back(store: Store, join: Join, gate: Gate) -> None:

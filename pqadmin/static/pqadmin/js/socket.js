@@ -106,7 +106,8 @@ export class Connection {
       this.#handlers.beat(message);
     } else if (message.t === "store") {
       this.ack(message.seq);
-      this.#handlers.trouble(message);
+      const words = message.said?.[document.documentElement.lang] ?? message.message;
+      this.#handlers.trouble({ ...message, message: words });
     }
   }
 
