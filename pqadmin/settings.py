@@ -54,6 +54,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "pqadmin.accounts.access.AccessMiddleware",
+    "pqadmin.live.acted.read_after_acts",
     "pqadmin.server.unavailable.StoreErrorMiddleware",
     "pqadmin.dashboard.missing.MissingQueueMiddleware",
 ]

@@ -139,6 +139,10 @@ class Monitor:
             raise
         self._page.release()
 
+    def outdated(self) -> None:
+        """Have the next page read what changed, however little ago that was done: somebody acted."""
+        self._refresh_pause = 0.0
+
     def warm_up(self) -> None:
         """Read every queue before anybody asks, in a thread of its own: for the server's start."""
         if self._page.acquire(blocking=False):

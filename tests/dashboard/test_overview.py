@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from pqadmin.accounts.roles import Role
+from pqadmin.live import monitor as monitors
 from queues import Store
 from tests.dashboard.conftest import Desk
 
@@ -37,6 +40,21 @@ def test_a_paused_queue_says_who_and_why(operator: Desk, store: Store) -> None:
     assert page.order == ["z", "a"]
     assert "paused by ops-2" in page.rows["z"]["state"]
     assert "ledger closing" in page.rows["z"]["state"]
+
+
+def test_who_acts_sees_it_on_the_next_page_however_little_ago_the_store_was_read(
+    operator: Desk, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(monitors, "PAGE_PAUSE", 60.0)
+    monkeypatch.setattr(monitors, "PAGE_SHARE", 1e9)
+    store.create_queue("jobs")
+    assert "paused by" not in operator.open("/").text
+    store.create_queue("mail")
+    assert operator.open("/").order == ["jobs"], "pages read the store for a share of the time only"
+    operator.send(operator.open("/queues/jobs/pause/"), "/pause/", reason="ledger")
+    page = operator.open("/")
+    assert set(page.order) == {"jobs", "mail"}
+    assert "paused by ada" in page.text
 
 
 def test_the_filter_keeps_what_matches(operator: Desk, store: Store) -> None:
