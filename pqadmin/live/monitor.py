@@ -143,10 +143,15 @@ class Monitor:
         """Have the next page read what changed, however little ago that was done: somebody acted."""
         self._refresh_pause = 0.0
 
-    def warm_up(self) -> None:
-        """Read every queue before anybody asks, in a thread of its own: for the server's start."""
+    def warm_up(self, then: Callable[[], object] = int) -> None:
+        """Read every queue before anybody asks, in a thread of its own, and call `then`: for the server's start."""
+
+        def read() -> None:
+            self._refresh_behind()
+            then()
+
         if self._page.acquire(blocking=False):
-            threading.Thread(target=self._refresh_behind, name="pqadmin-warm-up", daemon=True).start()
+            threading.Thread(target=read, name="pqadmin-warm-up", daemon=True).start()
 
     # For sockets
 

@@ -51,13 +51,15 @@ async def test_a_page_that_comes_while_all_is_read_at_the_start_gets_what_is_rea
     for n in range(30):
         store.create_queue(f"q{n}").push(b"x", priority=n)
     monitor = Monitor(lambda: cast("Store", gated))
-    monitor.warm_up()
+    read = threading.Event()
+    monitor.warm_up(then=read.set)
     assert await asyncio.to_thread(gated.held.wait, PATIENCE)
 
     await asyncio.wait_for(asyncio.to_thread(monitor.refresh), PATIENCE)
     assert (len(monitor.overview().rows), len(monitor.board.unread())) == (10, 20)
+    assert not read.is_set()
 
     gated.open.set()
-    assert await asyncio.to_thread(monitor._complete.wait, PATIENCE)
+    assert await asyncio.to_thread(read.wait, PATIENCE)
     assert sum(row.status.totals.ready for row in monitor.overview().rows) == 30
     assert monitor.board.unread() == frozenset()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import socket
 import sys
@@ -81,7 +82,7 @@ class Command(BaseCommand):
         out.flush()
         kept = housekeeping.start()
         run = jobs.Running()
-        monitor.get_monitor().warm_up()
+        monitor.get_monitor().warm_up(then=_keep)
         server.run()
         run.end()
         kept.end()
@@ -96,6 +97,15 @@ class Command(BaseCommand):
         watchdog = threading.Timer(THREADS_END_WITHIN, os._exit, (0,))
         watchdog.daemon = True
         watchdog.start()
+
+
+def _keep() -> None:
+    """Leave what was read at the start to itself: the garbage collector would go round it every few seconds.
+
+    Of 10,000 queues that is 130 ms in which nothing else runs.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def _port(text: str) -> int:
