@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from django.utils.translation import gettext as _
 
 from pqadmin.dashboard import format as write
+from pqadmin.dashboard.said import said
 from pqadmin.operations import formats
 from pqadmin.operations.entries import BadEntry, Entry
 from queues import push_jobs
@@ -101,7 +102,7 @@ def read(
                 if len(bad) < MAX_SHOWN:
                     bad.append(outcome)
     except formats.BadFormat as error:
-        wrong = str(error)
+        wrong = said(error)
     except _TooManyLines as error:
         wrong = _(
             "There are more than %(n)s lines, and only these were looked at. "

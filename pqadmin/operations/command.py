@@ -142,7 +142,7 @@ def refuse_missing(url: str) -> None:
     """Raise `StoreUnavailable` when there is no embedded store at the URL."""
     engine, _, path = url.partition(":")
     if engine == "lmdb" and path and not Path(path).is_file() and not (Path(path) / "data.mdb").exists():
-        raise StoreUnavailable(f"There is no store in {path}; create_queue makes one.")
+        raise StoreUnavailable("There is no store in {path}; create_queue makes one.", path=str(path))
 
 
 def whole_number(text: str) -> int:

@@ -16,21 +16,22 @@ from typing import IO
 from pqadmin.dashboard.format import shorten, visible
 from pqadmin.operations.entries import NAMES, REDACTED, BadEntry, Blank, Entry, Outcome, Unfit, entry_of_cells
 from pqadmin.operations.formula import is_formula
-from pqadmin.operations.lines import MAX_LINE_BYTES, LongLine, numbered
+from pqadmin.operations.lines import MAX_LINE_BYTES, LongLine, numbered, too_long
 from pqadmin.operations.plain_text import plain_text
+from queues.errors import Worded, Words
 from queues.priority import PriorityType
 
 #: Cells of a header that are looked at: there are not so many names.
 MAX_COLUMNS = 50
 
 
-class Unreadable(ValueError):
+class Unreadable(Worded, ValueError):
     """The file can not be read from there at all: no usable header, or a start inside a record."""
 
 
-class _LineTooLong(Exception):
+class _LineTooLong(Worded):
     def __init__(self, line: LongLine) -> None:
-        super().__init__(f"the line has {line.size:,} bytes; at most {MAX_LINE_BYTES:,} are allowed")
+        super().__init__(too_long(line))
 
 
 class _Lines:
@@ -69,28 +70,53 @@ def read(stream: IO[bytes], *, priority_type: PriorityType | None, skip: int = 0
         except StopIteration:
             return
         except (csv.Error, _LineTooLong) as error:
-            reason = str(error) if isinstance(error, _LineTooLong) else f"not CSV: {error}"
+            why = _why(error)
+            reason = why if isinstance(error, _LineTooLong) else Words("not CSV: {error}", error=why)
             outcome = BadEntry(line=lines.number, first=first, reason=reason)
         else:
             outcome = _outcome(first, lines.number, cells, columns, priority_type)
         if lines.number > skip:
             if first <= skip:
-                raise Unreadable(f"Line {skip} is inside a record (lines {first} to {lines.number}).")
+                raise Unreadable(
+                    "Line {skip} is inside a record (lines {first} to {number}).",
+                    skip=skip,
+                    first=first,
+                    number=lines.number,
+                )
             yield outcome
+
+
+def _why(error: csv.Error | _LineTooLong) -> Words:
+    return error.words if isinstance(error, _LineTooLong) else _SAID.get(str(error), Words(str(error)))
+
+
+#: What Python says of a record with an open quote, and of one with a quote within.
+_SAID: dict[str, Words] = {
+    words: words for words in (Words("unexpected end of data"), Words("',' expected after '\"'"))
+}
 
 
 def _columns(rows: Iterator[list[str]]) -> list[str]:
     try:
         cells = next(rows, [])
     except (csv.Error, _LineTooLong) as error:
-        raise Unreadable(f"The first line is no CSV header: {error}.") from None
+        raise Unreadable(
+            "The first line is no CSV header: {error}.",
+            error=_why(error),
+        ) from None
     if len(cells) > MAX_COLUMNS:
-        raise Unreadable(f"The first line of a CSV file names its columns; this one has {len(cells):,} cells.")
+        raise Unreadable(
+            "The first line of a CSV file names its columns; this one has {size:,} cells.", size=len(cells)
+        )
     columns = [cell.strip() for cell in cells]
     unknown = [column for column in columns if column not in (*NAMES, REDACTED)]
     if unknown or not columns:
-        found = ", ".join(f"“{visible(shorten(column, 40))}”" for column in unknown[:3]) or "nothing"
-        raise Unreadable(f"The first line of a CSV file names its columns out of {', '.join(NAMES)}; found {found}.")
+        found = ", ".join(f"“{visible(shorten(column, 40))}”" for column in unknown[:3]) or Words("nothing")
+        raise Unreadable(
+            "The first line of a CSV file names its columns out of {names}; found {found}.",
+            names=", ".join(NAMES),
+            found=found,
+        )
     if len(set(columns)) != len(columns):
         raise Unreadable("The first line of the CSV file names a column twice.")
     if not set(columns) & {"value", "value_base64", "value_json"}:
@@ -104,16 +130,16 @@ def _outcome(
     if not cells:
         return Blank(line=number)
     if len(cells) != len(columns):
-        reason = f"{len(cells)} cells where the header names {len(columns)} columns"
+        reason = Words("{cells} cells where the header names {columns} columns", cells=len(cells), columns=len(columns))
         return BadEntry(line=number, first=first, reason=reason)
     try:
         for cell in cells:
             cell.encode()
         return entry_of_cells(dict(zip(columns, cells, strict=True)), line=number, priority_type=priority_type)
     except UnicodeEncodeError:
-        return BadEntry(line=number, first=first, reason="not UTF-8")
+        return BadEntry(line=number, first=first, reason=Words("not UTF-8"))
     except Unfit as error:
-        return BadEntry(line=number, first=first, reason=str(error))
+        return BadEntry(line=number, first=first, reason=error.words)
 
 
 _PRIORITY_COLUMNS: dict[PriorityType | None, list[str]] = {

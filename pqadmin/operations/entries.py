@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from pqadmin.dashboard.format import shorten, visible
 from pqadmin.operations.strict_json import BadJSON, LongInteger, Member, parse
-from queues.errors import BadPriority
+from queues.errors import BadPriority, Worded, Words
 from queues.priority import Priority, PriorityType, normalise, parse_priority
 from queues.queue import MAX_VALUE_SIZE
 
@@ -22,7 +22,7 @@ PRIORITY_NAMES = ("priority", "priority_base64")
 NAMES = (*VALUE_NAMES, *PRIORITY_NAMES)
 #: How an export names a value of which something is hidden: such a line is never pushed.
 REDACTED = "value_redacted"
-_HIDDEN = "something of the value was hidden when it was exported, so it is not the value that was there"
+_HIDDEN = Words("something of the value was hidden when it was exported, so it is not the value that was there")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ class Blank:
 Outcome = Entry | BadEntry | Blank
 
 
-class Unfit(ValueError):
+class Unfit(Worded, ValueError):
     """What stands in the line is no entry; the message says why."""
 
 
@@ -63,7 +63,9 @@ def entry_of_members(members: dict[str, Member], *, line: int, priority_type: Pr
         raise Unfit(_HIDDEN)
     for name in members:
         if name not in NAMES:
-            raise Unfit(f"unknown name “{visible(shorten(name, 40))}”; known are {', '.join(NAMES)}")
+            raise Unfit(
+                "unknown name “{name}”; known are {names}", name=visible(shorten(name, 40)), names=", ".join(NAMES)
+            )
     given = [name for name in VALUE_NAMES if name in members]
     if len(given) != 1:
         raise Unfit(_one_value(given))
@@ -71,7 +73,7 @@ def entry_of_members(members: dict[str, Member], *, line: int, priority_type: Pr
     if given[0] == "value_json":
         value = member.source.encode()
     elif not isinstance(member.value, str):
-        raise Unfit(f"{given[0]} is text in double quotes; for other JSON use value_json")
+        raise Unfit("{name} is text in double quotes; for other JSON use value_json", name=given[0])
     else:
         value = member.value.encode() if given[0] == "value" else _from_base64(given[0], member.value)
     priorities = {name: members[name].value for name in PRIORITY_NAMES if name in members}
@@ -103,7 +105,7 @@ def entry_of_cells(cells: dict[str, str], *, line: int, priority_type: PriorityT
         try:
             parse(cells["value_json"])
         except BadJSON as error:
-            raise Unfit(f"value_json: {error}") from None
+            raise Unfit("value_json: {error}", error=error.words) from None
     elif not filled and "value" not in cells and "value_base64" not in cells:
         raise Unfit("value_json is empty")
     else:
@@ -117,22 +119,32 @@ def entry_of_cells(cells: dict[str, str], *, line: int, priority_type: PriorityT
     return Entry(line=line, value=_sized(value), priority=priority)
 
 
-def _one_value(given: list[str]) -> str:
+def _one_value(given: list[str]) -> Words:
     if not given:
-        return "no value: one of value, value_base64, value_json is needed"
-    return f"{' and '.join(given)} stand together; one value is needed"
+        return Words("no value: one of value, value_base64, value_json is needed")
+    names: str = given[0]
+    for other in given[1:]:
+        names = Words("{name} and {other}", name=names, other=other)
+    return Words("{names} stand together; one value is needed", names=names)
+
+
+def _within(sentence: Words) -> Words:
+    """Say without its full stop what is said within a line about another one."""
+    words = Words(sentence.rstrip("."))
+    words.template, words.values = sentence.template, sentence.values
+    return words
 
 
 def _from_base64(name: str, text: str) -> bytes:
     try:
         return base64.b64decode(text.encode("ascii"), validate=True)
     except (UnicodeEncodeError, binascii.Error):
-        raise Unfit(f"{name} is not base64") from None
+        raise Unfit("{name} is not base64", name=name) from None
 
 
 def _sized(value: bytes) -> bytes:
     if len(value) > MAX_VALUE_SIZE:
-        raise Unfit(f"the value has {len(value):,} bytes; at most {MAX_VALUE_SIZE:,} are allowed")
+        raise Unfit("the value has {size:,} bytes; at most {most:,} are allowed", size=len(value), most=MAX_VALUE_SIZE)
     return value
 
 
@@ -144,11 +156,11 @@ def _priority_of_json(given: object, priority_type: PriorityType | None) -> Prio
     if given is None:
         raise Unfit("priority is missing")
     if isinstance(given, LongInteger):
-        raise Unfit(f"the priority has {given.digits:,} digits; at most 614 are allowed")
+        raise Unfit("the priority has {digits:,} digits; at most 614 are allowed", digits=given.digits)
     try:
         return normalise(given, priority_type)
     except BadPriority as error:
-        raise Unfit(str(error).rstrip(".")) from None
+        raise Unfit(_within(error.words)) from None
 
 
 def _priority_of_base64(encoded: str, other: object, priority_type: PriorityType | None) -> Priority:
@@ -163,7 +175,7 @@ def _priority_of_base64(encoded: str, other: object, priority_type: PriorityType
     except UnicodeDecodeError:
         raise Unfit("priority_base64 is not UTF-8") from None
     except BadPriority as error:
-        raise Unfit(str(error).rstrip(".")) from None
+        raise Unfit(_within(error.words)) from None
 
 
 def _priority_of_text(given: str | None, priority_type: PriorityType | None) -> Priority | None:
@@ -176,4 +188,4 @@ def _priority_of_text(given: str | None, priority_type: PriorityType | None) -> 
     try:
         return parse_priority(given, priority_type)
     except BadPriority as error:
-        raise Unfit(str(error).rstrip(".")) from None
+        raise Unfit(_within(error.words)) from None

@@ -10,13 +10,14 @@ from typing import IO, Literal
 
 from pqadmin.operations import csv_rows, ndjson
 from pqadmin.operations.entries import Entry, Outcome
+from queues.errors import Worded
 from queues.priority import PriorityType
 
 Format = Literal["ndjson", "csv"]
 _SUFFIXES: dict[str, Format] = {".ndjson": "ndjson", ".jsonl": "ndjson", ".json": "ndjson", ".csv": "csv"}
 
 
-class BadFormat(ValueError):
+class BadFormat(Worded, ValueError):
     """The file is of no format that can be read; the message says why."""
 
 
@@ -44,7 +45,7 @@ def read(
     try:
         yield from reader(stream, priority_type=priority_type, skip=skip)
     except csv_rows.Unreadable as error:
-        raise BadFormat(str(error)) from None
+        raise BadFormat(error.words) from None
 
 
 def write(

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO
 
+from queues.errors import Words
+
 #: Bytes. The largest value (90,000 B) with every byte escaped as \\u00XX is 540,000 B; the rest is room for priority.
 MAX_LINE_BYTES = 1_000_000
 
@@ -42,6 +44,11 @@ def numbered(stream: IO[bytes], *, limit: int = MAX_LINE_BYTES) -> Iterator[RawL
         if number == 1:
             data = data.removeprefix(codecs.BOM_UTF8)
         yield RawLine(number=number, data=data)
+
+
+def too_long(line: LongLine) -> Words:
+    """Say what is wrong with a line that was read past."""
+    return Words("the line has {size:,} bytes; at most {most:,} are allowed", size=line.size, most=MAX_LINE_BYTES)
 
 
 def _rest_of_line(stream: IO[bytes]) -> int:

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from typing import IO
 
 from pqadmin.operations.entries import BadEntry, Blank, Entry, Outcome, Unfit, entry_of_members
-from pqadmin.operations.lines import MAX_LINE_BYTES, LongLine, numbered
+from pqadmin.operations.lines import LongLine, numbered, too_long
 from pqadmin.operations.plain_text import json_text, plain_text
 from pqadmin.operations.strict_json import BadJSON, parse_members
+from queues.errors import Words
 from queues.priority import Priority, PriorityType
 from queues.queue import MAX_VALUE_SIZE
 
@@ -24,7 +25,7 @@ def read(stream: IO[bytes], *, priority_type: PriorityType | None, skip: int = 0
         if line.number <= skip:
             continue
         if isinstance(line, LongLine):
-            reason = f"the line has {line.size:,} bytes; at most {MAX_LINE_BYTES:,} are allowed"
+            reason = too_long(line)
             yield BadEntry(line=line.number, first=line.number, reason=reason)
         elif not line.data.strip():
             yield Blank(line=line.number)
@@ -37,9 +38,9 @@ def _outcome(number: int, data: bytes, priority_type: PriorityType | None) -> En
         text = data.decode()
         return entry_of_members(parse_members(text, longest=MAX_NESTED_LINE), line=number, priority_type=priority_type)
     except UnicodeDecodeError as error:
-        reason = f"not UTF-8 at byte {error.start + 1}"
+        reason = Words("not UTF-8 at byte {at}", at=error.start + 1)
     except (BadJSON, Unfit) as error:
-        reason = str(error)
+        reason = error.words
     return BadEntry(line=number, first=number, reason=reason)
 
 

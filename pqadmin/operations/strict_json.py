@@ -12,6 +12,8 @@ import math
 import re
 from dataclasses import dataclass
 
+from queues.errors import Worded, Words
+
 #: Decimal digits. Longer integers are legal inside a value (only their text is kept) but convert in quadratic time.
 MAX_INTEGER_DIGITS = 1_000
 
@@ -19,7 +21,7 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 _SURROGATE = re.compile(r"\\u[dD][89abAB]|\\u[dD][c-fC-F]")
 
 
-class BadJSON(ValueError):
+class BadJSON(Worded, ValueError):
     """The text is not JSON, or not the exact kind that an import takes; the message says why."""
 
 
@@ -48,7 +50,7 @@ def parse_members(text: str, *, longest: int) -> dict[str, Member]:
         nested = len(text) <= longest
         return (_plain_members(text) if nested else None) or _members(text, nested=nested)
     except json.JSONDecodeError as error:
-        raise BadJSON(f"not JSON at character {error.pos + 1}: {_plain(error.msg)}") from None
+        raise BadJSON("not JSON at character {at}: {what}", at=error.pos + 1, what=_plain(error.msg)) from None
     except RecursionError:
         raise BadJSON("nested too deeply") from None
 
@@ -58,11 +60,11 @@ def parse(text: str) -> object:
     try:
         value, end = _DECODER.raw_decode(text, _skip(text, 0))
     except json.JSONDecodeError as error:
-        raise BadJSON(f"not JSON at character {error.pos + 1}: {_plain(error.msg)}") from None
+        raise BadJSON("not JSON at character {at}: {what}", at=error.pos + 1, what=_plain(error.msg)) from None
     except RecursionError:
         raise BadJSON("nested too deeply") from None
     if _skip(text, end) != len(text):
-        raise BadJSON(f"text after the JSON value at character {end + 1}")
+        raise BadJSON("text after the JSON value at character {at}", at=end + 1)
     _refuse_lone_surrogates(value, text)
     return value
 
@@ -98,10 +100,10 @@ def _members(text: str, *, nested: bool) -> dict[str, Member]:
                 raise json.JSONDecodeError("':' is expected", text, at)
             start = _skip(text, at + 1)
             if not nested and text[start : start + 1] in ("[", "{"):
-                raise BadJSON(f"a list or an object in a line of {len(text):,} characters is too large")
+                raise BadJSON("a list or an object in a line of {size:,} characters is too large", size=len(text))
             value, at = _DECODER.raw_decode(text, start)
             if name in members:
-                raise BadJSON(f"the name {json.dumps(name)} stands twice in one object")
+                raise BadJSON("the name {name} stands twice in one object", name=json.dumps(name))
             _refuse_lone_surrogates(value, text[start:at])
             members[name] = Member(value=value, source=text[start:at])
             at = _skip(text, at)
@@ -122,7 +124,28 @@ def _skip(text: str, at: int) -> int:
 
 
 def _plain(message: str) -> str:
-    return message[:1].lower() + message[1:]
+    plain = message[:1].lower() + message[1:]
+    return _EXPECTED.get(plain, plain)
+
+
+#: What Python and we ourselves say most often about what is no JSON.
+_EXPECTED: dict[str, Words] = {
+    words: words
+    for words in (
+        Words("expecting value"),
+        Words("expecting ',' delimiter"),
+        Words("expecting ':' delimiter"),
+        Words("expecting property name enclosed in double quotes"),
+        Words("illegal trailing comma before end of object"),
+        Words("illegal trailing comma before end of array"),
+        Words("unterminated string starting at"),
+        Words("invalid control character at"),
+        Words("a name in double quotes is expected"),
+        Words("':' is expected"),
+        Words("',' or '}' is expected"),
+        Words("text after the object"),
+    )
+}
 
 
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -131,7 +154,7 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
         seen: set[str] = set()
         for name, _ in pairs:
             if name in seen:
-                raise BadJSON(f"the name {json.dumps(name[:80])} stands twice in one object")
+                raise BadJSON("the name {name} stands twice in one object", name=json.dumps(name[:80]))
             seen.add(name)
     return members
 
@@ -145,12 +168,12 @@ def _finite(text: str) -> float:
     number = float(text)
     if math.isinf(number):
         shown = text if len(text) <= 20 else text[:19] + "…"
-        raise BadJSON(f"the number {shown} is beyond a double's range")
+        raise BadJSON("the number {shown} is beyond a double's range", shown=shown)
     return number
 
 
 def _refuse_constant(name: str) -> object:
-    raise BadJSON(f"{name} is not a number of JSON")
+    raise BadJSON("{name} is not a number of JSON", name=name)
 
 
 def _refuse_lone_surrogates(value: object, source: str) -> None:

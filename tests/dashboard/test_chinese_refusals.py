@@ -206,6 +206,43 @@ def test_what_was_restored_by_another_is_told_in_chinese(admin: Desk, store: Sto
     assert not english(told.html)
 
 
+LINES = [
+    '{"value": "1"}',
+    '{"value": "1", "priority": "一"}',
+    '{"value": "1", "priority": 1, "priority": 2}',
+    '{"value": "1", "value_base64": "MQ==", "priority": 1}',
+    '{"priority": 1}',
+    '{"value": 1, "priority": 1}',
+    '{"value": "1", "priority": 1, "名": 1}',
+    '{"value_base64": "%", "priority": 1}',
+    '{"value": "1", "priority": 1e999}',
+    '{"value": "1", "priority": }',
+    '{"value": "1" "priority": 1}',
+    '{"value": "1", "priority": 1} 1',
+    '{"value": "1", "priority": 1',
+    "{1}",
+    "一",
+]
+CSV = [
+    "名\n1",
+    "value,value\n1,1",
+    "priority\n1",
+    "value,priority\n1",
+    'value,priority\n"1',
+    'value,priority\n"1"1,1',
+    "value,priority\n1,一",
+]
+
+
+@pytest.mark.parametrize(("form", "typed"), [*(("ndjson", line) for line in LINES), *(("csv", text) for text in CSV)])
+def test_bad_lines_are_told_in_chinese(form: str, typed: str, admin: Desk) -> None:
+    page = admin.open("/queues/订单/push/many/")
+    refused = admin.send(page, "many/", items=typed, format=form)
+    assert refused.status >= 400
+    assert not english(refused.html)
+    assert not english(admin.send(page, "many/", items=typed, format=form, check="lines").html)
+
+
 ADDRESSES = [
     "/queues/订单单/",
     "/queues/订单/detach/",

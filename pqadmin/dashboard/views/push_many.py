@@ -20,6 +20,7 @@ from pqadmin.dashboard.looking import about, status_of
 from pqadmin.dashboard.pasted import Batch
 from pqadmin.dashboard.push_forms import MAX_PASTED, UNITS, ZONES, ManyForm, WhenForm
 from pqadmin.dashboard.refusals import Refusal, explain
+from pqadmin.dashboard.said import said
 from pqadmin.dashboard.views import frame
 from pqadmin.operations import formats
 from pqadmin.server.store import get_store
@@ -160,7 +161,7 @@ def _many_context(
         units=list(UNITS),
         zones=ZONES,
         batch=batch,
-        bad=[(_place(bad.first, bad.line), write.visible(bad.reason)) for bad in batch.bad] if batch else [],
+        bad=[(_place(bad.first, bad.line), said(bad.reason)) for bad in batch.bad] if batch else [],
         first=first,
         text="",
         max_file=uploads.MAX_FILE,

@@ -1,4 +1,7 @@
-"""`makemessages`, which collects what the errors of the queue core say as well: the site translates it."""
+"""`makemessages`, which collects what the errors of the queue core say as well: the site translates it.
+
+The same words are collected from the readers of files with items: these run by command and on a page.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,13 @@ from queues import errors
 _CORE = str(Path(queues.__file__).parent)
 #: In the core, what makes words is called with their template first; this one alone is told a queue's name before it.
 _NAMED = "NotForAttached"
-_KEYWORDS = [*(f"--keyword={name}" for name in errors.__all__ if name != _NAMED), f"--keyword={_NAMED}:2"]
+#: In this folder of the site it is the same, with these more.
+_READERS, _OF_READERS = Path("operations"), ("Unfit", "BadJSON", "BadFormat")
+_KEYWORDS = [
+    *(f"--keyword={name}" for name in errors.__all__ if name != _NAMED),
+    *(f"--keyword={name}" for name in _OF_READERS),
+    f"--keyword={_NAMED}:2",
+]
 
 
 class Command(makemessages.Command):
@@ -25,7 +34,7 @@ class Command(makemessages.Command):
 
     def process_locale_dir(self, locale_dir: str, files: list[Any]) -> None:
         """Collect from the site as always, and from the core by the names of its errors."""
-        core = [file for file in files if file.dirpath.startswith(_CORE)]
+        core = [file for file in files if file.dirpath.startswith(_CORE) or Path(file.dirpath) == _READERS]
         super().process_locale_dir(locale_dir, [file for file in files if file not in core])
         usual = self.xgettext_options
         self.xgettext_options = [*usual, *_KEYWORDS]
