@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
+from datetime import timedelta
 from typing import Any
 
 from playwright.sync_api import Page, expect
@@ -444,3 +445,18 @@ def test_a_long_life_leaves_no_listener_or_element_behind(page: Page, store: Sto
     after = counts()
     assert after["JSEventListeners"] <= before["JSEventListeners"]
     assert after["Nodes"] <= before["Nodes"] + 20
+
+
+def test_a_row_says_what_its_links_are_about_and_counts_that_come_up(page: Page, store: Store) -> None:
+    jobs = store.create_queue("eu:jobs")
+    jobs.push(b"x", priority=1)
+    page.goto("/")
+    row = page.locator('tr[data-queue="eu:jobs"]')
+    expect(row.locator("a[data-part=link]")).to_have_attribute("title", "eu:jobs")
+    expect(row.locator(".star")).to_have_attribute("aria-label", re.compile("^Favourite: eu:jobs$"))
+    expect(row.locator(".also")).to_have_count(0)
+    jobs.push(b"y", priority=2, delay=timedelta(hours=1))
+    expect(row.locator(".also")).to_have_text(re.compile(r"^1 delayed\s*in "))
+    jobs.lease(seconds=600, worker="w")
+    expect(row.locator(".also").nth(1)).to_have_text(re.compile("^1 leased"))
+    expect(row.locator(".also").nth(0)).to_have_text(re.compile("^1 delayed"))
