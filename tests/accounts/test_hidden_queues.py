@@ -332,7 +332,7 @@ def older(text: str) -> str:
 
 def count(text: str) -> int:
     """Return how many records a page lists."""
-    return text.count("</td>\n  </tr>") or text.count("data-job=")
+    return len(re.findall(r"</td>\n+  </tr>", text)) or text.count("data-job=")
 
 
 def test_older_ones_are_offered_only_where_some_that_are_seen_follow(bob, jobs, listed) -> None:
