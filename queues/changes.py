@@ -211,7 +211,6 @@ def place_of(there: Standing) -> dict[str, Any]:
         "generation": there.generation,
         "suffix": there.suffix.hex(),
         "attempts": there.attempts,
-        **({"since": there.since_ms} if there.since_ms else {}),
     }
 
 
@@ -224,7 +223,6 @@ def standing_of(header: dict[str, Any], stored: bytes) -> Standing:
         suffix=bytes.fromhex(header["suffix"]),
         attempts=header["attempts"],
         stored=stored,
-        since_ms=header.get("since", 0),
     )
 
 

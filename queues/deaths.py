@@ -41,14 +41,11 @@ class Deaths(Delays):
 
     def retry_dead(self, item_id: str, *, tr: Transaction | None = None) -> Item | None:
         """Put a dead item back at its place, with all its attempts before it; None when no dead item has this id."""
-        now_ms = self._backing.now_ms()
 
         def revive(tr: Transaction, config: Config, entry: Entry, tally: Tally) -> Item:
             tally.traffic("retry")
             suffix = ready_suffix(entry.priority, entry.count, entry.rand)
-            return ready.become_ready(
-                tr, self._keys, config, tally, suffix=suffix, value=entry.value, attempts=0, since_ms=now_ms
-            )
+            return ready.become_ready(tr, self._keys, config, tally, suffix=suffix, value=entry.value, attempts=0)
 
         return self._end_death(item_id, revive, tr)
 

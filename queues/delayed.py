@@ -119,19 +119,13 @@ def promote_due(
     return len(entries)
 
 
-def promote(
-    tr: Transaction, keys: QueueKeys, config: Config, entry: Entry, tally: Tally, *, since_ms: int | None = None
-) -> Item:
-    """Make a delayed item, on whose key `tr` conflicts, ready: since it was due, unless it is said since when."""
+def promote(tr: Transaction, keys: QueueKeys, config: Config, entry: Entry, tally: Tally) -> Item:
+    """Make a delayed item, on whose key `tr` conflicts, ready."""
     tr.use_reserve()  # the value moves, it does not come in
     remove(tr, keys, entry, tally)
     tally.traffic("promote")
     suffix = ready_suffix(entry.priority, config.base + tr.stamp(), entry.rand)
-    if since_ms is None:
-        since_ms = timed_elements(entry.suffix)[0]
-    return ready.become_ready(
-        tr, keys, config, tally, suffix=suffix, value=entry.value, attempts=entry.attempts, since_ms=since_ms
-    )
+    return ready.become_ready(tr, keys, config, tally, suffix=suffix, value=entry.value, attempts=entry.attempts)
 
 
 def remove(tr: Transaction, keys: QueueKeys, entry: Entry, tally: Tally) -> None:

@@ -93,7 +93,7 @@ class Delays(Taking):
                 return None
             tally = Tally(self._keys, wake=False)
             if due_ms is None:
-                item = delayed.promote(tr, self._keys, config, entry, tally, since_ms=now_ms)
+                item = delayed.promote(tr, self._keys, config, entry, tally)
             else:
                 tr.use_reserve()
                 delayed.remove(tr, self._keys, entry, tally)

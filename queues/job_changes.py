@@ -51,9 +51,9 @@ def change(
     if job.act == "delete":
         return moving.delete(tr, keyspace, config, some)
     if job.act == "promote":
-        return transitions.promote(tr, keyspace, config, some, now_ms=now_ms)
+        return transitions.promote(tr, keyspace, config, some)
     if job.act == "retry":
-        return transitions.retry(tr, keyspace, config, some, now_ms=now_ms)
+        return transitions.retry(tr, keyspace, config, some)
     if job.act == "release":
         return transitions.release(tr, keyspace, config, some, now_ms=now_ms, reason=job.reason)
     if job.act == "reprioritise":

@@ -145,7 +145,7 @@ def give_back(
     """Put the item of an ended lease back at its place, or to the dead after its last attempt."""
     if not is_last(entry, config):
         return ready.become_ready(
-            tr, keys, config, tally, suffix=entry.suffix, value=entry.value, attempts=entry.attempts, since_ms=now_ms
+            tr, keys, config, tally, suffix=entry.suffix, value=entry.value, attempts=entry.attempts
         )
     priority, count, _ = ready_elements(entry.suffix, fifo=config.fifo)
     tally.traffic("dead")

@@ -15,7 +15,7 @@ from queues.counting import CountedItem, QueueCount, ready_items, stray_entries
 from queues.keyspace import Keyspace
 from queues.kv.port import KeyValueStore, Transaction
 from queues.queue_keys import QueueKeys, Side
-from queues.suffixes import place, read_place, ready_since_ms
+from queues.suffixes import place, read_place
 from queues.tally import Tally
 
 #: Index entries of one transaction.
@@ -54,14 +54,13 @@ def _write_entries(tr: Transaction, keys: QueueKeys, generation: int, items: Seq
         old = entry.wait()
         if there.wait() is None or item.rand is None:
             continue
-        attempts = since_ms = 0
+        attempts = 0
         if old is not None:
             other_generation, other, attempts = read_place(old)
-            since_ms = ready_since_ms(old)
             # Two items of one id: the index keeps the one that it shows.
             if tr.get(keys.generation(other_generation).ready(other)).wait() is not None:
                 continue
-        tr.set(keys.index("ready", item.rand, generation), place(generation, item.suffix, attempts, since_ms))
+        tr.set(keys.index("ready", item.rand, generation), place(generation, item.suffix, attempts))
         if attempts:
             tr.set(keys.generation(generation).tried, b"")
         written += 1

@@ -90,7 +90,7 @@ def _move_ready(tr: Transaction, keys: QueueKeys, config: Config, pairs: list[Ke
         tr.clear(entry.key)
         tr.clear(keys.index("ready", rand, generation))
         tr.set(new.ready(entry.suffix), entry.value)
-        tr.set(keys.index("ready", rand, newest), place(newest, entry.suffix, entry.attempts, entry.since_ms))
+        tr.set(keys.index("ready", rand, newest), place(newest, entry.suffix, entry.attempts))
         if entry.attempts:
             tr.set(new.tried, b"")
         if priority is not None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from itertools import repeat
 from operator import add
 from typing import NamedTuple
@@ -21,14 +20,14 @@ from queues.columns import columns_of
 from queues.config import Config
 from queues.cursor import End
 from queues.errors import TooLarge
-from queues.ids import at, minted_at
+from queues.ids import minted_at
 from queues.item import Item, Parts, ready_items
 from queues.kv.port import KeyValue, ReadTransaction, Result, Transaction
 from queues.packing import pack_ids, pack_numbers
 from queues.places import places
 from queues.priority import Priority
 from queues.queue_keys import IN_GENERATIONS, QueueKeys
-from queues.suffixes import place, read_place, ready_elements, ready_since_ms, ready_suffix
+from queues.suffixes import place, read_place, ready_elements, ready_suffix
 from queues.tally import Tally
 from queues.totals import total, total_bytes
 
@@ -46,8 +45,6 @@ class Entry(NamedTuple):  # made several times as fast as a dataclass, for every
     value: bytes
     #: As far as they were asked for: see `with_attempts`.
     attempts: int = 0
-    #: Since when it is ready, milliseconds; 0: since its push.
-    since_ms: int = 0
 
 
 def insert(
@@ -92,26 +89,15 @@ def put_back(tr: Transaction, keys: QueueKeys, config: Config, item: Item, *, ve
 
 
 def become_ready(
-    tr: Transaction,
-    keys: QueueKeys,
-    config: Config,
-    tally: Tally,
-    *,
-    suffix: bytes,
-    value: bytes,
-    attempts: int,
-    since_ms: int = 0,
+    tr: Transaction, keys: QueueKeys, config: Config, tally: Tally, *, suffix: bytes, value: bytes, attempts: int
 ) -> Item:
-    """Write one item, new or from another state, as ready at this place in the newest generation.
-
-    `since_ms` is when it became so, 0 when it is new or taken back.
-    """
+    """Write one item, new or from another state, as ready at this place in the newest generation."""
     generation = config.generations[-1]
     ready = keys.generation(generation)
     entry = Entry(generation, suffix, ready.ready(suffix), value, attempts)
     item = as_item(entry, config)
     tr.set(entry.key, value)
-    tr.set(keys.index("ready", bytes.fromhex(item.id), generation), place(generation, suffix, attempts, since_ms))
+    tr.set(keys.index("ready", bytes.fromhex(item.id), generation), place(generation, suffix, attempts))
     if attempts:
         tr.set(ready.tried, b"")
     tally.wake()
@@ -204,13 +190,13 @@ def entries_of(
 
 
 def with_attempts(tr: ReadTransaction, keys: QueueKeys, config: Config, entries: Sequence[Entry]) -> list[Entry]:
-    """Return these entries with how often each was tried, and since when it is ready."""
+    """Return these entries with how often each was tried."""
     reads = [
         tr.get(keys.index("ready", ready_elements(entry.suffix, fifo=config.fifo)[2], entry.generation))
         for entry in entries
     ]
     return [
-        entry if where is None else entry._replace(attempts=read_place(where)[2], since_ms=ready_since_ms(where))
+        entry if where is None else entry._replace(attempts=read_place(where)[2])
         for entry, where in zip(entries, (read.wait() for read in reads), strict=True)
     ]
 
@@ -327,41 +313,13 @@ class OldestRead:
     """A read of the oldest ready item's id and place, issued and not yet waited for."""
 
     def __init__(self, tr: ReadTransaction, keys: QueueKeys, generations: Iterable[int]) -> None:
-        self._tr = tr
         self._keys = keys
-        self._generations = generations
         self._reads = [tr.get_range(*keys.by_age("ready", generation), limit=1) for generation in generations]
 
     def wait(self) -> tuple[bytes, bytes] | None:
         """Return (id, place), or None when nothing is ready."""
         found = [(self._keys.rand_of_index("ready", key), value) for read in self._reads for key, value in read.wait()]
         return min(found, default=None)
-
-    def since(self) -> datetime | None:
-        """Return since when a ready item has waited longest; None when nothing is ready, or nothing says since when.
-
-        By id comes first what was pushed first. Where that became ready later, after a delay, a lease or a death, so
-        many behind it are looked at, until one has been ready since its push.
-        """
-        oldest = self.wait()
-        if oldest is None or not ready_since_ms(oldest[1]):
-            return None if oldest is None else minted_at(oldest[0])
-        reads = [
-            self._tr.get_range(*self._keys.by_age("ready", generation), limit=_AHEAD)
-            for generation in self._generations
-        ]
-        found = sorted((self._keys.rand_of_index("ready", key), value) for read in reads for key, value in read.wait())
-        waits = []
-        for rand, where in found[:_AHEAD]:
-            since_ms = ready_since_ms(where)
-            waits.append(at(since_ms) if since_ms else minted_at(rand))
-            if not since_ms:
-                break
-        return min((since for since in waits if since is not None), default=None)
-
-
-#: Items that became ready later than by their push, which may hide one that has waited longer.
-_AHEAD = 32
 
 
 class PlaceRead:

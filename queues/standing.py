@@ -20,15 +20,7 @@ from queues.kv.port import ReadTransaction, Transaction
 from queues.priority import Priority
 from queues.queue_keys import IN_GENERATIONS, OUTSIDE, STATES, QueueKeys, Side
 from queues.ready import PlaceRead
-from queues.suffixes import (
-    place,
-    read_place,
-    ready_elements,
-    ready_since_ms,
-    ready_suffix,
-    timed_elements,
-    timed_suffix,
-)
+from queues.suffixes import place, read_place, ready_elements, ready_suffix, timed_elements, timed_suffix
 from queues.tally import Tally
 
 
@@ -44,8 +36,6 @@ class Standing:
     attempts: int
     #: The value, or the record around it.
     stored: bytes
-    #: Since when a ready item is ready; 0: since its push.
-    since_ms: int = 0
 
     @property
     def value(self) -> bytes:
@@ -106,7 +96,6 @@ def find(tr: ReadTransaction, keys: QueueKeys, config: Config, rands: Sequence[b
                 suffix=suffix,
                 attempts=attempts,
                 stored=bytes_there,
-                since_ms=ready_since_ms(where),
             )
         )
     return found
@@ -133,7 +122,7 @@ def write(tr: Transaction, keys: QueueKeys, standing: Standing) -> None:
     """Write what lies at a place and the index of it, counting nothing."""
     generation = standing.generation
     tr.set(_key(keys, standing.state, generation, standing.suffix, standing.rand), standing.stored)
-    where = place(generation, standing.suffix, standing.attempts, standing.since_ms)
+    where = place(generation, standing.suffix, standing.attempts)
     tr.set(keys.index(standing.state, standing.rand, generation), where)
     if standing.state == "ready" and standing.attempts:
         tr.set(keys.generation(generation).tried, b"")

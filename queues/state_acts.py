@@ -43,10 +43,10 @@ class StateActs(ItemActs):
 
     def promote(self, queue_name: str, item_ids: Sequence[str], **how: Unpack[How]) -> Changed:
         """Make up to 1,000 delayed items (5 MB) ready now, due or not; raise `WrongState` when some are not delayed."""
-        keyspace, now_ms = self._backing.keyspace, self._backing.now_ms()
+        keyspace = self._backing.keyspace
 
         def do(tr: Transaction, queue: Queue, found: list[Standing]) -> list[Change]:
-            return transitions.promote(tr, keyspace, queue.config, found, now_ms=now_ms)
+            return transitions.promote(tr, keyspace, queue.config, found)
 
         return self._bring("promote", "delayed", do, queue_name, item_ids, **how)
 
@@ -63,10 +63,10 @@ class StateActs(ItemActs):
         keyspace, when = self._backing.keyspace, either(delay, due)
         if when is None:
             raise BadTime("Say when the items shall be due: delay= or due=.")
-        at_ms, now_ms = due_ms(when, self._backing.clock()), self._backing.now_ms()
+        at_ms = due_ms(when, self._backing.clock())
 
         def do(tr: Transaction, queue: Queue, found: list[Standing]) -> list[Change]:
-            return transitions.reschedule(tr, keyspace, queue.config, found, due_ms=at_ms, now_ms=now_ms)
+            return transitions.reschedule(tr, keyspace, queue.config, found, due_ms=at_ms)
 
         return self._bring("reschedule", "delayed", do, queue_name, item_ids, **how)
 
@@ -95,10 +95,10 @@ class StateActs(ItemActs):
 
     def retry_dead(self, queue_name: str, item_ids: Sequence[str], **how: Unpack[How]) -> Changed:
         """Put up to 1,000 dead items (5 MB) back at their places, with all their attempts before them."""
-        keyspace, now_ms = self._backing.keyspace, self._backing.now_ms()
+        keyspace = self._backing.keyspace
 
         def do(tr: Transaction, queue: Queue, found: list[Standing]) -> list[Change]:
-            return transitions.retry(tr, keyspace, queue.config, found, now_ms=now_ms)
+            return transitions.retry(tr, keyspace, queue.config, found)
 
         return self._bring("retry", "dead", do, queue_name, item_ids, **how)
 

@@ -12,7 +12,7 @@ from datetime import datetime
 
 from queues.bands import Band, bands
 from queues.config import Config, Kind, Pause
-from queues.ids import at
+from queues.ids import at, minted_at
 from queues.item import Item
 from queues.kv.port import KeyValue, ReadTransaction, Result
 from queues.priority import PriorityType
@@ -53,7 +53,7 @@ class QueueStatus:
     left: int
     #: The priority mix, lowest band first; empty in a FIFO queue.
     bands: tuple[Band, ...]
-    #: Since when a ready item has waited longest: its push, or the end of a delay, lease or death; None: none is ready.
+    #: When the oldest ready item was pushed; None when nothing is ready.
     oldest: datetime | None
     #: First to leave at the minimum end (FIFO: the head); its value cut, its attempts not asked for.
     min: Item | None
@@ -147,7 +147,7 @@ def begin_status(
 
     def finish() -> QueueStatus:
         counted = counters.wait()
-        since = oldest.since()
+        ages = oldest.wait()
         first, last = low.wait(), high.wait()
         dues = [
             keys.generation(generation).due_ms(key)
@@ -165,7 +165,7 @@ def begin_status(
             arrived=sum(counted.get((generation, "ready", "in"), 0) for generation in config.generations),
             left=sum(counted.get((generation, "ready", "out"), 0) for generation in config.generations),
             bands=mix.wait(),
-            oldest=since,
+            oldest=None if ages is None else minted_at(ages[0]),
             min=as_item(first[0], config, preview=preview) if first else None,
             max=as_item(last[0], config, preview=preview) if last else None,
             pause=config.pause,

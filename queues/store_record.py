@@ -16,8 +16,8 @@ from queues.kv.port import KeyValueStore, ReadTransaction, Transaction
 
 #: Of the keys and records under the root. A newer one is refused, an older one upgraded by a command.
 #: 1: the first. 2: attached queues, whose items lie outside the root. 3: settings that are kept in configs, the agenda,
-#: and jobs that anybody goes on with. 4: places that say since when an item is ready.
-FORMAT = 4
+#: and jobs that anybody goes on with.
+FORMAT = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

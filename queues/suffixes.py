@@ -52,30 +52,17 @@ def timed_elements(suffix: bytes) -> tuple[int, bytes]:
     return ms, rand
 
 
-#: The formats of a place: of an item that is ready since its push, or not ready; of one that became ready later.
-_PLACE, _PLACE_SINCE = 1, 2
+_PLACE_FORMAT = 1
 
 
 _place = Struct(">BII").pack
-_place_since = Struct(">BIIQ").pack
 
 
-def place(generation: int, suffix: bytes, attempts: int = 0, since_ms: int = 0) -> bytes:
-    """Return the value of an index key: where the item stands, how often it was tried, and since when it is ready.
-
-    `since_ms` is 0 for what is ready since its push, and for what is not ready.
-    """
-    if since_ms:
-        return _place_since(_PLACE_SINCE, attempts, generation, since_ms) + suffix
-    return _place(_PLACE, attempts, generation) + suffix
+def place(generation: int, suffix: bytes, attempts: int = 0) -> bytes:
+    """Return the value of an index key: where the item stands, and how often it was tried."""
+    return _place(_PLACE_FORMAT, attempts, generation) + suffix
 
 
 def read_place(value: bytes) -> tuple[int, bytes, int]:
     """Return (generation, suffix, attempts) of an index value."""
-    suffix = value[17:] if value[0] == _PLACE_SINCE else value[9:]
-    return int.from_bytes(value[5:9], "big"), suffix, int.from_bytes(value[1:5], "big")
-
-
-def ready_since_ms(value: bytes) -> int:
-    """Return since when the item of an index value is ready; 0: since its push."""
-    return int.from_bytes(value[9:17], "big") if value[0] == _PLACE_SINCE else 0
+    return int.from_bytes(value[5:9], "big"), value[9:], int.from_bytes(value[1:5], "big")

@@ -23,28 +23,20 @@ from queues.tally import Tally
 from queues.wording import STATE_WORDS, some_are
 
 
-def promote(
-    tr: Transaction, keyspace: Keyspace, config: Config, standings: Sequence[Standing], *, now_ms: int
-) -> list[Change]:
+def promote(tr: Transaction, keyspace: Keyspace, config: Config, standings: Sequence[Standing]) -> list[Change]:
     """Make delayed items ready now, behind whatever was pushed before, in the order given."""
     _only(standings, "delayed", Words("only delayed items are promoted."))
-    changes = [Change(before=there, after=_ready_now(tr, config, there, now_ms)) for there in standings]
+    changes = [Change(before=there, after=_ready_now(tr, config, there)) for there in standings]
     _apply(tr, keyspace, config, changes, "promote")
     return changes
 
 
 def reschedule(
-    tr: Transaction,
-    keyspace: Keyspace,
-    config: Config,
-    standings: Sequence[Standing],
-    *,
-    due_ms: int | None,
-    now_ms: int,
+    tr: Transaction, keyspace: Keyspace, config: Config, standings: Sequence[Standing], *, due_ms: int | None
 ) -> list[Change]:
     """Let delayed items be due at another time; None: now. Those that are due then already are left out."""
     if due_ms is None:
-        return promote(tr, keyspace, config, standings, now_ms=now_ms)
+        return promote(tr, keyspace, config, standings)
     _only(standings, "delayed", Words("only delayed items are rescheduled."))
     changes = []
     for there in standings:
@@ -77,9 +69,7 @@ def delay(
     return changes
 
 
-def retry(
-    tr: Transaction, keyspace: Keyspace, config: Config, standings: Sequence[Standing], *, now_ms: int
-) -> list[Change]:
+def retry(tr: Transaction, keyspace: Keyspace, config: Config, standings: Sequence[Standing]) -> list[Change]:
     """Put dead items back at their places, with all their attempts before them."""
     _only(standings, "dead", Words("only dead items are retried."))
     changes = []
@@ -93,7 +83,6 @@ def retry(
             suffix=suffix,
             attempts=0,
             stored=value,
-            since_ms=now_ms,
         )
         changes.append(Change(before=there, after=after))
     _apply(tr, keyspace, config, changes, "retry")
@@ -147,7 +136,7 @@ def _only(standings: Sequence[Standing], state: str, rule: Words) -> None:
     raise WrongState("{what}: {rule} Nothing was changed.", what=what, rule=rule)
 
 
-def _ready_now(tr: Transaction, config: Config, there: Standing, now_ms: int) -> Standing:
+def _ready_now(tr: Transaction, config: Config, there: Standing) -> Standing:
     header, value = decode(there.stored)
     return Standing(
         state="ready",
@@ -156,7 +145,6 @@ def _ready_now(tr: Transaction, config: Config, there: Standing, now_ms: int) ->
         suffix=ready_suffix(header["priority"], config.base + tr.stamp(), there.rand),
         attempts=there.attempts,
         stored=value,
-        since_ms=now_ms,
     )
 
 
@@ -170,7 +158,6 @@ def _given_back(config: Config, there: Standing, *, now_ms: int, reason: str) ->
             suffix=entry.suffix,
             attempts=entry.attempts,
             stored=entry.value,
-            since_ms=now_ms,
         )
     priority, count, _ = ready_elements(entry.suffix, fifo=config.fifo)
     died = dead.Entry(

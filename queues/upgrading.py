@@ -51,9 +51,6 @@ STEPS = (
         "items looked at, and cancel unfinished jobs, which can be resumed",
         rewrite=_to_3,
     ),
-    Step(
-        format=4, does="let older releases refuse the store: they would misread items that became ready after a delay"
-    ),
 )
 
 

@@ -91,7 +91,7 @@ def test_promoting_conflicts_with_whoever_promotes_or_moves_the_item_and_with_no
     trs = [begin(store) for _ in later]
     for tr, item in zip(trs, later, strict=True):
         found = find(tr, store._keyspace, jobs.config, [item.id], skip_missing=False).standings
-        transitions.promote(tr, store._keyspace, jobs.config, found, now_ms=0)
+        transitions.promote(tr, store._keyspace, jobs.config, found)
     assert jobs.promote_now(later[0].id) is not None
     store.acts("bob").move_items("jobs", [later[1].id], "one")
     jobs.push(b"new", priority=0)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import threading
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pytest
 
 from queues import Store, Transaction
 from queues.errors import TooLarge
 from tests.conftest import Clock
-from tests.full_count import check_full_count
 
 
 def test_a_status_shows_both_ends_the_mix_and_the_oldest(store: Store, clock: Clock) -> None:
@@ -32,72 +31,6 @@ def test_a_status_shows_both_ends_the_mix_and_the_oldest(store: Store, clock: Cl
     assert (status.arrived, status.left, status.totals.ready) == (3, 1, 2)
     assert status.next_due is None
     assert status.next_expiry is None
-
-
-def test_a_wait_begins_when_an_item_can_be_taken(store: Store, clock: Clock) -> None:
-    jobs, acts = store.create_queue("jobs"), store.acts("ann")
-    jobs.configure(max_attempts=1)
-
-    def waits() -> int | None:
-        """Return for how many seconds the status says that something waits."""
-        oldest = jobs.status().oldest
-        return None if oldest is None else round(clock.now - oldest.timestamp())
-
-    delayed = [jobs.push(b"%d" % n, priority=n, delay=timedelta(hours=1)) for n in range(4)]
-    assert waits() is None
-    clock.advance(1_800)
-    assert jobs.promote_now(delayed[0].id) is not None
-    assert waits() == 0, "promoted by hand"
-    clock.advance(600)
-    acts.promote("jobs", [delayed[1].id])
-    assert waits() == 600, "of two that became ready, the one that has been so for longer"
-    jobs.pop_min()
-    assert waits() == 0, "promoted by an act"
-    clock.advance(1_300)
-    jobs.promote()
-    assert waits() == 1_300
-    jobs.pop_min()
-    assert waits() == 100, "due 100 s ago, whenever it was promoted"
-    jobs.pop_min()
-    acts.reprioritise("jobs", [delayed[3].id], priority=-1)
-    assert waits() == 100, "an act that leaves it ready changes nothing"
-    deleted = acts.delete_items("jobs", [delayed[3].id])
-    assert waits() is None
-    acts.undo(deleted.trash_id)
-    assert waits() == 100, "undone, as if nothing had happened"
-    purged = acts.purge("jobs", confirm="jobs")
-    jobs.push(b"newer", priority=9)
-    acts.undo(purged.trash_ids[0])
-    assert store.merge_generations(limit=10) >= 1
-    assert waits() == 100, "merged with what came after a purge that was undone"
-    check_full_count(store, jobs)
-    jobs.pop_max()
-    (held,) = jobs.lease(seconds=60)
-    clock.advance(30)
-    assert waits() is None
-    jobs.release(held, reason="dies")
-    assert jobs.status().totals.dead == 1
-    clock.advance(86_400)
-    jobs.retry_dead(held.item.id)
-    assert waits() == 0, "a death is no wait"
-    clock.advance(5)
-    fresh = jobs.push(b"new", priority=0)
-    clock.advance(5)
-    assert waits() == 10
-    jobs.pop_min()
-    assert jobs.oldest() == fresh
-    assert waits() == 5
-
-
-def test_what_became_ready_late_hides_nothing_that_waits(store: Store, clock: Clock) -> None:
-    jobs = store.create_queue("jobs")
-    for n in range(5):
-        jobs.push(b"later", priority=n, delay=timedelta(hours=1))
-    clock.advance(10)
-    pushed = jobs.push(b"now", priority=9)
-    clock.advance(3_600)
-    assert jobs.promote() == 5
-    assert jobs.status().oldest == pushed.pushed_at
 
 
 def test_a_renamed_queue_that_can_not_be_read_goes_by_its_new_name(store: Store) -> None:
