@@ -10,7 +10,8 @@ import io
 import os
 import pwd
 import sys
-from argparse import ArgumentTypeError
+from argparse import ArgumentTypeError, Namespace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -30,6 +31,15 @@ EXIT_INTERRUPTED = 130
 EXIT_PIPE_CLOSED = 141
 
 
+class Arguments(CommandParser):
+    """Options stand anywhere: Python 3.11's parser takes an optional argument for absent once it has met an option."""
+
+    def parse_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Namespace:  # type: ignore[override]
+        """Parse options first and what is left after them."""
+        parsed: Namespace = self.parse_intermixed_args(args, namespace)
+        return parsed
+
+
 class StoreCommand(BaseCommand):
     """A command on a store: `--store`, `--json`, and errors as one clear line (or one JSON object)."""
 
@@ -38,6 +48,12 @@ class StoreCommand(BaseCommand):
     has_store = True
     #: Whether the command prints JSON on demand.
     has_json = True
+
+    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
+        """Make the parser: Django's, which names its class itself, in ours."""
+        parser = super().create_parser(prog_name, subcommand, **kwargs)
+        parser.__class__ = Arguments
+        return parser
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the arguments that all of these commands share, after their own."""

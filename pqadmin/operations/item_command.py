@@ -8,6 +8,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from pqadmin.operations.command import StoreCommand
+from pqadmin.operations.plain_text import items
 from queues import Acts, Changed, Store
 
 
@@ -35,7 +36,7 @@ class ItemCommand(StoreCommand):
             shape = {"queue": queue.name, "items": changed.count, "skipped": changed.skipped}
             self.print_json(shape | {"trash_id": changed.trash_id})
             return
-        self.stdout.write(f"{queue.name}: {changed.count:,} items {self.done}.")
+        self.stdout.write(f"{queue.name}: {items(changed.count, self.done)}.")
         if changed.skipped:
             self.stdout.write(f"{changed.skipped:,} were not there, or did not need it.")
         if changed.trash_id is not None:

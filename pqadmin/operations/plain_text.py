@@ -15,6 +15,9 @@ _SURPRISE = re.compile(f"[{_CONTROL}{_INVISIBLE}]")
 #: JSON escapes the C0 controls itself; these it would let through to a terminal.
 _UNESCAPED = re.compile(f"[\x7f-\x9f{_INVISIBLE}]")
 
+#: Verbs of several, and of one.
+_OF_ONE = {"are": "is", "have": "has"}
+
 
 def plain_text(value: bytes) -> str | None:
     """Return the bytes as text, or None when they are not plain text."""
@@ -23,6 +26,13 @@ def plain_text(value: bytes) -> str | None:
     except UnicodeDecodeError:
         return None
     return None if _SURPRISE.search(text) else text
+
+
+def items(count: int, what: str = "") -> str:
+    """Say how many items, and what is said of several, of one too: “2 items are done”, “1 item is done”."""
+    several, _, rest = what.partition(" ")
+    said = f"{_OF_ONE.get(several, several)} {rest}" if count == 1 else what
+    return f"{'1 item' if count == 1 else f'{count:,} items'} {said}".rstrip()
 
 
 def json_text(shape: object, *, indent: int | None = None) -> str:

@@ -70,7 +70,7 @@ def test_a_queue_is_purged_with_its_name_and_comes_back(run: Run, shop: Shop) ->
     assert (purged["queue"], purged["items"], len(purged["trash_ids"])) == ("jobs", 3, 1)
     assert jobs.depth() == 0
     assert "held nothing" in run("purge", "jobs", "--confirm", "jobs").out
-    assert "3 items are as they were" in run("undo", *purged["trash_ids"]).out
+    assert "3 items are as before" in run("undo", *purged["trash_ids"]).out
     assert values(jobs) == [b"a", b"b", b"c"]
     assert run("undo", *purged["trash_ids"]).code == 1
     assert run("undo", "nonsense").code == 1

@@ -43,6 +43,18 @@ def test_push_from_the_argument_a_file_and_standard_input(run: Run, shop: Shop, 
     ]
 
 
+def test_options_stand_before_between_and_behind_the_arguments(run: Run, shop: Shop, tmp_path: Path) -> None:
+    queue = shop.store.create_queue("jobs")
+    assert run("push", "jobs", "--priority", "3", "last").code == 0
+    assert run("push", "--priority=2", "jobs", "--json", "middle").json["item"]["value"] == "middle"
+    assert [item.value for item in queue.items().items] == [b"middle", b"last"]
+    file = tmp_path / "jobs.csv"
+    assert run("export_items", "jobs", "--format", "csv", str(file)).code == 0
+    assert file.read_text().count("\n") == 3
+    assert run("jobs", "show", "--json", "0" * 40).error.startswith("No act on many items has this id")
+    assert run("move", "jobs", "--priority", "7", "--all", "elsewhere").error == "No queue is named “elsewhere”."
+
+
 def test_push_is_audited_under_the_name_of_the_system_user(run: Run, shop: Shop, jobs: Queue) -> None:
     from pqadmin.operations.command import os_user
 

@@ -1,14 +1,16 @@
-"""docs/command-line.md names every command and every option of it, and no others."""
+"""docs/command-line.md names every command and every option of it, and no others; the README's Python runs as it stands."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.management import get_commands, load_command_class
 
-DOCUMENT = (Path(__file__).resolve().parents[2] / "docs" / "command-line.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENT = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
 COMMANDS = sorted(name for name, app in get_commands().items() if app == "pqadmin.operations")
 #: Of every Django command.
 GENERAL = {"--help", "--version", "--verbosity", "--settings", "--pythonpath", "--traceback", "--no-color"}
@@ -31,3 +33,15 @@ def test_every_command_and_option_is_documented(command: str) -> None:
 def test_no_option_is_documented_that_does_not_exist() -> None:
     known = set().union(*(options(command) for command in COMMANDS)) | GENERAL | {"--packages"}
     assert set(re.findall(r"--[a-z][a-z-]+", DOCUMENT)) <= known
+
+
+def test_the_python_of_the_readme_runs_from_top_to_bottom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(
+        r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
+    assert len(blocks) > 1
+    names: dict[str, Any] = {}
+    exec("\n".join(blocks).replace("timedelta(seconds=5)", "timedelta(milliseconds=5)"), names)
+    assert names["item"].value == b"resize image 7"
+    assert names["held"].item.value == b"remind me"

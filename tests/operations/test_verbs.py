@@ -83,6 +83,19 @@ def test_dead_items_are_retried_and_deleted(run: Run, shop: Shop) -> None:
     assert "no delayed items" in run("peek", "jobs", "--state=delayed").out
 
 
+def test_one_item_is_not_called_items(run: Run, shop: Shop) -> None:
+    jobs, review = shop.store.create_queue("jobs"), shop.store.create_queue("review")
+    first, second, *_ = jobs.push_many([(b"a", 1), (b"b", 2), (b"c", 3)])
+    moved = run("move", "jobs", "review", "--ids", first.id).out
+    assert "Moved 1 item from jobs to review." in moved
+    assert "Undone in jobs: 1 item is as before." in run("undo", moved.split()[-1]).out
+    assert "jobs: 1 item is in the trash." in run("delete_items", "jobs", second.id).out
+    assert "jobs: 2 items have a new place." in run("reprioritise", "jobs", first.id, jobs.peek_max().id, "--back").out
+    (lease,) = jobs.lease(seconds=60)
+    assert "jobs: 1 item is done." in run("ack", "jobs", lease.token).out
+    assert review.depth() == 0
+
+
 def test_items_get_another_place_or_value(run: Run, shop: Shop) -> None:
     jobs = shop.store.create_queue("jobs")
     a, b, c = jobs.push_many([(b"a", 1), (b"b", 2), (b"c", 3)])

@@ -203,7 +203,7 @@ def _tell(request: HttpRequest, purged: Purged) -> None:
     if not purged.finished and not purged.count and not purged.skipped:
         toasts.failed(
             request,
-            _("Counting the items took too long: nothing was taken. “manage.py purge” takes them without a limit."),
+            _("Counting the items took too long: nothing was taken. “pqadmin purge” takes them without a limit."),
         )
         return
     text = ngettext(

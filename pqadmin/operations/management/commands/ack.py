@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from pqadmin.operations.command import StoreCommand
+from pqadmin.operations.plain_text import items
 from queues import Store
 from queues.errors import StaleLease
 
@@ -29,6 +30,6 @@ class Command(StoreCommand):
         if options["json"]:
             self.print_json({"queue": queue.name, "acked": len(tokens) - len(stale), "stale": stale})
         else:
-            self.stdout.write(f"{queue.name}: {len(tokens) - len(stale):,} items are done.")
+            self.stdout.write(f"{queue.name}: {items(len(tokens) - len(stale), 'are done')}.")
         if stale:
             raise StaleLease(f"These leases are over, and somebody else may hold the items: {', '.join(stale)}")

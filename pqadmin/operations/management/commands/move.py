@@ -8,6 +8,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from pqadmin.operations.command import EXIT_INTERRUPTED, StoreCommand
 from pqadmin.operations.interruption import Interrupted, Interruption
+from pqadmin.operations.plain_text import items
 from queues import Acts, Job, Store
 from queues.priority import parse_priority
 
@@ -52,7 +53,7 @@ class Command(StoreCommand):
         if job.status == "failed":
             at = "" if job.failed_at is None else f"The item is {job.failed_at}. "
             raise CommandError(
-                f"The job {job.id} has failed after {job.done:,} items: {job.failure} {at}Move or change it by its id, "
+                f"The job {job.id} has failed after {items(job.done)}: {job.failure} {at}Move or change it by its id, "
                 f"then go on with: pqadmin jobs resume {job.id}"
             )
         self._show(source.name, target.name, job.done, options, job=job)
@@ -85,6 +86,6 @@ class Command(StoreCommand):
                 shape | {"job": None if job is None else job.id, "total": None if job is None else job.total}
             )
             return
-        self.stdout.write(f"Moved {count:,} items from {source} to {target}.")
+        self.stdout.write(f"Moved {items(count)} from {source} to {target}.")
         if count:
             self.stdout.write(f"Undo: pqadmin undo {undo}")

@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from pqadmin.operations.command import StoreCommand
+from pqadmin.operations.plain_text import items
 from queues import Store
 
 
@@ -38,7 +39,7 @@ class Command(StoreCommand):
         elif not purged.trash_ids:
             self.stdout.write(f"{name} held nothing to purge.")
         else:
-            self.stdout.write(f"Purged {name}: {purged.count:,} items are in the trash.")
+            self.stdout.write(f"Purged {name}: {items(purged.count, 'are in the trash')}.")
             for trash_id in purged.trash_ids:
                 self.stdout.write(f"Undo: pqadmin undo {trash_id}")
         if purged.failure is not None:  # after what was done, which is in the trash

@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from pqadmin.operations.command import StoreCommand
+from pqadmin.operations.plain_text import items
 from queues import Store
 from queues.errors import JobNotFound
 
@@ -36,6 +37,6 @@ class Command(StoreCommand):
         if options["json"]:
             self.print_json({"queue": undone.queue.name, "items": undone.count, "skipped": undone.skipped})
             return
-        self.stdout.write(f"Undone in {undone.queue.name}: {undone.count:,} items are as they were.")
+        self.stdout.write(f"Undone in {undone.queue.name}: {items(undone.count, 'are as before')}.")
         if undone.skipped:
-            self.stdout.write(f"{undone.skipped:,} items have gone on since and were left alone.")
+            self.stdout.write(f"Left alone: {items(undone.skipped, 'have gone on since')}.")
