@@ -65,6 +65,47 @@ def test_tabs_switch_in_place_and_the_address_follows(page: Page, jobs: Queue) -
     expect(page.locator("#tab-dead")).to_have_attribute("aria-current", "page")
 
 
+def overhang(page: Page, selector: str) -> int:
+    """Return by how many pixels the contents are wider than what is seen of them."""
+    return int(page.locator(selector).first.evaluate("e => e.scrollWidth - e.clientWidth"))
+
+
+def test_dead_items_with_long_reasons_leave_room_for_their_values(new_page: NewPage, jobs: Queue) -> None:
+    page = new_page(viewport={"width": 1440, "height": 900})
+    page.goto("/queues/jobs/?state=dead")
+    assert overhang(page, "#items .table-card") == 0
+    value = page.locator("#items tbody td.wide").first.bounding_box()
+    assert value is not None
+    assert value["width"] > 120
+
+
+def test_every_band_of_the_mix_is_seen_on_a_phone(new_page: NewPage, jobs: Queue) -> None:
+    page = new_page(viewport={"width": 360, "height": 740})
+    page.goto("/queues/jobs/")
+    assert overhang(page, ".mixcard .scroll") == 0
+    bars = page.locator(".mix.tall i").evaluate_all("all => all.map(e => e.getBoundingClientRect().x)")
+    names = page.locator(".mix-axis li").evaluate_all("all => all.map(e => e.getBoundingClientRect().x)")
+    assert max(abs(bar - name) for bar, name in zip(bars, names, strict=True)) < 4
+
+
+@pytest.mark.parametrize("width", [360, 768, 1440])
+def test_the_mark_stands_beside_the_longest_name(width: int, new_page: NewPage, store: Store) -> None:
+    page = new_page(viewport={"width": width, "height": 800})
+    page.goto(f"/queues/{store.create_queue('n' * 200).name}/")
+    mark, name = page.locator(".qh .shape").first.bounding_box(), page.locator("h1").bounding_box()
+    assert mark is not None
+    assert name is not None
+    assert name["y"] <= mark["y"] <= name["y"] + name["height"]
+
+
+@pytest.mark.parametrize("path", ["push", "push/many", "settings"])
+def test_forms_are_not_stretched_over_a_wide_screen(path: str, new_page: NewPage, jobs: Queue) -> None:
+    page = new_page(viewport={"width": 2560, "height": 1440})
+    page.goto(f"/queues/jobs/{path}/")
+    widths = page.locator("main > *").evaluate_all("all => all.map(e => e.getBoundingClientRect().width)")
+    assert max(widths) <= 1600
+
+
 def test_pages_go_on_and_choices_are_counted(page: Page, jobs: Queue) -> None:
     page.goto("/queues/jobs/")
     expect(rows_of(page)).to_have_count(50)

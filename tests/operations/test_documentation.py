@@ -1,4 +1,4 @@
-"""docs/command-line.md names every command and every option of it, and no others; the README's Python runs as it stands."""
+"""docs/command-line.md names every command and option and no others; the README's Python runs as it stands."""
 
 from __future__ import annotations
 
