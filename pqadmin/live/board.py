@@ -96,6 +96,8 @@ class Board:
         self._sighting = threading.Lock()
         #: Grows with all that is taken over.
         self._generation = 0
+        #: The generation up to which an overview must be.
+        self._hurried = 0
 
     @property
     def directory(self) -> Mapping[str, int]:
@@ -281,7 +283,13 @@ class Board:
             return None, True
         return known.overview, self._due(known, now)
 
+    def hurry(self) -> None:
+        """Have every overview from before now worked out when it is wanted next, whatever that costs."""
+        self._hurried = self._generation
+
     def _due(self, known: _Made, now: float) -> bool:
+        if known.generation < self._hurried:
+            return True
         share = REBUILD_SHARE * known.cost
         stale = known.generation != self._generation
         return now - known.made >= min(LONGEST, share if stale else max(DERIVE_EVERY, share))

@@ -86,6 +86,8 @@ class Monitor:
         self._signal = threading.Event()
         self._checked = 0.0
         self._refreshed, self._refresh_pause = float("-inf"), 0.0
+        #: How many acts there were, and how many before the last reading began.
+        self._acts = self._acts_read = 0
         self.board = Board(problem_rules())
         self.hub = Hub(on_screens=self._look_again, guard=guard.check)
         self._screens = Screens(self.board, clock, preview=PREVIEW_BYTES)
@@ -120,13 +122,15 @@ class Monitor:
         The first call of all waits for a while: what was not read by then is missing, and said to be. Later ones take
         a share of the time at most, and with very many queues the reading is done behind the page's back.
         """
-        if not self._page.acquire(blocking=False):
+        acted = self._acts != self._acts_read
+        wait = FIRST_PAGE if acted and len(self.board.ids) <= PAGE_QUEUES else 0.0
+        if not self._page.acquire(timeout=wait):
             # Somebody reads already; what is read for the first time is waited for, as nothing else can be shown.
             if self._complete.wait(FIRST_PAGE) or not self.board.empty:
                 return
             self._page.acquire()
         try:
-            if self._clock() - self._refreshed < self._refresh_pause:
+            if self._acts == self._acts_read and self._clock() - self._refreshed < self._refresh_pause:
                 self._page.release()
                 return
             if len(self.board.ids) <= PAGE_QUEUES and not self.board.empty:
@@ -141,7 +145,7 @@ class Monitor:
 
     def outdated(self) -> None:
         """Have the next page read what changed, however little ago that was done: somebody acted."""
-        self._refresh_pause = 0.0
+        self._acts += 1
 
     def warm_up(self, then: Callable[[], object] = int) -> None:
         """Read every queue before anybody asks, in a thread of its own, and call `then`: for the server's start."""
@@ -272,13 +276,16 @@ class Monitor:
     # Reading for pages
 
     def _refresh(self, *, within: float = float("inf"), rest: float = 0.0) -> bool:
-        began = self._clock()
+        began, acts = self._clock(), self._acts
         with self._reading:
             store = self._open()
             self._screens.read_directory(store)
             if not self._sweep.everything(store, until=began + within, rest=lambda: self._give_way(rest)):
                 return False
         self._complete.set()
+        if acts != self._acts_read:
+            self._acts_read = acts
+            self.board.hurry()
         took = self._clock() - began
         self._refreshed, self._refresh_pause = self._clock(), min(PAGE_PAUSE, PAGE_SHARE * took)
         return True

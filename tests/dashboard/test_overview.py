@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import Event, Thread, Timer
 from typing import Any
 
 import pytest
+from django.test import Client
 
 from pqadmin.accounts.roles import Role
+from pqadmin.live import board as boards
 from pqadmin.live import monitor as monitors
 from queues import Store
 from tests.dashboard.conftest import Desk
@@ -42,11 +45,17 @@ def test_a_paused_queue_says_who_and_why(operator: Desk, store: Store) -> None:
     assert "ledger closing" in page.rows["z"]["state"]
 
 
-def test_who_acts_sees_it_on_the_next_page_however_little_ago_the_store_was_read(
-    operator: Desk, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def rarely(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have pages read the store, and overviews worked out, for a tiny share of the time."""
     monkeypatch.setattr(monitors, "PAGE_PAUSE", 60.0)
     monkeypatch.setattr(monitors, "PAGE_SHARE", 1e9)
+    monkeypatch.setattr(boards, "CHEAP", 0.0)
+    monkeypatch.setattr(boards, "REBUILD_SHARE", 1e9)
+
+
+@pytest.mark.usefixtures("rarely")
+def test_who_acts_sees_it_on_the_next_page_however_little_ago_the_store_was_read(operator: Desk, store: Store) -> None:
     store.create_queue("jobs")
     assert "paused by" not in operator.open("/").text
     store.create_queue("mail")
@@ -55,6 +64,44 @@ def test_who_acts_sees_it_on_the_next_page_however_little_ago_the_store_was_read
     page = operator.open("/")
     assert set(page.order) == {"jobs", "mail"}
     assert "paused by ada" in page.text
+
+
+@pytest.mark.usefixtures("rarely")
+def test_what_was_refused_is_no_act(operator: Desk, store: Store) -> None:
+    store.create_queue("jobs")
+    operator.open("/")
+    store.create_queue("mail")
+    assert operator.client.post("/queues/jobs/pause/", {}).status_code == 422
+    assert Client().post("/queues/jobs/resume/", {}).status_code == 302
+    assert operator.open("/").order == ["jobs"]
+
+
+@pytest.mark.usefixtures("rarely")
+def test_who_acts_while_a_page_is_being_read_sees_it_too(
+    operator: Desk, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(monitors, "FIRST_PAGE", 60.0)
+    store.create_queue("jobs")
+    operator.open("/")
+    monitor = monitors.get_monitor()
+    monitor.outdated()
+    under_way, go_on = Event(), Event()
+    read = monitor._sweep.everything
+
+    def slowly(*args: Any, **kwargs: Any) -> bool:
+        complete = read(*args, **kwargs)
+        under_way.set()
+        assert go_on.wait(60)
+        return complete
+
+    monkeypatch.setattr(monitor._sweep, "everything", slowly)
+    reader = Thread(target=monitor.refresh)
+    reader.start()
+    assert under_way.wait(60)
+    operator.send(operator.open("/queues/jobs/pause/"), "/pause/", reason="ledger")
+    Timer(0.05, go_on.set).start()
+    assert "paused by ada" in operator.open("/").text
+    reader.join()
 
 
 def test_the_filter_keeps_what_matches(operator: Desk, store: Store) -> None:

@@ -156,6 +156,6 @@ def test_rates_that_come_and_go_leave_nothing_in_the_sum() -> None:
         changes = dict.fromkeys(queues, turn)
         board.apply(Snapshot(version=turn, at=BEGAN, directory_change=1, queues=queues, changes=changes), turn * 1.1)
         board.overview(turn * 1.1, BEGAN)
-    assert (board.summary(34.0, BEGAN).rate_in or 0) > 0
-    quiet = board.summary(60.0, BEGAN)
+    assert (board.overview(34.0, BEGAN).summary.rate_in or 0) > 0
+    quiet = board.overview(60.0, BEGAN).summary
     assert (quiet.rate_in, quiet.rate_out) == (0.0, 0.0)

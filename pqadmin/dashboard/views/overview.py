@@ -22,9 +22,11 @@ from pqadmin.dashboard.rows import COLUMNS, render_blank_row, render_rows
 from pqadmin.dashboard.words import attached_note, attached_words, problem_words
 from pqadmin.live.monitor import get_monitor
 from pqadmin.live.sparks import SPARKS
+from pqadmin.server.packing import tightly
 from pqadmin.server.store import get_store
 
 
+@tightly
 @require_safe
 @require(Right.READ)
 def overview(request: HttpRequest) -> HttpResponse:
