@@ -2,7 +2,8 @@
 
 A page of a busy site shows a hundred rows of forty values each; a template would spend most of the request's time
 on them. Everything that is not a number of ours goes through `_safe`. The markup is the contract with
-`static/pqadmin/js`: `data-field` and `data-part` name what the live view writes to.
+`static/pqadmin/js`: `data-field` and `data-part` name what the live view writes to. It holds between server and scripts
+of one release only: a page whose scripts are of another one is told so (`pqadmin.live.release`), and goes no further.
 
 A row is built once for all who look at it for as long as it stays the same one; only what follows the clock, ages and
 the like, is written for each request.

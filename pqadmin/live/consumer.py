@@ -17,6 +17,7 @@ from pqadmin.live.guard import NOT_ALLOWED, SIGNED_OUT, Pass
 from pqadmin.live.hub import RESTARTING
 from pqadmin.live.monitor import Monitor, get_monitor
 from pqadmin.live.pipe import PIPE, Pipe
+from pqadmin.live.release import release
 from pqadmin.live.requests import Ack, BadRequest, Resync, Visible, Watch
 from pqadmin.live.slot import BEAT, Slot
 from queues.errors import StoreError
@@ -75,7 +76,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
             return
         self.slot = Slot(loop.time(), self.badge.scope)
         await self.accept()
-        await self.send(wire.hello(now=time.time(), beat=BEAT, stale_after=STALE_AFTER))
+        await self.send(wire.hello(now=time.time(), beat=BEAT, stale_after=STALE_AFTER, release=release()))
         self._pipe = (self.scope.get("extensions") or {}).get(PIPE)
         if self._pipe is None:
             self._sender = loop.create_task(self._send_frames())

@@ -46,8 +46,11 @@ class Ends:
     redact: tuple[str, ...]
 
 
-def hello(*, now: float, beat: float, stale_after: float) -> str:
-    """The first message: what the client needs to judge freshness. `now` in seconds since the epoch."""
+def hello(*, now: float, beat: float, stale_after: float, release: str) -> str:
+    """The first message: what the client needs to judge freshness, and whether its page is one of this server.
+
+    `now` is in seconds since the epoch.
+    """
     return _text(
         {
             "t": "hello",
@@ -55,6 +58,7 @@ def hello(*, now: float, beat: float, stale_after: float) -> str:
             "now": _ms(now),
             "beat": beat,
             "stale_after": stale_after,
+            "release": release,
         }
     )
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 from functools import lru_cache
 
-from django.templatetags.static import static
-
-from pqadmin import __version__
+from pqadmin.live.release import mark
 from pqadmin.wall.wire import PROTOCOL
 
 #: Names with the content's hash in them, those of the imported modules included.
@@ -18,5 +15,4 @@ SCRIPT = "pqadmin/js/wall.js"
 @lru_cache(maxsize=1)
 def release() -> str:
     """Return a text that is another one after every change of the protocol, the page's files or the version."""
-    names = "\n".join([str(PROTOCOL), __version__, *map(static, (*STYLES, SCRIPT))])
-    return hashlib.sha256(names.encode()).hexdigest()[:12]
+    return mark(PROTOCOL, *STYLES, SCRIPT)

@@ -313,6 +313,48 @@ def test_a_killed_and_restarted_server_is_back_without_a_reload(
     assert page.evaluate("window.mark") == "the same document"
 
 
+def test_a_tab_left_open_across_a_deploy_asks_for_a_reload(page: Page, store: Store) -> None:
+    """The server that it comes back to has rows that its scripts can not read: it must not call itself live."""
+    jobs = store.create_queue("jobs")
+    deployed: list[Any] = []
+    sockets: list[Any] = []
+
+    def through(route: Any) -> None:
+        server = route.connect_to_server()
+        route.on_message(server.send)
+        sockets.append(route)
+
+        def down(message: str) -> None:
+            seen = json.loads(message)
+            if deployed and seen["t"] == "hello":
+                seen["release"] = deployed[0]
+            route.send(json.dumps(seen))
+
+        server.on_message(down)
+
+    page.route_web_socket(re.compile("/live/"), through)
+    page.goto("/")
+    wait_live(page)
+
+    deployed.append("0123456789ab")
+    sockets[0].close(code=1012)
+    fresh = page.locator("[data-fresh]")
+    expect(fresh).to_have_attribute("data-state", "offline")
+    expect(fresh).to_contain_text("reload the page")
+    # What filters and windows bring is the new server's, in its own markup.
+    page.evaluate("document.querySelector('tr[data-queue=jobs] .star').remove()")
+    jobs.push(b"x", priority=1)
+    page.wait_for_timeout(2_500)
+    expect(page.locator(ready_of("jobs"))).to_have_text("0")
+    expect(fresh).to_contain_text("reload the page")
+    assert len(sockets) == 2
+
+    deployed.clear()
+    page.reload()
+    wait_live(page)
+    wait_value(page, ready_of("jobs"), 1)
+
+
 def test_freshness_goes_stale_when_the_server_falls_silent(page: Page, store: Store, strict: Strict) -> None:
     store.create_queue("jobs")
     held: list[Any] = []

@@ -305,7 +305,10 @@ def test_a_page_of_another_release_makes_itself_anew(page: Page, furnished: Stor
     page.wait_for_selector(LIVE)
 
 
-def test_a_page_of_another_protocol_asks_until_it_is_handed_out(page: Page, furnished: Store, strict: Any) -> None:
+@pytest.mark.parametrize("protocol", [1, 2])
+def test_a_page_of_another_release_or_protocol_asks_until_it_is_handed_out(
+    protocol: int, page: Page, furnished: Store, strict: Any
+) -> None:
     """A deploy: the connection has ended for good, and the first question meets a server that restarts."""
     address = f"/wall/{make_board(page, f'Deploy {time.time_ns()}')}"
     asked: list[int] = []
@@ -317,7 +320,7 @@ def test_a_page_of_another_protocol_asks_until_it_is_handed_out(page: Page, furn
         asked.append(200 if asked else 503)
         route.fulfill(status=asked[-1])
 
-    hello = {"t": "hello", "protocol": 2, "now": 0, "beat": 1, "stale_after": 5, "release": "another"}
+    hello = {"t": "hello", "protocol": protocol, "now": 0, "beat": 1, "stale_after": 5, "release": "another"}
     page.route(f"**{address}", head)
     page.route_web_socket(re.compile(f"{address}/live/"), lambda socket: socket.send(json.dumps(hello)))
     page.clock.install()

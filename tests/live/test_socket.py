@@ -43,6 +43,22 @@ async def test_another_origin_is_refused(origin: str, host: str, sign_in: SignIn
     assert await Viewer(cookie, origin=origin, host=host).refused()
 
 
+async def test_the_greeting_names_the_release_that_pages_carry(sign_in: SignIn, monitor: Monitor, store: Store) -> None:
+    cookie = await asyncio.to_thread(sign_in, "vera")
+
+    def page(path: str) -> str:
+        client = Client()
+        client.cookies[settings.SESSION_COOKIE_NAME] = cookie
+        return client.get(path).content.decode()
+
+    await asyncio.to_thread(store.create_queue, "jobs")
+    viewer = Viewer(cookie)
+    greeting = await viewer.open()
+    await viewer.leave()
+    for path in ("/", "/queues/jobs/"):
+        assert f'data-release="{greeting["release"]}"' in await asyncio.to_thread(page, path)
+
+
 async def test_somebody_without_a_role_is_refused(sign_in: SignIn, monitor: Monitor) -> None:
     cookie = await asyncio.to_thread(sign_in, "vera")
     await asyncio.to_thread(lambda: User.objects.get(username="vera").groups.clear())

@@ -10,6 +10,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language
 
+from pqadmin.live import release as pages
 from pqadmin.live import words_file as file
 from pqadmin.live.words import words
 
@@ -20,6 +21,12 @@ register = template.Library()
 def words_file() -> str:
     """Say where words.js finds all words."""
     return file.address(get_language() or settings.LANGUAGE_CODE)
+
+
+@register.simple_tag
+def release() -> str:
+    """Say of which release the page is."""
+    return pages.release()
 
 
 @register.simple_tag

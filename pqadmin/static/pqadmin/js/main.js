@@ -41,10 +41,12 @@ function start(topic) {
   let attached = false;
   let patience = 5;
   let watched = "";
+  /** Whether this page is of another release than the server, whose rows these scripts can not read. */
+  let outdated = false;
 
   const address = new URL(document.body.dataset.liveUrl || "/live/", location.href);
   address.protocol = location.protocol === "https:" ? "wss:" : "ws:";
-  const connection = new Connection(address.href, {
+  const connection = new Connection(address.href, document.body.dataset.release, {
     hello(message) {
       screen.setClock(message.now);
       fresh.staleAfter = patience = message.stale_after;
@@ -79,6 +81,7 @@ function start(topic) {
       show();
     },
     state(name) {
+      outdated = name === "outdated";
       fresh.connection(name);
       show();
     },
@@ -92,6 +95,7 @@ function start(topic) {
 
   /** Tell the server what is on the screen, if that is something else than before. */
   function watch() {
+    if (outdated) return;
     if (overview) nameRows();
     const table = document.getElementById("queues");
     if (table !== null && !("watched" in table.dataset)) {

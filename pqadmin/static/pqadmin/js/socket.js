@@ -15,6 +15,7 @@ const SIGNED_OUT = new Set([4401, 4403]);
 export class Connection {
   #url;
   #handlers;
+  #release;
   #socket = null;
   #watch = null;
   #seq = 0;
@@ -25,9 +26,13 @@ export class Connection {
   #ended = false;
   #heard = 0;
 
-  /** Handlers: frame(message), beat(message), trouble(message), hello(message), refused(message), state(name). */
-  constructor(url, handlers) {
+  /**
+   * Handlers: frame(message), beat(message), trouble(message), hello(message), refused(message), state(name).
+   * `release` is the page's: a server of another one has rows and messages that these scripts can not read.
+   */
+  constructor(url, release, handlers) {
     this.#url = url;
+    this.#release = release;
     this.#handlers = handlers;
   }
 
@@ -112,7 +117,7 @@ export class Connection {
   }
 
   #greeted(message) {
-    if (message.protocol !== PROTOCOL) {
+    if (message.protocol !== PROTOCOL || message.release !== this.#release) {
       this.#end("outdated");
       return;
     }

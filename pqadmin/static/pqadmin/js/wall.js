@@ -7,7 +7,6 @@ import { Age, Due, ServerClock, placeOf, renewal } from "./wall_clock.js";
 import { setData, setHidden, setText } from "./wall_tile.js";
 import { word } from "./words.js";
 
-const PROTOCOL = 1;
 /** Milliseconds without a move of the pointer after which it hides. */
 const POINTER_RESTS = 3_000;
 /** Milliseconds between tries of a screen that was turned away: somebody may let it in again. */
@@ -44,13 +43,11 @@ if (body.dataset.asOf) numbers.heard(steady(), Number(body.dataset.now) - Number
 
 const address = new URL(body.dataset.liveUrl, location.href);
 address.protocol = location.protocol === "https:" ? "wss:" : "ws:";
-const connection = new Connection(address.href, {
+const connection = new Connection(address.href, body.dataset.release, {
   hello(message) {
     server.set(message.now, steady());
     numbers.staleAfter = message.stale_after * 1000;
     closed = null;
-    outdated = message.release !== body.dataset.release || message.protocol !== PROTOCOL;
-    if (outdated) makeAnew();
   },
   frame(message) {
     server.set(message.now, steady());

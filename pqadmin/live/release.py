@@ -1,0 +1,30 @@
+"""Which release of its pages this server hands out: scripts of another one must not read what it says."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import lru_cache
+
+from django.templatetags.static import static
+from django.utils.translation import override
+
+from pqadmin import __version__
+from pqadmin.dashboard.rows import render_blank_row
+from pqadmin.live.wire import PROTOCOL
+
+#: A name with the content's hash in it, that of the imported modules included.
+_SCRIPT = "pqadmin/js/main.js"
+
+
+@lru_cache(maxsize=1)
+def release() -> str:
+    """Return a text that is another one after every change of the protocol, the scripts, rows or the version."""
+    with override(None):
+        row = render_blank_row(can_act=True)
+    return mark(PROTOCOL, _SCRIPT, markup=row)
+
+
+def mark(protocol: int, *files: str, markup: str = "") -> str:
+    """Return a text that is another one for another protocol, version, content of static files, or markup."""
+    told = "\n".join([str(protocol), __version__, *map(static, files), markup])
+    return hashlib.sha256(told.encode()).hexdigest()[:12]
