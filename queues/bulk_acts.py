@@ -116,7 +116,7 @@ class BulkActs(ItemActs):
                 act=act,
                 queue_id=queue.id,
                 queue=queue.name,
-                state=STATE_WORDS[meant.state],
+                state=meant.state,
                 status=DONE if ends is None else RUNNING,
                 by=self._actor,
                 via=self._via,

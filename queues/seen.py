@@ -9,7 +9,10 @@ from queues.status import QueueStatus
 
 
 class Seen:
-    """The newest status of each queue that somebody keeps, and which queues were seen to change."""
+    """The newest status of each own queue that somebody keeps, and which of them were seen to change.
+
+    The change numbers of attached queues do not grow, and nobody asks for those.
+    """
 
     def __init__(self) -> None:
         self._newest: WeakValueDictionary[int, QueueStatus] = WeakValueDictionary()
@@ -17,10 +20,13 @@ class Seen:
         self._changed: dict[int, None] = {}
 
     def put(self, statuses: Mapping[int, QueueStatus]) -> None:
-        """Take in what was read, the very objects of before among it."""
+        """Take in what was committed when it was read, the very objects of before among it.
+
+        Who comes late with an older reading changes nothing.
+        """
         for queue_id, status in statuses.items():
             before = self._newest.get(queue_id)
-            if before is status:
+            if before is status or status.attached or (before is not None and before.change > status.change):
                 continue
             self._newest[queue_id] = status
             if before is not None and before.change != status.change:

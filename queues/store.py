@@ -322,8 +322,16 @@ class Store:
             tr,
         )
         self.counts.look(snapshot, previous)
-        self._backing.seen.put(snapshot.queues)
+        if tr is None:
+            self.remember(snapshot)
         return snapshot
+
+    def remember(self, snapshot: Snapshot) -> None:
+        """Spare others of this process what was read; of a snapshot inside a transaction, after `read` has returned.
+
+        What a writing transaction sees is not true yet, and may never be.
+        """
+        self._backing.seen.put(snapshot.queues)
 
     def wait_for_change(self, snapshot: Snapshot, *, timeout: float) -> bool:
         """Block until a queue of the snapshot, or the directory, may have changed; False after `timeout` seconds."""

@@ -82,4 +82,6 @@ def read(
             )
         return Reading(snapshot=snapshot, ends=ends)
 
-    return store.read(look)
+    reading = store.read(look)
+    store.remember(reading.snapshot)
+    return reading

@@ -88,6 +88,8 @@ class Monitor:
         self._refreshed, self._refresh_pause = float("-inf"), 0.0
         #: How many acts there were, and how many before the last reading began.
         self._acts = self._acts_read = 0
+        #: What follows the first whole reading.
+        self._then: Callable[[], object] = int
         self.board = Board(problem_rules())
         self.hub = Hub(on_screens=self._look_again, guard=guard.check)
         self._screens = Screens(self.board, clock, preview=PREVIEW_BYTES)
@@ -148,14 +150,13 @@ class Monitor:
         self._acts += 1
 
     def warm_up(self, then: Callable[[], object] = int) -> None:
-        """Read every queue before anybody asks, in a thread of its own, and call `then`: for the server's start."""
+        """Read every queue before anybody asks, in a thread of its own: for the server's start.
 
-        def read() -> None:
-            self._refresh_behind()
-            then()
-
+        `then` is called once, after the first such reading that is finished: a store that is away now is read later.
+        """
+        self._then = then
         if self._page.acquire(blocking=False):
-            threading.Thread(target=read, name="pqadmin-warm-up", daemon=True).start()
+            threading.Thread(target=self._refresh_behind, name="pqadmin-warm-up", daemon=True).start()
 
     # For sockets
 
@@ -303,6 +304,8 @@ class Monitor:
         try:
             self._refresh(rest=BEHIND_REST)
             self.board.overview(self._clock(), self._now())
+            then, self._then = self._then, int
+            then()
         except StoreError as error:
             if not self.closed:
                 logger.warning("the store can not be read: %s", error)

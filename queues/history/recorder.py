@@ -29,7 +29,7 @@ _EVERY, LONGEST = 1.0, 30.0
 FLUSH = 10.0
 #: Queues that changed lately, and others, of one look: what they may write stays below 1 MB.
 HOT, OTHERS = 200, 200
-#: Queues of one look that were never seen before: these are read whole, with the ends of their histories.
+#: Queues of one look that were never looked at before: these are read whole, with the ends of their histories.
 FIRST = 200
 #: Seconds by which a clock may step back unnoticed; beyond that, points of the future are dropped.
 _BACK = 60
@@ -122,7 +122,7 @@ class Recorder:
     @property
     def rest(self) -> float:
         """Return the seconds until something has to be written though nothing changes."""
-        if len(self._ids) > HOT + OTHERS:
+        if len(self._ids) > HOT + OTHERS or not self._changes.keys() >= set(self._ids):
             return 0.0
         now = self._backing.now_ms() / 1000
         ends = [
@@ -233,15 +233,19 @@ class Recorder:
     def _choose(self, ids: Sequence[int]) -> list[int]:
         """Return which queues to look at now: those that change, and some of the others in turn.
 
-        Of many, few at once that were never seen: the first round after a start takes its time.
+        Few at once that were never looked at, whether they change or not: the first round after a start takes its time.
         """
-        if len(ids) <= HOT + OTHERS:
-            return list(ids)
         there = set(ids)
         for queue_id in self._backing.seen.take_changed():
-            self._heat(queue_id)
-        chosen = dict.fromkeys(queue_id for queue_id in reversed(self._hot) if queue_id in there)
+            if queue_id in there:  # others would take the places of these
+                self._heat(queue_id)
+        chosen: dict[int, None] = {}
         first = 0
+        for queue_id in reversed(self._hot):
+            new = queue_id not in self._tracks
+            if queue_id in there and first + new <= FIRST:
+                chosen[queue_id] = None
+                first += new
         for _ in range(len(ids)):
             queue_id = ids[self._next % len(ids)]
             first += queue_id not in self._tracks and queue_id not in chosen
@@ -257,8 +261,8 @@ class Recorder:
         """Remember what was seen, make the points that are due, and return how many queues have one."""
         if sample.ids is not None:
             self._ids = sample.ids
-            for queue_id in self._tracks.keys() - set(sample.ids):
-                self._tracks.pop(queue_id)
+            for queue_id in (self._tracks.keys() | self._changes.keys() | self._hot.keys()) - set(sample.ids):
+                self._tracks.pop(queue_id, None)
                 self._changes.pop(queue_id, None)
                 self._hot.pop(queue_id, None)
         self._directory = sample.snapshot.directory_change

@@ -8,7 +8,7 @@ from queues import Queue, Store
 from queues.errors import NotElected
 from queues.history import MINUTES, SECONDS
 from queues.history.recorder import FIRST, FLUSH, HOT, OTHERS, Recorder
-from queues.kv.port import ReadTransaction
+from queues.kv.port import ReadTransaction, Transaction
 from tests.conftest import Clock
 
 
@@ -164,15 +164,29 @@ def test_of_many_queues_those_that_change_come_first_and_all_in_turn(store: Stor
 
 def test_the_first_round_over_many_queues_takes_its_time(store: Store, clock: Clock) -> None:
     queues = _create(store, HOT + OTHERS + FIRST)
-    for first in range(0, len(queues), 100):
-        some = queues[first : first + 100]
-        store.transact(lambda tr, some=some: [queue.push(b"x", priority=1, tr=tr) for queue in some])
+    _push_to(store, queues)
     recorder, found = store.recorder(), []
     for _ in range(4):
         found.append(recorder.look())
         clock.advance(1)
     assert max(found) == FIRST
     assert sum(found) == len(queues), "each had its turn"
+
+
+@pytest.mark.parametrize("many", [FIRST + 50, HOT + OTHERS + 50])
+def test_queues_that_a_screen_saw_change_are_among_those_read_first(store: Store, clock: Clock, many: int) -> None:
+    queues, recorder, found = _create(store, many), store.recorder(), []
+    _push_to(store, queues)
+    seen = [queue.id for queue in queues[-FIRST:]]
+    before = store.snapshot(seen)
+    _push_to(store, queues[-FIRST:])
+    store.snapshot(seen, previous=before)
+    for _ in range(3):
+        found.append(recorder.look())
+        assert recorder.rest == 0.0 or sum(found) == many, "who is not read yet need not change to be read"
+        clock.advance(1)
+    assert max(found) == FIRST
+    assert sum(found) == many, "each had its turn"
 
 
 def test_what_a_screen_has_read_is_not_read_again(store: Store, clock: Clock) -> None:
@@ -213,6 +227,54 @@ def test_a_queue_that_a_screen_saw_change_is_looked_at_next(store: Store, clock:
     assert recorder.look() == 1
     recorder.flush()
     assert [ready for _, ready in depths(store, last.id, "s")] == [screen.queues[last.id].totals.ready]
+
+
+def test_attached_and_deleted_queues_take_no_place_of_busy_ones(store: Store, clock: Clock) -> None:
+    queues = sorted(_create(store, 2 * (HOT + OTHERS)), key=lambda queue: queue.id)  # in the order of their turns
+    busy, gone = queues[0], queues[-HOT:]
+    others = [store.attach(f"legacy{n}", prefix=("legacy", n)) for n in range(HOT)]
+    recorder = store.recorder()
+    _push_to(store, [busy])
+    recorder.look()  # the others have their turns for a while
+    for queue in others:
+        queue.push(b"x", priority=1)
+    seen = [queue.id for queue in (*others, *gone)]
+    before = store.snapshot(seen)
+    for queue in others:
+        queue.push(b"x", priority=0)
+    _push_to(store, [busy, *gone])
+    screen = store.snapshot(seen, previous=before)
+    for queue in gone:
+        store.delete_queue(queue.name)
+    clock.advance(1)
+    assert recorder.look() == 1
+    recorder.flush()
+    assert [ready for _, ready in depths(store, busy.id, "s")] == [1, 2]
+    assert len(screen.queues) == 2 * HOT, "they were read and are kept"
+
+
+def test_what_was_read_in_a_transaction_that_never_was_is_not_recorded(store: Store, clock: Clock) -> None:
+    jobs, recorder = store.create_queue("jobs"), store.recorder()
+    kept = []
+
+    def push_in_vain(tr: Transaction) -> None:
+        jobs.push_many([(b"x", 1)] * 5, tr=tr)
+        kept.extend(store.snapshot([jobs.id], tr=reads) for reads in (tr, tr.snapshot))
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        store.transact(push_in_vain)
+    jobs.push(b"x", priority=1)
+    recorder.look()
+    recorder.flush()
+    assert [ready for _, ready in depths(store, jobs.id, "s")] == [1]
+    assert kept[0].queues[jobs.id].totals.ready == 5
+
+
+def _push_to(store: Store, queues: list[Queue]) -> None:
+    for first in range(0, len(queues), 100):
+        some = queues[first : first + 100]
+        store.transact(lambda tr, some=some: [queue.push(b"x", priority=1, tr=tr) for queue in some])
 
 
 def _create(store: Store, many: int) -> list[Queue]:

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from pqadmin.live import rates, slot
+from pqadmin.live import cuts, rates, slot
 from pqadmin.live.monitor import Monitor
 from queues import Store
 from tests.live.conftest import Join, Viewer
@@ -100,3 +100,14 @@ async def test_pages_read_at_most_once_for_a_burst(store: Store, monitor: Monito
     async with asyncio.timeout(10):
         while sum(row.status.totals.ready for row in monitor.overview().rows) != 1:
             await asyncio.to_thread(monitor.refresh)
+
+
+def test_what_a_screen_has_read_the_recorder_of_histories_does_not_read_again(store: Store) -> None:
+    jobs, recorder = store.create_queue("jobs"), store.recorder()
+    for _ in range(2):
+        jobs.push(b"x", priority=1)
+        screen = cuts.read(store, [jobs.id], previous=None, ends_of=[], known_ends=[], preview=256, items=0)
+        before = reads(store)
+        recorder.look()
+    assert reads(store) - before <= 4, "whether there are other queues, the change of this one, waits of a new minute"
+    assert screen.snapshot.queues[jobs.id].totals.ready == 2

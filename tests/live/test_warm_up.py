@@ -13,6 +13,7 @@ from pqadmin.live import monitor as monitors
 from pqadmin.live import sweep
 from pqadmin.live.monitor import Monitor
 from queues import Store
+from queues.errors import StoreUnavailable
 from tests.live.conftest import PATIENCE
 
 
@@ -63,3 +64,29 @@ async def test_a_page_that_comes_while_all_is_read_at_the_start_gets_what_is_rea
     assert await asyncio.to_thread(read.wait, PATIENCE)
     assert sum(row.status.totals.ready for row in monitor.overview().rows) == 30
     assert monitor.board.unread() == frozenset()
+
+
+async def test_what_follows_the_first_reading_waits_for_a_store_that_is_away(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(monitors, "FIRST_PAGE", 0.0)
+    for n in range(30):
+        store.create_queue(f"q{n}")
+    tried, done, known = threading.Event(), threading.Event(), []
+
+    def away_at_first() -> Store:
+        if tried.is_set():
+            return store
+        tried.set()
+        raise StoreUnavailable("The store's disk does not answer.")
+
+    def then() -> None:
+        known.append(len(monitor.overview().rows))
+        done.set()
+
+    monitor = Monitor(away_at_first)
+    monitor.warm_up(then=then)
+    assert await asyncio.to_thread(tried.wait, PATIENCE)
+    await asyncio.wait_for(asyncio.to_thread(monitor.refresh), PATIENCE)
+    assert await asyncio.to_thread(done.wait, PATIENCE)
+    assert known == [30]

@@ -12,8 +12,8 @@ from queues import Acts, Queue, Store
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENT = (ROOT / "docs" / "guarantees.md").read_text("utf-8")
 VERBS = DOCUMENT.partition("## Verb by verb")[2].partition("\n## ")[0]
-#: Nothing of these is kept or changed: they open, close, wake and help with errors.
-NO_VERBS = {"close", "interrupt", "suggesting"}
+#: Nothing of these is kept or changed: they open, close, wake, spare readings and help with errors.
+NO_VERBS = {"close", "interrupt", "remember", "suggesting"}
 
 
 def verbs(of: type) -> list[str]:
