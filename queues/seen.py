@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from threading import Lock
 from weakref import WeakValueDictionary
 
 from queues.status import QueueStatus
+
+#: Changed queues that are remembered where nobody asks for them: more than anybody looks at.
+_MOST = 1_000
 
 
 class Seen:
@@ -16,6 +20,7 @@ class Seen:
 
     def __init__(self) -> None:
         self._newest: WeakValueDictionary[int, QueueStatus] = WeakValueDictionary()
+        self._lock = Lock()
         #: Ids, the latest last.
         self._changed: dict[int, None] = {}
 
@@ -30,8 +35,11 @@ class Seen:
                 continue
             self._newest[queue_id] = status
             if before is not None and before.change != status.change:
-                self._changed.pop(queue_id, None)
-                self._changed[queue_id] = None
+                with self._lock:
+                    self._changed.pop(queue_id, None)
+                    self._changed[queue_id] = None
+                    if len(self._changed) > _MOST:
+                        del self._changed[next(iter(self._changed))]
 
     def get(self, queue_id: int) -> QueueStatus | None:
         """Return the newest status that anybody keeps: if the queue's change is still the same, it holds."""
@@ -39,5 +47,6 @@ class Seen:
 
     def take_changed(self) -> Iterable[int]:
         """Return the queues that were seen to change since this was asked last, the latest last."""
-        taken, self._changed = self._changed, {}
+        with self._lock:
+            taken, self._changed = self._changed, {}
         return taken

@@ -30,3 +30,19 @@ def test_a_newer_reading_replaces_an_older_one_and_tells_of_the_change() -> None
         seen.put(new.queues)
         assert seen.get(jobs.id) is new.queues[jobs.id]
         assert list(seen.take_changed()) == [jobs.id]
+
+
+def test_where_nobody_asks_what_changed_only_the_latest_are_remembered() -> None:
+    seen = Seen()
+    with open_store("memory:") as store:
+        queues = store.transact(lambda tr: [store.create_queue(f"q{number}", tr=tr) for number in range(1_200)])
+        ids = [queue.id for queue in queues]
+        parts = [ids[first : first + 400] for first in range(0, 1_200, 400)]
+        before = [store.snapshot(part).queues for part in parts]
+        for known in before:
+            seen.put(known)
+        store.transact(lambda tr: [queue.push(b"x", priority=1, tr=tr) for queue in queues])
+        for part in parts:
+            seen.put(store.snapshot(part).queues)
+    taken = list(seen.take_changed())
+    assert (len(taken), set(taken)) == (1_000, set(ids[200:]))
