@@ -29,11 +29,12 @@ class AccessMiddleware(LoginRequiredMiddleware):
         self, request: HttpRequest, view_func: View, view_args: tuple[Any, ...], view_kwargs: dict[str, Any]
     ) -> HttpResponseBase | None:
         """Return the answer that stops the request, or None to let it go on; raises RightMissing."""
+        if not getattr(view_func, "login_required", True):
+            return None  # and nobody asks who it is: an answer that is the same for all does not vary by the session
         refusal = super().process_view(request, view_func, view_args, view_kwargs)
         if refusal is not None or not request.user.is_authenticated:
             return refusal
-        open_to_all = not getattr(view_func, "login_required", True)
-        if not open_to_all and getattr(view_func, "needs_role", True) and not can(request.user, Right.READ):
+        if getattr(view_func, "needs_role", True) and not can(request.user, Right.READ):
             raise RightMissing(Right.READ, role_of(request.user))
         return None
 

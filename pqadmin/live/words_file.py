@@ -26,8 +26,9 @@ def words_file(request: HttpRequest, language: str, mark: str) -> HttpResponse:
         raise Http404
     script, own = _script(language)
     answer = HttpResponse(script, content_type="text/javascript; charset=utf-8")
+    answer.headers["Content-Language"] = language  # whatever the reader's is
     if mark == own:
-        patch_cache_control(answer, private=True, max_age=YEAR, immutable=True)
+        patch_cache_control(answer, public=True, max_age=YEAR, immutable=True)
     return answer
 
 

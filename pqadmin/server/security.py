@@ -42,6 +42,9 @@ def security_headers(
             response.headers.setdefault(name, value)
         if not response.has_header("Cache-Control"):
             patch_cache_control(response, no_store=True, private=True)
+        if "immutable" in response.headers["Cache-Control"]:
+            # Its address says all else, which the middlewares inside can not know.
+            response.headers["Vary"] = "Accept-Encoding"
         if request.is_secure():
             for cookie in response.cookies.values():
                 cookie["secure"] = True
