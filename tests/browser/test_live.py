@@ -355,6 +355,44 @@ def test_a_tab_left_open_across_a_deploy_asks_for_a_reload(page: Page, store: St
     wait_value(page, ready_of("jobs"), 1)
 
 
+def test_a_page_whose_words_do_not_come_stays_as_it_was_drawn_until_they_do(
+    page: Page, store: Store, strict: Strict
+) -> None:
+    jobs = store.create_queue("jobs")
+    jobs.push(b"x", priority=1)
+    jobs.pause(reason="ledger closing", by="ops-2")
+    away = [True]
+    asked: list[str] = []
+
+    def words(route: Any) -> None:
+        asked.append(route.request.url)
+        if away:
+            route.abort()
+        else:
+            route.continue_()
+
+    strict.allowed.append("ERR_FAILED")
+    page.route("**/words/**", words)
+    page.goto("/")
+    fresh = page.locator("[data-fresh]")
+    drawn = fresh.inner_text()
+    assert "as of" in drawn
+    while len(asked) < 3:
+        page.wait_for_timeout(50)
+    jobs.push(b"y", priority=1)
+    page.wait_for_timeout(500)
+    state = page.locator('tr[data-queue="jobs"] [data-field=state]')
+    expect(state).to_contain_text("paused by ops-2")
+    assert fresh.inner_text() == drawn
+    assert not re.search(r"state-|fresh-|outlook-", page.locator("body").inner_text())
+
+    away.clear()
+    wait_value(page, ready_of("jobs"), 2)
+    expect(fresh).to_have_attribute("data-state", "live")
+    expect(fresh).to_contain_text("live")
+    expect(state).to_contain_text("paused by ops-2")
+
+
 def test_freshness_goes_stale_when_the_server_falls_silent(page: Page, store: Store, strict: Strict) -> None:
     store.create_queue("jobs")
     held: list[Any] = []

@@ -1,12 +1,32 @@
 // Codes in words, in the reader's language. The words come in a file that browsers keep, and runs before this one; a
-// wall brings them along, its own too: <template id="live-words">, <template id="wall-words">.
+// wall brings them along, its own too: <template id="live-words">, <template id="wall-words">. Where the file did not
+// come it is asked for until it does: no script that tells words starts before, and the page stays as it was drawn.
 
 import { age, clock, number, rate, shorten } from "./format.js";
 
 const REASON_WIDTH = 120;
 /** Why a queue needs a look, the worst first. */
 const PROBLEMS = ["unreadable", "stalled", "growing", "drift", "old", "dead", "paused"];
+/** Milliseconds between tries to get the words: the first, and the most. */
+const FIRST_TRY = 400;
+const LAST_TRY = 15_000;
 let words = null;
+
+await wordsCame();
+
+async function wordsCame() {
+  const file = document.querySelector("script[data-words]");
+  for (let wait = FIRST_TRY; file !== null && !globalThis.pqadminWords; wait = Math.min(LAST_TRY, wait * 2)) {
+    await new Promise((done) => setTimeout(done, wait * (0.5 + Math.random() / 2)));
+    await new Promise((done) => {
+      const again = document.createElement("script");
+      again.onload = again.onerror = done;
+      again.src = file.src;
+      document.head.append(again);
+      again.remove();
+    });
+  }
+}
 
 function load() {
   words = new Map(Object.entries(globalThis.pqadminWords ?? {}));
