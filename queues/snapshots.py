@@ -14,7 +14,7 @@ from queues.keyspace import Keyspace
 from queues.kv.port import ReadTransaction, Result
 from queues.status import QueueStatus, Snapshot, begin_status, unreadable_status
 from queues.totals import total
-from queues.unreadable import UNREADABLE
+from queues.unreadable import UNREADABLE, why
 
 
 def read_statuses(
@@ -100,9 +100,7 @@ def _unreadable(
     if names.keys() != failed.keys():
         names |= {queue_id: name for name, queue_id in directory.names(tr, keyspace).items() if queue_id in failed}
     made = {
-        queue_id: unreadable_status(
-            queue_id, names.get(queue_id, str(queue_id)), changes[queue_id], f"{type(error).__name__}: {error}"[:200]
-        )
+        queue_id: unreadable_status(queue_id, names.get(queue_id, str(queue_id)), changes[queue_id], why(error))
         for queue_id, error in failed.items()
     }
     return {queue_id: known[queue_id] if known.get(queue_id) == status else status for queue_id, status in made.items()}

@@ -6,7 +6,7 @@ import logging
 import struct
 from collections.abc import Callable
 
-from queues.errors import NewerFormat, Words
+from queues.errors import NewerFormat, Worded, Words
 
 log = logging.getLogger("queues.sweeper")
 
@@ -27,7 +27,9 @@ Tell = Callable[[str, Exception], None]
 
 def why(error: Exception) -> Words:
     """Say for a person why something can not be read."""
-    return error.words if isinstance(error, NewerFormat) else Words("Its bytes are damaged.")
+    if isinstance(error, Worded):
+        return error.words
+    return Words("Its bytes are damaged ({kind}).", kind=type(error).__name__)
 
 
 def warn(what: str, error: Exception) -> None:

@@ -76,7 +76,7 @@ def _state_and_reason(row: Row, now: datetime) -> str:
     if row.state is State.PAUSED and pause is not None:
         return pause_words(pause, now)
     if row.state is State.UNREADABLE:
-        return _("unreadable: %(reason)s") % {"reason": write.visible(row.status.unreadable)}
+        return _("unreadable: %(reason)s") % {"reason": said(row.status.unreadable)}
     if row.state is State.STALLED and row.quiet_since is not None:
         return _("stalled · nothing left for %(age)s") % {"age": write.age_since(row.quiet_since, now)}
     if row.state is State.GROWING and row.grows_by is not None:

@@ -104,6 +104,7 @@ def row(row: Row) -> str:
     status, totals, pause = row.status, row.status.totals, row.status.pause
     depths = [band.depth for band in status.bands]
     rules = rules_of(status.redact)
+    said = {"said": in_languages(status.unreadable)} if status.unreadable else {}
     return _text(
         {
             "id": str(status.id),
@@ -118,6 +119,7 @@ def row(row: Row) -> str:
             "problem": row.problem,
             "more": row.more,
             "unreadable": write.visible(status.unreadable),
+            **said,
             "ready": None if row.ready is None else whole(row.ready),
             "delayed": whole(totals.delayed),
             "leased": whole(totals.leased),

@@ -93,6 +93,8 @@ def row(text: str) -> str:
     """Return the row of an overview's frame as a wall shows it."""
     known: dict[str, Any] = json.loads(text)
     shown = _only(known, _SHOWN)
+    if "said" in known:
+        shown["said"] = known["said"]
     shown["pause"] = None if known["pause"] is None else _only(known["pause"], _OF_A_PAUSE)
     shown["attached"] = None if known["attached"] is None else _only(known["attached"], _OF_AN_ATTACHED)
     for end in ("min", "max"):

@@ -8,9 +8,10 @@ import time
 from datetime import timedelta
 from typing import Any
 
+from django.conf import settings
 from playwright.sync_api import Page, expect
 
-from queues import Store
+from queues import Store, Transaction
 from tests.browser.conftest import NewPage, Site, Strict, ready_of, sign_in, wait_live, wait_value
 
 CONNECTION_LOST = [r"WebSocket connection to", r"ERR_CONNECTION_REFUSED", r"net::ERR_"]
@@ -90,6 +91,25 @@ def test_the_title_carries_the_depth(page: Page, store: Store) -> None:
     for _ in range(2):
         jobs.push_many([(b"x", 1)] * 617)
     expect(page).to_have_title(re.compile("^\\(1\u202f234\\) "))
+
+
+def test_why_a_queue_can_not_be_read_shows_in_the_language_of_the_page(page: Page, store: Store, site: Site) -> None:
+    jobs = store.create_queue("jobs")
+    page.context.add_cookies([{"name": settings.LANGUAGE_COOKIE_NAME, "value": "zh-hans", "url": site.address}])
+    page.goto("/")
+    wait_live(page)
+
+    def write(tr: Transaction, record: bytes) -> None:
+        tr.set(store._keyspace.config(jobs.id), record)
+        tr.add(store._keyspace.queue(jobs.id).change, 1)
+
+    whole = store.read(lambda tr: tr.get(store._keyspace.config(jobs.id)).wait())
+    store.transact(lambda tr: write(tr, b"\x07"))
+    state = page.locator('tr[data-queue="jobs"] [data-field=state]')
+    expect(state).to_contain_text("无法读取：存储中有一条记录由更新的 pqadmin 写入")
+    expect(state).not_to_contain_text("record")
+    store.transact(lambda tr: write(tr, whole))
+    expect(state).not_to_contain_text("无法读取")
 
 
 def test_a_pause_shows_with_its_reason(page: Page, store: Store) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
@@ -204,6 +205,23 @@ def test_what_was_restored_by_another_is_told_in_chinese(admin: Desk, store: Sto
     told = admin.send(trash, "restore/")
     assert "这已由 乙 于" in told
     assert not english(told.html)
+
+
+@pytest.mark.parametrize(
+    ("record", "reason"),
+    [(b"\x07", "无法读取：存储中有一条记录由更新的"), (b"\x01\x00\x00\x02[]", "无法读取：它的字节已损坏（")],
+)
+def test_why_a_queue_can_not_be_read_is_told_in_chinese(admin: Desk, store: Store, record: bytes, reason: str) -> None:
+    bad = store.queue("关")
+
+    def damage(tr: Any) -> None:
+        tr.set(store._keyspace.config(bad.id), record)
+        tr.add(store._keyspace.queue(bad.id).change, 1)
+
+    store.transact(damage)
+    page = admin.open("/")
+    assert reason in page
+    assert not english(re.sub(r"（\w+Error）", "", page.html)), "but the kind of what nothing foresaw"
 
 
 LINES = [

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from typing import Any
 
+import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
 from pqadmin.accounts.models import Grant
 from pqadmin.accounts.roles import Role, grant
 from pqadmin.live.monitor import Monitor
+from pqadmin.wall.wire import row as wall_row
 from queues import Store
 from tests.live.conftest import Join, SignIn, Viewer
 
@@ -127,14 +130,25 @@ async def test_groups_are_live(store: Store, join: Join, monitor: Monitor) -> No
     assert (await viewer.until(lambda message: message["t"] == "error"))["code"] == "bad-field"
 
 
-async def test_a_queue_that_can_not_be_read_says_so_and_harms_no_other(
-    store: Store, join: Join, monitor: Monitor
+@pytest.mark.parametrize(
+    ("record", "reason", "chinese"),
+    [
+        (
+            b"\x07nonsense",
+            "^A record in the store was written by a newer pqadmin; use that release.$",
+            "^存储中有一条记录由更新的 pqadmin 写入",
+        ),
+        (b"\x01\x00\x00\x02[]", r"^Its bytes are damaged \(\w+\).$", r"^它的字节已损坏（\w+）。$"),
+    ],
+)
+async def test_a_queue_that_can_not_be_read_says_so_in_the_languages_of_the_site_and_harms_no_other(
+    store: Store, join: Join, monitor: Monitor, record: bytes, reason: str, chinese: str
 ) -> None:
     good, bad = store.create_queue("good"), store.create_queue("bad")
     good.push(b"x", priority=1)
 
     def damage(tr: Any) -> None:
-        tr.set(store._backing.keyspace.config(bad.id), b"\x07nonsense")
+        tr.set(store._backing.keyspace.config(bad.id), record)
         tr.add(store._backing.keyspace.queue(bad.id).change, 1)
 
     store.transact(damage)
@@ -143,6 +157,10 @@ async def test_a_queue_that_can_not_be_read_says_so_and_harms_no_other(
     assert viewer.rows[str(good.id)]["ready"] == 1
     row = viewer.rows[str(bad.id)]
     assert (row["name"], row["state"], row["problem"], row["ready"]) == ("bad", "unreadable", "unreadable", None)
-    assert re.search("newer|record", row["unreadable"], re.IGNORECASE)
+    assert re.search(reason, row["unreadable"])
+    assert row["said"].keys() == {"zh-hans"}
+    assert re.search(chinese, row["said"]["zh-hans"])
+    assert "said" not in viewer.rows[str(good.id)]
+    assert json.loads(wall_row(json.dumps(row)))["said"] == row["said"], "a wall has its own language"
     frame = await viewer.watch(good.id, bad.id)
     assert frame["total"]["problems"]["unreadable"] == 1

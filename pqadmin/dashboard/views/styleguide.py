@@ -176,7 +176,9 @@ def _rows(now: datetime) -> list[Row]:
         _row(now, "drifted", 5, State.OK, Problem.DRIFT, 1.0, 1.0),
         _row(now, "waiting", 5, State.OK, Problem.OLD, 1.0, 1.0),
         _row(now, "with:dead", 0, State.EMPTY, Problem.DEAD, 0.0, 0.0, states=(0, 0, 12_408)),
-        unreadable_row(unreadable_status(2, "damaged", 3, f"NewerFormat: {_HOSTILE}"), now),
+        unreadable_row(
+            unreadable_status(2, "damaged", 3, errors.Words("Its bytes are damaged ({kind}).", kind=_HOSTILE)), now
+        ),
         _row(now, "unwatched", 1, State.OK, Problem.NONE, None, None, ends=(-(10**400), 10**400)),
         _row(now, "empty", 0, State.EMPTY, Problem.NONE, 0.0, 0.0),
         _row(now, "sms:outbound", 61, State.OK, Problem.NONE, 61.0, 61.0, kind="fifo"),

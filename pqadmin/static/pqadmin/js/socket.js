@@ -1,6 +1,8 @@
 // The connection to /live/: opens it, keeps it, tells how fresh it is. Knows nothing of the page.
 // The wire format is described in docs/live-protocol.md.
 
+import { inLanguage } from "./words.js";
+
 const PROTOCOL = 1;
 /** Milliseconds between tries: the first, the most, and the most while the tab is hidden. */
 const FIRST_TRY = 400;
@@ -111,8 +113,7 @@ export class Connection {
       this.#handlers.beat(message);
     } else if (message.t === "store") {
       this.ack(message.seq);
-      const words = message.said?.[document.documentElement.lang] ?? message.message;
-      this.#handlers.trouble({ ...message, message: words });
+      this.#handlers.trouble({ ...message, message: inLanguage(message.message, message.said) });
     }
   }
 

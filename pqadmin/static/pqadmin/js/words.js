@@ -44,6 +44,11 @@ export function word(code, values = {}) {
   return pattern.replace(/%\((\w+)\)s/g, (_, name) => values[name] ?? "");
 }
 
+/** A text of the server's in the language of the page; `said` holds it by language where it is another one there. */
+export function inLanguage(text, said) {
+  return said?.[document.documentElement.lang] ?? text;
+}
+
 /** Where the ready items of a row are heading. */
 export function outlookWords(row) {
   if (row.outlook === "draining" && row.clears_in !== null) return word("clears", { age: age(row.clears_in) });
@@ -77,7 +82,7 @@ export function stateWords(row, now) {
 }
 
 function stateAndReason(row, now) {
-  if (row.state === "unreadable") return word("unreadable", { reason: row.unreadable });
+  if (row.state === "unreadable") return word("unreadable", { reason: inLanguage(row.unreadable, row.said) });
   if (row.state === "paused" && row.pause !== null) return pauseWords(row.pause, now);
   if (row.state === "stalled" && row.quiet_since !== null) {
     return word("stalled-for", { age: age((now - row.quiet_since) / 1000) });
