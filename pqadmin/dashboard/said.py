@@ -28,9 +28,9 @@ def in_languages(words: str) -> dict[str, str]:
 def _translated(text: str) -> str:
     if not isinstance(text, Words):
         return text
-    template = translation.gettext(text.template)
-    if not text.values:
-        return template
-    return template.format(
-        **{name: _translated(value) if isinstance(value, str) else value for name, value in text.values.items()}
-    )
+    words = translation.gettext(text.template)
+    if text.values:
+        words = words.format(
+            **{name: _translated(value) if isinstance(value, str) else value for name, value in text.values.items()}
+        )
+    return words if text.stops else words.rstrip(".。")

@@ -128,13 +128,6 @@ def _one_value(given: list[str]) -> Words:
     return Words("{names} stand together; one value is needed", names=names)
 
 
-def _within(sentence: Words) -> Words:
-    """Say without its full stop what is said within a line about another one."""
-    words = Words(sentence.rstrip("."))
-    words.template, words.values = sentence.template, sentence.values
-    return words
-
-
 def _from_base64(name: str, text: str) -> bytes:
     try:
         return base64.b64decode(text.encode("ascii"), validate=True)
@@ -160,7 +153,7 @@ def _priority_of_json(given: object, priority_type: PriorityType | None) -> Prio
     try:
         return normalise(given, priority_type)
     except BadPriority as error:
-        raise Unfit(_within(error.words)) from None
+        raise Unfit(error.words.within()) from None
 
 
 def _priority_of_base64(encoded: str, other: object, priority_type: PriorityType | None) -> Priority:
@@ -175,7 +168,7 @@ def _priority_of_base64(encoded: str, other: object, priority_type: PriorityType
     except UnicodeDecodeError:
         raise Unfit("priority_base64 is not UTF-8") from None
     except BadPriority as error:
-        raise Unfit(_within(error.words)) from None
+        raise Unfit(error.words.within()) from None
 
 
 def _priority_of_text(given: str | None, priority_type: PriorityType | None) -> Priority | None:
@@ -188,4 +181,4 @@ def _priority_of_text(given: str | None, priority_type: PriorityType | None) -> 
     try:
         return parse_priority(given, priority_type)
     except BadPriority as error:
-        raise Unfit(_within(error.words)) from None
+        raise Unfit(error.words.within()) from None

@@ -20,6 +20,8 @@ class Words(str):
 
     template: str
     values: Mapping[str, Value]
+    #: False without the full stop that the template ends with: see `within`.
+    stops: bool = True
 
     def __new__(cls, template: str, /, **values: Value) -> Words:
         """Fill in the values."""
@@ -28,6 +30,12 @@ class Words(str):
         self = super().__new__(cls, template.format(**values) if values else template)
         self.template, self.values = str(template), values
         return self
+
+    def within(self) -> Words:
+        """Return the same without its full stop, in any language, as it is said within a line about another thing."""
+        words = Words(self.rstrip("."))
+        words.template, words.values, words.stops = self.template, self.values, False
+        return words
 
 
 class Worded(Exception):

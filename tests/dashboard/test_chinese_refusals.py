@@ -12,6 +12,7 @@ from django.conf import settings as django_settings
 from django.utils import translation
 
 from pqadmin.accounts.rights import Role
+from pqadmin.dashboard import pasted
 from pqadmin.dashboard.refusals import explain
 from pqadmin.dashboard.said import said
 from queues import Queue, Store, errors
@@ -259,6 +260,26 @@ def test_bad_lines_are_told_in_chinese(form: str, typed: str, admin: Desk) -> No
     assert refused.status >= 400
     assert not english(refused.html)
     assert not english(admin.send(page, "many/", items=typed, format=form, check="lines").html)
+
+
+@pytest.mark.parametrize("language", ["en", "zh-hans"])
+@pytest.mark.parametrize(
+    ("kind", "line"),
+    [
+        ("订单", '{"value": "1", "priority": "一"}'),
+        ("订单", '{"value": "1", "priority": true}'),
+        ("订单", '{"value": "1"}'),
+        ("文字", '{"value": "1", "priority_base64": "%s"}' % ("AAAA" * 90)),
+    ],
+)
+def test_what_is_wrong_with_a_line_is_said_without_a_full_stop_as_by_command(
+    kind: str, line: str, language: str, store: Store
+) -> None:
+    (bad,) = pasted.read(line.encode(), file_format="ndjson", priority_type=store.queue(kind).priority_type).bad
+    with translation.override(language):
+        assert said(bad.reason)[-1] not in ".。"
+        assert language != "en" or said(bad.reason) == str(bad.reason)
+        assert language == "en" or not english(said(bad.reason))
 
 
 ADDRESSES = [
