@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from datetime import timedelta
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,28 @@ def test_a_row_is_shown_anew_when_anything_about_it_differs(row: Row) -> None:
         chinese = shown()
     assert chinese != plain
     assert shown() == plain
+
+
+def test_what_is_pushed_to_is_in_the_name_of_the_link_without_scripts(row: Row) -> None:
+    queue = replace(row, status=replace(row.status, name='eu:"jobs" & more'))
+    fifo = replace(row, status=replace(row.status, id=7, name="mail", kind="fifo"))
+    html = str(render_rows([queue, fifo], now=row.as_of, can_act=True))
+    named = [
+        (unescape(label), words) for label, words in re.findall(r'data-part="push" aria-label="([^"]*)">([^<]*)<', html)
+    ]
+    assert named == [
+        ('Push: eu:"jobs" & more', "Push"),
+        ("Enqueue: mail", "Enqueue"),
+    ]
+
+
+def test_a_value_is_text_and_no_markup(row: Row) -> None:
+    assert row.status.min is not None
+    item = replace(row.status.min, value=b"</q><b a='1'>\"&amp;")
+    html = str(render_rows([replace(row, status=replace(row.status, min=item))], now=row.as_of, can_act=True))
+    found = re.search(r'<q data-part="value">([^<>]*)</q>', html)
+    assert found is not None
+    assert unescape(found[1]) == "</q><b a='1'>\"&amp;"
 
 
 def test_no_more_rows_are_kept_than_there_is_room_for(row: Row, monkeypatch: pytest.MonkeyPatch) -> None:
