@@ -25,7 +25,20 @@ from queues.errors import (
 )
 from queues.job_changes import change, config_of
 from queues.job_looks import Look, Shown, look
-from queues.jobs import CANCELLED, DONE, FAILED, HELD_MS, PUSH, UNDO, Job, ended, onward, read_job, write_job
+from queues.jobs import (
+    CANCELLED,
+    DONE,
+    FAILED,
+    HELD_MS,
+    PUSH,
+    UNDO,
+    Job,
+    ended,
+    failure_of,
+    onward,
+    read_job,
+    write_job,
+)
 from queues.kv.port import Transaction
 from queues.push_steps import IDS, push_part
 from queues.standing import Standing
@@ -315,8 +328,7 @@ class Steps:
             job = read_job(tr, self._backing.keyspace, self._job_id)
             if not self._mine(job):
                 return job
-            why = str(error).removesuffix(" Nothing was changed.").removesuffix(" Nothing was moved.")
-            after = replace(job, failure=why[:MAX_REASON], failed_at=item_id)
+            after = replace(job, failure=failure_of(error), failed_at=item_id)
             after = ended(after, FAILED, now_ms=now_ms)
             write_job(tr, self._backing.keyspace, after, job)
             return after

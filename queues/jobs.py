@@ -15,10 +15,12 @@ from datetime import datetime
 from typing import Any
 
 from queues import records
-from queues.errors import BadCursor, JobNotFound, Unreadable
+from queues.config import MAX_REASON
+from queues.errors import BadCursor, JobNotFound, Unreadable, Worded, Words
 from queues.ids import above, at, minted_ms, parse
 from queues.keyspace import Keyspace
 from queues.kv.port import KeyValueStore, ReadTransaction, Transaction
+from queues.kv.words import Value
 from queues.priority import Priority
 from queues.search import Query
 from queues.unreadable import UNREADABLE, why
@@ -34,6 +36,8 @@ _SPEED_MS, _LEAST_MS = 5_000, 500
 #: A chunk takes at most the items of a second; clocks of two machines differ by more.
 _LONGEST_WAIT_MS = 2_000
 MAX_PAGE = 500
+#: How refusals end that are of one transaction.
+_OF_THE_WHOLE = (" Nothing was changed.", " Nothing was moved.")
 #: Reads of one page before it is handed out as it is, when few of the jobs are listed. What follows a full
 #: page is looked for as far again, as a page may become full only at the end of that.
 _STEPS = 20
@@ -97,7 +101,7 @@ class Job:
     #: Items changed a second at most, and before when no more is done for that.
     rate: float | None = None
     due_ms: int = 0
-    #: Why it has failed, and at which item.
+    #: Why it has failed, `Words` where it was the core that said so, and at which item.
     failure: str = ""
     failed_at: str | None = None
     #: Who runs it, or ran it last, and until when.
@@ -162,7 +166,8 @@ class Job:
         """Return the job as the store keeps it."""
         header = {name: getattr(self, name) for name in self.__slots__}
         mark = None if self.mark is None else self.mark.hex()
-        return records.encode(header | {"mark": mark, "bound": self.bound.hex()})
+        said = {"failure_words": _plain(self.failure)} if isinstance(self.failure, Words) else {}
+        return records.encode(header | said | {"mark": mark, "bound": self.bound.hex()})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -341,6 +346,40 @@ def _readable(record: bytes) -> Job | None:
         return None
 
 
+def failure_of(error: Exception) -> str:
+    """Return why a job fails, without what a refusal says of the whole: what it did before is done."""
+    text = str(error)
+    for end in _OF_THE_WHOLE:
+        text = text.removesuffix(end)
+    if not isinstance(error, Worded) or len(text) > MAX_REASON:
+        return text[:MAX_REASON]
+    return error.words.cut_to(text)
+
+
+def _plain(value: Value) -> Any:
+    """Return words as the template and its values, as a record keeps them."""
+    if not isinstance(value, Words):
+        return value if not isinstance(value, float) or math.isfinite(value) else str(value)
+    return [value.template, {name: _plain(each) for name, each in value.values.items()}]
+
+
+def _worded(plain: Any) -> Any:
+    if not isinstance(plain, list):
+        return plain
+    template, values = plain
+    return Words(template, **{name: _worded(each) for name, each in values.items()})
+
+
+def _failure(header: dict[str, Any]) -> str:
+    """Return why a job has failed: a text alone where an older release wrote it, or where the words are not its own."""
+    text: str = header.get("failure", "")
+    try:
+        words = _worded(header.get("failure_words"))
+    except UNREADABLE:
+        return text
+    return words.cut_to(text) if isinstance(words, Words) and text and words.startswith(text) else text
+
+
 def _decode(record: bytes) -> Job:
     header: dict[str, Any] = records.decode(record)[0]
     known = {name: value for name, value in header.items() if name in Job.__slots__}
@@ -349,6 +388,7 @@ def _decode(record: bytes) -> Job:
         "mark": None if mark is None else bytes.fromhex(mark),
         "bound": bytes.fromhex(header.get("bound", "")),
         "ahead": None if ahead is None else (ahead[0], ahead[1]),
+        "failure": _failure(header),
         "seen": tuple((ms, met) for ms, met in header.get("seen", ())),
     }
     return Job(**{**known, **places})

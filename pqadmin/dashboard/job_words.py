@@ -11,6 +11,7 @@ from django.utils.translation import ngettext, pgettext
 
 from pqadmin.dashboard import format as write
 from pqadmin.dashboard.addresses import item_url, queue_url
+from pqadmin.dashboard.said import said
 from queues import Job
 from queues.ids import at, to_ms
 from queues.jobs import PUSH
@@ -68,7 +69,7 @@ def tell(job: Job, now: datetime) -> Told:
         took=write.age(_seconds(job, now)),
         done=write.number(job.done),
         skipped=_skipped(job),
-        failure=write.visible(job.failure),
+        failure=_failure(job),
         failed_url="" if job.failed_at is None else item_url(job.queue, job.failed_at),
         can_resume=job.status in ("cancelled", "failed") and job.undo is None,
         can_undo=job.of is None and job.done > 0,
@@ -160,6 +161,14 @@ def _left(job: Job, waiting: bool) -> str:
     return _("about %(age)s") % {"age": write.age(seconds) if seconds >= 10 else f"{max(1, round(seconds))} s"}
 
 
+def _failure(job: Job) -> str:
+    """Say why it has failed; what a refusal says of the whole is not so of a job, which did what it did."""
+    words = said(job.failure)
+    for end in (_("Nothing was changed."), _("Nothing was moved.")):
+        words = words.removesuffix(end).rstrip()
+    return words
+
+
 def _skipped(job: Job) -> str:
     return write.number(job.skipped) if job.skipped else ""
 
@@ -183,27 +192,27 @@ def _scope(job: Job) -> list[str]:
 
 def scope_words(query: Query) -> list[str]:
     """Say in a few words each which items a query means, beyond their state."""
-    said = []
+    found = []
     if query.text:
-        said.append(_("value contains “%(text)s”") % {"text": _cut(query.text)})
+        found.append(_("value contains “%(text)s”") % {"text": _cut(query.text)})
     if query.item_id:
-        said.append(_("id contains %(id)s") % {"id": _cut(query.item_id)})
+        found.append(_("id contains %(id)s") % {"id": _cut(query.item_id)})
     low, high = (None if edge is None else write.priority_short(edge) for edge in (query.low, query.high))
     if low is not None and high is not None:
-        said.append(
+        found.append(
             _("priority %(low)s") % {"low": low}
             if low == high
             else _("priority %(low)s to %(high)s") % {"low": low, "high": high}
         )
     elif low is not None:
-        said.append(_("priority %(low)s or larger") % {"low": low})
+        found.append(_("priority %(low)s or larger") % {"low": low})
     elif high is not None:
-        said.append(_("priority %(high)s or smaller") % {"high": high})
+        found.append(_("priority %(high)s or smaller") % {"high": high})
     if query.since is not None:
-        said.append(_("pushed since %(at)s") % {"at": write.moment(query.since)})
+        found.append(_("pushed since %(at)s") % {"at": write.moment(query.since)})
     if query.until is not None:
-        said.append(_("pushed until %(at)s") % {"at": write.moment(query.until)})
-    return said
+        found.append(_("pushed until %(at)s") % {"at": write.moment(query.until)})
+    return found
 
 
 def _cut(text: str) -> str:

@@ -31,10 +31,16 @@ class Words(str):
         self.template, self.values = str(template), values
         return self
 
+    def cut_to(self, text: str) -> Words:
+        """Return the same where its English is only the beginning of what the template says."""
+        words = Words(text)
+        words.template, words.values = self.template, self.values
+        return words
+
     def within(self) -> Words:
         """Return the same without its full stop, in any language, as it is said within a line about another thing."""
-        words = Words(self.rstrip("."))
-        words.template, words.values, words.stops = self.template, self.values, False
+        words = self.cut_to(self.rstrip("."))
+        words.stops = False
         return words
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -13,9 +14,11 @@ from django.utils import translation
 
 from pqadmin.accounts.rights import Role
 from pqadmin.dashboard import pasted
+from pqadmin.dashboard.job_words import tell
 from pqadmin.dashboard.refusals import explain
 from pqadmin.dashboard.said import said
-from queues import Queue, Store, errors
+from queues import Queue, Store, errors, records
+from queues.jobs import failure_of, write_job
 from tests.dashboard.conftest import Desk
 from tests.dashboard.test_chinese import english
 
@@ -280,6 +283,36 @@ def test_what_is_wrong_with_a_line_is_said_without_a_full_stop_as_by_command(
         assert said(bad.reason)[-1] not in ".。"
         assert language != "en" or said(bad.reason) == str(bad.reason)
         assert language == "en" or not english(said(bad.reason))
+
+
+def test_why_a_job_has_failed_is_told_in_chinese_and_an_older_ones_as_it_was_kept(admin: Desk, store: Store) -> None:
+    acts = store.acts("甲")
+    store.create_queue("数", priority_type="float")
+    store.queue("订单").push(b"1", priority=2**53 + 1)
+    begun = acts.begin_bulk("move", "订单", to="数")
+    failed = acts.run_bulk(begun.id)
+    assert failed.failure == "The priority is a whole number that no float holds exactly."
+    assert acts.job(begun.id) == failed
+    told = admin.open(f"/jobs/{begun.id}/")
+    assert not english(told.html)
+    key = store._keyspace.bulk(bytes.fromhex(begun.id))
+    header, _ = records.decode(store.read(lambda tr: tr.get(key).wait()) or b"")
+    damaged: list[Any] = [None, ["{x}", {}], ["{x.y}", {"x": 1}], 7, ["Other words.", {}]]
+    for words in damaged:
+        store.transact(lambda tr, words=words: tr.set(key, records.encode(header | {"failure_words": words})))  # type: ignore[misc]
+        assert failed.failure in admin.open(f"/jobs/{begun.id}/"), words
+
+
+def test_a_job_does_not_say_that_nothing_was_changed(store: Store) -> None:
+    begun = store.acts("甲").begin_bulk("delete", "订单")
+    refused = errors.BadPriority("Shifted so far, a priority would not fit the queue's type. Nothing was changed.")
+    failed = replace(begun, failure=failure_of(refused))
+    assert failed.failure == "Shifted so far, a priority would not fit the queue's type."
+    store.transact(lambda tr: write_job(tr, store._keyspace, failed))
+    kept = store.acts("甲").job(begun.id)
+    for language, told in (("en", failed.failure), ("zh-hans", "调整这么多，优先级就不符合队列的类型了。")):
+        with translation.override(language):
+            assert tell(kept, kept.began_at).failure == told
 
 
 ADDRESSES = [
