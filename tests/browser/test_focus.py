@@ -320,7 +320,8 @@ def test_screen_readers_are_told_politely_and_seldom(page: Page, store: Store) -
     said = page.evaluate("window.said")
     at = [moment for moment, _text in said]
     assert 2 <= len(said) <= 60 / QUIET + 1, said
-    assert all(later - earlier >= QUIET * 1000 for earlier, later in pairwise(at)), said
+    # Timers of a browser are a millisecond off, now and then.
+    assert all(later - earlier >= QUIET * 1000 - 5 for earlier, later in pairwise(at)), said
     assert "with dead items" in said[-1][1]
     assert page.locator("[aria-live=assertive]").count() == 0
     busy = (

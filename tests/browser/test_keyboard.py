@@ -22,7 +22,8 @@ from tests.browser.test_wall import make_board
 
 #: Addresses of the table that lead to no page of their own: acts that are sent only, files, and answers for programs.
 NO_PAGES = {
-    "livez", "readyz", "accounts:logout", "people:role", "people:add-grant", "people:remove-grant", "people:active",
+    "livez", "readyz", "words",
+    "accounts:logout", "people:role", "people:add-grant", "people:remove-grant", "people:active",
     "people:password", "dashboard:arm", "dashboard:disarm", "dashboard:favourite", "dashboard:theme",
     "dashboard:language", "dashboard:time-zone", "dashboard:start-sample", "dashboard:stop-sample",
     "dashboard:download", "dashboard:cancel-job", "dashboard:resume-job", "dashboard:undo-job", "dashboard:reveal",
