@@ -168,11 +168,13 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
 
     async def _ids(self, watch: Watch) -> frozenset[int]:
         board = self._monitor.board
-        if board.empty or (watch.queue is not None and watch.queue not in board.directory):
+        if board.empty or watch.queue is not None:
+            # A queue of this name may have gone, and another come, since the list of all queues was read.
             try:
-                await asyncio.to_thread(self._monitor.refresh)
+                await asyncio.to_thread(self._monitor.refresh if board.empty else self._monitor.read_directory)
             except StoreError as error:
-                raise BadRequest("store", f"The store can not be read now: {error}") from None
+                if board.empty or watch.queue not in board.directory:
+                    raise BadRequest("store", f"The store can not be read now: {error}") from None
         if watch.queue is not None:
             found = board.directory.get(watch.queue)
             if found is None or not self.slot.sight.sees(watch.queue):

@@ -160,6 +160,11 @@ class Monitor:
 
     # For sockets
 
+    def read_directory(self) -> None:
+        """Read the list of all queues if it changed; raises the store's errors."""
+        with self._reading:
+            self._screens.read_directory(self._open())
+
     @property
     def closed(self) -> bool:
         """Say whether the process is going down: no new viewers."""

@@ -60,6 +60,24 @@ async def test_a_queue_page_shows_five_items_of_both_ends(store: Store, join: Jo
     assert [item["priority"] for item in frame["ends"]["max"]] == ["6", "5", "4", "3", "2"]
 
 
+async def test_a_queue_page_shows_the_queue_that_has_its_name_now(
+    store: Store, join: Join, monitor: Monitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pqadmin.live.monitor.PAGE_PAUSE", 60.0)
+    monkeypatch.setattr("pqadmin.live.monitor.PAGE_SHARE", 1e9)
+    store.create_queue("jobs").push(b"old", priority=1)
+    await asyncio.to_thread(monitor.refresh)
+    await asyncio.to_thread(store.acts("ann").delete_queue, "jobs", confirm="jobs")
+    jobs = await asyncio.to_thread(store.create_queue, "jobs")
+    jobs.push(b"x", priority=1)
+    store.create_queue("mail").push(b"y", priority=1)
+
+    for name, text in (("jobs", "x"), ("mail", "y")):
+        frame = await (await join()).watch_queue(name)
+        assert [row["name"] for row in frame["rows"]] == [name]
+        assert [item["text"] for item in frame["ends"]["min"]] == [text]
+
+
 async def test_an_overview_and_a_queue_page_of_the_same_queue(store: Store, join: Join) -> None:
     jobs = store.create_queue("jobs")
     jobs.push(b"x", priority=1)
