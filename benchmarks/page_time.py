@@ -37,7 +37,7 @@ from pqadmin.operations.load import plan as planning
 from pqadmin.operations.load.pace import Pace
 from pqadmin.operations.load.plan import QueuePlan, plans
 from pqadmin.operations.load.run import create_queues
-from queues import Queue, Store, open_store
+from queues import Store, open_store
 
 #: Requests that are sent before measuring: templates are compiled by then, as they are in a server that runs.
 _WARM_UP = 40
@@ -250,22 +250,12 @@ def fill(store: Store, planned: list[QueuePlan], items: int) -> None:
     create_queues(store, planned)
     random = Random(SEED)
     for plan in planned:
-        push(store.queue(plan.name), plan, random, _STANDING)
+        planning.push(store.queue(plan.name), plan, random, _STANDING)
     big = store.create_queue(_BIG)
     value = json.dumps({"event": "order.created", "customer": 4711, "note": "x" * 50}).encode()
     for first in range(0, items, 1_000):
         numbers = range(first, min(first + 1_000, items))
         big.push_many([(value, number * 7919 % 100_003) for number in numbers])
-
-
-def push(queue: Queue, plan: QueuePlan, random: Random, count: int) -> None:
-    """Push so many items as the plan draws them."""
-    values = [planning.value(plan, random) for _ in range(count)]
-    if plan.kind == "fifo":
-        queue.enqueue_many(values)
-        return
-    drawn = [planning.priority(plan.mix, random) for _ in values]
-    queue.push_many([(value, of) for value, of in zip(values, drawn, strict=True) if of is not None])
 
 
 def change(url: str, planned: list[QueuePlan], rate: float, made: Synchronized[int], stop: Event) -> None:
@@ -282,7 +272,7 @@ def change(url: str, planned: list[QueuePlan], rate: float, made: Synchronized[i
             plan = random.choice(planned)
             queue = queues[plan.name]
             if done % 2 == 0:
-                push(queue, plan, random, 1)
+                planning.push(queue, plan, random, 1)
             elif plan.kind == "fifo":
                 queue.dequeue()
             else:

@@ -15,9 +15,9 @@ from django.contrib.staticfiles import finders
 
 from pqadmin.live import monitor as monitors
 from pqadmin.operations.load import plan as planning
-from pqadmin.operations.load.plan import QueuePlan, plans
+from pqadmin.operations.load.plan import plans
 from pqadmin.operations.load.run import create_queues
-from queues import Queue, Store
+from queues import Store
 from tests.dashboard.conftest import Desk
 
 FIRST_VISIT, LATER = 100_000, 15_000
@@ -77,7 +77,7 @@ def test_a_window_of_ten_thousand_busy_queues_is_as_light(
     create_queues(store, shown)
     queues = {plan.name: store.queue(plan.name) for plan in shown}
     for plan in shown:
-        _push(queues[plan.name], plan, random, 10)
+        planning.push(queues[plan.name], plan, random, 10)
     later = 0.0
     monitor = monitors.Monitor(clock=lambda: time.monotonic() + later)
     monkeypatch.setattr(monitors, "_monitor", monitor)
@@ -85,7 +85,7 @@ def test_a_window_of_ten_thousand_busy_queues_is_as_light(
     for _ in range(3):
         for number, plan in enumerate(random.choices(shown, k=150)):
             if number % 2 == 0:
-                _push(queues[plan.name], plan, random, 1)
+                planning.push(queues[plan.name], plan, random, 1)
             elif plan.kind == "fifo":
                 queues[plan.name].dequeue()
             else:
@@ -99,12 +99,3 @@ def test_a_window_of_ten_thousand_busy_queues_is_as_light(
     assert page.count("<tr data-queue=") == 100
     print(f"page {len(answer.content):,} B, plain {len(page):,}")
     assert len(answer.content) <= AT_SCALE
-
-
-def _push(queue: Queue, plan: QueuePlan, random: Random, count: int) -> None:
-    values = [planning.value(plan, random) for _ in range(count)]
-    if plan.kind == "fifo":
-        queue.enqueue_many(values)
-        return
-    drawn = [planning.priority(plan.mix, random) for _ in values]
-    queue.push_many([(value, of) for value, of in zip(values, drawn, strict=True) if of is not None])

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Literal
 
+from queues import Queue
 from queues.priority import Priority, PriorityType
 
 Mix = Literal["urgency", "deadline", "tier", "score", "day", "none"]
@@ -134,3 +135,13 @@ def value(plan: QueuePlan, random: Random) -> bytes:
     if random.random() < 0.02:
         document["note"] = " ".join(random.choices(_WORDS, k=random.randint(100, 800)))
     return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def push(queue: Queue, plan: QueuePlan, random: Random, count: int) -> None:
+    """Push so many items as the plan draws them, in one transaction."""
+    values = [value(plan, random) for _ in range(count)]
+    if plan.kind == "fifo":
+        queue.enqueue_many(values)
+        return
+    drawn = [priority(plan.mix, random) for _ in values]
+    queue.push_many([(each, of) for each, of in zip(values, drawn, strict=True) if of is not None])

@@ -112,13 +112,7 @@ class _Work:
             self._count(Count.REFUSED, number)
 
     def _push(self, plan: QueuePlan, number: int) -> None:
-        queue = self._queues[plan.name]
-        values = [planning.value(plan, self._random) for _ in range(number)]
-        if plan.kind == "fifo":
-            queue.enqueue_many(values)
-        else:
-            drawn = [planning.priority(plan.mix, self._random) for _ in values]
-            queue.push_many([(value, of) for value, of in zip(values, drawn, strict=True) if of is not None])
+        planning.push(self._queues[plan.name], plan, self._random, number)
         self._count(Count.PUSHED, number)
 
     def _take(self, plan: QueuePlan, number: int) -> None:
