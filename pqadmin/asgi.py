@@ -5,21 +5,22 @@ import os
 import django
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "pqadmin.settings")
+# Before the imports below: they need the apps.
 django.setup(set_prefix=False)
 
-from channels.auth import AuthMiddlewareStack  # noqa: E402 # after setup
-from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
-from channels.security.websocket import WebsocketDenier  # noqa: E402
-from django.conf import settings  # noqa: E402
-from django.urls import re_path  # noqa: E402
+from channels.auth import AuthMiddlewareStack
+from channels.routing import ProtocolTypeRouter, URLRouter
+from channels.security.websocket import WebsocketDenier
+from django.conf import settings
+from django.urls import re_path
 
-from pqadmin.live.routing import websocket_urlpatterns  # noqa: E402
-from pqadmin.server import assets  # noqa: E402
-from pqadmin.server.handler import SyncHandler  # noqa: E402
-from pqadmin.server.origin import SameOrigin  # noqa: E402
-from pqadmin.server.pool import ThreadPool  # noqa: E402
-from pqadmin.server.proxy import TrustedProxy  # noqa: E402
-from pqadmin.wall.routing import websocket_urlpatterns as wall_urlpatterns  # noqa: E402
+from pqadmin.live.routing import websocket_urlpatterns
+from pqadmin.server import assets
+from pqadmin.server.handler import SyncHandler
+from pqadmin.server.origin import SameOrigin
+from pqadmin.server.pool import ThreadPool
+from pqadmin.server.proxy import TrustedProxy
+from pqadmin.wall.routing import websocket_urlpatterns as wall_urlpatterns
 
 pages = ThreadPool(SyncHandler(), threads=settings.PQADMIN_THREADS)
 routes = [*websocket_urlpatterns, *wall_urlpatterns, re_path("", WebsocketDenier.as_asgi())]
