@@ -89,7 +89,7 @@ class Monitor:
         #: How many acts there were, and how many before the last reading began.
         self._acts = self._acts_read = 0
         #: What follows the first whole reading.
-        self._then: Callable[[], object] = int
+        self._then: Callable[[], object] | None = None
         self.board = Board(problem_rules())
         self.hub = Hub(on_screens=self._look_again, guard=guard.check)
         self._screens = Screens(self.board, clock, preview=PREVIEW_BYTES)
@@ -149,7 +149,7 @@ class Monitor:
         """Have the next page read what changed, however little ago that was done: somebody acted."""
         self._acts += 1
 
-    def warm_up(self, then: Callable[[], object] = int) -> None:
+    def warm_up(self, then: Callable[[], object] | None = None) -> None:
         """Read every queue before anybody asks, in a thread of its own: for the server's start.
 
         `then` is called once, after the first such reading that is finished: a store that is away now is read later.
@@ -309,8 +309,9 @@ class Monitor:
         try:
             self._refresh(rest=BEHIND_REST)
             self.board.overview(self._clock(), self._now())
-            then, self._then = self._then, int
-            then()
+            then, self._then = self._then, None
+            if then is not None:
+                then()
         except StoreError as error:
             if not self.closed:
                 logger.warning("the store can not be read: %s", error)
