@@ -8,20 +8,20 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from heapq import heapify, heappop, heappush
 from itertools import islice
 from operator import itemgetter
 
-from pqadmin.accounts.rights import Right
 from pqadmin.accounts.scope import Scope
 from pqadmin.live.outlook import DEFAULT_RULES, Known, Outlook, Problem, Rules, State, is_growing, judge
 from pqadmin.live.overviews import EVERYTHING, Overview, sight_of
 from pqadmin.live.rates import Meter
 from pqadmin.live.rolls import Roll
 from pqadmin.live.rows import Row, attached_row, depth_of, three_digits, unreadable_row
+from pqadmin.live.sights import Sight, Sights
 from queues.status import QueueStatus, Snapshot
 
 #: Seconds after which rows and the sum are worked out again though no queue changed: rates fall, ages grow.
@@ -30,12 +30,14 @@ DERIVE_EVERY = 1.0
 CHEAP, REBUILD_SHARE = 0.005, 10.0
 #: Seconds that it waits at most.
 LONGEST = 5.0
-#: Scopes for which it is remembered what they see, and those whose overviews are kept up to date.
-_MAX_SIGHTS, _MAX_OVERVIEWS = 64, 256
+#: Scopes whose overviews are kept up to date.
+_MAX_OVERVIEWS = 256
 #: Seconds after which the overview of a scope that nobody asks for is forgotten.
 FORGET_AFTER = 60.0
 #: Rows of which it is remembered that they differ; an overview that is behind by more is worked out from all rows.
 _MAX_BEHIND = 20_000
+#: Moments that are over, of rows that were worked out meanwhile, which may stay in the list beyond one for each row.
+_MANY_DUE = 64
 #: Seconds after the moment from which on a rule holds: by then it does, however the clock rounds.
 _AFTERWARDS = 0.01
 _FOREVER = float("inf")
@@ -50,19 +52,10 @@ class _Made:
     generation: int
     made: float
     cost: float
-    sight: _Sight
+    sight: Sight
     roll: Roll
     #: How many rows had differed by then.
     differed: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Sight:
-    """What one scope sees of one list of all queues."""
-
-    directory: Mapping[str, int]
-    seen: Sequence[int]
-    ids: frozenset[int]
 
 
 class Board:
@@ -91,9 +84,7 @@ class Board:
         self._behind: deque[int] = deque(maxlen=_MAX_BEHIND)
         self._differed = 0
         self._overviews: dict[Scope, _Made] = {}
-        #: Read and written without the lock, which a whole overview may hold: sockets ask for it in their event loop.
-        self._sights: dict[Scope, _Sight] = {}
-        self._sighting = threading.Lock()
+        self._sights = Sights()
         #: Grows with all that is taken over.
         self._generation = 0
         #: The generation up to which an overview must be.
@@ -222,7 +213,7 @@ class Board:
             until, queue_id = heappop(due)
             if self._until.get(queue_id) == until:
                 self._work_out(queue_id, self._statuses[queue_id], now)
-        if len(due) > 2 * len(self._until) + _MAX_SIGHTS:
+        if len(due) > 2 * len(self._until) + _MANY_DUE:
             due[:] = [(until, queue_id) for queue_id, until in self._until.items() if until != _FOREVER]
             heapify(due)
 
@@ -240,7 +231,7 @@ class Board:
             self._freshen(now)
             behind = _MAX_BEHIND + 1 if known is None else self._differed - known.differed
             if known is None or known.sight.directory is not self._directory or behind > _MAX_BEHIND:
-                what = self._sight(sight)
+                what = self._sights.of(sight, self._directory)
                 roll, changed = Roll(what.seen, self._names, self._rows), frozenset[int]()
             else:
                 what, roll = known.sight, known.roll
@@ -297,27 +288,13 @@ class Board:
     def in_sight(self, scope: Scope) -> frozenset[int]:
         """Return the ids of the queues that a scope sees; never waits."""
         sight = sight_of(scope)
-        return self._ids if sight.everything else self._sight(sight).ids
+        return self._ids if sight.everything else self._sights.of(sight, self._directory).ids
 
-    def _oldest_reading(self, sight: _Sight) -> datetime | None:
+    def _oldest_reading(self, sight: Sight) -> datetime | None:
         checked = self._checked
         if len(sight.seen) == len(self._ids):
             return min(map(itemgetter(1), checked.values()), default=None)
         return min((checked[queue_id][1] for queue_id in sight.seen if queue_id in checked), default=None)
-
-    def _sight(self, sight: Scope) -> _Sight:
-        directory = self._directory
-        known = self._sights.get(sight)
-        if known is None or known.directory is not directory:
-            sees = sight.teller(Right.READ)
-            seen = tuple(queue_id for name, queue_id in directory.items() if sees(name))
-            known = _Sight(directory=directory, seen=seen, ids=frozenset(seen))
-            with self._sighting:
-                self._sights.pop(sight, None)
-                if len(self._sights) >= _MAX_SIGHTS:
-                    del self._sights[next(iter(self._sights))]
-                self._sights[sight] = known
-        return known
 
     def ready(self, queue_id: int) -> int | None:
         """Return a queue's ready items as last known; None for one that is not there, or not counted yet.
