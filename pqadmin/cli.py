@@ -14,6 +14,6 @@ def main(argv: list[str] | None = None) -> None:
     except environment.BadSetting as error:
         sys.stderr.write(f"pqadmin: {error}\n")
         raise SystemExit(2) from None
-    from django.core.management import execute_from_command_line  # after the settings are known to be good
+    from pqadmin.help import Commands  # after the settings are known to be good
 
-    execute_from_command_line(sys.argv if argv is None else argv)
+    Commands(sys.argv if argv is None else argv).execute()

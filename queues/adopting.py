@@ -29,7 +29,7 @@ def mend_orphan(kv: KeyValueStore, keyspace: Keyspace, orphan: Orphan, *, now_ms
         name = f"recovered-{orphan.queue_id:x}"
         return kv.transact(lambda tr: _adopt(tr, keyspace, orphan.queue_id, name, now_ms), background=True)
     cleared = clear_rest(kv, keyspace, orphan.queue_id)
-    return f"Cleared {cleared} keys of the queue {orphan.queue_id}, which is gone." if cleared else None
+    return f"Cleared what was left of queue number {orphan.queue_id}: counters and no item." if cleared else None
 
 
 def clear_rest(kv: KeyValueStore, keyspace: Keyspace, queue_id: int) -> int:
@@ -71,7 +71,7 @@ def _mend_name(tr: Transaction, keyspace: Keyspace, orphan: StrayName, now_ms: i
         adopted = _adopt(tr, keyspace, orphan.queue_id, orphan.name, now_ms)
         if adopted is not None:
             return adopted
-    return f"Cleared the name “{shown}”, which stood for no queue that bears it."
+    return f"Cleared the name “{shown}”, which led to no queue of that name."
 
 
 def _mend_nameless(tr: Transaction, keyspace: Keyspace, orphan: Nameless) -> str | None:
@@ -87,7 +87,7 @@ def _mend_nameless(tr: Transaction, keyspace: Keyspace, orphan: Nameless) -> str
         if tr.get(keyspace.name(config.name)).wait() is not None:
             return None
     directory.add(tr, keyspace, config)
-    return f"The queue {config.id} is found by the name “{display_name(config.name)}” again."
+    return f"“{display_name(config.name)}” (queue number {config.id}) is found by its name again."
 
 
 def _adopt(tr: Transaction, keyspace: Keyspace, queue_id: int, name: str, now_ms: int) -> str | None:
@@ -114,7 +114,7 @@ def _adopt(tr: Transaction, keyspace: Keyspace, queue_id: int, name: str, now_ms
         created_ms=now_ms,
     )
     directory.add(tr, keyspace, config)
-    return f"The queue {queue_id} had lost its config: it is “{display_name(name)}” now, with all its items."
+    return f"Queue number {queue_id} had lost its record: it is “{display_name(name)}” now, with all its items."
 
 
 def _generations(tr: Transaction, keys: QueueKeys) -> list[int]:

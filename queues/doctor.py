@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from queues.adopting import clear_rest, mend_orphan
 from queues.config import Config
 from queues.counting import QueueCount, count_queue
-from queues.findings import Examination, Finding
+from queues.findings import Examination, Finding, counted
 from queues.keyspace import Keyspace
 from queues.kv.port import KeyValueStore, ReadTransaction
 from queues.mending import mend_counters, mend_index, mend_order
@@ -89,7 +89,7 @@ class Doctor:
                     yield config
                 else:
                     queue_id = self._keyspace.id_of_config(key)
-                    says = f"The config of the queue {queue_id} can not be read."
+                    says = f"The record of queue number {queue_id} can not be read, and is left as it is."
                     findings.append(Finding(kind="record", queue=None, says=says, mendable=False))
             if len(pairs) < _STEP:
                 return
@@ -112,28 +112,29 @@ class Doctor:
         if not leftovers:
             return
         if repair:
-            cleared = sum(clear_rest(self._kv, self._keyspace, queue_id) for queue_id in leftovers)
-            mended.append(f"Cleared {cleared} totals that detached or lost queues had left.")
+            cleared = sum(clear_rest(self._kv, self._keyspace, queue_id) > 0 for queue_id in leftovers)
+            mended.append(f"Cleared counters that {counted(cleared, 'detached or lost queue')} had left behind.")
         else:
-            notes.append(f"Detached or lost queues have left totals, {len(leftovers)} of them; --repair clears them.")
+            left = counted(len(leftovers), "detached or lost queue")
+            notes.append(f"Counters of {left} are left behind and count nothing any more; --repair clears them.")
 
     def _slots(self, findings: list[Finding], mended: list[str], *, repair: bool) -> None:
         if repair:
             swept = sweep_slots(self._kv, self._keyspace, now_ms=self._now_ms())
             if swept:
-                mended.append(f"Cleared {swept} slots that no client has used for 24 hours.")
+                mended.append(f"Cleared {counted(swept, 'slot')} that no client of the cluster has used for 24 hours.")
         stale = count_stale(self._kv, self._keyspace, now_ms=self._now_ms())
         if stale:
-            findings.append(
-                Finding(kind="slot", queue=None, says=f"{stale} slots were not used by any client for 24 hours.")
-            )
+            says = f"{counted(stale, 'slot')} of the cluster's clients unused for 24 hours: those clients are gone."
+            findings.append(Finding(kind="slot", queue=None, says=says))
 
     def _staging(
         self, config: Config, findings: list[Finding], notes: list[str], mended: list[str], *, repair: bool
     ) -> None:
         name, keys = display_name(config.name), self._keyspace.queue(config.id)
         if repair and (swept := self._sweep_unclaimed(config)):
-            mended.append(f"{name}: brought {swept} items to the trash that had been popped for a process that died.")
+            items = counted(swept, "item")
+            mended.append(f"{name}: {items} popped for processes that died can be put back from the trash now.")
 
         def look(tr: ReadTransaction) -> tuple[bool, int]:
             old, results = find_unclaimed(tr, keys, self._now_ms())
@@ -144,7 +145,8 @@ class Doctor:
         if staging:
             notes.append(f"{name} is staging: one process takes from it for all that keep conflicting.")
         if left:
-            says = f"{left} requests or results of processes that died are left of staging."
+            pops = counted(left, "pop")
+            says = f"{pops} asked for by processes that died: --repair takes what they got into the trash."
             findings.append(Finding(kind="unclaimed", queue=config.name, says=says))
 
     def _count(self, config: Config) -> QueueCount | None:
@@ -163,7 +165,8 @@ class Doctor:
         if count.unindexed["ready"] or count.stray:
             written, cleared = mend_index(self._kv, self._keyspace, config)
             if written or cleared:
-                mended.append(f"{name}: wrote {written} and cleared {cleared} entries of the index.")
+                found, lost = counted(written, "item"), counted(cleared, "entry", "entries")
+                mended.append(f"{name}: the index shows {found} that it had lost; {lost} that showed no item cleared.")
             count = self._count(config)
         for _ in range(_TRIES):
             if count is None:
@@ -172,10 +175,10 @@ class Doctor:
             if not any(finding.kind in ("counter", "band", "drift") for finding in wrong):
                 break
             if mend_counters(self._kv, self._keyspace, config, count):
-                mended += [f"{name}: mended. {f.says}" for f in wrong if f.kind in ("counter", "band", "drift")]
+                mended += [f"{name}: {done}" for done in _counters_mended(config, count)]
             count = self._count(config)
         if count is not None and mend_order(self._kv, self._keyspace, config, count.max_count):
-            mended.append(f"{name}: raised what pushes are numbered from, so that they sort behind what is there.")
+            mended.append(f"{name}: pushes are numbered behind the items that are there again.")
             config = self._current(config)
             count = self._count(config)
         return count, config
@@ -191,20 +194,18 @@ def queue_findings(config: Config, count: QueueCount, stamp: int) -> list[Findin
     for generation, state in sorted(count.items.keys() | count.told.keys()):
         there, told = count.items[generation, state], count.told[generation, state]
         if there != told:
-            found.append(
-                Finding(kind="counter", queue=name, says=f"{there} items are {state}, the counters say {told}.")
-            )
-    if not config.fifo:
-        wrong = sum(count.bands[at] != count.told_bands[at] for at in count.bands.keys() | count.told_bands.keys())
-        if wrong:
-            says = f"{wrong} priority bands say another number of items than there is."
-            found.append(Finding(kind="band", queue=name, says=says))
+            says = f"{_are(there, state)}, the counters say {told}."
+            found.append(Finding(kind="counter", queue=name, says=says))
+    if wrong := _wrong_bands(config, count):
+        says = f"The counts of {counted(wrong, 'priority band')} differ from the items that are there."
+        found.append(Finding(kind="band", queue=name, says=says))
     found += _index_findings(name, count)
     if count.strange:
-        says = f"{count.strange} keys among the ready items are none that pqadmin or the recipe writes."
+        keys = counted(count.strange, "key")
+        says = f"{keys} among the ready items written by neither pqadmin nor FoundationDB's recipe: left alone."
         found.append(Finding(kind="items", queue=name, says=says, mendable=False))
     if count.expiries != count.items[OUTSIDE, "leased"]:
-        says = f"{count.items[OUTSIDE, 'leased']} items are leased, {count.expiries} leases have an expiry."
+        says = f"{_are(count.items[OUTSIDE, 'leased'], 'leased')}, {counted(count.expiries, 'lease')} would ever end."
         found.append(Finding(kind="index", queue=name, says=says, mendable=False))
     if count.max_count >= config.base + stamp:
         says = "Items are numbered ahead of what is pushed now, which would leave before them among equals."
@@ -215,18 +216,40 @@ def queue_findings(config: Config, count: QueueCount, stamp: int) -> list[Findin
     return found
 
 
+def _wrong_bands(config: Config, count: QueueCount) -> int:
+    if config.fifo:
+        return 0
+    return sum(count.bands[at] != count.told_bands[at] for at in count.bands.keys() | count.told_bands.keys())
+
+
+def _counters_mended(config: Config, count: QueueCount) -> Iterator[str]:
+    """Tell what was wrong with counters, bands and drift flag by a count, now that they say what was counted."""
+    for generation, state in sorted(count.items.keys() | count.told.keys()):
+        there, told = count.items[generation, state], count.told[generation, state]
+        if there != told:
+            yield f"the counters said {told} {state}, {there} are there; now they agree."
+    if wrong := _wrong_bands(config, count):
+        yield f"the counts of {counted(wrong, 'priority band')} differed from the items; now they agree."
+    if count.drift:
+        yield "the drift flag is down, as the counters are right."
+
+
+def _are(n: int, state: str) -> str:
+    return f"{counted(n, 'item')} {'is' if n == 1 else 'are'} {state}"
+
+
 def _index_findings(name: str, count: QueueCount) -> list[Finding]:
     found = []
     for state, number in sorted(count.unindexed.items()):
         if number:
-            says = f"{number} items that are {state} are not in the index where they stand."
+            says = f"{_are(number, state)} but not found by id: the index does not show them where they stand."
             found.append(Finding(kind="index", queue=name, says=says, mendable=state == "ready"))
     if count.stray:
-        says = f"{count.stray} entries of the index show where no item is."
+        says = f"{counted(count.stray, 'entry', 'entries')} of the index for items that are not there."
         found.append(Finding(kind="index", queue=name, says=says))
     for state in ("delayed", "leased", "dead"):
         there = sum(n for (_, of), n in count.items.items() if of == state)
         if count.index[state] != there and not count.unindexed[state]:
-            says = f"{there} items are {state}, the index has {count.index[state]}."
+            says = f"{_are(there, state)}, the index has {count.index[state]}."
             found.append(Finding(kind="index", queue=name, says=says, mendable=False))
     return found

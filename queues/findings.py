@@ -36,3 +36,8 @@ class Examination:
     def healthy(self) -> bool:
         """Say whether nothing is wrong."""
         return not self.findings
+
+
+def counted(n: int, one: str, many: str = "") -> str:
+    """Write how many there are of something: 1 item, 2 items."""
+    return f"{n} {one if n == 1 else many or one + 's'}"

@@ -33,7 +33,7 @@ class StrayName:
     @property
     def says(self) -> str:
         """What is wrong, in words."""
-        return f"The name “{display_name(self.name)}” stands for no queue that bears it."
+        return f"The name “{display_name(self.name)}” leads to no queue of that name."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class Nameless:
     @property
     def says(self) -> str:
         """What is wrong, in words."""
-        return f"The queue {self.config.id} can not be found by its name, “{display_name(self.config.name)}”."
+        return f"“{display_name(self.config.name)}” (queue number {self.config.id}) can not be found by its name."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,8 +59,8 @@ class Unknown:
     @property
     def says(self) -> str:
         """What is wrong, in words."""
-        what = "items and counters" if self.items else "counters"
-        return f"There are {what} of the queue {self.queue_id}, which has no config and is not in the trash."
+        what = "Items and counters" if self.items else "Counters"
+        return f"{what} are left of queue number {self.queue_id}, which has lost its record and is not in the trash."
 
 
 Orphan = StrayName | Nameless | Unknown

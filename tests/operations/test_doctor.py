@@ -46,7 +46,11 @@ def test_damage_ends_with_1_and_repair_mends_it(run: Run, store: Store) -> None:
     assert store.queue("jobs").depth() == 7, "nothing is changed without --repair"
     mended = run("doctor", "--repair")
     assert mended.code == 0
-    assert [line.partition(":")[0] for line in mended.out.splitlines()] == ["Mended", "Mended", "Healthy"]
+    assert mended.out.splitlines() == [
+        "Mended: jobs: the counters said 7 ready, 4 are there; now they agree.",
+        "Mended: jobs: the drift flag is down, as the counters are right.",
+        f"Healthy: 2 queues with 5 items counted, store format {FORMAT}.",
+    ]
     assert store.queue("jobs").depth() == 4
     assert run("doctor").code == 0
 
@@ -55,7 +59,23 @@ def test_what_can_not_be_mended_ends_with_1_even_so(run: Run, store: Store) -> N
     store.transact(lambda tr: tr.set(store._keyspace.config(99), b"\x09"))
     answer = run("doctor", "--repair")
     assert (answer.code, answer.error) == (1, "1 thing is wrong and could not be mended.")
-    assert answer.out == "Still wrong: The config of the queue 99 can not be read.\n"
+    assert answer.out == "Still wrong: The record of queue number 99 can not be read, and is left as it is.\n"
+
+
+def test_what_detached_queues_left_is_told_in_words_of_queues(run: Run, store: Store) -> None:
+    store.attach("theirs", prefix=("their",)).push(b"x", priority=1)
+    store.detach("theirs")
+    healthy = f"Healthy: 2 queues with 5 items counted, store format {FORMAT}."
+    assert run("doctor").out.splitlines() == [
+        "Note: Counters of 1 detached or lost queue are left behind and count nothing any more; "
+        "--repair clears them.",
+        healthy,
+    ]
+    assert run("doctor", "--repair").out.splitlines() == [
+        "Mended: Cleared counters that 1 detached or lost queue had left behind.",
+        healthy,
+    ]
+    assert run("doctor").out.splitlines() == [healthy]
 
 
 def test_json(run: Run, store: Store) -> None:

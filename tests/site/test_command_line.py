@@ -6,8 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from django.core.management import get_commands
 
 from pqadmin import __version__, cli
+from pqadmin.help import GROUPS, WIDTH, summary
 
 ROOT = Path(__file__).resolve().parents[2]
 FORMS = ([sys.executable, str(ROOT / "manage.py")], [sys.executable, "-m", "pqadmin"])
@@ -51,3 +53,31 @@ def test_a_user_made_on_the_command_line_is_there_for_the_site(tmp_path: Path) -
     assert made.returncode == 0, made.stderr
     assert made.stdout.count("Password, shown once:") == 2  # the first admin's and ann's
     assert run([*FORMS[0], "create_user", "ann", "--role", "viewer"], tmp_path).returncode == 1
+
+
+def test_our_commands_are_listed_first_each_with_a_line_of_its_own(tmp_path: Path) -> None:
+    listed = run(FORMS[1], tmp_path)
+    assert listed.returncode == 0
+    lines = listed.stdout.splitlines()
+    assert lines[0] == "Usage: python -m pqadmin COMMAND [OPTIONS]"
+    assert max(len(line) for line in lines) <= 100
+    told = dict(line.split(maxsplit=1) for line in lines if line.startswith("  "))
+    assert told["push"] == "Push one item"
+    assert told["doctor"] == "Examine the whole store against a full count, and mend it"
+    assert "migrate" not in told
+    assert run([*FORMS[1], "--help"], tmp_path).stdout == listed.stdout
+    everything = run([*FORMS[1], "help", "--all"], tmp_path).stdout
+    assert everything.index("  push") < everything.index("  migrate")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_command_of_ours_is_in_one_group_of_the_list() -> None:
+    ours = [name for name, app in get_commands().items() if isinstance(app, str) and app.startswith("pqadmin.")]
+    named = [name for names in GROUPS.values() for name in names]
+    assert sorted(named) == sorted(set(ours) - {"makemessages"}), "that one is for those who work on pqadmin"
+    assert {name: told for name in named if not 8 <= len(told := summary(name)) <= WIDTH - 18} == {}
+
+
+@pytest.mark.parametrize("form", FORMS, ids=["manage.py", "-m pqadmin"])
+def test_the_version_is_ours(form: list[str], tmp_path: Path) -> None:
+    assert run([*form, "--version"], tmp_path).stdout == f"{__version__}\n"

@@ -16,7 +16,7 @@ from queues.priority import TYPES
 class Command(StoreCommand):
     """Attach a subspace in which others keep a queue; the act is audited."""
 
-    help = "Attach a queue that other programs keep in this store by FoundationDB's recipes."
+    help = "Show and use a queue that other programs keep in this store. It is kept by FoundationDB's recipes."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         """Declare the arguments."""

@@ -15,8 +15,8 @@ class Command(StoreCommand):
     """Write a consistent copy of an embedded store, which may be in use."""
 
     help = (
-        "Write the embedded store, as it is at one moment, to the new folder PATH; the site and the workers go on "
-        "meanwhile. The folder appears when the copy is whole. Clusters are backed up with fdbbackup."
+        "Copy the embedded store, while it is in use, to a new folder. The copy is the store as it was at one moment. "
+        "The folder appears when the copy is whole. Clusters are backed up with fdbbackup."
     )
 
     def add_own_arguments(self, parser: CommandParser) -> None:

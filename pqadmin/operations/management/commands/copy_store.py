@@ -22,9 +22,9 @@ class Command(StoreCommand):
     """Copy a whole store into an empty place, and verify the copy."""
 
     help = (
-        "Copy everything that the store FROM holds into the empty place TO, on the same or another engine, and compare "
-        "both. Pause whoever writes to FROM; nothing may use TO before this has ended well. A copy that was stopped, "
-        "killed, or that found FROM changed goes on when the same command is run again."
+        "Copy a whole store to another place or engine. Both are compared at the end. TO is empty, or holds the same "
+        "copy unfinished. Pause whoever writes to FROM; nothing may use TO before this has ended well. A copy that "
+        "was stopped, killed, or that found FROM changed goes on when the same command is run again."
     )
     has_store = False
 

@@ -13,7 +13,7 @@ from queues import Store
 class Command(StoreCommand):
     """Delete a queue; the act is audited and can be undone."""
 
-    help = "Take a queue with all its items, of every state, into the trash."
+    help = "Take a queue with all its items into the trash."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         """Declare the arguments."""

@@ -25,9 +25,10 @@ class Command(StoreCommand):
     """Examine a store: counters and index against a full count, orphans, stale slots, drift flags, format."""
 
     help = (
-        "Count every queue whole and compare counters, priority bands and index; look for names without queues, queues "
-        "without names, keys that nobody knows, slots that clients left behind, and drift flags. Changes nothing "
-        "without --repair. Ends with exit code 1 when something is wrong."
+        "Examine the whole store against a full count, and mend it. Counters, priority bands and index of every queue"
+        " are compared with its items; names without queues, queues without names, keys that nobody knows, slots that"
+        " clients left behind and drift flags are found. Changes nothing without --repair. Ends with exit code 1 when"
+        " something is wrong."
     )
 
     def add_own_arguments(self, parser: CommandParser) -> None:

@@ -21,9 +21,10 @@ class Command(StoreCommand):
     """Write a queue's ready items in order, so that importing them gives an equal sequence."""
 
     help = (
-        "Write the ready items of a queue, in the order in which they would leave; nothing is taken. "
-        "import_items of the file gives an equal sequence (with --end min). The queue is read page by page, so the "
-        "export of a queue in use is not one snapshot. The file appears under its name when it is complete."
+        "Write the ready items of a queue to a file, as NDJSON or CSV. They stand in the order in which they would "
+        "leave; nothing is taken. import_items of the file gives an equal sequence (with --end min). The queue is "
+        "read page by page, so the export of a queue in use is not one snapshot. The file appears under its name when"
+        " it is complete."
     )
     has_json = False
 

@@ -42,8 +42,9 @@ class Command(StoreCommand):
     """Push every line of an NDJSON or CSV file, in chunks, so that it can be resumed after any stop."""
 
     help = (
-        'Push what a file holds: NDJSON, {"value" | "value_base64" | "value_json": …, "priority": …} a line, or CSV '
-        "with columns of these names. Bad lines are reported by number and left out. Exit code 0: all is pushed; "
+        "Push what a file of NDJSON or CSV holds: a line of NDJSON is "
+        '{"value" | "value_base64" | "value_json": …, "priority": …}, and CSV has columns of these names. '
+        "Bad lines are reported by number and left out. Exit code 0: all is pushed; "
         "3: all but some bad lines; 1: failed."
     )
 

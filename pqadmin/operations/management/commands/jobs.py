@@ -23,8 +23,8 @@ class Command(StoreCommand):
     """Work with jobs. The site runs them by itself; `run` is for where no site does."""
 
     help = (
-        "Acts on many items: list them, show one, run what is left of one or of all here and now, cancel, resume or "
-        "undo one. A running site runs jobs by itself."
+        "Show, run, cancel, resume and undo acts on many items. `run` does what is left of one, or of all, here and "
+        "now. A running site runs jobs by itself."
     )
 
     def add_own_arguments(self, parser: CommandParser) -> None:

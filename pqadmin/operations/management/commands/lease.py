@@ -17,7 +17,7 @@ class Command(StoreCommand):
     """Hold items from one end and print the token that acknowledges each."""
 
     help = (
-        "Hold items from one end for a time, and print each one's token for ack, release or extend. "
+        "Hold items from one end of a queue for a time. It prints each one's token, for ack, release or extend. "
         "A worker's verb: counted in the queue's traffic, not in the audit."
     )
 

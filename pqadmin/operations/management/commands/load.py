@@ -31,8 +31,9 @@ class Command(StoreCommand):
     """Push to and take from realistic queues at set rates until stopped."""
 
     help = (
-        "Push to and take from realistic queues at set rates, in processes of their own, until --seconds are over or "
-        "Ctrl-C. Rates are of all processes and queues together. The queues stay; running it again goes on with them."
+        "Push to and take from the queues of a shop, to look at. It works at set rates, in processes of its own, "
+        "until --seconds are over or Ctrl-C. Rates are of all processes and queues together. The queues stay; running"
+        " it again goes on with them."
     )
 
     def add_own_arguments(self, parser: CommandParser) -> None:

@@ -16,7 +16,7 @@ from queues.priority import parse_priority
 class Command(StoreCommand):
     """Move items; each chunk is one transaction, audited, and can be undone."""
 
-    help = "Move items from one queue to another: some by their ids, as one, or all, chunk by chunk."
+    help = "Move items to another queue: some by their ids, as one, or all, chunk by chunk."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         """Declare the arguments."""

@@ -14,7 +14,10 @@ from queues import Store
 class Command(StoreCommand):
     """Purge a queue; the act is audited and can be undone."""
 
-    help = "Take every ready and delayed item of a queue into the trash, at once. Leased and dead items stay."
+    help = (
+        "Take all ready and delayed items of a queue into the trash. It is done at once, however many there are. "
+        "Leased and dead items stay."
+    )
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         """Declare the arguments."""

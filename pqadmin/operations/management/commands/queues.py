@@ -23,7 +23,7 @@ _PATIENCE, _STEP_SECONDS = 3.0, 0.05
 class Command(StoreCommand):
     """List queues with their depth, ends, oldest age and pause; attached ones with when they were counted."""
 
-    help = "List the queues with their depth, both ends' priorities, oldest age and pause."
+    help = "List the queues with their numbers: depth, both ends, oldest age, pause."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         """Declare the arguments."""

@@ -16,7 +16,7 @@ from queues import Store
 class Command(StoreCommand):
     """Give a leased item back to its place by its token, or let it come back later."""
 
-    help = "Give a leased item back to its place, or let it come back after a delay; dead after its last attempt."
+    help = "Give a leased item back to its place. It may come back after a delay, and is dead after its last attempt."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         """Declare the arguments."""

@@ -15,7 +15,7 @@ from queues.priority import parse_priority
 class Command(ItemCommand):
     """Give items another priority, shift theirs, or bring them to the front or the back."""
 
-    help = "Give items another priority, shift theirs by a number, or bring them to the front or the back."
+    help = "Give items another priority or place: a number, theirs shifted by one, the front, or the back."
     done = "have a new place"
 
     def add_own_arguments(self, parser: CommandParser) -> None:

@@ -15,7 +15,7 @@ from queues import Acts, Changed
 class Command(ItemCommand):
     """Let delayed items be due at another time."""
 
-    help = "Let delayed items be due at another time, counted from now or at a moment."
+    help = "Let delayed items be due at another time. It is counted from now, or a moment."
     done = "are rescheduled"
 
     def add_own_arguments(self, parser: CommandParser) -> None:

@@ -15,8 +15,8 @@ class Command(StoreCommand):
     """Put a backup into the store's folder, which is absent or empty."""
 
     help = (
-        "Put a backup, as `backup` writes it, into the store's folder, which must be absent or empty: move the old "
-        "store away first, with everything that uses it stopped. The backup stays as it is."
+        "Put a backup where no store is. The store's folder must be absent or empty: move the old store away first, "
+        "with everything that uses it stopped. The backup stays as it is."
     )
 
     def add_own_arguments(self, parser: CommandParser) -> None:

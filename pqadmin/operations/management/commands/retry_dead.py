@@ -10,9 +10,9 @@ from queues import Acts, Changed
 
 
 class Command(ItemCommand):
-    """Put dead items back at their places, with all their attempts before them."""
+    """Put dead items back at their places; all their attempts are before them again."""
 
-    help = "Put dead items back at their places, with all their attempts before them."
+    help = "Put dead items back at their places; all their attempts are before them again."
     done = "are back"
 
     def change(self, acts: Acts, name: str, ids: Sequence[str], options: dict[str, Any], **shared: Any) -> Changed:

@@ -24,9 +24,10 @@ class Command(StoreCommand):
     """Make ready what is due, end leases that expired, clear the trash, merge undone purges."""
 
     help = (
-        "Do what is due in all queues: make delayed items ready, end leases that have expired, clear the trash beyond "
-        "its deadlines, merge undone purges, forget what clients of a cluster left behind. Every running site does "
-        "this by itself; with --watch this command offers to, and of all that offer it one is elected."
+        "Do what is due in all queues, once or all the time: make delayed items ready, end leases that have expired, "
+        "clear the trash beyond its deadlines, merge undone purges, forget what clients of a cluster left behind. "
+        "Every running site does this by itself; with --watch this command offers to, and of all that offer it one is"
+        " elected."
     )
 
     def add_own_arguments(self, parser: CommandParser) -> None:

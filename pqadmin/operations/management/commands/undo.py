@@ -15,7 +15,7 @@ from queues.errors import JobNotFound
 class Command(StoreCommand):
     """Undo an act; the undo is audited."""
 
-    help = "Undo an act by the id that it gave: items and queues are again what they were, where they were."
+    help = "Undo an act, by the id that it gave: items and queues are again what they were, where they were."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         """Declare the arguments."""

@@ -14,8 +14,8 @@ class Command(StoreCommand):
     """Bring a store that an older release wrote to the format of this one."""
 
     help = (
-        "Bring a store that an older release wrote to the format of this one; older releases can not use it "
-        "afterwards. Stop whatever uses the store first, and back it up. An interrupted upgrade goes on when it "
+        "Bring a store of an older release to this one's format. Older releases can not use it afterwards. "
+        "Stop whatever uses the store first, and back it up. An interrupted upgrade goes on when it "
         "is run again."
     )
 

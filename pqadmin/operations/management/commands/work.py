@@ -25,9 +25,9 @@ class Command(StoreCommand):
     """Lease items, run handlers on them, and make delayed items ready when they are due."""
 
     help = (
-        "Run the handlers of a module on the items of some queues, until Ctrl-C or SIGTERM. Each item is leased, and "
-        "acknowledged when its handler returns; when it raises, the item comes back later, or is dead after its last "
-        "attempt. Delayed items are made ready when they are due."
+        "Run a program's handlers on the items of some queues. It goes on until Ctrl-C or SIGTERM. Each item is "
+        "leased, and acknowledged when its handler returns; when it raises, the item comes back later, or is dead "
+        "after its last attempt. Delayed items are made ready when they are due."
     )
 
     def add_own_arguments(self, parser: CommandParser) -> None:

@@ -1,0 +1,76 @@
+"""The list of commands that `pqadmin` prints by itself: its own, a line each; with `--all` Django's after them."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+from django.core.management import ManagementUtility, get_commands, load_command_class
+
+from pqadmin import __version__
+
+#: What each command is for, in the order in which they are met.
+GROUPS = {
+    "The site and its people": ("serve", "create_user", "reset_password"),
+    "Queues": (
+        *("queues", "depth", "create_queue", "configure", "pause", "resume", "rename_queue", "delete_queue"),
+        *("attach", "detach"),
+    ),
+    "Items": (
+        *("push", "peek", "pop", "import_items", "export_items", "move", "edit_item", "reprioritise", "promote"),
+        *("reschedule", "retry_dead", "release_items", "delete_items", "purge", "undo", "jobs"),
+    ),
+    "Workers": ("work", "lease", "ack", "extend", "release", "sweep"),
+    "The whole store": ("doctor", "backup", "restore_backup", "copy_store", "upgrade_store", "load"),
+}
+#: Columns that a line has, so that it is one on every terminal.
+WIDTH = 80
+_NAME = max(len(name) for names in GROUPS.values() for name in names)
+
+
+def summary(name: str) -> str:
+    """Return how a command's help begins: its first sentence, up to a colon or semicolon."""
+    told = load_command_class(get_commands()[name], name).help
+    return re.split(r"[.;:](?:\s|$)", told, maxsplit=1)[0]
+
+
+def ours() -> str:
+    """Return the list of pqadmin's own commands."""
+    lines = []
+    for group, names in GROUPS.items():
+        lines += ["", group, *(f"  {name:<{_NAME}}  {summary(name)}" for name in names)]
+    return "\n".join(lines)
+
+
+class Commands(ManagementUtility):
+    """Django's way to a command, which lists ours first and says our version."""
+
+    def __init__(self, argv: list[str] | None = None) -> None:
+        super().__init__(argv)
+        if Path(self.argv[0]).name == "__main__.py":
+            self.prog_name = "python -m pqadmin"
+
+    def main_help_text(self, commands_only: bool = False) -> str:
+        """Return our commands, and with `--all` Django's behind them."""
+        if commands_only:
+            return str(super().main_help_text(commands_only=True))
+        program = self.prog_name
+        text = (
+            f"Usage: {program} COMMAND [OPTIONS]\n\nDurable priority queues and their site, pqadmin {__version__}.\n"
+            f"{ours()}\n\n{program} COMMAND --help tells more."
+        )
+        if "--all" not in self.argv:
+            return f"{text}\n{program} help --all lists Django's commands too."
+        named = {name for names in GROUPS.values() for name in names}
+        rest = sorted(name for name in get_commands() if name not in named)
+        return "\n".join([text, "", "Of Django and its parts", *(f"  {name}" for name in rest)])
+
+    def execute(self) -> None:
+        """Run the command that is asked for."""
+        if self.argv[1:] in (["--version"], ["version"]):
+            sys.stdout.write(f"{__version__}\n")
+        elif self.argv[1:] == ["--all"]:
+            Commands([self.argv[0], "help", "--all"]).execute()
+        else:
+            super().execute()
