@@ -66,11 +66,8 @@ def test_what_detached_queues_left_is_told_in_words_of_queues(run: Run, store: S
     store.attach("theirs", prefix=("their",)).push(b"x", priority=1)
     store.detach("theirs")
     healthy = f"Healthy: 2 queues with 5 items counted, store format {FORMAT}."
-    assert run("doctor").out.splitlines() == [
-        "Note: Counters of 1 detached or lost queue are left behind and count nothing any more; "
-        "--repair clears them.",
-        healthy,
-    ]
+    left = "Counters of 1 detached or lost queue are left behind and count nothing any more; --repair clears them."
+    assert run("doctor").out.splitlines() == [f"Note: {left}", healthy]
     assert run("doctor", "--repair").out.splitlines() == [
         "Mended: Cleared counters that 1 detached or lost queue had left behind.",
         healthy,
