@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import time
 from datetime import UTC, datetime
 from typing import Any
 
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.views import redirect_to_login
-from django.db import DatabaseError
+from django.core.exceptions import PermissionDenied, SuspiciousOperation
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render, resolve_url
 from django.urls import reverse
@@ -31,6 +32,8 @@ from pqadmin.wall.specs import Spec, read
 from pqadmin.wall.tiles import BLANK, compact, places, rest_words, tile
 from queues.errors import StoreError
 
+log = logging.getLogger(__name__)
+
 #: No address of a wall tells another site anything, least of all a token.
 _HEADERS = {"Referrer-Policy": "no-referrer", "X-Robots-Tag": "noindex"}
 #: Seconds after which a page that could not be made is asked for again.
@@ -43,11 +46,12 @@ def wall(request: HttpRequest, slug: str) -> HttpResponse:
     """Show a board, or turn a link's token into the screen's cookie."""
     try:
         answer = _answer(request, slug)
-    except (DatabaseError, StoreError) as error:
-        outage = errors.outage(request, error)
-        if outage is None:
-            raise
-        answer = outage
+    except (Http404, PermissionDenied, SuspiciousOperation):
+        raise
+    except Exception:
+        answer = errors.server_error(request)
+        if answer.status_code == 500:
+            log.exception("a wall could not be shown")
         answer.headers["Refresh"] = str(_AGAIN)  # nobody stands there to load the page anew
     for name, value in _HEADERS.items():
         answer.headers[name] = value

@@ -19,11 +19,13 @@ def words() -> dict[str, str]:
         "wall-next": _("next board in %(left)s"),
         "wall-old": _("Data is %(age)s old"),
         "wall-none": _("No data yet"),
+        "wall-still": _("This picture stands still"),
         "wall-why-reconnecting": _("The server does not answer. Trying again."),
         "wall-why-silent": _("Nothing was heard from the server."),
         "wall-why-closed": _(
             "This screen may no longer show the board. Its link was revoked, or the board was removed."
         ),
+        "wall-why-gone": _("The board was removed, or shows no queue that you may see."),
         "wall-why-signed-out": _("You are signed out. A screen that stays needs a link of its own."),
         "wall-closed": _("Closed"),
     }

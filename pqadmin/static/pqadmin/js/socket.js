@@ -29,7 +29,8 @@ export class Connection {
   #heard = 0;
 
   /**
-   * Handlers: frame(message), beat(message), trouble(message), hello(message), refused(message), state(name).
+   * Handlers: frame(message), beat(message), trouble(message), hello(message), refused(message), state(name), and
+   * missing(), where the page's own address leads nowhere by now.
    * `release` is the page's: a server of another one has rows and messages that these scripts can not read.
    */
   constructor(url, release, handlers) {
@@ -87,6 +88,14 @@ export class Connection {
     }
   }
 
+  /** Try no further. */
+  end(state) {
+    this.#ended = true;
+    clearTimeout(this.#timer);
+    this.#drop();
+    this.#handlers.state(state);
+  }
+
   #send(message) {
     if (this.#socket?.readyState === WebSocket.OPEN) this.#socket.send(JSON.stringify(message));
   }
@@ -119,7 +128,7 @@ export class Connection {
 
   #greeted(message) {
     if (message.protocol !== PROTOCOL || message.release !== this.#release) {
-      this.#end("outdated");
+      this.end("outdated");
       return;
     }
     this.#handlers.hello(message);
@@ -149,17 +158,11 @@ export class Connection {
   async #probe() {
     try {
       const answer = await fetch(location.href, { method: "HEAD", redirect: "manual", cache: "no-store" });
-      if (answer.type === "opaqueredirect" || answer.status === 401 || answer.status === 403) this.#end("signed-out");
+      if (answer.type === "opaqueredirect" || answer.status === 401 || answer.status === 403) this.end("signed-out");
+      else if (answer.status === 404) this.#handlers.missing?.();
     } catch {
       // The server is away; the next try finds out when it is back.
     }
-  }
-
-  #end(state) {
-    this.#ended = true;
-    clearTimeout(this.#timer);
-    this.#drop();
-    this.#handlers.state(state);
   }
 
   #drop() {

@@ -70,10 +70,13 @@ const connection = new Connection(address.href, body.dataset.release, {
     second();
   },
   refused() {},
+  missing() {
+    connection.end("gone");
+  },
   state(name) {
     if (name === "outdated") makeAnew();
-    else if (name === "signed-out") {
-      closed = "link" in body.dataset ? "wall-why-closed" : "wall-why-signed-out";
+    else if (name === "signed-out" || name === "gone") {
+      closed = "link" in body.dataset ? "wall-why-closed" : `wall-why-${name}`;
       asking.soon(steady(), ASK_AGAIN);
     }
     state = name;
@@ -167,3 +170,4 @@ setInterval(second, 1000);
 second();
 stayOn();
 connection.open();
+setData(body, "running", ""); // for wall_guard.js
