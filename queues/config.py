@@ -10,6 +10,7 @@ from queues import records
 from queues.errors import BadQueueKind, BadSetting
 from queues.ids import at, to_ms
 from queues.priority import Priority, PriorityType
+from queues.unreadable import reading
 
 Kind = Literal["priority", "fifo"]
 KINDS: tuple[str, ...] = get_args(Kind)
@@ -152,6 +153,12 @@ class Config:
     def decode(cls, record: bytes) -> Config:
         """Read a config from the store."""
         return cls.from_header(records.decode(record)[0])
+
+    @classmethod
+    def of(cls, name: str, record: bytes) -> Config:
+        """Read the config of the queue of this name; raise `QueueUnreadable`."""
+        with reading(name):
+            return cls.decode(record)
 
     @classmethod
     def from_header(cls, header: dict[str, Any]) -> Config:

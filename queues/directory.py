@@ -27,7 +27,7 @@ def find(tr: ReadTransaction, keyspace: Keyspace, name: str) -> Config:
     record = tr.get(keyspace.config(find_id(tr, keyspace, name))).wait()
     if record is None:
         raise QueueNotFound(name)
-    return Config.decode(record)
+    return Config.of(canonical(name), record)
 
 
 def find_id(tr: ReadTransaction, keyspace: Keyspace, name: str) -> int:

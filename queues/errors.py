@@ -80,6 +80,7 @@ __all__ = [
     "QueueFull",
     "QueueNotFound",
     "QueuePaused",
+    "QueueUnreadable",
     "SameQueue",
     "SettingsChanged",
     "SourceChanged",
@@ -260,6 +261,18 @@ class TrashNotFound(QueueError, LookupError):
 
 class Unreadable(QueueError):
     """What was asked for is there, but it can not be read: it is damaged, or of a newer release."""
+
+
+class QueueUnreadable(Unreadable):
+    """What a queue is, or what it holds, can not be read: damaged, or of a newer release. Other queues are not touched.
+
+    `queue` is its name, `why` says what is the matter.
+    """
+
+    def __init__(self, queue: str, why: Words) -> None:
+        self.queue = queue
+        self.why = why
+        super().__init__(Words("The queue {queue} can not be read. {why}", queue=_shown(queue), why=why))
 
 
 class AlreadyRestored(QueueError):

@@ -208,7 +208,7 @@ class Handle:
         if record is None:
             raise QueueNotFound(guess[1].name)
         if record != guess[0]:
-            self._guess = guess = (record, Config.decode(record))
+            self._guess = guess = (record, Config.of(guess[1].name, record))
         return guess[1]
 
     def _own(self, why: str) -> None:

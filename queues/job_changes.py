@@ -34,7 +34,7 @@ def config_of(tr: ReadTransaction, keyspace: Keyspace, queue_id: int, name: str)
     record = tr.get(keyspace.config(queue_id)).wait()
     if record is None:
         raise QueueNotFound(name)
-    return Config.decode(record)
+    return Config.of(name, record)
 
 
 def change(

@@ -27,7 +27,7 @@ from queues.pushes import Push
 from queues.queue_keys import STATES, GenerationKeys
 from queues.search import Searching
 from queues.settings import Settings, check_settings
-from queues.status import QueueStatus, Totals, begin_status, read_totals
+from queues.status import QueueStatus, Totals, read_status, read_totals
 from queues.tally import counted_in
 from queues.totals import total
 from queues.waiting import Waiting
@@ -280,7 +280,7 @@ class Queue(Waiting, Deaths, Searching):
         def look(tr: ReadTransaction) -> QueueStatus:
             change = tr.get(self._keys.change)
             config = self._current(tr)
-            return begin_status(tr, self._keys, config, total(change.wait()), preview)()
+            return read_status(tr, self._keys, config, total(change.wait()), preview)
 
         return self._backing.read(look, tr)
 

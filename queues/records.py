@@ -23,6 +23,8 @@ def encode(header: Mapping[str, Any], value: bytes = b"") -> bytes:
 
 def decode(record: bytes) -> tuple[dict[str, Any], bytes]:
     """Return (header, value); raise `NewerFormat` for a record of a later release."""
+    if not record:
+        raise ValueError("an empty record")
     if record[:1] != bytes([_FORMAT]):
         raise NewerFormat("A record in the store was written by a newer pqadmin; use that release.")
     end = 4 + int.from_bytes(record[1:4], "big")

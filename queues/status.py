@@ -20,6 +20,7 @@ from queues.queue_keys import OUTSIDE, STATES, QueueKeys, Side
 from queues.ready import Heads, OldestRead, as_item
 from queues.tally import depth_of
 from queues.totals import total
+from queues.unreadable import reading
 
 #: A queue has at most 8 depth totals, 32 band totals and a few dozen verbs.
 _ALL = 1_000
@@ -130,6 +131,12 @@ def unreadable_status(queue_id: int, name: str, change: int, reason: str) -> Que
 def read_totals(tr: ReadTransaction, keys: QueueKeys, config: Config) -> Totals:
     """Read the exact depths and the traffic of one queue."""
     return _totals(config, _Counters(tr, keys, config).wait(), TrafficRead(tr, keys).wait())
+
+
+def read_status(tr: ReadTransaction, keys: QueueKeys, config: Config, change: int, preview: int) -> QueueStatus:
+    """Read one queue's status; raise `QueueUnreadable`."""
+    with reading(config.name):
+        return begin_status(tr, keys, config, change, preview)()
 
 
 def begin_status(

@@ -205,8 +205,8 @@ class Store:
 
         def look(tr: ReadTransaction) -> list[Queue]:
             found = directory.names(tr, self._keyspace, prefix=prefix, after=after, limit=limit)
-            reads = [tr.get(self._keyspace.config(queue_id)) for queue_id in found.values()]
-            configs = [Config.decode(record) for read in reads if (record := read.wait()) is not None]
+            reads = [(name, tr.get(self._keyspace.config(queue_id))) for name, queue_id in found.items()]
+            configs = [Config.of(name, record) for name, read in reads if (record := read.wait()) is not None]
             return [open_queue(self._backing, config) for config in configs]
 
         return self._backing.read(look, tr)

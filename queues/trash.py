@@ -189,6 +189,7 @@ class Trash:
         queue: str | None = None,
         by: str | None = None,
         act: str | None = None,
+        but: str | None = None,
         limit: int = 50,
         after: str | None = None,
         visible: Callable[[str], bool] | None = None,
@@ -197,8 +198,9 @@ class Trash:
         """Return a page of what can still be restored, newest first; it may hold fewer than `limit`.
 
         `queue` keeps entries of the queue that has this name or had it when they were written, `by` those of one
-        person, `act` those of one act; they are looked for in bounded steps, so such a page may be empty and have a
-        cursor. `looked` is how many entries were looked at. What can not be read is listed where nothing is asked for.
+        person, `act` those of one act, `but` all except those of one; they are looked for in bounded steps, so such a
+        page may be empty and have a cursor. `looked` is how many entries were looked at. What can not be read is listed
+        where nothing is asked for.
         After a full page the next entry that fits is looked for too, so that its cursor leads to something; `certain`
         says whether that was found. `visible` says by the name that a queue had whether it is listed.
         """
@@ -206,7 +208,7 @@ class Trash:
         if after is not None and before is None:
             raise BadCursor("This page address is damaged; start again from the first page.")
         limit = max(1, min(limit, MAX_PAGE))
-        asked = Asked(queue=queue, by=by, act=act, visible=visible)
+        asked = Asked(queue=queue, by=by, act=act, but=but, visible=visible)
         return self._backing.read(
             lambda tr: Looking(tr, self._backing.keyspace).page(asked, before=before, limit=limit), tr
         )

@@ -31,13 +31,15 @@ class Asked:
     queue: str | None
     by: str | None
     act: str | None
+    #: Of every act but this one.
+    but: str | None = None
     #: Says by the name that a queue had whether it is listed.
-    visible: Callable[[str], bool] | None
+    visible: Callable[[str], bool] | None = None
 
     @property
     def everything(self) -> bool:
         """Whether all are asked for, those too that can not be read."""
-        return self.queue is None and self.by is None and self.act is None and self.visible is None
+        return self == _EVERYTHING
 
     def fits(self, header: dict[str, Any], queue_id: int | None) -> bool:
         """Say whether an entry is asked for and can be restored; `queue_id` is of the queue that has the name now."""
@@ -45,9 +47,13 @@ class Asked:
             not (header["restored"] or header.get("doomed"))
             and (self.by is None or header["by"] == self.by)
             and (self.act is None or header.get("act") == self.act)
+            and (self.but is None or header.get("act") != self.but)
             and (self.visible is None or self.visible(header["queue"]))
             and (self.queue is None or header["queue_id"] == queue_id or header["queue"] == self.queue)
         )
+
+
+_EVERYTHING = Asked(queue=None, by=None, act=None)
 
 
 class Looking:

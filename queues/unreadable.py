@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
-from queues.errors import NewerFormat, Worded, Words
+from queues.errors import NewerFormat, QueueError, QueueUnreadable, StoreError, Worded, Words
 
 log = logging.getLogger("queues.sweeper")
 
@@ -30,6 +31,17 @@ def why(error: Exception) -> Words:
     if isinstance(error, Worded):
         return error.words
     return Words("Its bytes are damaged ({kind}).", kind=type(error).__name__)
+
+
+@contextmanager
+def reading(name: str) -> Iterator[None]:
+    """Raise `QueueUnreadable` for what decoding raises inside of this block; refusals and outages pass."""
+    try:
+        yield
+    except UNREADABLE as error:
+        if isinstance(error, QueueError | StoreError) and not isinstance(error, NewerFormat):
+            raise
+        raise QueueUnreadable(name, why(error)) from error
 
 
 def warn(what: str, error: Exception) -> None:

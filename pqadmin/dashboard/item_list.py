@@ -161,8 +161,11 @@ def _tabs(seen: Seen, trash: TrashPage | None) -> list[Tab]:
 
 
 def _trash(seen: Seen, after: str | None = None, *, limit: int = PAGE) -> TrashPage:
-    """Return what was removed from this very queue, not from another one that had its name; raise `BadCursor`."""
-    page = get_store().trash.entries(queue=seen.status.name, limit=limit, after=after)
+    """Return what was taken from this very queue, or changed, not from another one that had its name.
+
+    Pushes are left out: what they brought is here and not in the trash. Raises `BadCursor`.
+    """
+    page = get_store().trash.entries(queue=seen.status.name, but="push", limit=limit, after=after)
     return replace(page, entries=tuple(entry for entry in page.entries if entry.queue_id == seen.status.id))
 
 

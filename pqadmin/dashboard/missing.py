@@ -1,4 +1,4 @@
-"""Answers for queues that are not there, wherever a view or what stands before it finds none."""
+"""Answers for queues that are not there, or can not be read, wherever a view or what stands before it meets one."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
 from pqadmin.dashboard.views import frame
-from queues.errors import QueueNotFound
+from queues.errors import QueueNotFound, QueueUnreadable
 
 
 class MissingQueueMiddleware:
-    """Answer 404 to whatever a view let through, and to queues that the person may not see."""
+    """Answer for what a view let through: 404 also for queues that the person may not see."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self._get_response = get_response
@@ -22,5 +22,7 @@ class MissingQueueMiddleware:
         return self._get_response(request)
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
-        """Return the page about a queue that is not there; None leaves other exceptions alone."""
+        """Return the page about such a queue; None leaves other exceptions alone."""
+        if isinstance(exception, QueueUnreadable):
+            return frame.queue_unreadable(request, exception)
         return frame.queue_missing(request, exception) if isinstance(exception, QueueNotFound) else None

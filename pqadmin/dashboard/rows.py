@@ -178,7 +178,7 @@ def render_blank_row(*, can_act: bool, acts_on_all: bool = True) -> SafeString:
         ends=(_end("min", None, None), _end("max", None, None)),
         mix=_mix(()),
         outlook=("unknown", ""),
-        name='<a href="" data-part="link"><bdi data-part="name"></bdi></a>' + _star(labels, "", starred=False),
+        name=_named('<a href="" data-part="link"><bdi data-part="name"></bdi></a>', _star(labels, "", starred=False)),
         action=_blank_action(labels, acts_on_all) if can_act else None,
     )
     return mark_safe(f'<tr data-queue="" data-state="unknown">{cells}</tr>')  # noqa: S308 # as a drawn row
@@ -193,8 +193,13 @@ def _star(labels: Labels, queue_id: object, starred: bool) -> str:
     pressed = "true" if starred else "false"
     return (
         f'<button class="star" form="stars" name="{verb}" value="{queue_id}" aria-pressed="{pressed}" '
-        f'aria-label="{labels.favourite}">{sign}</button>'
+        f'title="{labels.favourite}"><span aria-hidden="true">{sign}</span></button>'
     )
+
+
+def _named(link: str, star: str) -> str:
+    """Name a star by the link beside it, which weighs nothing: a hundred names in attributes are 400 bytes a page."""
+    return f"<label>{link}{star}</label>"
 
 
 def _line(path: str) -> str:
@@ -217,7 +222,6 @@ def _row(row: Row, pen: _Pen, labels: Labels, acts: bool | None, starred: bool, 
     group, rest = split(status.name)
     url, shown = _safe(queue_url(status.name)), _safe(group + rest)
     verb = labels.enqueue if status.kind == "fifo" else labels.push
-    # The star stands in the row's heading and is named in full by scripts: a name here costs 400 bytes a page.
     push = f'<a class="button small" href="{url}push/" data-part="push" aria-label="{verb}: {shown}">{verb}</a>'
     action = push if acts else ""
     cells = _cells(
@@ -234,8 +238,10 @@ def _row(row: Row, pen: _Pen, labels: Labels, acts: bool | None, starred: bool, 
         ends=(_end("min", status.min, pen, rules), _end("max", status.max, pen, rules)),
         mix=_mix(status.bands),
         outlook=(row.outlook, _safe(outlook_words(row))),
-        name=f'<a href="{url}" data-part="link">'
-        f'<bdi data-part="name">{_safe(group)}<b>{_safe(rest)}</b></bdi></a>' + _star(labels, status.id, starred),
+        name=_named(
+            f'<a href="{url}" data-part="link"><bdi data-part="name">{_safe(group)}<b>{_safe(rest)}</b></bdi></a>',
+            _star(labels, status.id, starred),
+        ),
         action=None if acts is None else action,
         line=_line(line),
         attached=_safe(attached_title(status.prefix)) if status.attached else "",

@@ -62,6 +62,8 @@ def queue_shape(queue: Queue) -> Shape:
 
 def status_shape(status: QueueStatus, now: datetime) -> Shape:
     """Describe a queue and its ends; the ends' values are left out: peek shows them."""
+    if status.unreadable:
+        return dict.fromkeys(_STATUS) | {"queue": status.name, "unreadable": status.unreadable}
     uncounted = status.attached and status.counted_at is None
     return {
         "queue": status.name,
@@ -79,7 +81,15 @@ def status_shape(status: QueueStatus, now: datetime) -> Shape:
         "pause": pause_shape(status.pause, now),
         "prefix": _prefix(status.prefix),
         "counted_at": time_shape(status.counted_at),
+        "unreadable": None,
     }
+
+
+#: What is known of a queue that can be read.
+_STATUS = (
+    *("queue", "kind", "priority_type", "ready", "delayed", "leased", "dead", "arrived", "left", "oldest"),
+    *("min_priority", "max_priority", "pause", "prefix", "counted_at", "unreadable"),
+)
 
 
 def pause_shape(pause: Pause | None, now: datetime) -> Shape | None:

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pqadmin.dashboard import foreign
-from pqadmin.dashboard.format import age_since, clock, counted, number, visible
+from pqadmin.dashboard.format import UNKNOWN, age_since, clock, counted, number, visible
 from pqadmin.dashboard.redaction import NOTHING
 from queues import Item, Job, QueueStatus
 from queues.ids import to_ms
@@ -49,7 +49,7 @@ def print_queues(output: Console, statuses: Sequence[QueueStatus], now: datetime
     for status in statuses:
         table.add_row(
             _text(status.name, "bold"),
-            Text("fifo" if status.kind == "fifo" else status.priority_type),
+            Text("" if status.unreadable else "fifo" if status.kind == "fifo" else status.priority_type),
             Text(_depth(status)),
             Text("" if status.min is None else foreign.priority_short(status.min)),
             Text("" if status.max is None else foreign.priority_short(status.max)),
@@ -93,12 +93,16 @@ def print_jobs(output: Console, jobs: Sequence[Job], now: datetime) -> None:
 
 
 def _depth(status: QueueStatus) -> str:
+    if status.unreadable:
+        return UNKNOWN
     if not status.attached:
         return number(status.totals.ready)
     return counted(None if status.counted_at is None else status.totals.ready)
 
 
 def _state(status: QueueStatus, now: datetime) -> str:
+    if status.unreadable:
+        return f"unreadable: {status.unreadable}"
     if status.attached:
         when = "not counted yet" if status.counted_at is None else f"counted {clock(status.counted_at, now)}"
         return f"attached, {when}"

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import multiprocessing
+import re
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +43,14 @@ def test_an_empty_store_explains_itself_and_offers_three_ways(operator: Desk, st
         assert words in page
     assert "never early" in page
     assert "acknowledges" in page
+
+
+def test_the_lines_of_python_run_as_they_stand(operator: Desk, store: Store, tmp_path: Path) -> None:
+    (shown,) = re.findall(r"<code>(from queues .*?)</code>", operator.open("/").html)
+    lines = unescape(shown.replace("<br>", "\n"))
+    for _ in range(2):
+        subprocess.run([sys.executable, "-c", lines], cwd=tmp_path, check=True, timeout=60)
+    assert [item.value for item in store.queue("jobs").items().items] == [b"hello", b"hello"]
 
 
 def test_a_viewer_is_offered_nothing_that_is_refused(desk: Callable[..., Desk], store: Store) -> None:

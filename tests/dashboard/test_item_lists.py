@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 from datetime import timedelta
+from html import unescape
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -186,6 +187,19 @@ def test_the_trash_of_a_queue_is_undone_from_its_page(operator: Desk, store: Sto
     assert "Put back" in back
     assert jobs.peek_min() == item
     assert "Nothing of this queue is in the trash" in operator.open("/queues/jobs/?state=trash")
+
+
+def test_a_push_does_not_count_as_trash_and_is_undone_all_the_same(operator: Desk, store: Store, jobs: Queue) -> None:
+    pushed = operator.send(operator.open("/queues/jobs/push/"), "/push/", value="plain", priority="1")
+    assert "Pushed" in pushed
+    assert "Trash 0" in operator.open("/queues/jobs/")
+    page = operator.open("/queues/jobs/?state=trash")
+    assert "Nothing of this queue is in the trash" in page
+    (address,) = re.findall(r'href="(/trash/\?queue=jobs&amp;act=push)"', page.html)
+    pushes = operator.open(unescape(address))
+    assert "pushed jobs 1 ada" in pushes
+    assert "taken out again" in operator.send(pushes, "/restore/")
+    assert b"plain" not in [item.value for item in jobs.items(limit=100).items]
 
 
 def test_a_long_trash_is_gone_through_by_cursor(operator: Desk, store: Store, jobs: Queue) -> None:

@@ -67,7 +67,7 @@ def test_a_row_is_shown_anew_when_anything_about_it_differs(row: Row) -> None:
     assert shown() == plain
 
 
-def test_what_is_pushed_to_is_in_the_name_of_the_link_without_scripts(row: Row) -> None:
+def test_what_is_pushed_to_or_starred_is_in_the_name_without_scripts(row: Row) -> None:
     queue = replace(row, status=replace(row.status, name='eu:"jobs" & more'))
     fifo = replace(row, status=replace(row.status, id=7, name="mail", kind="fifo"))
     html = str(render_rows([queue, fifo], now=row.as_of, can_act=True))
@@ -78,6 +78,8 @@ def test_what_is_pushed_to_is_in_the_name_of_the_link_without_scripts(row: Row) 
         ('Push: eu:"jobs" & more', "Push"),
         ("Enqueue: mail", "Enqueue"),
     ]
+    labels = [re.sub("<[^>]*>", "", label) for label in re.findall('<label>(.*?)<button class="star" [^>]*>', html)]
+    assert [unescape(label) for label in labels] == ['eu:"jobs" & more', "mail"], "a star is named by its label"
 
 
 def test_a_value_is_text_and_no_markup(row: Row) -> None:

@@ -55,7 +55,7 @@ def test_everything_is_undone_from_the_page_newest_first(operator: Desk, store: 
 def test_entries_are_found_by_queue_person_and_act(operator: Desk, store: Store) -> None:
     do_everything(store)
     store.acts("bob").pop("jobs")
-    assert "re-prioritised" not in operator.open("/trash/?act=pop").text.split("Gone for good")[1]
+    assert "re-prioritised" not in operator.open("/trash/?act=pop").text.split("Undo ends")[1]
     assert "Nothing here fits" in operator.open("/trash/?by=carol")
     assert "Nothing here fits" in operator.open("/trash/?queue=" + "x" * 290)
     page = operator.open("/trash/?queue=mail")

@@ -109,3 +109,29 @@ def test_a_job_that_can_not_be_read_is_told_and_the_others_are_done(
     Sweeper(store._backing).sweep()
     assert f"The job {broken.id} can not be read" in operator.open("/jobs/"), "it stays for who can read it"
     assert [job.id for job in ann.jobs()] == []
+
+
+@pytest.mark.parametrize(
+    ("record", "why"),
+    [(b"\x07nonsense", "was written by a newer pqadmin"), (b"\x01\x00\x00\x02[]", "Its bytes are damaged")],
+)
+def test_the_pages_of_a_queue_that_can_not_be_read_say_so_and_nothing_of_the_store(
+    desk: Callable[..., Desk], store: Store, jobs: Queue, record: bytes, why: str
+) -> None:
+    operator = desk(Role.OPERATOR)
+    store.create_queue("mail").push(b"x", priority=1)
+    form = operator.open("/queues/jobs/").form("/push/")
+    write(store, store._keyspace.config(jobs.id), record)
+    for address in ("", "push/", "history/", "settings/", "pause/", "push/many/", f"items/{'0' * 40}/", "export/"):
+        page = operator.open(f"/queues/jobs/{address}")
+        assert page.status == 409, address
+        assert "This queue can not be read" in page
+        assert why in page
+        assert "the store and all other queues go on as usual" in page
+        assert "pqadmin doctor" in page
+        assert "can not be reached" not in page
+    answer = operator.post(*form, value="x", priority="1")
+    assert answer.status == 409
+    assert "Nothing was changed" in answer
+    assert operator.open("/queues/mail/").status == 200
+    assert desk(Role.NONE, "stranger").open("/queues/jobs/").status in (403, 404), "who may not see it learns nothing"

@@ -202,7 +202,7 @@ def test_queues_as_json(run: Run, shop: Shop, jobs: Queue) -> None:
     jobs_shape, mail_shape = run("queues", "--json").json["queues"]
     assert list(jobs_shape) == [
         "queue", "kind", "priority_type", "ready", "delayed", "leased", "dead", "arrived", "left", "oldest",
-        "min_priority", "max_priority", "pause", "prefix", "counted_at",
+        "min_priority", "max_priority", "pause", "prefix", "counted_at", "unreadable",
     ]  # fmt: skip
     assert (jobs_shape["ready"], jobs_shape["min_priority"], jobs_shape["max_priority"]) == (3, 1, 9)
     assert jobs_shape["pause"]["reason"] == "deploy"
@@ -210,6 +210,20 @@ def test_queues_as_json(run: Run, shop: Shop, jobs: Queue) -> None:
     assert (mail_shape["kind"], mail_shape["priority_type"], mail_shape["pause"]) == ("fifo", None, None)
     assert [queue["queue"] for queue in run("queues", "--prefix", "mail:", "--json").json["queues"]] == ["mail:out"]
     assert run("queues", "--prefix", "nothing", "--json").json == {"queues": []}
+
+
+def test_a_queue_that_can_not_be_read_is_a_line_that_says_so(run: Run, shop: Shop, jobs: Queue) -> None:
+    bad = shop.store.create_queue("bad")
+    shop.store.transact(lambda tr: tr.set(shop.store._keyspace.config(bad.id), b"\x01\x00\x00\x02[]"))
+    first, second = run("queues", "--json").json["queues"]
+    assert (first["queue"], first["ready"], second["queue"], second["ready"]) == ("bad", None, "jobs", 3)
+    assert first["unreadable"].startswith("Its bytes are damaged")
+    assert list(first) == list(second)
+    assert "–  " in run("queues").out
+    assert "unreadable: Its bytes are damaged" in run("queues").out
+    refused = run("pop", "bad")
+    assert (refused.code, refused.out) == (1, "")
+    assert refused.error.startswith("The queue “bad” can not be read. Its bytes are damaged")
 
 
 def test_a_pause_that_is_over_is_none(run: Run, shop: Shop, jobs: Queue) -> None:

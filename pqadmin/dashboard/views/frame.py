@@ -1,4 +1,4 @@
-"""What the views of acts share: answers, refused forms, and queues that are not there."""
+"""What the views of acts share: answers, refused forms, and queues that are not there or can not be read."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from pqadmin.dashboard.addresses import leave, queue_url
 from pqadmin.dashboard.looking import about
 from pqadmin.dashboard.once import AlreadySent, FormRefused
 from pqadmin.dashboard.refusals import Refusal, explain
+from pqadmin.dashboard.said import said
 from queues import QueueStatus
-from queues.errors import NotForAttached, QueueError, QueueNotFound, StoreError
+from queues.errors import NotForAttached, QueueError, QueueNotFound, QueueUnreadable, StoreError
 from queues.names import display_name
 
 P = ParamSpec("P")
@@ -55,6 +56,14 @@ def queue_missing(request: HttpRequest, missing: QueueNotFound) -> HttpResponse:
         "can_create": reach.may_name(reach.scope(request), missing.name),
     }
     return render(request, "dashboard/no_queue.html", context, status=404)
+
+
+def queue_unreadable(request: HttpRequest, error: QueueUnreadable) -> HttpResponse:
+    """Say that this one queue can not be read, why, and who can do what about it; all others are well."""
+    if "HX-Request" in request.headers:
+        return HttpResponse(status=409, headers={"HX-Redirect": queue_url(error.queue)})
+    context = {"section": "queues", "name": write.shorten(display_name(error.queue), 200), "why": said(error.why)}
+    return render(request, "dashboard/unreadable_queue.html", context, status=409)
 
 
 def refuse(request: HttpRequest, refusal: Refusal, url: str) -> HttpResponse:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
@@ -62,6 +64,7 @@ def overview(request: HttpRequest) -> HttpResponse:
             for group in listing.groups
         ],
         "blank_row": render_blank_row(can_act=can_act, acts_on_all=may.role.has(Right.ACT)),
+        "program_store": _program_store() if can_act else "",
         "columns": COLUMNS + can_act,
         "heads": _heads(order, state),
         "groupings": _groupings(order, state),
@@ -74,6 +77,12 @@ def overview(request: HttpRequest) -> HttpResponse:
     }
     fragment = request.headers.get("HX-Target", "") == "section#queues"
     return render(request, "dashboard/_queues.html" if fragment else "dashboard/overview.html", context)
+
+
+def _program_store() -> str:
+    """Return the site's store as programs write it; empty where no other process can open it."""
+    url: str = settings.PQADMIN_STORE
+    return "" if url.startswith("memory:") else json.dumps(url, ensure_ascii=False)
 
 
 def _body(

@@ -13,6 +13,7 @@ from pqadmin.operations.command import StoreCommand
 from pqadmin.operations.shapes import status_shape
 from pqadmin.operations.tables import console, print_queues
 from queues import QueueStatus, Store
+from queues.names import canonical
 
 #: Queues of one read transaction.
 _STEP = 500
@@ -42,16 +43,15 @@ class Command(StoreCommand):
 
 
 def _statuses(store: Store, prefix: str) -> Iterator[QueueStatus]:
-    after: str | None = None
-    while queues := store.queues(prefix, after=after, limit=_STEP):
-        ids = [queue.id for queue in queues]
-        snapshot = store.snapshot(ids, preview=0)
+    named = [(name, queue_id) for name, queue_id in store.directory().items() if name.startswith(canonical(prefix))]
+    for at in range(0, len(named), _STEP):
+        ids = [queue_id for _, queue_id in named[at : at + _STEP]]
+        snapshot = store.snapshot(ids, preview=0, tolerant=True)
         until = time.monotonic() + _PATIENCE
         while any(_uncounted(status) for status in snapshot.queues.values()) and time.monotonic() < until:
             time.sleep(_STEP_SECONDS)  # they are being counted behind our back
-            snapshot = store.snapshot(ids, previous=snapshot, preview=0)
-        yield from (snapshot.queues[queue.id] for queue in queues if queue.id in snapshot.queues)
-        after = queues[-1].name
+            snapshot = store.snapshot(ids, previous=snapshot, preview=0, tolerant=True)
+        yield from (snapshot.queues[queue_id] for queue_id in ids if queue_id in snapshot.queues)
 
 
 def _uncounted(status: QueueStatus) -> bool:

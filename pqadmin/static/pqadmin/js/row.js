@@ -202,7 +202,7 @@ export function nameRows() {
 
 function nameRow(root, shown) {
   for (const link of root.querySelectorAll("[data-part=link]")) link.title = shown; // the cell may cut it
-  for (const star of root.querySelectorAll(".star")) star.ariaLabel = `${star.ariaLabel.split(":")[0]}: ${shown}`;
+  for (const star of root.querySelectorAll(".star")) star.ariaLabel = `${star.title}: ${shown}`;
   for (const link of root.querySelectorAll("[data-part=push]")) link.ariaLabel = `${link.textContent}: ${shown}`;
 }
 
