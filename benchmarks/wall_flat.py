@@ -24,6 +24,8 @@ from queues import Store, open_store
 
 #: MB and DOM nodes that the last measurement may lie above the first; frames a second there should be.
 _HEAP_BAR, _NODES_BAR, _FRAMES_BAR = 2.0, 100, 8.0
+#: What the screen says of its data, where that is not current.
+_SAYS = "() => { const veil = document.querySelector('[data-part=veil]'); return veil.hidden ? '' : veil.innerText; }"
 #: Seconds between two changes of what the screen has tiles for.
 _CHURN_EVERY = 3.0
 
@@ -39,6 +41,7 @@ def main(arguments: list[str]) -> list[report.Figure]:
     options = parser.parse_args(arguments)
     faults: list[str] = []
     seen: list[tuple[float, ...]] = []
+    old: list[tuple[float, str]] = []
     frames = 0
 
     def count(event: dict[str, Any]) -> None:
@@ -68,6 +71,8 @@ def main(arguments: list[str]) -> list[report.Figure]:
                         while (left := minutes * 60 - (time.monotonic() - began)) > 0:
                             churned += 1
                             _churn(store, churned)
+                            if says := screen.evaluate(_SAYS):
+                                old.append((time.monotonic() - began, says))
                             screen.wait_for_timeout(min(left, _CHURN_EVERY) * 1000)
                         seen.append((minutes, *browser_memory(session), frames))
                     state = screen.get_attribute("body", "data-fresh-state")
@@ -80,8 +85,10 @@ def main(arguments: list[str]) -> list[report.Figure]:
     rate = (seen[-1][4] - seen[0][4]) / max(1.0, (seen[-1][0] - seen[0][0]) * 60)
     print(
         f"Grown: heap {heap:+.2f} MB, nodes {nodes:+.0f}, listeners {listeners:+.0f}; {rate:.1f} frames/s; {churned} "
-        f"changes of what is shown. The screen is {state}; errors: {len(faults)}.\n"
+        f"changes of what is shown. The screen is {state}, and was found old {len(old)} times; errors: {len(faults)}.\n"
     )
+    for at, says in old:
+        report.note(f"at {at:.0f} s: {' '.join(says.split())}")
     if state != "live":
         raise SystemExit(f"missed: the screen is {state}")
     for fault in faults:

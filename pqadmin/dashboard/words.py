@@ -126,15 +126,15 @@ def attached_note(attached: Attached) -> str:
 def pause_words(pause: Pause, now: datetime) -> str:
     """Say who paused a queue, when, why and until when."""
     values = {
-        "by": write.visible(pause.by) or _("somebody"),
+        "by": write.visible(pause.by),
         "age": write.age_since(pause.since, now),
         "reason": write.shorten(write.visible(pause.reason), 120),
     }
-    words = (
-        _("paused by %(by)s, %(age)s ago: %(reason)s") % values
-        if pause.reason
-        else _("paused by %(by)s, %(age)s ago") % values
-    )
+    if pause.by:
+        pattern = _("paused by %(by)s, %(age)s ago: %(reason)s") if pause.reason else _("paused by %(by)s, %(age)s ago")
+    else:
+        pattern = _("paused for %(age)s: %(reason)s") if pause.reason else _("paused for %(age)s")
+    words = pattern % values
     if pause.until is not None:
         words += " · " + _("resumes %(at)s") % {"at": write.clock(pause.until, now)}
     return words

@@ -36,6 +36,7 @@ class Rest:
 
     queues: int
     trouble: int
+    bad: int
     paused: int
     unread: int
     ready: int
@@ -167,6 +168,7 @@ def _rest(rows: Sequence[Row], shown: Sequence[Row], levels: Mapping[int, Level]
     return Rest(
         queues=len(others) + unread,
         trouble=sum(level.trouble for level in found),
+        bad=found.count(Level.BAD),
         paused=found.count(Level.PAUSED),
         unread=unread,
         ready=sum(row.ready or 0 for row in others),

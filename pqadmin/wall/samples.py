@@ -23,6 +23,7 @@ def sample_wall(rows: Sequence[Row], now: datetime) -> dict[str, Any]:
         "wall_tiles": [tile(row, now, place) for row, place in zip(several, spots, strict=False)],
         "wall_layout": layout,
         "wall_place": spots[-1],
+        "wall_rest": {"bad": 1, "trouble": 10**6},
         "wall_part": {"name": "n" * 80},
         "wall_counts": {"bad": 1, "trouble": 10**6},
         "themes": Board.Theme.choices,

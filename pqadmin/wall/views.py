@@ -124,8 +124,8 @@ def _show(request: HttpRequest, spec: Spec, looking: Looking) -> HttpResponse:
         "link": looking.link is not None,
         "blind": blind,
         "nothing": nothing,
-        # Patterns may name queues that others may not know of.
-        "globs": chosen.picture.part.globs if nothing and looking.scope.everything else (),
+        # Patterns may name queues that others may not know of; where boards take turns these would stay for the next.
+        "globs": spec.parts[0].globs if nothing and looking.scope.everything and len(spec.parts) == 1 else (),
     }
     with translation.override(spec.language or translation.get_language()):
         answer = render(request, "wall/wall.html", {**context_of(spec, chosen, now), **more})

@@ -80,6 +80,7 @@ def head(picture: Picture) -> str:
             else {
                 "queues": rest.queues,
                 "trouble": rest.trouble,
+                "bad": rest.bad,
                 "paused": rest.paused,
                 "unread": rest.unread,
                 "ready": whole(rest.ready),

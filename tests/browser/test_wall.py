@@ -43,6 +43,12 @@ LOOK = """() => {
         Math.min(...sizes) / Math.min(innerWidth, innerHeight),
     ];
 }"""
+#: What of the head is cut off, or off the screen, but the board's name.
+CUT = """() => [...document.querySelectorAll('.count, .freshness, .clock')].filter((e) => {
+    const [box, text] = [e.getBoundingClientRect(), document.createRange()];
+    text.selectNodeContents(e);
+    return text.getBoundingClientRect().width > box.width + 0.02 || box.right > innerWidth + 8;
+}).map((e) => e.outerHTML)"""
 #: Ninety days in steps of ten seconds. Every week the machine sleeps for two hours and later has its clock set back;
 #: every day nothing is heard for a minute.
 DAYS = """async (url) => {
@@ -131,7 +137,9 @@ def test_a_screen_is_let_in_by_its_link_and_shut_out_when_that_is_revoked(
     assert "token" not in hung.url
     assert hung.evaluate("document.cookie") == ""
     assert hung.evaluate("document.referrer") == ""
-    expect(hung.locator(".tile[data-level=paused] .tile-why")).to_contain_text("ledger closing")
+    expect(hung.locator(".tile[data-level=paused] .tile-why")).to_have_text(
+        re.compile(r"^paused for \d.*: ledger clos")
+    )
     used = new_page(storage_state=None)
     answer = used.goto(f"{hung.url}?token={token}")
     assert answer is not None
@@ -198,6 +206,14 @@ def test_what_does_not_fit_is_one_tile(page: Page, store: Store) -> None:
         store.delete_queue(f"tenant-{n:02}:jobs")
     expect(page.locator(".cell:not([hidden])")).to_have_count(10)
     expect(page.locator("[data-rest]")).to_be_hidden()
+
+
+def test_a_long_name_makes_room_for_how_many_are_in_trouble(page: Page, furnished: Store) -> None:
+    page.goto(f"/wall/{make_board(page, ('Everything that is sold ' * 9 + str(time.time_ns()))[-80:])}")
+    page.wait_for_selector(LIVE)
+    for width, height in [*SIZES, (1280, 1024)]:
+        page.set_viewport_size({"width": width, "height": height})
+        assert page.evaluate(CUT) == [], (width, height)
 
 
 def test_without_scripts_it_is_a_still_picture(new_page: NewPage, page: Page, furnished: Store) -> None:

@@ -70,10 +70,24 @@ def test_no_order_hides_what_is_in_trouble(
     found = chosen(monitor, spec(order=order))
     assert stalled <= set(found.picture.ids)
     assert found.picture.rest is not None
-    assert found.picture.rest.trouble == 0
+    assert (found.picture.rest.trouble, found.picture.rest.bad) == (0, 0)
     assert found.picture.counts.trouble == 2
     key = (lambda row: row.status.name) if order == "name" else (lambda row: -(row.ready or 0))
     assert list(found.rows) == sorted(found.rows, key=key)
+
+
+def test_more_in_trouble_than_there_is_room_for_is_told_with_the_others(
+    thirty: Store, monitor: Monitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    levels = {f"jobs:{n:02}": Level.BAD if n < 14 else Level.WARN for n in range(30)}
+    monkeypatch.setattr("pqadmin.wall.picture.level_of", lambda row: levels[row.status.name])
+    found = chosen(monitor, spec())
+    assert {levels[name] for name in names(found)} == {Level.BAD}
+    rest, counts = found.picture.rest, found.picture.counts
+    assert rest is not None
+    assert (counts.trouble, counts.bad) == (30, 14)
+    assert (rest.trouble, rest.bad) == (30 - len(found.rows), 14 - len(found.rows))
+    assert rest.bad > 0
 
 
 def test_a_viewer_sees_his_part_of_the_board_only(thirty: Store, monitor: Monitor) -> None:

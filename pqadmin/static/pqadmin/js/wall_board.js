@@ -119,7 +119,7 @@ class Rest {
     setHidden(cell, rest === null);
     if (rest === null) return;
     putAt(cell, place);
-    setData(cell.querySelector(".tile"), "level", rest.trouble ? "warn" : "rest");
+    setData(cell.querySelector(".tile"), "level", rest.bad ? "bad" : rest.trouble ? "warn" : "rest");
     setText(cell.querySelector("[data-field=more]"), word("wall-more", { n: number(rest.queues) }));
     setText(cell.querySelector("[data-field=rest-words]"), standing(rest));
     setText(cell.querySelector("[data-field=rest-ready]"), word("wall-ready", { n: compact(rest.ready) }));

@@ -112,11 +112,12 @@ export function attachedWords(attached, now) {
 
 function pauseWords(pause, now) {
   const values = {
-    by: pause.by || word("somebody"),
+    by: pause.by,
     age: age((now - pause.since) / 1000),
     reason: shorten(pause.reason, REASON_WIDTH),
   };
-  const text = word(pause.reason ? "paused-why" : "paused", values);
+  const code = pause.by ? "paused" : "paused-for"; // no wall tells who
+  const text = word(pause.reason ? `${code}-why` : code, values);
   return pause.until === null ? text : `${text} · ${word("resumes", { at: clock(pause.until, now) })}`;
 }
 
