@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from queues.backing import Backing
 from queues.bulk_acts import runner_name
-from queues.errors import JobNotFound, QueueError, StoreClosed, StoreError, Unreadable
+from queues.errors import JobNotFound, QueueError, StoreClosed, StoreError, Unreadable, Worded, Words
 from queues.job_looks import Shown, all_shown
 from queues.job_steps import Steps
 from queues.jobs import HELD_MS, Job, read_running
@@ -155,9 +155,8 @@ class JobRunner:
             return mine.trouble
         except Exception as error:
             log.exception("The job %s has failed", job_id)
-            mine.job = mine.steps.fail(
-                RuntimeError(f"pqadmin has an error: {type(error).__name__}. Its log says more.")
-            )
+            words = Words("pqadmin has an error ({kind}); its log says more.", kind=type(error).__name__)
+            mine.job = mine.steps.fail(Worded(words))
         if not mine.job.running or mine.job.runner != self._name:
             del self._mine[job_id]
             self._looked = -LONGEST

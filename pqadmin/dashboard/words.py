@@ -15,6 +15,7 @@ from pqadmin.live.rows import Row
 from pqadmin.live.sums import Attached
 from queues import TrashEntry
 from queues.config import Pause
+from queues.unclaimed import NOBODY
 
 # Lazy: a page of a hundred rows looks up the words that it shows and no others.
 _STATES = {
@@ -290,16 +291,20 @@ _DETAILS = {
     "expires": pgettext_lazy("detail", "expires"),
     "globs": pgettext_lazy("detail", "queues"),
     "grants": pgettext_lazy("detail", "grants"),
+    "import": pgettext_lazy("detail", "file"),
     "job": pgettext_lazy("detail", "job"),
     "kind": pgettext_lazy("detail", "kind"),
     "label": pgettext_lazy("detail", "screen"),
     "language": pgettext_lazy("detail", "language"),
+    "last_line": pgettext_lazy("detail", "up to line"),
     "link": pgettext_lazy("detail", "link"),
     "links": pgettext_lazy("detail", "links"),
     "minutes": pgettext_lazy("detail", "minutes"),
     "name": pgettext_lazy("detail", "name"),
     "order": pgettext_lazy("detail", "order"),
+    "paused_by": pgettext_lazy("detail", "paused by"),
     "person": pgettext_lazy("detail", "person"),
+    "prefix": pgettext_lazy("detail", "prefix"),
     "priority": pgettext_lazy("detail", "priority"),
     "priority_type": pgettext_lazy("detail", "type of priorities"),
     "queues": pgettext_lazy("detail", "queues"),
@@ -315,6 +320,42 @@ _DETAILS = {
     "until": pgettext_lazy("detail", "until"),
     "worker": pgettext_lazy("detail", "worker"),
 }
+
+
+def detail_value(name: str, value: str) -> str:
+    """Return what a detail says in words, where it is a word of ours; anything else as it is."""
+    return str(_DETAIL_VALUES.get((name, value), value))
+
+
+#: By the name of the detail and what is written there.
+_DETAIL_VALUES = {
+    ("act", "delete"): gettext_lazy("Delete"),
+    ("act", "move"): gettext_lazy("Move"),
+    ("act", "promote"): gettext_lazy("Promote now"),
+    ("act", "push"): gettext_lazy("Push"),
+    ("act", "release"): gettext_lazy("Take back"),
+    ("act", "reprioritise"): gettext_lazy("Re-prioritise"),
+    ("act", "retry"): gettext_lazy("Retry"),
+    ("act", "undo"): gettext_lazy("Undo"),
+    ("density", "far"): gettext_lazy("Far"),
+    ("density", "middle"): gettext_lazy("Middle"),
+    ("density", "near"): gettext_lazy("Near"),
+    ("order", "depth"): gettext_lazy("Deepest first"),
+    ("order", "name"): gettext_lazy("By name"),
+    ("order", "worst"): gettext_lazy("Worst first"),
+    ("role", "none"): gettext_lazy("no role"),
+    ("role", "viewer"): gettext_lazy("viewer"),
+    ("role", "operator"): gettext_lazy("operator"),
+    ("role", "admin"): gettext_lazy("admin"),
+    ("theme", "auto"): gettext_lazy("As the screen's system"),
+    ("theme", "dark"): gettext_lazy("Dark"),
+    ("theme", "light"): gettext_lazy("Light"),
+}
+
+
+def actor_words(name: str) -> str:
+    """Return who did something: a person's name, or what stands there for nobody."""
+    return _("a process that died") if name == NOBODY else write.visible(name)
 
 
 def setting_words(name: str) -> str:

@@ -60,7 +60,6 @@ class MarkedPusher:
                 queue_id=queue.id,
                 queue=queue.name,
                 count=len(entries),
-                reason=f"import, to line {last_line}",
                 after={"import": self._source, "last_line": last_line},
             )
 

@@ -56,7 +56,9 @@ class ImportProgress:
             told = f"line {number(report.last_line)} · {number(report.items)} items"
             self._bar.update(self._task, completed=position or 0, description=told)
         elif not self._quiet:
-            self._line(f"Committed to line {report.last_line} ({report.items} items).")
+            self._line(
+                f"Committed to line {report.last_line} ({report.items} {'item' if report.items == 1 else 'items'})."
+            )
 
     def finished(self) -> None:
         """Tell that the file's end is reached."""

@@ -272,6 +272,15 @@ def test_load_ends_by_itself_and_is_never_faster_than_asked(url: str, store: Sto
     assert summary["dropped"] == 0
 
 
+def test_the_seconds_of_a_load_begin_when_its_processes_do(url: str, store: Store) -> None:
+    with command(*LOAD, "--seconds", "0.5", "--store", url) as process:
+        out, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, err
+    summary = json.loads(out)
+    assert 0.5 <= summary["seconds"]
+    assert summary["pushed"] > 0, "all of its time went by before anything was pushed"
+
+
 def test_load_needs_a_store_that_others_can_open() -> None:
     with command(*LOAD, "--store", "memory:") as process:
         _, err = process.communicate(timeout=PATIENCE)

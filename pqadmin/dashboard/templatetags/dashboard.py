@@ -20,13 +20,14 @@ from pqadmin.dashboard.redaction import Redaction, rules_of
 from pqadmin.dashboard.theme import chosen
 from pqadmin.dashboard.time_zone import chosen as time_zone_chosen
 from pqadmin.dashboard.toasts import Toast, read
-from pqadmin.dashboard.words import countdown_words, counted_words, done_words, item_state_word, view_word
+from pqadmin.dashboard.words import actor_words, countdown_words, counted_words, done_words, item_state_word, view_word
 from pqadmin.operations.load.sample import sample_load, sample_plans
 from queues.names import display_name
 
 register = template.Library()
 
 register.filter("done", done_words)
+register.filter("actor", actor_words)
 register.filter("number", write.number)
 register.filter("brief", write.brief)
 register.filter("rate", write.rate)

@@ -25,7 +25,15 @@ from pqadmin.dashboard.addresses import item_url, queue_url
 from pqadmin.dashboard.looking_back import until_something
 from pqadmin.dashboard.looking_for import BadMoment, parse_moment, write_moment
 from pqadmin.dashboard.said import said
-from pqadmin.dashboard.words import VERBS, damage_words, detail_words, setting_words, verb_words
+from pqadmin.dashboard.words import (
+    VERBS,
+    actor_words,
+    damage_words,
+    detail_value,
+    detail_words,
+    setting_words,
+    verb_words,
+)
 from pqadmin.server.store import get_store
 from queues import AuditEntry, AuditPage
 from queues.errors import BadCursor, BadName, KeyTooLarge, QueueNotFound
@@ -170,7 +178,7 @@ def line_of(entry: AuditEntry) -> dict[str, Any]:
         "entry": entry,
         "verb": verb_words(entry.verb),
         "reason": write.visible(entry.reason),
-        "actor": write.visible(entry.actor),
+        "actor": actor_words(entry.actor),
         "damage": damage_words(entry.damage) if entry.damage else "",
         "queue_url": queue_url(entry.queue) if entry.queue else "",
         "item_url": item_url(entry.queue, entry.item) if entry.queue and entry.item else "",
@@ -185,20 +193,20 @@ def _changes(entry: AuditEntry) -> list[dict[str, str]]:
     return [
         {
             "name": setting_words(name) if entry.verb == "configure" else detail_words(name),
-            "before": _plain(before[name]) if before.get(name) not in (None, "", []) else "",
-            "after": _plain(after[name]) if after.get(name) not in (None, "", []) else "",
+            "before": _plain(name, before[name]) if before.get(name) not in (None, "", []) else "",
+            "after": _plain(name, after[name]) if after.get(name) not in (None, "", []) else "",
             "changed": "yes" if name in before and name in after else "",
         }
         for name in names
     ]
 
 
-def _plain(value: Any) -> str:
+def _plain(name: str, value: Any) -> str:
     if isinstance(value, bool):
         return _("yes") if value else _("no")
     if isinstance(value, int | float):
         return write.priority_short(value)
     if isinstance(value, list) and all(isinstance(each, str) for each in value):
         value = ", ".join(value)
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    text = detail_value(name, value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return "\n".join(write.visible(line) for line in write.shorten(text, _MAX_DETAIL).split("\n"))

@@ -18,6 +18,7 @@ from random import Random
 from typing import Literal
 
 from pqadmin.operations.load import plan as planning
+from pqadmin.operations.load.gate import Gate
 from pqadmin.operations.load.pace import Pace
 from pqadmin.operations.load.plan import QueuePlan
 from queues import Queue, open_store
@@ -57,14 +58,14 @@ class Job:
     seed: int
 
 
-def main(job: Job, counts: SynchronizedArray[int], stop: Event) -> None:
+def main(job: Job, counts: SynchronizedArray[int], gate: Gate, stop: Event) -> None:
     """Work until told to stop or until the command is gone. The entry of a spawned process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command hears it and tells
     try:
         with open_store(job.store_url) as store:
             work = _Work(job, counts, {plan.name: store.queue(plan.name) for plan in job.plans})
             signal.signal(signal.SIGTERM, lambda number, frame: work.end())
-            work.run(stop)
+            work.run(gate, stop)
     except (QueueError, StoreError) as error:
         raise SystemExit(f"{job.role} {job.number}: {error}") from None
 
@@ -83,12 +84,17 @@ class _Work:
     def end(self) -> None:
         self._ended = True
 
-    def run(self, stop: Event) -> None:
+    def run(self, gate: Gate, stop: Event) -> None:
         parent = multiprocessing.parent_process()
+
+        def wanted() -> bool:
+            return not (stop.is_set() or self._ended) and (parent is None or parent.is_alive())
+
         pace = self._job.pace
+        gate.wait(wanted)
         start = time.monotonic()
         done = 0
-        while not (stop.is_set() or self._ended) and (parent is None or parent.is_alive()):
+        while wanted():
             elapsed = time.monotonic() - start
             due = pace.due(elapsed)
             if due <= done:

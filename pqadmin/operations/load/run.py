@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 from multiprocessing.sharedctypes import SynchronizedArray
 
+from pqadmin.operations.load.gate import Gate
 from pqadmin.operations.load.pace import Pace
 from pqadmin.operations.load.plan import QueuePlan
 from pqadmin.operations.load.process import Count, Job, Role, main
@@ -47,12 +48,14 @@ class LoadRun:
         self._stop = self._context.Event()
         self._processes: list[BaseProcess] = []
         self._counts: list[SynchronizedArray[int]] = []
-        self._started = 0.0
+        self._gate = Gate(self._context, 0)
         self._ended: float | None = None
 
     def start(self, *, producers: int, push_pace: Pace, workers: int, pop_pace: Pace) -> None:
         """Start the processes; each of a role has an equal part of its pace. A rate of 0 starts none."""
-        self._started = time.monotonic()
+        self._gate = Gate(
+            self._context, sum(n for n, pace in ((producers, push_pace), (workers, pop_pace)) if pace.rate > 0)
+        )
         # Spawned processes inherit the mask: Ctrl-C reaches the command alone, which then tells them.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
@@ -72,19 +75,22 @@ class LoadRun:
                 seed=self._seed,
             )
             counts = self._context.Array("q", len(Count))
-            process = self._context.Process(target=main, args=(job, counts, self._stop), daemon=True)
+            process = self._context.Process(target=main, args=(job, counts, self._gate, self._stop), daemon=True)
             self._counts.append(counts)
             self._processes.append(process)
             process.start()
 
     def tally(self) -> Tally:
-        """Return what is done so far; raise `ProcessFailed` when a process ended that was not told to."""
+        """Return what is done so far; raise `ProcessFailed` when a process ended that was not told to.
+
+        Seconds count from when all processes began to work.
+        """
         if not self._stop.is_set() and any(process.exitcode is not None for process in self._processes):
             raise ProcessFailed("A process of the load ended by itself.")
         totals = [sum(counts[what] for counts in self._counts) for what in Count]
-        end = time.monotonic() if self._ended is None else self._ended
+        end, opened = time.monotonic() if self._ended is None else self._ended, self._gate.opened
         return Tally(
-            seconds=end - self._started,
+            seconds=max(0.0, end - opened) if opened else 0.0,
             pushed=totals[Count.PUSHED],
             taken=totals[Count.TAKEN],
             empty=totals[Count.EMPTY],
