@@ -56,9 +56,8 @@ class ImportProgress:
             told = f"line {number(report.last_line)} · {number(report.items)} items"
             self._bar.update(self._task, completed=position or 0, description=told)
         elif not self._quiet:
-            self._line(
-                f"Committed to line {report.last_line} ({report.items} {'item' if report.items == 1 else 'items'})."
-            )
+            items = "1 item" if report.items == 1 else f"{report.items} items"
+            self._line(f"Committed to line {report.last_line} ({items}).")
 
     def finished(self) -> None:
         """Tell that the file's end is reached."""
