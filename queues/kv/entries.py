@@ -57,7 +57,7 @@ class Entry:
         #: Whether its thread has something to do: to go on with the answer, or to serve others.
         self.told = False
         #: Wakes the next thread of the batch, at each step one.
-        self.others: Iterator[None] = iter(())
+        self.others: Iterator[object] = iter(())
         self._turn = threading.Lock()
         self._turn.acquire()
         self._withdraw = withdraw
@@ -68,9 +68,9 @@ class Entry:
         self._turn.release()
 
     @classmethod
-    def chain(cls, entries: Sequence[Entry]) -> Iterator[None]:
+    def chain(cls, entries: Sequence[Entry]) -> Iterator[object]:
         """Return what wakes these threads, at each step one; each goes on with it when it is awake."""
-        others = chain([entry._turn for entry in entries])  # noqa: SLF001 - its own
+        others = chain([entry._turn.release for entry in entries])  # noqa: SLF001 - its own
         for entry in entries:
             entry.told = True
             entry.others = others

@@ -1,15 +1,12 @@
-"""Telling those who wait for one batch: threads, each by a lock of its own, and landings."""
+"""Telling those who wait for one batch: threads, each by a bell of its own, and landings."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from operator import call
 from typing import Protocol, TypeVar
 
 from queues.kv.port import Landing
-
-#: Called by `map`, so that nothing can interrupt a thread between taking the next lock and opening it.
-_release = type(threading.Lock()).release
 
 
 class Landed(Protocol):
@@ -21,9 +18,12 @@ class Landed(Protocol):
 T = TypeVar("T", bound=Landed)
 
 
-def chain(locks: Iterable[threading.Lock]) -> Iterator[None]:
-    """Return what opens these locks, at each step one: of the threads behind them each goes on with it."""
-    return map(_release, locks)
+def chain(rings: Iterable[Callable[[], object]]) -> Iterator[object]:
+    """Return what rings these bells, at each step one: of the threads that listen each goes on with it.
+
+    It is `map` that rings, so that nothing can interrupt a thread between taking the next bell and ringing it.
+    """
+    return map(call, rings)
 
 
 def by_landing(tickets: Iterable[T]) -> dict[Landing, list[T]]:

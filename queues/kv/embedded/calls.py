@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
+from queues.kv.bells import Bell
 from queues.kv.port import MAX_TRANSACTION_SECONDS, Landing, Server, Transaction
 from queues.kv.waking import by_landing, chain
 
@@ -16,15 +17,12 @@ A = TypeVar("A")
 
 #: More calls than there can be threads: the writer is busy and looks by itself.
 _NEVER = 1 << 62
-#: Threads of a batch that are woken at once; each wakes the next one. To wake all at once would have most of them
-#: stand up only to wait for the interpreter, which costs as much again.
-_WAKE = 2
 
 
 class Call:
     """One thread's place in the queue, used again for its next call: a function, or a request and who serves it."""
 
-    __slots__ = ("abandoned", "answer", "answered", "error", "landing", "others", "server", "work")
+    __slots__ = ("abandoned", "answer", "bell", "error", "landing", "others", "server", "work")
 
     def __init__(self) -> None:
         #: The function; with a server, the request.
@@ -34,10 +32,10 @@ class Call:
         self.error: BaseException | None = None
         #: Who is told of the answer when no thread waits for it.
         self.landing: Landing | None = None
-        self.answered = threading.Lock()
-        self.answered.acquire()
+        #: Rings when there is an answer.
+        self.bell = Bell()
         #: Wakes the next thread of the batch, at each step one.
-        self.others: Iterator[None] = iter(())
+        self.others: Iterator[object] = iter(())
         #: Its thread was interrupted and may never wake another.
         self.abandoned = False
 
@@ -170,7 +168,7 @@ class Calls:
                 self.wake()
             if self._refusal is not None:
                 self._refuse_all(self._refusal)
-            call.answered.acquire()
+            call.bell.listen()
             next(call.others, None)
         except BaseException:  # KeyboardInterrupt, anywhere: this call may still be queued, so it is never used again
             self._own.call = Call()
@@ -187,12 +185,12 @@ class Calls:
         finally:
             del error
 
-    def _abandon(self, call: Call, before: Iterator[None]) -> None:
+    def _abandon(self, call: Call, before: Iterator[object]) -> None:
         """Take an interrupted thread's call back, or wait until it is decided, and wake whom it would have woken."""
         if self.withdraw(call):
             return
         if call.others is before:
-            call.answered.acquire(timeout=MAX_TRANSACTION_SECONDS)
+            call.bell.listen_for(MAX_TRANSACTION_SECONDS)
         call.abandoned = True
         next(call.others, None)  # one step too many does no harm
 
@@ -204,14 +202,18 @@ class Calls:
         deliver(refused)
 
 
-def deliver(calls: Sequence[Call]) -> None:
-    """Let the callers go on with what `answer` or `error` say; what was submitted lands together."""
+def deliver(calls: Sequence[Call], abreast: int = 1) -> None:
+    """Let the callers go on with what `answer` or `error` say; what was submitted lands together.
+
+    So many threads are woken at once, and each wakes the next one. To wake all at once would have most of them stand up
+    only to wait for the interpreter, which costs as much again.
+    """
     waiting = [call for call in calls if call.landing is None]
     if waiting:
-        others = chain([call.answered for call in waiting])
+        others = chain([call.bell.ring for call in waiting])
         for call in waiting:
             call.others = others
-        for _ in range(_WAKE + [call.abandoned for call in waiting].count(True)):
+        for _ in range(abreast + [call.abandoned for call in waiting].count(True)):
             next(others, None)
     if len(waiting) == len(calls):
         return

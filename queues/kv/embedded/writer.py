@@ -31,6 +31,11 @@ _COMING = 0.000_5
 _TIMES = 10
 #: Seconds of a commit up to which it pays to work in two cohorts of coroutines: see `_answer`.
 _SHORT = 0.004
+#: Threads from which on two cohorts of them pay, and the seconds that each takes to come back at least: during a
+#: commit that takes longer than both together there would be nothing to do.
+_CROWD, _RETURN = 16, 0.000_02
+#: Threads that are woken abreast while a commit is flushed, when nobody else wants the interpreter.
+_ABREAST = 2
 #: Keys with this prefix are the writers' own: which commit of which process was the last.
 _MARK_PREFIX = b"\xff\x02writer/"
 
@@ -60,8 +65,10 @@ class Writer:
         #: How many calls are worth waiting for.
         self._expected = 0
         self._last_seconds = 0.0
-        #: Submitted calls whose commit is durable, and that hear of it as the next one begins to be flushed.
+        #: Calls whose commit is durable, and that hear of it as the next one begins to be flushed.
         self._kept: list[Call] = []
+        #: Threads that heard of it as the last one began to be flushed.
+        self._gone = 0
         self._last_version = 0
         self._alone = False
         self._process = os.urandom(16)
@@ -111,26 +118,33 @@ class Writer:
     def _await_calls(self) -> bool:
         """Sleep until there is something to do; False when the store is closing and nothing is left."""
         calls = self._calls
-        want, here = self._expected, len(calls)
+        self._await(self._expected)
         if self._kept and not calls.lead_with_request():
             self._let_go()
-        if want > 1 and here < want:
-            self._let_go()
-            pause = max(LINGER * self._last_seconds, _COMING)
-            for _ in range(_TIMES):
-                if self._closing:
-                    break
-                calls.sleep(want, pause)
-                before, here = here, len(calls)
-                if here >= want or here == before:
-                    break
+            back, self._gone = self._gone, 0
+            if not len(calls):
+                self._await(back)
         while not len(calls):
-            self._let_go()
             if self._closing:
                 return False
             self._expected = 0
             calls.sleep(1)
         return True
+
+    def _await(self, want: int) -> None:
+        """Wait until so many calls wait, as long as some come."""
+        calls = self._calls
+        here = len(calls)
+        if want < 2 or here >= want:
+            return
+        pause = max(LINGER * self._last_seconds, _COMING)
+        for _ in range(_TIMES):
+            if self._closing:
+                return
+            calls.sleep(want, pause)
+            before, here = here, len(calls)
+            if here >= want or here == before:
+                return
 
     def _commit_batch(self) -> None:
         batch = self._begin()
@@ -251,23 +265,37 @@ class Writer:
     def _answer(self, taken: list[Call]) -> None:
         """Tell everybody, and say for how many to wait: threads come back quickest to a writer that waits for them.
 
-        Coroutines work in two cohorts where a commit is short: one hears of its answers, and prepares its next
-        requests, while the commit of the other is flushed. Told at once, its loop would compete for the interpreter
-        with the writer, who serves the other then, and have nothing to do during the flush.
+        Callers work in two cohorts where a commit is short: one hears of its answers, and prepares its next requests,
+        while the commit of the other is flushed. Told at once, they would compete for the interpreter with the writer,
+        who serves the others then, and have nothing to do during the flush.
         """
-        kept = [call for call in taken if call.landing is not None] if self._last_seconds <= _SHORT else []
-        self._expected = len(taken) - len(kept)
-        if kept and self._alone and self._calls.lead_with_request():
-            self._kept += kept
-            taken = [call for call in taken if call.landing is None]
-        if taken:
-            deliver(taken)
+        threads = [call for call in taken if call.landing is None]
+        others = [call for call in taken if call.landing is not None] if len(threads) < len(taken) else []
+        told = self._first_cohort(len(threads))
+        self._expected, self._gone = self._gone + told, 0
+        kept = threads[told:]
+        if others:
+            if self._last_seconds <= _SHORT and self._alone and self._calls.lead_with_request():
+                kept += others
+            else:
+                deliver(others)
+        self._kept += kept
+        if told:
+            deliver(threads[:told])
+
+    def _first_cohort(self, threads: int) -> int:
+        """Return how many of so many threads that have answers are told at once, so that both cohorts are alike."""
+        crowd = threads + self._gone
+        if crowd < _CROWD or self._last_seconds > crowd * _RETURN or not self._alone:
+            return threads
+        return max(0, threads - self._gone + 1) // 2
 
     def _let_go(self) -> None:
         """Tell those who were to hear of their answers later."""
         if self._kept:
             kept, self._kept = self._kept, []
-            deliver(kept)
+            self._gone += [call.landing for call in kept].count(None)
+            deliver(kept, _ABREAST)
 
 
 def _refuse(calls: Sequence[Call], error: BaseException) -> None:

@@ -1,0 +1,135 @@
+"""Threads in two cohorts: one hears of its answers while the other's commit is flushed, and nobody is forgotten."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from queues import Queue, open_store
+from queues.kv.embedded import writer
+
+LONG = 30
+CROWD = 32
+
+
+@pytest.fixture
+def parted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Have every crowd part, however slow the disk is; return how many were kept each time."""
+    kept: list[int] = []
+    first_cohort = writer.Writer._first_cohort
+
+    def count(self: writer.Writer, threads: int) -> int:
+        told = first_cohort(self, threads)
+        kept.append(threads - told)
+        return told
+
+    monkeypatch.setattr(writer, "_RETURN", float(LONG))
+    monkeypatch.setattr(writer.Writer, "_first_cohort", count)
+    return kept
+
+
+@pytest.fixture
+def jobs(tmp_path: Path) -> Iterator[Queue]:
+    with open_store(f"lmdb:{tmp_path / 'store'}") as store:
+        yield store.create_queue("jobs")
+
+
+def crowd(jobs: Queue, calls: list[int]) -> list[str]:
+    """Let as many threads as there are numbers push at once, each so often; return the ids."""
+    together = threading.Barrier(len(calls))
+    ids: list[str] = []
+
+    def work(number: int, n: int) -> None:
+        together.wait(LONG)
+        ids.extend(jobs.push(b"%d" % number, priority=number).id for _ in range(n))
+
+    everybody_ends([threading.Thread(target=work, args=(number, n), daemon=True) for number, n in enumerate(calls)])
+    return ids
+
+
+def everybody_ends(threads: list[threading.Thread]) -> None:
+    """Start them and wait for all."""
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(LONG)
+        assert not thread.is_alive(), "a thread is still waiting for its answer"
+
+
+def test_those_who_are_kept_hear_of_it_when_the_others_never_come_back(jobs: Queue, parted: list[int]) -> None:
+    for _ in range(10):
+        crowd(jobs, [1] * CROWD)
+    assert any(parted)
+    assert jobs.depth() == 10 * CROWD
+
+
+def test_a_crowd_that_melts_away_is_answered_to_the_last(jobs: Queue, parted: list[int]) -> None:
+    calls = [1 + n % 40 for n in range(2 * CROWD)]
+    ids = crowd(jobs, calls)
+    assert any(parted)
+    assert len(set(ids)) == sum(calls) == jobs.depth()
+
+
+def test_the_cohorts_are_alike(jobs: Queue, parted: list[int]) -> None:
+    crowd(jobs, [60] * CROWD)
+    kept = [n for n in parted if n]
+    assert len(kept) > 20
+    assert sorted(kept)[len(kept) // 2] in range(CROWD // 2 - 4, CROWD // 2 + 5)
+
+
+def test_few_threads_are_told_at_once(jobs: Queue, parted: list[int]) -> None:
+    crowd(jobs, [20] * 8)
+    assert not any(parted)
+
+
+def test_where_a_commit_takes_longer_than_all_take_to_come_back_nobody_is_kept(
+    jobs: Queue, parted: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "_RETURN", 0.0)
+    crowd(jobs, [20] * CROWD)
+    assert parted
+    assert not any(parted)
+
+
+def test_who_is_interrupted_as_he_is_woken_holds_nobody_up(
+    jobs: Queue, parted: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C just then: whom he would have woken is woken."""
+    calls = jobs._backing.kv._engine.writer._calls  # type: ignore[attr-defined]
+    interrupted = []
+    wait = calls._wait
+
+    def interrupt_some(call: object) -> object:
+        if len(interrupted) < 5 and threading.current_thread().name.endswith("7"):
+            interrupted.append(call)
+            listen = call.bell.listen  # type: ignore[attr-defined]
+
+            def interrupt() -> None:
+                call.bell.listen = listen  # type: ignore[attr-defined]
+                listen()
+                raise KeyboardInterrupt
+
+            call.bell.listen = interrupt  # type: ignore[attr-defined]
+        return wait(call)
+
+    monkeypatch.setattr(calls, "_wait", interrupt_some)
+    together = threading.Barrier(CROWD)
+    done: list[int] = []
+
+    def work(number: int) -> None:
+        together.wait(LONG)
+        for n in range(30):
+            try:
+                jobs.push(b"v", priority=n)
+            except KeyboardInterrupt:
+                continue
+            done.append(number)
+
+    everybody_ends([threading.Thread(target=work, args=(n,), name=f"caller-{n}", daemon=True) for n in range(CROWD)])
+    assert any(parted)
+    assert len(interrupted) == 5
+    assert len(done) == CROWD * 30 - 5
+    assert jobs.depth() == CROWD * 30
