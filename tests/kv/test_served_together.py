@@ -246,7 +246,7 @@ def test_calls_that_nobody_waits_for_any_more_break_no_chain(gone: set[int]) -> 
     deliver(calls)
     woken: set[int] = set()
     while True:
-        now = {n for n in range(10) if n not in gone | woken and calls[n].answered.acquire(blocking=False)}
+        now = {n for n in range(10) if n not in gone | woken and calls[n].bell.listen_for(0)}
         if not now:
             break
         woken |= now
@@ -278,7 +278,8 @@ def test_submitted_answers_are_told_as_the_next_commit_begins(
     kv: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """So that an event loop prepares requests during a flush: never before its own commit, never behind the next."""
-    monkeypatch.setattr(writer, "_SHORT", float("inf"))
+    monkeypatch.setattr(writer, "_CROWD", 2)
+    monkeypatch.setattr(writer, "_RETURN", float("inf"))
     landed, served = Landed(), list[int]()
 
     def serve(tr: Transaction) -> None:
@@ -292,7 +293,8 @@ def test_submitted_answers_are_told_as_the_next_commit_begins(
 
 
 def test_no_answer_waits_for_a_function(kv: EmbeddedStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writer, "_SHORT", float("inf"))
+    monkeypatch.setattr(writer, "_CROWD", 2)
+    monkeypatch.setattr(writer, "_RETURN", float("inf"))
     landed = Landed()
     waiting: list[Any] = []
 
@@ -314,7 +316,8 @@ def test_no_answer_waits_for_a_function(kv: EmbeddedStore, monkeypatch: pytest.M
 def test_no_answer_is_lost_behind_a_batch_that_writes_nothing(
     kv: EmbeddedStore, monkeypatch: pytest.MonkeyPatch, nothing: Callable[[Transaction], None]
 ) -> None:
-    monkeypatch.setattr(writer, "_SHORT", float("inf"))
+    monkeypatch.setattr(writer, "_CROWD", 2)
+    monkeypatch.setattr(writer, "_RETURN", float("inf"))
     landed = Landed()
     while_committed(kv, lambda: kv.submit(Numbering(), nothing, landed), landed)
     landed.wait(2)

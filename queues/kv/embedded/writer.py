@@ -29,10 +29,8 @@ log = logging.getLogger("queues.kv")
 LINGER = 0.2
 _COMING = 0.000_5
 _TIMES = 10
-#: Seconds of a commit up to which it pays to work in two cohorts of coroutines: see `_answer`.
-_SHORT = 0.004
-#: Threads from which on two cohorts of them pay, and the seconds that each takes to come back at least: during a
-#: commit that takes longer than both together there would be nothing to do.
+#: Callers from which on two cohorts pay, and seconds in which each is served and comes back: a commit that takes longer
+#: than all of them together is not worth a second one (see `_answer`).
 _CROWD, _RETURN = 16, 0.000_02
 #: Threads that are woken abreast while a commit is flushed, when nobody else wants the interpreter.
 _ABREAST = 2
@@ -67,7 +65,7 @@ class Writer:
         self._last_seconds = 0.0
         #: Calls whose commit is durable, and that hear of it as the next one begins to be flushed.
         self._kept: list[Call] = []
-        #: Threads that heard of it as the last one began to be flushed.
+        #: How many heard of it as the last one began to be flushed.
         self._gone = 0
         self._last_version = 0
         self._alone = False
@@ -265,36 +263,30 @@ class Writer:
     def _answer(self, taken: list[Call]) -> None:
         """Tell everybody, and say for how many to wait: threads come back quickest to a writer that waits for them.
 
-        Callers work in two cohorts where a commit is short: one hears of its answers, and prepares its next requests,
-        while the commit of the other is flushed. Told at once, they would compete for the interpreter with the writer,
+        A crowd works in two cohorts where a commit is short: one hears of its answers, and prepares its next requests,
+        while the commit of the other is flushed. Told at once, it would compete for the interpreter with the writer,
         who serves the others then, and have nothing to do during the flush.
         """
-        threads = [call for call in taken if call.landing is None]
-        others = [call for call in taken if call.landing is not None] if len(threads) < len(taken) else []
-        told = self._first_cohort(len(threads))
-        self._expected, self._gone = self._gone + told, 0
-        kept = threads[told:]
-        if others:
-            if self._last_seconds <= _SHORT and self._alone and self._calls.lead_with_request():
-                kept += others
-            else:
-                deliver(others)
-        self._kept += kept
-        if told:
-            deliver(threads[:told])
+        told, gone = self._first_cohort(len(taken)), self._gone
+        first, self._gone = taken[:told], 0
+        self._kept += taken[told:]
+        self._expected = gone + (told if told < len(taken) else [call.landing for call in taken].count(None))
+        if first:
+            deliver(first)
 
-    def _first_cohort(self, threads: int) -> int:
-        """Return how many of so many threads that have answers are told at once, so that both cohorts are alike."""
-        crowd = threads + self._gone
+    def _first_cohort(self, n: int) -> int:
+        """Return how many of so many callers that have answers are told at once, so that both cohorts are alike."""
+        other = max(self._gone, len(self._calls))
+        crowd = n + other
         if crowd < _CROWD or self._last_seconds > crowd * _RETURN or not self._alone:
-            return threads
-        return max(0, threads - self._gone + 1) // 2
+            return n
+        return max(0, n - other + 1) // 2
 
     def _let_go(self) -> None:
         """Tell those who were to hear of their answers later."""
         if self._kept:
             kept, self._kept = self._kept, []
-            self._gone += [call.landing for call in kept].count(None)
+            self._gone += len(kept)
             deliver(kept, _ABREAST)
 
 
