@@ -264,3 +264,14 @@ class _BrokenCommits:
 
         batch.txn = Raising()  # type: ignore[attr-defined]
         return self._commit(batch)  # type: ignore[arg-type]
+
+
+def test_who_waits_for_changes_is_not_told_of_his_own(kv: EmbeddedStore, pool: ThreadPoolExecutor) -> None:
+    """The next wait begins as soon as the change is durable: what is told of it later would wake it for nothing."""
+    waiting = pool.submit(kv.watch, {b"another": None}, timeout=LONG)  # so that commits are told at all
+    for n in range(200):
+        value = b"%d" % n
+        kv.transact(lambda tr, value=value: tr.set(b"mine", value))
+        assert not kv.watch({b"mine": value}, timeout=0)
+    kv.transact(lambda tr: tr.set(b"another", b""))
+    assert waiting.result(LONG)

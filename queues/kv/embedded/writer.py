@@ -176,8 +176,8 @@ class Writer:
         self._room.spend(batch.room)
         # Nobody else wrote in between: behind another process's transaction answers might wait long.
         self._alone, self._last_version = batch.version == self._last_version + 1, batch.version
+        self._tell(batch)  # first: a caller who waits for changes next is not to be told of his own
         self._answer(taken)
-        self._tell(batch)
 
     def _begin(self) -> Batch:
         turns = self._turns
