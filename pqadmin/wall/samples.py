@@ -11,6 +11,7 @@ from pqadmin.wall.layout import lay_out
 from pqadmin.wall.levels import level_of, worst_first
 from pqadmin.wall.models import Board
 from pqadmin.wall.tiles import places, tile
+from queues.names import display_name
 
 
 def sample_wall(rows: Sequence[Row], now: datetime) -> dict[str, Any]:
@@ -26,5 +27,10 @@ def sample_wall(rows: Sequence[Row], now: datetime) -> dict[str, Any]:
         "wall_rest": {"bad": 1, "trouble": 10**6},
         "wall_part": {"name": "n" * 80},
         "wall_counts": {"bad": 1, "trouble": 10**6},
+        "wall_previews": [
+            {"total": 10**6, "names": [display_name(row.status.name) for row in rows[:4]], "more": 10**6 - 4},
+            {"total": 0},
+            {"wrong": "[x: \u201c[\u201d stands for nothing here."},
+        ],
         "themes": Board.Theme.choices,
     }

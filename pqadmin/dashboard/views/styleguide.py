@@ -15,7 +15,7 @@ from django.views.decorators.http import require_safe
 from pqadmin.accounts.roles import Right, require
 from pqadmin.dashboard import format as write
 from pqadmin.dashboard.act_samples import sample_acts
-from pqadmin.dashboard.forms import CreateForm
+from pqadmin.dashboard.forms import CreateForm, DeleteForm
 from pqadmin.dashboard.jobs_here import JobsHere
 from pqadmin.dashboard.looking import mix
 from pqadmin.dashboard.push_forms import UNITS, PushForm
@@ -91,6 +91,7 @@ def styleguide(request: HttpRequest) -> HttpResponse:
         "when_form": bad_push,
         "units": list(UNITS),
         "form": bad_create,
+        "confirming": DeleteForm({"confirm": _HOSTILE, "reason": "n" * 500}),
         "form_number": "",
         "url": "#",
         "fresh": [(state, label) for state, label in _FRESH],
