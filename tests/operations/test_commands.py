@@ -131,6 +131,17 @@ def test_pop_takes_from_either_end_and_keeps_it_in_the_trash(run: Run, shop: Sho
     assert run("pop", "jobs").out == "jobs is empty.\n"
 
 
+def test_pop_tells_how_to_undo_it(run: Run, shop: Shop, jobs: Queue) -> None:
+    before = [item.id for item in jobs.items().items]
+    lines = run("pop", "jobs", "-n", "2").out.splitlines()
+    for line in lines[-1:-3:-1]:
+        _, _, command = line.partition("Undo: pqadmin ")
+        assert run(*command.split()).code == 0
+    assert [item.id for item in jobs.items().items] == before
+    jobs.push_many([(b"x", 1)] * 9)
+    assert run("pop", "jobs", "-n", "7").out.count("Undo: ") == 5
+
+
 def test_pop_from_a_fifo_queue_takes_the_head_only(run: Run, shop: Shop) -> None:
     shop.store.create_queue("mail", kind="fifo").enqueue_many([b"first", b"second", b"third"])
     assert run("pop", "mail", "--end", "head", "--json").json["items"][0]["value"] == "first"

@@ -18,6 +18,8 @@ from queues.errors import QueueError, QueuePaused, StoreError, TooLarge
 
 #: Items of one transaction at first; halved while they are too large for one.
 _STEP = 500
+#: Items whose undoing is told, a line each.
+_SHOWN = 5
 
 
 class Command(StoreCommand):
@@ -85,5 +87,9 @@ class Command(StoreCommand):
             self.print_json({"queue": name, "items": items})
         elif taken:
             print_items(console(self.stdout), [popped.item for popped in taken])
+            for popped in taken[:_SHOWN]:
+                self.print_line(f"Undo: pqadmin undo {popped.trash_id}")
+            if len(taken) > _SHOWN:
+                self.print_line("The others are put back from the trash's page; --json prints the ids of all.")
         else:
             self.stdout.write(f"{name} is empty.")
