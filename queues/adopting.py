@@ -63,7 +63,7 @@ def _mend_name(tr: Transaction, keyspace: Keyspace, orphan: StrayName, now_ms: i
         return None
     record = tr.get(keyspace.config(orphan.queue_id)).wait()
     config = decode(record)
-    if config is not None and config.name == orphan.name:
+    if record is not None and (config is None or config.name == orphan.name):
         return None
     tr.clear(key)
     tr.add(keyspace.directory_change, 1)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from queues import directory
 from queues.adopting import clear_rest, mend_orphan
 from queues.config import Config
 from queues.counting import QueueCount, count_queue
@@ -90,10 +91,15 @@ class Doctor:
                 else:
                     queue_id = self._keyspace.id_of_config(key)
                     says = f"The record of queue number {queue_id} can not be read, and is left as it is."
-                    findings.append(Finding(kind="record", queue=None, says=says, mendable=False))
+                    findings.append(Finding(kind="record", queue=self._name_of(queue_id), says=says, mendable=False))
             if len(pairs) < _STEP:
                 return
             begin = pairs[-1][0] + b"\0"
+
+    def _name_of(self, queue_id: int) -> str | None:
+        """Return by which name a queue is found whose record does not say it."""
+        names = self._kv.read(lambda tr: directory.names(tr, self._keyspace), background=True)
+        return next((name for name, of in names.items() if of == queue_id), None)
 
     def _orphans(self, findings: list[Finding], notes: list[str], mended: list[str], *, repair: bool) -> None:
         orphans, leftovers = find_orphans(self._kv, self._keyspace)

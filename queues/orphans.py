@@ -102,7 +102,7 @@ def _stray_names(kv: KeyValueStore, keyspace: Keyspace) -> Iterator[StrayName]:
             stray = [
                 StrayName(name=keyspace.name_of(key), queue_id=int.from_bytes(value, "big"))
                 for key, value, read in reads
-                if (config := decode(read.wait())) is None or config.name != keyspace.name_of(key)
+                if _leads_astray(read.wait(), keyspace.name_of(key))
             ]
             return len(pairs), pairs[-1][0] if pairs else b"", stray
 
@@ -111,6 +111,12 @@ def _stray_names(kv: KeyValueStore, keyspace: Keyspace) -> Iterator[StrayName]:
         if number < STEP:
             return
         begin = last + b"\0"
+
+
+def _leads_astray(record: bytes | None, name: str) -> bool:
+    """Say whether a name's queue is gone or has another name; one that can not be read may have this one."""
+    config = decode(record)
+    return record is None if config is None else config.name != name
 
 
 def _nameless(kv: KeyValueStore, keyspace: Keyspace) -> Iterator[Nameless]:

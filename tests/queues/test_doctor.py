@@ -325,6 +325,19 @@ def test_what_can_not_be_mended_is_left_and_said(store: Store) -> None:
     assert store.read(lambda tr: tr.get(keys.generation(1).ready(suffix)).wait()) is not None
 
 
+@pytest.mark.parametrize("record", [b"\x09 of a later release", b"\x01\x00\x00\x02[]", b""])
+def test_a_queue_whose_record_can_not_be_read_keeps_its_name(store: Store, record: bytes) -> None:
+    before, config = store.directory(), store.queue("jobs").config
+    write(store, store._keyspace.config(config.id), record)
+    assert [finding.kind for finding in store.doctor.examine().findings] == ["record"]
+    found = store.doctor.repair()
+    assert [(finding.kind, finding.queue) for finding in found.findings] == [("record", "jobs")]
+    assert found.mended == ()
+    assert store.directory() == before
+    write(store, store._keyspace.config(config.id), config.encode())
+    check_full_count(store, store.queue("jobs"))
+
+
 def test_a_busy_queue_that_fits_is_counted_at_one_version(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     busy(store, monkeypatch)
     found = store.doctor.examine()
