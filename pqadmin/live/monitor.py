@@ -199,27 +199,25 @@ class Monitor:
     # The thread
 
     def _run(self) -> None:
+        began = self._wall()
         failing_since: float | None = None
         while self._go_on():
             try:
                 self._turn()
                 failing_since = None
-            except StoreError as error:
-                failing_since = self._failed(failing_since, error.words, error)
             except Exception as error:
-                # A code: each reader's page has it in the reader's language.
-                failing_since = self._failed(failing_since, "fresh-internal", error)
-
-    def _failed(self, since: float | None, message: str, error: Exception) -> float:
-        """Tell viewers, log the first of a row of failures, and rest; return when the row began."""
-        if since is None:
-            since = self._wall()
-            expected = isinstance(error, StoreError)
-            logger.warning("live frames stopped: %s", error, exc_info=None if expected else error)
-        self._screens.forget()
-        self.hub.fail(since, message)
-        self._rest(RETRY)
-        return since
+                # A code, where it is our own mistake: each reader's page has it in the reader's language.
+                message = error.words if isinstance(error, StoreError) else "fresh-internal"
+                if failing_since is None:
+                    failing_since = max(
+                        began, self._checked
+                    )  # numbers are as old as that, however long it took to fail
+                    logger.warning(
+                        "live frames stopped: %s", error, exc_info=None if isinstance(error, StoreError) else error
+                    )
+                self._screens.forget()
+                self.hub.fail(failing_since, message)
+                self._rest(RETRY)
 
     def _go_on(self) -> bool:
         with self._state:

@@ -7,10 +7,20 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from urllib.parse import quote
 
+from django.urls import reverse
+
 from pqadmin.accounts.rights import Role
+from pqadmin.dashboard.palette import _all_pages
 from queues import Store
+from tests.accounts.matrix import PAGES
 from tests.dashboard.conftest import Desk
 
+#: What is no page of its own: forms that are only sent, files, answers for programs, and the palette itself.
+NOT_FOUND = {
+    "livez", "readyz", "accounts:login", "accounts:logout", "dashboard:arm", "dashboard:disarm",
+    "dashboard:audit-export", "dashboard:favourite", "dashboard:language", "dashboard:theme", "dashboard:time-zone",
+    "dashboard:palette", "dashboard:start-sample", "dashboard:stop-sample", "wall:preview",
+}  # fmt: skip
 ENTRY = re.compile(r'<li><a href="([^"]+)">.*?data-kind="(\w+)"')
 
 
@@ -38,6 +48,22 @@ def test_acts_on_the_queue_that_is_open_and_on_those_that_are_named(operator: De
     assert found(operator, "purge mail")[0] == ("act", "/queues/mail/purge/")
     assert ("act", "/queues/mail/pop/?end=min") in found(operator, "dequeue ma")
     assert not any(url.startswith("/queues/mail/pop") for _, url in found(operator, "pop max mail"))
+
+
+def test_a_paused_queue_is_resumed_on_its_page(operator: Desk, store: Store) -> None:
+    store.create_queue("orders").pause(reason="why", by="ops")
+    store.create_queue("orders:eu")
+    acts = [url for kind, url in found(operator, "resume orders") if kind == "act"]
+    assert acts == ["/queues/orders/"]
+    assert "Resume" in operator.open(acts[0]).text
+
+
+def test_every_page_that_needs_no_name_is_found(desk: Callable[..., Desk], store: Store) -> None:
+    views = {view for _label, view, _right in _all_pages()}
+    assert {name for name, row in PAGES.items() if not row.arguments} - views == NOT_FOUND
+    admin = desk(Role.ADMIN)
+    for label, view, _right in _all_pages():
+        assert ("page", reverse(view)) in found(admin, label), label
 
 
 def test_queues_come_before_acts_on_them_and_what_takes_much_away_comes_last(operator: Desk, store: Store) -> None:

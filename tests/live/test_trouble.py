@@ -61,7 +61,7 @@ async def test_why_a_store_is_away_is_said_in_the_languages_of_the_site(
     assert told["said"] == {"zh-hans": "存储 /v 所在的磁盘已满；没有写入任何内容。请腾出空间。"}
 
 
-async def test_a_store_that_goes_away_and_comes_back(store: Store, join: Join, gate: Gate) -> None:
+async def test_a_store_that_goes_away_and_comes_back(store: Store, join: Join, gate: Gate, monitor: Monitor) -> None:
     jobs = store.create_queue("jobs")
     viewer = await join()
     await viewer.watch(jobs.id)
@@ -70,6 +70,7 @@ async def test_a_store_that_goes_away_and_comes_back(store: Store, join: Join, g
     await asyncio.to_thread(jobs.push, b"x", priority=1)
     told = await viewer.until(lambda message: message["t"] == "store")
     assert told["message"] == "The store's disk does not answer."
+    assert told["since"] == int(monitor.checked * 1000), "numbers are as old as the last reading, not as the failure"
     late = await join()
     await late.send({"t": "watch", "topic": "overview", "queues": [str(jobs.id)]})
     assert (await late.until(lambda message: message["t"] == "store"))["since"] == told["since"]
