@@ -34,6 +34,12 @@ def test_the_palette_leads_to_a_queue_and_back_without_a_mouse(page: Page, store
     expect(page.locator("#palette-found a").first).to_contain_text("palette:two")
     page.keyboard.press("Escape")
     expect(page.locator("#palette")).not_to_be_visible()
+    link = page.locator("header.bar a").first
+    link.focus()
+    page.keyboard.press("Meta+k")
+    expect(field).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(link).to_be_focused()
 
 
 def test_single_keys_move_through_rows_and_pages_unless_turned_off(page: Page, store: Store) -> None:
