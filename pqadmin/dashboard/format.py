@@ -19,6 +19,10 @@ from django.utils.timezone import get_current_timezone
 
 #: Narrow no-break space: groups thousands without looking like two numbers, never breaks over a line.
 THIN = "\u202f"
+#: Thin space: groups the thousands of numbers so long that narrow places break them, between groups and nowhere else.
+BREAKABLE = "\u2009"
+#: From here on a number may be broken.
+LONG = 10**9
 #: Stands for "not known", so that it can never be read as zero.
 UNKNOWN = "–"
 ELLIPSIS = "…"
@@ -40,7 +44,7 @@ def number(n: int | None) -> str:
     """Write a whole number with its thousands apart: 12 408."""
     if n is None:
         return UNKNOWN
-    return f"{n:,}".replace(",", THIN).replace("-", "−")
+    return f"{n:,}".replace(",", THIN if abs(n) < LONG else BREAKABLE).replace("-", "−")
 
 
 def brief(n: int | None) -> str:

@@ -239,7 +239,8 @@ def _row(row: Row, pen: _Pen, labels: Labels, acts: bool | None, starred: bool, 
         mix=_mix(status.bands),
         outlook=(row.outlook, _safe(outlook_words(row))),
         name=_named(
-            f'<a href="{url}" data-part="link"><bdi data-part="name">{_safe(group)}<b>{_safe(rest)}</b></bdi></a>',
+            f'<a href="{url}" data-part="link">'
+            f'<bdi data-part="name">{_safe(group)}{"<wbr>" if group else ""}<b>{_safe(rest)}</b></bdi></a>',
             _star(labels, status.id, starred),
         ),
         action=None if acts is None else action,

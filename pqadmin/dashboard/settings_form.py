@@ -7,6 +7,7 @@ nothing is saved, and the form shows theirs where he changed nothing.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -73,7 +74,7 @@ class SettingsForm(forms.Form):
 
 def _read(name: str, typed: Any) -> Any:
     if name in _NUMBERS:
-        return int(typed.replace("\u202f", "").replace(" ", "").replace(",", "")) if typed else None
+        return int(re.sub("[\u202f\u2009 ,]", "", typed)) if typed else None
     if name == "redact":
         return tuple(line.strip() for line in str(typed).splitlines() if line.strip())
     if name == "note":

@@ -17,6 +17,9 @@ from queues import TrashEntry
 from queues.config import Pause
 from queues.unclaimed import NOBODY
 
+#: Longest reason of a pause among other queues, in characters; the queue's own page tells all of it.
+_REASON_WIDTH = 120
+
 # Lazy: a page of a hundred rows looks up the words that it shows and no others.
 _STATES = {
     State.OK: pgettext_lazy("state", "ok"),
@@ -54,9 +57,9 @@ def outlook_words(row: Row) -> str:
     return str(_OUTLOOKS[row.outlook])
 
 
-def state_words(row: Row, now: datetime) -> str:
-    """Say what state a queue is in and why, in one line."""
-    words = [_state_and_reason(row, now)]
+def state_words(row: Row, now: datetime, *, whole: bool = False) -> str:
+    """Say what state a queue is in and why, in one line; a long reason is cut unless `whole`."""
+    words = [_state_and_reason(row, now, whole=whole)]
     if row.problem is Problem.DRIFT or row.status.drift:
         words.append(_("counts drifted"))
     if Problem.OLD in row.problems and row.status.oldest is not None:
@@ -72,10 +75,10 @@ def state_words(row: Row, now: datetime) -> str:
     return " · ".join(words)
 
 
-def _state_and_reason(row: Row, now: datetime) -> str:
+def _state_and_reason(row: Row, now: datetime, *, whole: bool) -> str:
     pause = row.status.pause
     if row.state is State.PAUSED and pause is not None:
-        return pause_words(pause, now)
+        return pause_words(pause, now, whole=whole)
     if row.state is State.UNREADABLE:
         return _("unreadable: %(reason)s") % {"reason": said(row.status.unreadable)}
     if row.state is State.STALLED and row.quiet_since is not None:
@@ -124,12 +127,13 @@ def attached_note(attached: Attached) -> str:
     }
 
 
-def pause_words(pause: Pause, now: datetime) -> str:
-    """Say who paused a queue, when, why and until when."""
+def pause_words(pause: Pause, now: datetime, *, whole: bool = False) -> str:
+    """Say who paused a queue, when, why and until when; a long reason is cut unless `whole`."""
+    reason = write.visible(pause.reason)
     values = {
         "by": write.visible(pause.by),
         "age": write.age_since(pause.since, now),
-        "reason": write.shorten(write.visible(pause.reason), 120),
+        "reason": reason if whole else write.shorten(reason, _REASON_WIDTH),
     }
     if pause.by:
         pattern = _("paused by %(by)s, %(age)s ago: %(reason)s") if pause.reason else _("paused by %(by)s, %(age)s ago")
@@ -142,11 +146,13 @@ def pause_words(pause: Pause, now: datetime) -> str:
 
 
 def problem_words(problems: dict[str, int]) -> str:
-    """Count the queues that need a look, by reason."""
+    """Count the queues that need a look, by reason; a line ends between the reasons, not within one."""
     parts = [
-        words % {"n": write.number(problems[problem])} for problem, words in _PROBLEMS.items() if problems.get(problem)
+        (words % {"n": write.number(problems[problem])}).replace(" ", "\u00a0")
+        for problem, words in _PROBLEMS.items()
+        if problems.get(problem)
     ]
-    return " · ".join(parts) or _("no queue needs a look")
+    return "\u00a0· ".join(parts) or _("no queue needs a look")
 
 
 _PROBLEMS = {

@@ -124,6 +124,14 @@ def test_a_pause_shows_with_its_reason(page: Page, store: Store) -> None:
     expect(row.locator("[data-field=outlook]")).to_have_text("paused")
 
 
+def test_a_queues_own_page_shows_all_of_a_long_reason(page: Page, store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    page.goto("/queues/jobs/")
+    wait_live(page)
+    jobs.pause(reason="ledger closing, " * 30 + "ask Ann", by="ops-2")
+    expect(page.locator(".why [data-field=state]")).to_contain_text("ask Ann")
+
+
 def test_ages_in_words_go_on_while_nothing_changes(page: Page, store: Store) -> None:
     store.create_queue("paused").pause(reason="", by="ops-2")
     store.create_queue("stuck").push(b"x", priority=1)

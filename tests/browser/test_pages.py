@@ -50,6 +50,21 @@ PAGES = [
 ]
 
 
+#: What of a row of the overview covers what: its lines, numbers, ends, ages and the mix.
+OVERLAPS = """() => [...document.querySelectorAll("tr[data-queue]")].flatMap((row) => {
+  const parts = [...row.querySelectorAll(".spark, .mix, .end b, .end time, .ready > span, .name a, .num")];
+  const places = parts.flatMap((part) => {
+    const range = document.createRange();
+    range.selectNodeContents(part);
+    const text = part.matches(".ready > span, .num, time"); // a name is cut by its box
+    return [...(text ? range : part).getClientRects()].map((place) => [part, place]);
+  });
+  return places.flatMap(([part, a], n) => places.slice(n + 1).filter(([other, b]) => other !== part &&
+    a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1)
+    .map(([other]) => [row.dataset.queue, part.outerHTML, other.outerHTML].map((each) => each.slice(0, 60))));
+})"""
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing(scheme: str, new_page: NewPage, furnished: Store) -> None:
     page = new_page(color_scheme=scheme)
@@ -83,6 +98,14 @@ def test_no_page_scrolls_sideways(width: int, new_page: NewPage, furnished: Stor
         page.goto(path)
         overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         assert overflow <= 0, (path, width)
+
+
+@pytest.mark.parametrize("width", [360, 768, 960, 1280, 2560])
+def test_nothing_in_a_row_lies_over_another(width: int, new_page: NewPage) -> None:
+    page = new_page(viewport={"width": width, "height": 800})
+    page.goto("/styleguide/")
+    page.evaluate("document.fonts.ready")
+    assert page.evaluate(OVERLAPS) == []
 
 
 def test_all_acts_work_without_javascript(new_page: NewPage, store: Store, site: Site) -> None:

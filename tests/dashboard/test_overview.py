@@ -45,6 +45,15 @@ def test_a_paused_queue_says_who_and_why(operator: Desk, store: Store) -> None:
     assert "ledger closing" in page.rows["z"]["state"]
 
 
+def test_all_of_a_long_reason_stands_on_the_queues_own_pages(operator: Desk, store: Store) -> None:
+    reason = "ledger closing, " * 30 + "ask Ann"
+    store.create_queue("z").pause(reason=reason, by="ops-2")
+    assert "ledger closing" in operator.open("/").rows["z"]["state"]
+    assert "ask Ann" not in operator.open("/").rows["z"]["state"]
+    for path in ("/queues/z/", "/queues/z/history/"):
+        assert reason in operator.open(path).text, path
+
+
 @pytest.fixture
 def rarely(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have pages read the store, and overviews worked out, for a tiny share of the time."""

@@ -35,7 +35,7 @@ ELSEWHERE_CLASSES = """
     act act-value after aside big-word board-choice both-ends bulk bulk-acts by-enter chart charts
     consequence deeds edit everything faults figure filter-help glob-row grow-2 grows h2 h4 h5 h6 h8 inset
     job-figures job-head kept lease-instead list-and-push marks may measure minted more narrow narrow-start numbers open
-    pad plot prose reckoning reveal scope screen secret settings then u-legend u-marker u-select u-value
+    pad past plot prose reckoning reveal scope screen secret settings slim then u-legend u-marker u-select u-value
     uplot wall-link wide-word
 """
 

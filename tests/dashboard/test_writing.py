@@ -19,6 +19,7 @@ from pqadmin.dashboard.listing import Order, arrange
 from pqadmin.dashboard.redaction import NOTHING
 from pqadmin.dashboard.rows import render_rows
 from pqadmin.dashboard.values import MAX_NODES, show
+from pqadmin.dashboard.words import problem_words
 from pqadmin.live.outlook import Outlook, Problem, State
 from pqadmin.live.overviews import Overview
 from pqadmin.live.rows import Row
@@ -68,6 +69,11 @@ def test_moments_follow_the_readers_time_zone() -> None:
 def test_previews_write_what_the_vectors_say() -> None:
     for value, more, shown in VECTORS["preview"]:
         assert write.preview(base64.b64decode(value), more=more) == shown
+
+
+def test_a_line_does_not_end_within_why_queues_need_a_look() -> None:
+    words = problem_words({Problem.STALLED: 1, Problem.DEAD: 2})
+    assert words == "1 stalled · 2 with dead items".replace(" ", "\u00a0").replace("·\u00a0", "· ")
 
 
 def test_bands_are_written_short() -> None:

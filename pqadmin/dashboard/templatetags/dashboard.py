@@ -178,9 +178,9 @@ def countdown(moment: datetime | None, now: datetime | None = None) -> SafeStrin
 
 
 @register.simple_tag(takes_context=True)
-def preview(context: Context, item: Any, rules: Redaction | None = None) -> str:
+def preview(context: Context, item: Any, rules: Redaction | None = None, width: int = write.PREVIEW_WIDTH) -> str:
     """Write an item's value on one line, by the rules of redaction that are given or in the context."""
-    return foreign.preview(item, context["rules"] if rules is None else rules)
+    return foreign.preview(item, context["rules"] if rules is None else rules, width)
 
 
 @register.simple_tag

@@ -42,7 +42,7 @@ def history(request: HttpRequest, name: str) -> HttpResponse:
         request,
         status,
         row=row,
-        words=state_words(row, now),
+        words=state_words(row, now, whole=True),
         now=now,
         span=span,
         spans=SPANS.values(),

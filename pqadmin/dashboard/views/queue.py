@@ -41,7 +41,7 @@ def _queue(request: HttpRequest, name: str) -> HttpResponse:
         return render(request, "dashboard/_items.html", listing)
     context = {
         **listing,
-        "words": state_words(seen.row, seen.now),
+        "words": state_words(seen.row, seen.now, whole=True),
         "outlook": outlook_words(seen.row),
         "mix": [] if status.kind == "fifo" else mix(status.bands),
         "taken": _taken(request, status),

@@ -2,6 +2,9 @@
 // Both are held to tests/format_vectors.json.
 
 const THIN = "\u202f";
+const BREAKABLE = "\u2009";
+/** The most digits of a number that is not broken over lines. */
+const SHORT = 9;
 export const UNKNOWN = "–";
 const ELLIPSIS = "…";
 const BRIEF_UNITS = "kMGTPE";
@@ -10,7 +13,8 @@ const BYTE_UNITS = ["kB", "MB", "GB", "TB", "PB", "EB"];
 /** A whole number (or its digits as text, where it is too large for a Number) with its thousands apart. */
 export function number(n) {
   if (n === null || n === undefined) return UNKNOWN;
-  return String(n).replace("-", "−").replace(/\B(?=(\d{3})+(?!\d))/g, THIN);
+  const digits = String(n).replace("-", "−");
+  return digits.replace(/\B(?=(\d{3})+(?!\d))/g, digits.replace("−", "").length > SHORT ? BREAKABLE : THIN);
 }
 
 /** A whole number in at most four characters where there is no room for it: 999, 1.2k, 15k, 2M; cut, never up. */

@@ -145,11 +145,12 @@ const WRITERS = {
     setText(element, outlookWords(row));
   },
   state: (element, row, now) => {
-    const words = stateWords(row, now);
+    const among = element.hasAttribute("title"); // other queues; a queue's own page has room for all
+    const words = stateWords(row, now, !among);
     setData(element, "value", row.state);
     setText(element, words);
     const title = row.attached === null ? words : attachedTitle(row.attached);
-    if (element.title !== title && element.hasAttribute("title")) element.title = title;
+    if (among && element.title !== title) element.title = title;
   },
 };
 
@@ -239,7 +240,7 @@ export function rename(root, row) {
   for (const name of root.querySelectorAll("[data-part=name]")) {
     const rest = document.createElement("b");
     rest.textContent = row.shown.slice(cut);
-    name.replaceChildren(row.shown.slice(0, cut), rest);
+    name.replaceChildren(row.shown.slice(0, cut), ...(cut ? [document.createElement("wbr")] : []), rest);
   }
   for (const link of root.querySelectorAll("[data-part=link]")) link.href = row.url;
   for (const star of root.querySelectorAll(".star")) star.value = row.id;

@@ -66,9 +66,9 @@ export function tellsTime(row) {
   return row.state === "paused" || row.state === "stalled" || reasonsOf(row).includes("old");
 }
 
-/** What state a row is in and why; `now` in ms of the server's clock. */
-export function stateWords(row, now) {
-  const parts = [stateAndReason(row, now)];
+/** What state a row is in and why, the reason cut unless `whole`; `now` in ms of the server's clock. */
+export function stateWords(row, now, whole = false) {
+  const parts = [stateAndReason(row, now, whole)];
   const reasons = reasonsOf(row);
   if (row.drift) parts.push(word("drifted"));
   if (reasons.includes("old") && row.oldest !== null) {
@@ -81,9 +81,9 @@ export function stateWords(row, now) {
   return parts.join(" · ");
 }
 
-function stateAndReason(row, now) {
+function stateAndReason(row, now, whole) {
   if (row.state === "unreadable") return word("unreadable", { reason: inLanguage(row.unreadable, row.said) });
-  if (row.state === "paused" && row.pause !== null) return pauseWords(row.pause, now);
+  if (row.state === "paused" && row.pause !== null) return pauseWords(row.pause, now, whole);
   if (row.state === "stalled" && row.quiet_since !== null) {
     return word("stalled-for", { age: age((now - row.quiet_since) / 1000) });
   }
@@ -110,21 +110,21 @@ export function attachedWords(attached, now) {
   return parts.join(", ");
 }
 
-function pauseWords(pause, now) {
+function pauseWords(pause, now, whole) {
   const values = {
     by: pause.by,
     age: age((now - pause.since) / 1000),
-    reason: shorten(pause.reason, REASON_WIDTH),
+    reason: whole ? pause.reason : shorten(pause.reason, REASON_WIDTH),
   };
   const code = pause.by ? "paused" : "paused-for"; // no wall tells who
   const text = word(pause.reason ? `${code}-why` : code, values);
   return pause.until === null ? text : `${text} · ${word("resumes", { at: clock(pause.until, now) })}`;
 }
 
-/** How many queues need a look, by reason. */
+/** How many queues need a look, by reason; a line ends between the reasons, not within one. */
 export function problemWords(problems) {
   const parts = PROBLEMS
     .filter((reason) => problems[reason])
-    .map((reason) => word(`problem-${reason}`, { n: number(problems[reason]) }));
-  return parts.join(" · ") || word("problem-none");
+    .map((reason) => word(`problem-${reason}`, { n: number(problems[reason]) }).replaceAll(" ", "\u00a0"));
+  return parts.join("\u00a0· ") || word("problem-none");
 }

@@ -1,0 +1,34 @@
+"""The bar of a site that names its environment: at every width all of it is seen, whatever the page says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.browser.conftest import PATIENCE, Site, sign_in
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A running site that says that it is production."""
+    made = Site(tmp_path_factory.mktemp("named"), settings={"PQADMIN_ENVIRONMENT": "production"})
+    made.start()
+    yield made
+    made.stop()
+
+
+def test_the_bar_fits_every_width(site: Site, chromium: Browser) -> None:
+    page = chromium.new_context(base_url=site.address, java_script_enabled=False).new_page()
+    page.set_default_timeout(PATIENCE * 1000)
+    sign_in(page, "admin", site.password)
+    for width in (360, 600, 721, 768, 900, 929, 1024, 1280):
+        page.set_viewport_size({"width": width, "height": 700})
+        page.goto("/")
+        for word, ago in (("as of", "23:59:59 UTC"), ("reconnecting", "119 min")):
+            page.locator("[data-fresh] [data-part=word]").evaluate("(e, word) => e.textContent = word", word)
+            page.locator("[data-fresh] [data-part=ago]").evaluate("(e, ago) => e.textContent = ago", ago)
+            assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, (width, word)
+            name = page.locator(".env")
+            assert name.evaluate("e => e.scrollWidth - e.clientWidth") <= 0, (width, word)
