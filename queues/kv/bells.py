@@ -2,7 +2,8 @@
 
 Where the system has event descriptors (Linux) a bell is one of them: to ring gives up the interpreter's lock, so a
 thread that is woken on another processor finds it free. Who opens a `threading.Lock` keeps the interpreter's lock: the
-woken thread stands up only to wait again (docs/benchmarks.md has the numbers).
+woken thread stands up only to wait again (docs/benchmarks.md has the numbers). It is a lock all the same where another
+library stands in for threads, as that knows nothing of descriptors, and where descriptors could run short for others.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from functools import partial
 from typing import Any
 
 _ONE = (1).to_bytes(8, "little")
+#: The largest descriptor that a bell may be, and its part of those that the process may have.
+_LARGEST, _PART = 511, 4
 
 
 class Bell:
@@ -28,9 +31,8 @@ class Bell:
     listen: Callable[[], Any]
 
     def __init__(self) -> None:
-        try:
-            event = _Event(os.eventfd(0))
-        except (AttributeError, OSError):  # the system has no such thing, or the process no descriptor left
+        event = _event()
+        if event is None:
             lock = threading.Lock()
             lock.acquire()
             self.ring, self.listen = lock.release, lock.acquire
@@ -49,6 +51,17 @@ class _Event(int):
 
     def __del__(self, close: Callable[[int], None] = os.close) -> None:
         close(self)
+
+
+def _event() -> _Event | None:
+    """Return a new event descriptor, or None where a lock does better."""
+    if not hasattr(os, "eventfd") or type(threading.Lock()).__module__ != "_thread":
+        return None
+    try:
+        event = _Event(os.eventfd(0))
+    except OSError:  # none is left
+        return None
+    return event if event <= min(_LARGEST, os.sysconf("SC_OPEN_MAX") // _PART) else None
 
 
 def _within(event: int, seconds: float) -> bool:

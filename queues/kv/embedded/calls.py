@@ -36,7 +36,7 @@ class Call:
         self.bell = Bell()
         #: Wakes the next thread of the batch, at each step one.
         self.others: Iterator[object] = iter(())
-        #: Its thread was interrupted and may never wake another.
+        #: Its thread was interrupted: it may never wake another, and makes its next call with another one of these.
         self.abandoned = False
 
 
@@ -81,13 +81,17 @@ class Calls:
     def run(self, fn: Callable[[Transaction], T]) -> T:
         """Hand `fn` to the writer, wait for its commit, and return its result or raise its error."""
         call = self._own.call
-        call.work = fn
+        if call.abandoned:
+            call = self._own.call = Call()
+        call.work, call.server = fn, None
         result: T = self._wait(call)
         return result
 
     def serve(self, server: Server[R, A], request: R) -> A:
         """Hand a request to the writer, wait for the commit that serves it, return its answer or raise its error."""
         call = self._own.call
+        if call.abandoned:
+            call = self._own.call = Call()
         call.work, call.server = request, server
         return self._wait(call)  # type: ignore[no-any-return]
 
@@ -157,6 +161,7 @@ class Calls:
     def refuse(self, refusal: Callable[[], BaseException]) -> None:
         """Answer whatever waits now, and whatever still comes, with an error."""
         self._refusal = refusal
+        self._own = _Own()  # nobody's bell is needed any more but of those who wait
         self._refuse_all(refusal)
 
     def _wait(self, call: Call) -> Any:
@@ -171,8 +176,12 @@ class Calls:
             call.bell.listen()
             next(call.others, None)
         except BaseException:  # KeyboardInterrupt, anywhere: this call may still be queued, so it is never used again
-            self._own.call = Call()
-            self._abandon(call, before)
+            # Before anything that can be interrupted, or fail, once more: whoever tells the batch counts this call, or
+            # has done so, and then this step is the one that it owes.
+            call.abandoned = True
+            next(call.others, None)
+            if not self.withdraw(call) and call.others is before:
+                call.bell.listen_for(MAX_TRANSACTION_SECONDS)
             raise
         call.work = call.server = None
         error = call.error
@@ -184,15 +193,6 @@ class Calls:
             raise error
         finally:
             del error
-
-    def _abandon(self, call: Call, before: Iterator[object]) -> None:
-        """Take an interrupted thread's call back, or wait until it is decided, and wake whom it would have woken."""
-        if self.withdraw(call):
-            return
-        if call.others is before:
-            call.bell.listen_for(MAX_TRANSACTION_SECONDS)
-        call.abandoned = True
-        next(call.others, None)  # one step too many does no harm
 
     def _refuse_all(self, refusal: Callable[[], BaseException]) -> None:
         refused = []

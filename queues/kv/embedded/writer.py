@@ -66,7 +66,7 @@ class Writer:
         #: Calls whose commit is durable, and that hear of it as the next one begins to be flushed.
         self._kept: list[Call] = []
         #: How many heard of it as the last one began to be flushed.
-        self._gone = 0
+        self._told_late = 0
         self._last_version = 0
         self._alone = False
         self._process = os.urandom(16)
@@ -119,7 +119,7 @@ class Writer:
         self._await(self._expected)
         if self._kept and not calls.lead_with_request():
             self._let_go()
-            back, self._gone = self._gone, 0
+            back, self._told_late = self._told_late, 0
             if not len(calls):
                 self._await(back)
         while not len(calls):
@@ -176,8 +176,10 @@ class Writer:
         self._room.spend(batch.room)
         # Nobody else wrote in between: behind another process's transaction answers might wait long.
         self._alone, self._last_version = batch.version == self._last_version + 1, batch.version
-        self._tell(batch)  # first: a caller who waits for changes next is not to be told of his own
-        self._answer(taken)
+        try:
+            self._tell(batch)  # first: a caller who waits for changes next is not to be told of his own
+        finally:
+            self._answer(taken)
 
     def _begin(self) -> Batch:
         turns = self._turns
@@ -225,6 +227,7 @@ class Writer:
 
     def _run_alone(self, taken: list[Call]) -> None:
         """Run each function in a commit of its own, so that only the guilty one fails."""
+        self._expected = self._told_late = 0
         for call in taken:
             try:
                 failure = self._run_in_own_commit(call)
@@ -267,16 +270,16 @@ class Writer:
         while the commit of the other is flushed. Told at once, it would compete for the interpreter with the writer,
         who serves the others then, and have nothing to do during the flush.
         """
-        told, gone = self._first_cohort(len(taken)), self._gone
-        first, self._gone = taken[:told], 0
+        told, late = self._first_cohort(len(taken)), self._told_late
+        first, self._told_late = taken[:told], 0
         self._kept += taken[told:]
-        self._expected = gone + (told if told < len(taken) else [call.landing for call in taken].count(None))
+        self._expected = late + (told if told < len(taken) else [call.landing for call in taken].count(None))
         if first:
             deliver(first)
 
     def _first_cohort(self, n: int) -> int:
         """Return how many of so many callers that have answers are told at once, so that both cohorts are alike."""
-        other = max(self._gone, len(self._calls))
+        other = max(self._told_late, len(self._calls))
         crowd = n + other
         if crowd < _CROWD or self._last_seconds > crowd * _RETURN or not self._alone:
             return n
@@ -286,7 +289,7 @@ class Writer:
         """Tell those who were to hear of their answers later."""
         if self._kept:
             kept, self._kept = self._kept, []
-            self._gone += len(kept)
+            self._told_late += len(kept)
             deliver(kept, _ABREAST)
 
 
