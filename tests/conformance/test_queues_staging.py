@@ -344,7 +344,7 @@ def test_screens_and_the_doctor_tell(processes: tuple[Store, Store], jobs: tuple
     assert not any("is staging" in note for note in examination.notes)
     examination = store.doctor.repair()
     assert [finding for finding in examination.findings if finding.kind != "slot"] == []
-    assert "3 items to the trash" in examination.mended[0]
+    assert "jobs: 3 items popped for processes that died can be put back from the trash now." in examination.mended
     assert keys_of_staging(first) == []
 
 
