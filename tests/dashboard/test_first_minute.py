@@ -53,6 +53,21 @@ def test_the_lines_of_python_run_as_they_stand(operator: Desk, store: Store, tmp
     assert [item.value for item in store.queue("jobs").items().items] == [b"hello", b"hello"]
 
 
+def test_the_path_of_the_store_is_whole_and_for_those_who_act_on_all_queues(
+    desk: Callable[..., Desk], settings: Any, tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    settings.PQADMIN_STORE = "lmdb:queues/here"
+    assert f'open_store("lmdb:{tmp_path}/queues/here")' in unescape(desk(Role.OPERATOR).open("/").html)
+    bob = desk(Role.NONE, "bob")
+    user = User.objects.get(username="bob")
+    Grant.objects.create(user=user, glob="orders:*", role=Role.OPERATOR, given_at=timezone.now())
+    page = bob.open("/")
+    assert "No queues yet" in page
+    assert "open_store" not in page.html
+    assert str(tmp_path) not in page.html
+
+
 def test_a_viewer_is_offered_nothing_that_is_refused(desk: Callable[..., Desk], store: Store) -> None:
     page = desk(Role.VIEWER).open("/")
     assert not page.has_form("/sample-load/start/")

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -64,7 +65,7 @@ def overview(request: HttpRequest) -> HttpResponse:
             for group in listing.groups
         ],
         "blank_row": render_blank_row(can_act=can_act, acts_on_all=may.role.has(Right.ACT)),
-        "program_store": _program_store() if can_act else "",
+        "program_store": _program_store() if may.role.has(Right.ACT) else "",
         "columns": COLUMNS + can_act,
         "heads": _heads(order, state),
         "groupings": _groupings(order, state),
@@ -80,9 +81,12 @@ def overview(request: HttpRequest) -> HttpResponse:
 
 
 def _program_store() -> str:
-    """Return the site's store as programs write it; empty where no other process can open it."""
+    """Return the site's store as programs in any folder write it; empty where no other process can open it."""
     url: str = settings.PQADMIN_STORE
-    return "" if url.startswith("memory:") else json.dumps(url, ensure_ascii=False)
+    engine, _colon, path = url.partition(":")
+    if engine == "lmdb":
+        url = f"lmdb:{Path(path).absolute()}"
+    return "" if engine == "memory" else json.dumps(url, ensure_ascii=False)
 
 
 def _body(
