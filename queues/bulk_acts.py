@@ -46,6 +46,7 @@ from queues.names import display_name
 from queues.priority import Priority
 from queues.queue import Queue
 from queues.search import Query
+from queues.unreadable import UNREADABLE
 from queues.wording import STATE_WORDS
 
 
@@ -295,9 +296,13 @@ class BulkActs(ItemActs):
         return target
 
     def _of(self, tr: ReadTransaction, job: Job) -> _Named:
-        """Return what a job's queue is called now, or was when it is gone."""
+        """Return what a job's queue is called now, or was when it is gone or can not be read."""
         record = tr.get(self._backing.keyspace.config(job.queue_id)).wait()
-        return _Named(id=job.queue_id, name=job.queue if record is None else Config.decode(record).name)
+        try:
+            name = job.queue if record is None else Config.decode(record).name
+        except UNREADABLE:
+            name = job.queue
+        return _Named(id=job.queue_id, name=name)
 
     def _tell(
         self,

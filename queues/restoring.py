@@ -121,7 +121,7 @@ class Restoring:
         record = self._tr.get(self._keyspace.config(queue_id)).wait()
         if record is None:
             raise QueueNotFound(name)
-        return Config.decode(record)
+        return Config.of(name, record)
 
     def _parts(self, trash_id: bytes) -> list[KeyValue]:
         begin, end = self._keyspace.trash_parts(trash_id)

@@ -29,6 +29,7 @@ from queues.priority import Priority, normalise
 from queues.queue_keys import STATES, QueueKeys
 from queues.search_step import FIRST_READ, MAX_READ, Step
 from queues.suffixes import read_place
+from queues.unreadable import reading
 from queues.walking import ORDERS, Lane, Met, Order
 
 #: Items that one step looks through at most.
@@ -174,7 +175,8 @@ class Searching(Handle):
             for state, read in places.items():
                 where = read.wait()
                 if where is not None:
-                    return _LOOK[state](tr, self._keys, config, where)
+                    with reading(config.name):
+                        return _LOOK[state](tr, self._keys, config, where)
             return None
 
         return self._backing.read(look, tr)

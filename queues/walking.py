@@ -20,6 +20,7 @@ from queues.packing import Range
 from queues.priority import Priority
 from queues.queue_keys import IN_GENERATIONS, GenerationKeys, QueueKeys
 from queues.suffixes import read_place, timed_elements
+from queues.unreadable import reading
 
 Order = Literal["place", "age"]
 ORDERS: tuple[Order, ...] = ("place", "age")
@@ -104,20 +105,28 @@ def by_age(keys: QueueKeys, config: Config, state: str, since_ms: int | None, un
 def read_places(
     tr: ReadTransaction, keys: QueueKeys, config: Config, state: str, found: Sequence[Found]
 ) -> list[Met | None]:
-    """Return what lies at places of a state's own order; None where an item is gone."""
-    if state == "ready":
-        return [_ready(config, place, lane, pair) for place, lane, pair in found]
-    if state == "delayed":
-        return [_delayed(keys, place, lane, pair) for place, lane, pair in found]
-    if state == "dead":
-        return [_dead(keys, place, pair) for place, _, pair in found]
-    return _leases(tr, keys, config, [(place, timed_elements(place)[1]) for place, _, _ in found])
+    """Return what lies at places of a state's own order, None where an item is gone; raise `QueueUnreadable`."""
+    with reading(config.name):
+        if state == "ready":
+            return [_ready(config, place, lane, pair) for place, lane, pair in found]
+        if state == "delayed":
+            return [_delayed(keys, place, lane, pair) for place, lane, pair in found]
+        if state == "dead":
+            return [_dead(keys, place, pair) for place, _, pair in found]
+        return _leases(tr, keys, config, [(place, timed_elements(place)[1]) for place, _, _ in found])
 
 
 def read_index(
     tr: ReadTransaction, keys: QueueKeys, config: Config, state: str, found: Sequence[Found]
 ) -> list[Met | None]:
-    """Return what entries of a state's index point to; None where an item is gone."""
+    """Return what entries of a state's index point to, None where an item is gone; raise `QueueUnreadable`."""
+    with reading(config.name):
+        return _read_index(tr, keys, config, state, found)
+
+
+def _read_index(
+    tr: ReadTransaction, keys: QueueKeys, config: Config, state: str, found: Sequence[Found]
+) -> list[Met | None]:
     if state == "leased":
         return _leases(tr, keys, config, [(rand, rand) for rand, _, _ in found])
     met: list[Met | None] = []

@@ -23,7 +23,7 @@ from pqadmin.live.monitor import get_monitor
 from pqadmin.live.rows import Row
 from pqadmin.server.store import get_store
 from queues import Store
-from queues.errors import QueueNotFound
+from queues.errors import QueueNotFound, QueueUnreadable
 from queues.names import display_name
 
 #: Entries of one answer, and queues among them, so that pages and acts are not crowded out.
@@ -118,8 +118,9 @@ def _items(item_id: str, names: Sequence[str]) -> Found:
     names = list(dict.fromkeys(names))
     for start in range(0, len(names), _CHUNK):
         chunk = names[start : start + _CHUNK]
-        found += [_item(name, item_id) for name in _holders(store, chunk, item_id)]
-        looked += len(chunk)
+        holders, unread = _holders(store, chunk, item_id)
+        found += [_item(name, item_id) for name in holders]
+        looked += len(chunk) - unread
         if time.monotonic() > until:
             break
     note = ""
@@ -133,16 +134,22 @@ def _items(item_id: str, names: Sequence[str]) -> Found:
     return Found(entries=found[:MOST], note=note)
 
 
-def _holders(store: Store, names: Sequence[str], item_id: str) -> list[str]:
-    """Return which of these queues hold the item, at one moment; those that are gone by now do not."""
+def _holders(store: Store, names: Sequence[str], item_id: str) -> tuple[list[str], int]:
+    """Return which of these queues hold the item, at one moment, and how many can not be read; those gone do not."""
 
-    def holds(name: str, tr: Any) -> bool:
-        try:
-            return store.queue(name, tr=tr).find(item_id, tr=tr) is not None
-        except QueueNotFound:
-            return False
+    def look(tr: Any) -> tuple[list[str], int]:
+        holders, unread = list[str](), 0
+        for name in names:
+            try:
+                if store.queue(name, tr=tr).find(item_id, tr=tr) is not None:
+                    holders.append(name)
+            except QueueNotFound:
+                continue
+            except QueueUnreadable:
+                unread += 1
+        return holders, unread
 
-    return store.read(lambda tr: [name for name in names if holds(name, tr)])
+    return store.read(look)
 
 
 def _item(name: str, item_id: str) -> Entry:

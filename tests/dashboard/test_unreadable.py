@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
+from django.contrib.auth.models import User
+from django.utils import timezone
 
+from pqadmin.accounts.models import Grant
 from pqadmin.accounts.roles import Role
 from queues import Queue, Store
 from queues.errors import Unreadable
 from queues.job_runner import JobRunner
+from queues.search import Query
 from queues.sweeper import Sweeper
 from queues.trash import KEPT_MS
 from tests.dashboard.conftest import Desk
 
 DAMAGED = [b"\x01garbage", b"\xff\x00\x00\x02{}", b"\x01\x00\x00\x02{}", b"\x01\x00\x00\x02[]", b""]
+
+
+#: Of queues: of a later release, and damaged.
+OF_QUEUES = [b"\x07nonsense", b"\x01\x00\x00\x02[]"]
 
 
 @pytest.fixture
@@ -26,6 +35,10 @@ def jobs(store: Store) -> Queue:
 
 def write(store: Store, key: bytes, record: bytes) -> None:
     store.transact(lambda tr: tr.set(key, record))
+
+
+def let_in(name: str, glob: str, role: Role) -> None:
+    Grant.objects.create(user=User.objects.get(username=name), glob=glob, role=role, given_at=timezone.now())
 
 
 @pytest.mark.parametrize("record", DAMAGED)
@@ -134,4 +147,77 @@ def test_the_pages_of_a_queue_that_can_not_be_read_say_so_and_nothing_of_the_sto
     assert answer.status == 409
     assert "Nothing was changed" in answer
     assert operator.open("/queues/mail/").status == 200
-    assert desk(Role.NONE, "stranger").open("/queues/jobs/").status in (403, 404), "who may not see it learns nothing"
+    stranger = desk(Role.NONE, "stranger")
+    let_in("stranger", "mail", Role.OPERATOR)
+    assert stranger.open("/queues/mail/").status == 200
+    for address in ("", "push/", "history/", "export/"):
+        page = stranger.open(f"/queues/jobs/{address}")
+        assert page.status == 404, "who may not see it learns nothing"
+        assert "can not be read" not in page
+        assert why not in page
+
+
+@pytest.mark.parametrize("record", OF_QUEUES)
+def test_the_site_is_ready_beside_a_queue_that_can_not_be_read(operator: Desk, store: Store, record: bytes) -> None:
+    first = store.create_queue("a")
+    write(store, store._keyspace.config(first.id), record)
+    answer = operator.client.get("/readyz")
+    assert (answer.status_code, answer.json()["checks"]["store"]) == (200, "ok")
+
+
+@pytest.mark.parametrize("record", OF_QUEUES)
+def test_the_palette_finds_an_item_beside_a_queue_that_can_not_be_read(
+    operator: Desk, store: Store, jobs: Queue, record: bytes
+) -> None:
+    mail = store.create_queue("mail")
+    mail.push(b"x", priority=1)
+    (item,), (lost,) = mail.items().items, jobs.items(limit=1).items
+    write(store, store._keyspace.config(jobs.id), record)
+    for headers in ({}, {"HX-Request": "true"}):
+        page = operator.open(f"/palette/?q={item.id}", **headers)
+        assert page.status == 200
+        assert f"/queues/mail/items/{item.id}/" in page.html
+        assert "Looked for this id in 1 of 2 queues" in page
+    page = operator.open(f"/palette/?q={lost.id}")
+    assert "Looked for this id in 1 of 2 queues" in page
+    assert "No queue holds an item of this id now" not in page, "nobody looked into all of them"
+
+
+@pytest.mark.parametrize("record", OF_QUEUES)
+def test_jobs_of_a_queue_that_can_not_be_read_are_cancelled_and_fail_with_the_reason(
+    operator: Desk, store: Store, jobs: Queue, record: bytes
+) -> None:
+    ann = store.acts("ann")
+    job = ann.begin_bulk("delete", "jobs")
+    write(store, store._keyspace.config(jobs.id), record)
+    page = operator.send(operator.open(f"/jobs/{job.id}/"), "/cancel/")
+    assert page.status == 200
+    assert ann.job(job.id).status == "cancelled"
+    page = operator.send(operator.open(f"/jobs/{job.id}/"), "/resume/")
+    assert page.status == 200
+    assert ann.job(job.id).running
+    runner = JobRunner(store, store._backing)
+    for _ in range(5):
+        runner.round()
+    assert ann.job(job.id).status == "failed"
+    assert "The queue “jobs” can not be read" in operator.open(f"/jobs/{job.id}/")
+
+
+@pytest.mark.parametrize("state", ["delayed", "leased", "dead"])
+def test_a_list_with_a_damaged_record_of_an_item_says_so(operator: Desk, store: Store, jobs: Queue, state: str) -> None:
+    jobs.push(b"later", priority=1, delay=timedelta(hours=1))
+    jobs.configure(max_attempts=1)
+    jobs.release(jobs.lease(seconds=600)[0])
+    jobs.lease(seconds=600)
+    (item,) = jobs.search(Query(state=state)).items
+    keys = jobs._keys
+    begin, end = {"delayed": keys.generation(1).delayed_range(), "leased": keys.leases(), "dead": keys.dead()}[state]
+    ((key, _),) = store.read(lambda tr: tr.get_range(begin, end, limit=2).wait())
+    write(store, key, b"\x01\x00\x00\x02[]")
+    assert operator.open("/queues/jobs/?state=ready").status == 200
+    for address in (f"?state={state}", f"?state={state}&q=x", f"items/{item.id}/"):
+        page = operator.open(f"/queues/jobs/{address}")
+        assert page.status == 409, address
+        assert "This queue can not be read" in page
+        assert "Its bytes are damaged" in page
+    assert "Looked for this id in 0 of 1 queues" in operator.open(f"/palette/?q={item.id}")
