@@ -53,8 +53,9 @@ class Commands(ManagementUtility):
 
     def main_help_text(self, commands_only: bool = False) -> str:
         """Return our commands, and with `--all` Django's behind them."""
-        if commands_only:
-            return str(super().main_help_text(commands_only=True))
+        # Where the settings do not import, Django's list says why, and only its own commands are known.
+        if commands_only or getattr(self, "settings_exception", None) is not None:
+            return str(super().main_help_text(commands_only=commands_only))
         program = self.prog_name
         text = (
             f"Usage: {program} COMMAND [OPTIONS]\n\nDurable priority queues and their site, pqadmin {__version__}.\n"

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser, OutputWrapper
+from django.core.management.base import CommandError, CommandParser, OutputWrapper
 
+from pqadmin.base_command import OwnCommand
 from pqadmin.operations.formats import BadFormat
 from pqadmin.operations.plain_text import json_text
 from pqadmin.operations.shapes import Shape, error_shape
@@ -40,7 +41,7 @@ class Arguments(CommandParser):
         return parsed
 
 
-class StoreCommand(BaseCommand):
+class StoreCommand(OwnCommand):
     """A command on a store: `--store`, `--json`, and errors as one clear line (or one JSON object)."""
 
     requires_system_checks: list[str] = []

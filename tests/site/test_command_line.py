@@ -81,3 +81,16 @@ def test_every_command_of_ours_is_in_one_group_of_the_list() -> None:
 @pytest.mark.parametrize("form", FORMS, ids=["manage.py", "-m pqadmin"])
 def test_the_version_is_ours(form: list[str], tmp_path: Path) -> None:
     assert run([*form, "--version"], tmp_path).stdout == f"{__version__}\n"
+
+
+@pytest.mark.parametrize("command", ["push", "serve", "create_user", "reset_password"])
+def test_the_version_of_a_command_is_ours(command: str, tmp_path: Path) -> None:
+    assert run([*FORMS[1], command, "--version"], tmp_path).stdout == f"{__version__}\n"
+
+
+def test_settings_that_do_not_import_are_said_where_the_commands_are_listed(tmp_path: Path) -> None:
+    (tmp_path / "broken.py").write_text("import no_such_module_at_all\n", "utf-8")
+    both = os.pathsep.join((str(tmp_path), str(ROOT)))
+    listed = run(FORMS[1], tmp_path, DJANGO_SETTINGS_MODULE="broken", PYTHONPATH=both)
+    assert "Traceback" not in listed.stderr
+    assert "no_such_module_at_all" in listed.stdout

@@ -18,11 +18,12 @@ from pqadmin.accounts.models import Grant
 from pqadmin.accounts.passwords import new_password
 from pqadmin.accounts.rights import GRANTABLE
 from pqadmin.accounts.roles import Role, grant
+from pqadmin.base_command import OwnCommand
 from pqadmin.server import first_start
 from queues.errors import BadName
 
 
-class Command(BaseCommand):
+class Command(OwnCommand):
     """Makes a user with one role."""
 
     help = "Create a user with a role; prints a password that the site made up, or reads one."

@@ -6,13 +6,14 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from pqadmin.accounts.management.commands.create_user import prepare_tables, read_password
 from pqadmin.accounts.passwords import new_password
+from pqadmin.base_command import OwnCommand
 
 
-class Command(BaseCommand):
+class Command(OwnCommand):
     """Gives a user a new password."""
 
     help = "Give a user a new password and end the user's sessions; prints it, or reads one."

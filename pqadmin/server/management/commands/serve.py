@@ -11,18 +11,19 @@ import threading
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db import connections
 from django.urls import get_resolver
 
 from pqadmin import __version__
+from pqadmin.base_command import OwnCommand
 from pqadmin.server import banner, environment, first_start, housekeeping, jobs, listening, store
 from queues.errors import QueueError, StoreError, StoreUnreachable
 
 THREADS_END_WITHIN = 3.0  # seconds
 
 
-class Command(BaseCommand):
+class Command(OwnCommand):
     """Starts the site and serves it until Ctrl-C or SIGTERM."""
 
     help = "Serve the site; the first start makes everything that is needed and prints the admin's password."
