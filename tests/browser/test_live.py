@@ -245,6 +245,44 @@ def test_old_sums_say_so(page: Page, store: Store) -> None:
     expect(note).to_be_hidden()
 
 
+def test_numbers_grow_no_younger_by_a_server_that_can_not_read_its_store(
+    page: Page, store: Store, strict: Strict
+) -> None:
+    """One that began meanwhile has looked in vain for a moment only."""
+    strict.allowed += CONNECTION_LOST
+    store.create_queue("jobs")
+    away: list[str] = []
+
+    def through(route: Any) -> None:
+        server = route.connect_to_server()
+        route.on_message(server.send)
+
+        def down(message: str) -> None:
+            seen = json.loads(message)
+            if away and seen["t"] != "hello":
+                seen = {"t": "store", "message": away[-1]} | {name: seen[name] for name in ("seq", "now")}
+                seen["since"] = seen["now"] - 300
+            route.send(json.dumps(seen))
+
+        server.on_message(down)
+
+    page.route_web_socket(re.compile("/live/"), through)
+    page.clock.install()
+    page.goto("/")
+    wait_live(page)
+    away.append("away")
+    fresh = page.locator("[data-fresh]").first
+    expect(fresh).to_have_attribute("title", "away")
+    page.clock.fast_forward("10:00")
+    page.clock.run_for(15_000)
+    away.append("still away")
+    expect(fresh).to_have_attribute("title", "still away")
+    expect(fresh).to_contain_text("10 min")
+    page.reload()
+    expect(fresh).to_have_attribute("title", "still away")
+    expect(fresh.locator("[data-part=ago]")).to_have_text("")
+
+
 def test_a_gap_before_a_beat_is_healed_too(page: Page, store: Store) -> None:
     jobs = store.create_queue("jobs")
     swallow: list[bool] = []

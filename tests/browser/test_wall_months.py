@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 
 from queues import Store, open_store
 from tests.browser.conftest import NewPage, Site, sign_in
-from tests.browser.test_wall import LIVE, make_board, mint
+from tests.browser.test_wall import LIVE, _module, make_board, mint
 
 VEIL, AGE, WHY = (f"[data-part={part}]" for part in ("veil", "veil-age", "veil-why"))
 #: Where the script of the page itself comes from, which brings all others.
@@ -132,6 +133,45 @@ def test_a_wall_that_its_scripts_did_not_reach_says_so_and_makes_itself_anew(
     screen.evaluate("window.old = true")
     screen.clock.run_for(60_000)
     assert screen.evaluate("window.old") is True, "and then it is left alone"
+
+
+def test_a_server_that_starts_while_its_store_is_away_makes_no_old_number_young(
+    new_page: NewPage, board: str, strict: Any
+) -> None:
+    """It knows since when it looks in vain, and nothing of what the screen has shown since before that."""
+    strict.allowed.append("WebSocket|Failed to load resource")
+    away: list[str] = []
+
+    def wire(route: Any) -> None:
+        server = route.connect_to_server()
+        route.on_message(server.send)
+
+        def down(message: str) -> None:
+            seen = json.loads(message)
+            if away and seen["t"] != "hello":
+                seen = {"t": "store", "message": away[-1]} | {name: seen[name] for name in ("seq", "now")}
+                seen["since"] = seen["now"] - 300
+            route.send(json.dumps(seen))
+
+        server.on_message(down)
+
+    screen = new_page()
+    screen.route_web_socket(re.compile("/live/"), wire)
+    screen.clock.install()
+    screen.goto(f"/wall/{board}")
+    screen.wait_for_selector(LIVE)
+    clock = _module(screen, "wall_clock")
+    away.append("away")
+    expect(screen.locator(WHY)).to_have_text("away")
+    screen.clock.fast_forward("10:00")
+    screen.clock.run_for(15_000)
+    away.append("still away")
+    expect(screen.locator(WHY)).to_have_text("still away")
+    expect(screen.locator(AGE)).to_have_text("Data is 10 min old")
+    unread = (
+        "async (url) => { const age = new (await import(url)).Age(); age.failing(1000, 300); return age.at(2000); }"
+    )
+    assert screen.evaluate(unread, clock) is None, "what was never read has no age"
 
 
 def test_a_server_that_was_gone_for_an_hour_and_a_screen_that_slept(hung: Page, site: Site, store: Store) -> None:

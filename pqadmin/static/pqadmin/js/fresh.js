@@ -23,12 +23,13 @@ export class Freshness {
     this.#state = "connected";
   }
 
-  /** The server is there but can not read its store, since `ago` ms. */
+  /** The server is there but can not read its store, since `ago` ms; one that began meanwhile knows no older number. */
   trouble(message, ago) {
     this.#trouble = message;
-    this.#lag = Math.max(0, ago);
-    this.#heard = performance.now();
     this.#state = "connected";
+    if (this.#heard === null) return;
+    this.#lag = Math.max(0, ago, this.seconds * 1000);
+    this.#heard = performance.now();
   }
 
   /** The connection's state: reconnecting, signed-out, outdated. */

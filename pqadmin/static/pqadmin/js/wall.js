@@ -65,7 +65,7 @@ const connection = new Connection(address.href, body.dataset.release, {
   },
   trouble(message) {
     server.set(message.now, steady());
-    numbers.heard(steady(), message.now - message.since);
+    numbers.failing(steady(), message.now - message.since);
     trouble = message.message;
     second();
   },

@@ -26,6 +26,11 @@ export class Age {
     this.#lag = Math.max(0, lag);
   }
 
+  /** No number could be read for `lag` ms, by who began to look at most that long ago: what is shown may be older. */
+  failing(steady, lag) {
+    if (this.#heard !== null) this.heard(steady, Math.max(this.at(steady), lag));
+  }
+
   /** Look at both clocks, about once a second. A machine that slept woke with old data: its steady clock may not know. */
   look(steady, wall) {
     const drift = wall - steady;
