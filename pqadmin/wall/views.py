@@ -36,6 +36,8 @@ log = logging.getLogger(__name__)
 
 #: No address of a wall tells another site anything, least of all a token.
 _HEADERS = {"Referrer-Policy": "no-referrer", "X-Robots-Tag": "noindex"}
+#: Says that a 404 is the site's own: a proxy answers one too, while the site is away.
+_MISSING = ("X-Pqadmin-Wall", "missing")
 #: Seconds after which a page that could not be made is asked for again.
 _AGAIN = 15
 
@@ -46,7 +48,10 @@ def wall(request: HttpRequest, slug: str) -> HttpResponse:
     """Show a board, or turn a link's token into the screen's cookie."""
     try:
         answer = _answer(request, slug)
-    except (Http404, PermissionDenied, SuspiciousOperation):
+    except Http404 as missing:
+        answer = errors.page_not_found(request, missing)
+        answer.headers[_MISSING[0]] = _MISSING[1]
+    except (PermissionDenied, SuspiciousOperation):
         raise
     except Exception:
         answer = errors.server_error(request)

@@ -244,6 +244,10 @@ def test_ninety_days_go_by_in_the_scripts(page: Page, furnished: Store) -> None:
     assert seen["renewals"] == 179, "every twelve hours"
     assert seen["stale"] == 89 * 6, "a silent minute a day"
     assert seen["places"] == seen["all"]
+    unread = (
+        "async (url) => { const age = new (await import(url)).Age(); age.failing(1000, 300); return age.at(2000); }"
+    )
+    assert page.evaluate(unread, _module(page, "wall_clock")) is None, "what was never read has no age"
     moved = page.evaluate(
         """all => [...Array(all).keys()].map((n) => { document.body.dataset.shift = String(n);
             const box = document.querySelector('.screen').getBoundingClientRect(); return [box.left, box.top]; })""",

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 
 from queues import Store, open_store
 from tests.browser.conftest import NewPage, Site, sign_in
-from tests.browser.test_wall import LIVE, _module, make_board, mint
+from tests.browser.test_wall import LIVE, make_board, mint
 
 VEIL, AGE, WHY = (f"[data-part={part}]" for part in ("veil", "veil-age", "veil-why"))
 #: Where the script of the page itself comes from, which brings all others.
@@ -135,6 +135,67 @@ def test_a_wall_that_its_scripts_did_not_reach_says_so_and_makes_itself_anew(
     assert screen.evaluate("window.old") is True, "and then it is left alone"
 
 
+def test_a_wall_without_its_scripts_is_marked_though_the_server_never_answers_and_asks_ever_more_seldom(
+    new_page: NewPage, board: str, strict: Any
+) -> None:
+    screen = new_page()
+    strict.allowed.append("WebSocket|Failed to load resource")
+    hangs, asked = [True], [0]
+
+    def answer(route: Route) -> None:
+        if SCRIPT.search(route.request.url):
+            route.abort()
+        elif route.request.method == "HEAD":
+            asked[0] += 1
+            if not hangs:
+                route.continue_()
+        else:
+            route.continue_()
+
+    loads: list[str] = []
+    screen.route("**/*", answer)
+    screen.clock.install()
+    screen.goto(f"/wall/{board}")
+    for seconds, questions in ((21, 1), (8, 1), (35, 2)):
+        screen.clock.run_for(seconds * 1_000)
+        expect(screen.locator(AGE)).to_have_text("This picture stands still")
+        assert asked == [questions], "one at a time, and given up after a while"
+    hangs.clear()
+    with screen.expect_navigation():
+        screen.clock.run_for(40_000)
+    screen.on("framenavigated", lambda frame: loads.append(frame.url))
+    asked[0] = 0
+    screen.clock.run_for(21_000)
+    expect(screen.locator(VEIL)).to_be_visible()
+    assert (asked, loads) == ([0], []), "what did not help is not tried again at once"
+    with screen.expect_navigation():
+        screen.clock.run_for(21_000)
+
+
+def test_what_a_proxy_finds_missing_is_no_word_on_the_board(hung: Page, site: Site) -> None:
+    """While the site is away its proxy may answer 404."""
+    site.kill()
+    hung.wait_for_selector("body[data-fresh-state=old]")
+    asked: list[str] = []
+
+    def head(route: Route) -> None:
+        asked.append(route.request.method)
+        route.fulfill(status=404, headers={"X-Robots-Tag": "noindex"})
+
+    hung.route("**/wall/*", head)
+    for _step in range(600):
+        if asked:
+            break
+        hung.clock.run_for(500)
+    assert asked, "it asks once in a while"
+    expect(hung.locator(WHY)).to_have_text("The server does not answer. Trying again.")
+    assert hung.locator("body").get_attribute("data-fresh-state") == "old"
+    site.start()
+    hung.unroute("**/wall/*")
+    hung.clock.run_for(15_000)
+    hung.wait_for_selector(LIVE)
+
+
 def test_a_server_that_starts_while_its_store_is_away_makes_no_old_number_young(
     new_page: NewPage, board: str, strict: Any
 ) -> None:
@@ -160,7 +221,6 @@ def test_a_server_that_starts_while_its_store_is_away_makes_no_old_number_young(
     screen.clock.install()
     screen.goto(f"/wall/{board}")
     screen.wait_for_selector(LIVE)
-    clock = _module(screen, "wall_clock")
     away.append("away")
     expect(screen.locator(WHY)).to_have_text("away")
     screen.clock.fast_forward("10:00")
@@ -168,10 +228,6 @@ def test_a_server_that_starts_while_its_store_is_away_makes_no_old_number_young(
     away.append("still away")
     expect(screen.locator(WHY)).to_have_text("still away")
     expect(screen.locator(AGE)).to_have_text("Data is 10 min old")
-    unread = (
-        "async (url) => { const age = new (await import(url)).Age(); age.failing(1000, 300); return age.at(2000); }"
-    )
-    assert screen.evaluate(unread, clock) is None, "what was never read has no age"
 
 
 def test_a_server_that_was_gone_for_an_hour_and_a_screen_that_slept(hung: Page, site: Site, store: Store) -> None:

@@ -238,6 +238,8 @@ def test_who_sees_some_queues_learns_nothing_of_boards_of_others(
         assert word not in page
         assert word not in wall.content.decode()
     assert {some.get(f"/wall/{slug}").status_code for slug in ("payroll", "lost", "none")} == {404}
+    missing = some.head("/wall/none").headers
+    assert (missing["X-Pqadmin-Wall"], missing["X-Robots-Tag"]) == ("missing", "noindex"), "no proxy's 404"
     everything = client_of(Role.VIEWER)
     assert "payroll:*" in everything.get("/boards/").content.decode()
     assert "merger-*" in everything.get("/wall/lost").content.decode()

@@ -30,7 +30,7 @@ export class Connection {
 
   /**
    * Handlers: frame(message), beat(message), trouble(message), hello(message), refused(message), state(name), and
-   * missing(), where the page's own address leads nowhere by now.
+   * missing(), where the site itself says that the page's own address leads nowhere by now: no proxy in its place.
    * `release` is the page's: a server of another one has rows and messages that these scripts can not read.
    */
   constructor(url, release, handlers) {
@@ -159,7 +159,7 @@ export class Connection {
     try {
       const answer = await fetch(location.href, { method: "HEAD", redirect: "manual", cache: "no-store" });
       if (answer.type === "opaqueredirect" || answer.status === 401 || answer.status === 403) this.end("signed-out");
-      else if (answer.status === 404) this.#handlers.missing?.();
+      else if (answer.status === 404 && answer.headers.has("X-Pqadmin-Wall")) this.#handlers.missing?.();
     } catch {
       // The server is away; the next try finds out when it is back.
     }
