@@ -185,7 +185,7 @@ def test_the_environment_is_named_by_word_in_badge_and_title(client, settings) -
     text = client.get("/").content.decode()
     assert " · production &lt;eu&gt;</title>" in text
     assert re.search(r'data-environment="production"', text)
-    assert re.search(r'class="env">.*production &lt;eu&gt;</span>', text)
+    assert re.search(r'class="env"[^>]*>.*production &lt;eu&gt;</span>', text)
 
 
 def test_windows_are_off_without_a_session(rf) -> None:
