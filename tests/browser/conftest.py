@@ -23,7 +23,7 @@ from typing import Any
 
 import pytest
 from jsonschema import ValidationError
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, WebSocketRoute, expect, sync_playwright
 
 from queues import Store, open_store
 from tests.browser.operator import Operator
@@ -261,6 +261,25 @@ def page(new_page: NewPage) -> Page:
 def operator(page: Page) -> Operator:
     """The signed-in admin in front of a page."""
     return Operator(page)
+
+
+def failing_store(page: Page, away: list[str]) -> None:
+    """Have the page's socket told, once `away` says something, that the store is away: for five minutes, it says."""
+
+    def through(route: WebSocketRoute) -> None:
+        server = route.connect_to_server()
+        route.on_message(server.send)
+
+        def down(message: str | bytes) -> None:
+            seen = json.loads(message)
+            if away and seen["t"] != "hello":
+                seen = {"t": "store", "message": away[-1]} | {name: seen[name] for name in ("seq", "now")}
+                seen["since"] = seen["now"] - 300
+            route.send(json.dumps(seen))
+
+        server.on_message(down)
+
+    page.route_web_socket(re.compile("/live/"), through)
 
 
 def wait_live(page: Page) -> None:

@@ -12,7 +12,7 @@ from django.conf import settings
 from playwright.sync_api import Page, expect
 
 from queues import Store, Transaction
-from tests.browser.conftest import NewPage, Site, Strict, ready_of, sign_in, wait_live, wait_value
+from tests.browser.conftest import NewPage, Site, Strict, failing_store, ready_of, sign_in, wait_live, wait_value
 
 CONNECTION_LOST = [r"WebSocket connection to", r"ERR_CONNECTION_REFUSED", r"net::ERR_"]
 
@@ -252,21 +252,7 @@ def test_numbers_grow_no_younger_by_a_server_that_can_not_read_its_store(
     strict.allowed += CONNECTION_LOST
     store.create_queue("jobs")
     away: list[str] = []
-
-    def through(route: Any) -> None:
-        server = route.connect_to_server()
-        route.on_message(server.send)
-
-        def down(message: str) -> None:
-            seen = json.loads(message)
-            if away and seen["t"] != "hello":
-                seen = {"t": "store", "message": away[-1]} | {name: seen[name] for name in ("seq", "now")}
-                seen["since"] = seen["now"] - 300
-            route.send(json.dumps(seen))
-
-        server.on_message(down)
-
-    page.route_web_socket(re.compile("/live/"), through)
+    failing_store(page, away)
     page.clock.install()
     page.goto("/")
     wait_live(page)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from collections.abc import Iterator
@@ -13,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from queues import Store, open_store
-from tests.browser.conftest import NewPage, Site, sign_in
+from tests.browser.conftest import NewPage, Site, failing_store, sign_in
 from tests.browser.test_wall import LIVE, make_board, mint
 
 VEIL, AGE, WHY = (f"[data-part={part}]" for part in ("veil", "veil-age", "veil-why"))
@@ -202,22 +201,8 @@ def test_a_server_that_starts_while_its_store_is_away_makes_no_old_number_young(
     """It knows since when it looks in vain, and nothing of what the screen has shown since before that."""
     strict.allowed.append("WebSocket|Failed to load resource")
     away: list[str] = []
-
-    def wire(route: Any) -> None:
-        server = route.connect_to_server()
-        route.on_message(server.send)
-
-        def down(message: str) -> None:
-            seen = json.loads(message)
-            if away and seen["t"] != "hello":
-                seen = {"t": "store", "message": away[-1]} | {name: seen[name] for name in ("seq", "now")}
-                seen["since"] = seen["now"] - 300
-            route.send(json.dumps(seen))
-
-        server.on_message(down)
-
     screen = new_page()
-    screen.route_web_socket(re.compile("/live/"), wire)
+    failing_store(screen, away)
     screen.clock.install()
     screen.goto(f"/wall/{board}")
     screen.wait_for_selector(LIVE)

@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
+from django.utils import translation
 
 from pqadmin.accounts.roles import Role, grant
 from pqadmin.live import monitor as monitors
@@ -73,6 +75,21 @@ def desk(db: None, store: Store) -> Callable[..., Desk]:
         return Desk(client)
 
     return sit
+
+
+@pytest.fixture
+def english_again() -> Iterator[None]:
+    """Give the tests after this one their language back: a request leaves its own behind in its thread."""
+    yield
+    translation.deactivate()
+
+
+@pytest.fixture
+def chinese_admin(desk: Callable[..., Desk], english_again: None) -> Desk:
+    """An admin who reads Chinese."""
+    admin = desk(Role.ADMIN, "管")
+    admin.client.cookies[settings.LANGUAGE_COOKIE_NAME] = "zh-hans"
+    return admin
 
 
 @pytest.fixture

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from html.parser import HTMLParser
 
 import pytest
 from django.conf import settings as django_settings
-from django.utils import translation
 
 from pqadmin.accounts.rights import Role
 from queues import Store
@@ -67,11 +66,7 @@ def english(html: str) -> list[str]:
     return left
 
 
-@pytest.fixture(autouse=True)
-def english_again() -> Iterator[None]:
-    """Give the tests after these their language back: a request leaves its own behind in its thread."""
-    yield
-    translation.deactivate()
+pytestmark = pytest.mark.usefixtures("english_again")
 
 
 @pytest.fixture

@@ -2,34 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from django.conf import settings as django_settings
-from django.utils import translation
 
-from pqadmin.accounts.rights import Role
 from queues import Acts, Query, Queue, Store
 from queues.job_runner import JobRunner
 from queues.unclaimed import NOBODY
 from tests.dashboard.conftest import Desk
 from tests.dashboard.test_chinese import english
-
-
-@pytest.fixture(autouse=True)
-def english_again() -> Iterator[None]:
-    """Give the tests after these their language back: a request leaves its own behind in its thread."""
-    yield
-    translation.deactivate()
-
-
-@pytest.fixture
-def admin(desk: Callable[..., Desk]) -> Desk:
-    """An admin who reads Chinese."""
-    admin = desk(Role.ADMIN, "管")
-    admin.client.cookies[django_settings.LANGUAGE_COOKIE_NAME] = "zh-hans"
-    return admin
 
 
 def ids(queue: Queue) -> list[str]:
@@ -93,7 +74,7 @@ def done(store: Store) -> Acts:
     return acts
 
 
-def test_the_audit_and_the_trash_are_all_chinese(admin: Desk, store: Store, done: Acts) -> None:
+def test_the_audit_and_the_trash_are_all_chinese(chinese_admin: Desk, store: Store, done: Acts) -> None:
     verbs = {entry.verb for entry in store.audit.entries(limit=200).entries}
     assert len(verbs) >= 22, "hardly everything was done"
     for address in (
@@ -104,21 +85,21 @@ def test_the_audit_and_the_trash_are_all_chinese(admin: Desk, store: Store, done
         "/queues/订单/",
         "/queues/订单/?state=trash",
     ):
-        page = admin.open(address)
+        page = chinese_admin.open(address)
         assert not english(page.html), address
     for entry in store.audit.entries(limit=200).entries:
         if entry.queue == "订单" and entry.item:
-            assert not english(admin.open(f"/queues/订单/items/{entry.item}/").html), entry.verb
+            assert not english(chinese_admin.open(f"/queues/订单/items/{entry.item}/").html), entry.verb
 
 
-def test_jobs_of_every_kind_are_told_in_chinese(admin: Desk, store: Store, done: Acts) -> None:
+def test_jobs_of_every_kind_are_told_in_chinese(chinese_admin: Desk, store: Store, done: Acts) -> None:
     jobs = [
         done.begin_bulk("move", "订单", to="去处", low=3, rate=50),
         done.begin_bulk("reprioritise", "订单", shift=2, query=Query(state="ready", text="1")),
         done.begin_bulk("delete", "订单", high=2),
     ]
     for job in jobs:
-        assert not english(admin.open(f"/jobs/{job.id}/").html)
+        assert not english(chinese_admin.open(f"/jobs/{job.id}/").html)
     done.cancel_bulk(jobs[0].id)
     runner = JobRunner(store, store._backing)
     for _ in range(30):
@@ -127,15 +108,15 @@ def test_jobs_of_every_kind_are_told_in_chinese(admin: Desk, store: Store, done:
     for _ in range(10):
         runner.round()
     for address in ("/jobs/", *(f"/jobs/{job.id}/" for job in (*jobs, undo))):
-        assert not english(admin.open(address).html), address
+        assert not english(chinese_admin.open(address).html), address
 
 
 def test_a_job_that_met_an_error_of_ours_says_so_in_chinese(
-    admin: Desk, store: Store, done: Acts, monkeypatch: pytest.MonkeyPatch
+    chinese_admin: Desk, store: Store, done: Acts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = done.begin_bulk("delete", "订单")
     runner = JobRunner(store, store._backing)
     monkeypatch.setattr("queues.job_steps.Steps.take", lambda *_: 1 // 0)
     runner.round()
     assert done.job(job.id).failure == "pqadmin has an error (ZeroDivisionError); its log says more."
-    assert not english(admin.open(f"/jobs/{job.id}/").html.replace("ZeroDivisionError", ""))
+    assert not english(chinese_admin.open(f"/jobs/{job.id}/").html.replace("ZeroDivisionError", ""))

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.conf import settings as django_settings
 from django.utils import translation
 
-from pqadmin.accounts.rights import Role
 from pqadmin.dashboard import pasted
 from pqadmin.dashboard.job_words import tell
 from pqadmin.dashboard.refusals import explain
@@ -23,21 +21,6 @@ from tests.dashboard.conftest import Desk
 from tests.dashboard.test_chinese import english
 
 Meanwhile = Callable[[Store], object]
-
-
-@pytest.fixture(autouse=True)
-def english_again() -> Iterator[None]:
-    """Give the tests after these their language back: a request leaves its own behind in its thread."""
-    yield
-    translation.deactivate()
-
-
-@pytest.fixture
-def admin(desk: Callable[..., Desk]) -> Desk:
-    """An admin who reads Chinese."""
-    admin = desk(Role.ADMIN, "管")
-    admin.client.cookies[django_settings.LANGUAGE_COOKIE_NAME] = "zh-hans"
-    return admin
 
 
 @pytest.fixture(autouse=True)
@@ -191,22 +174,22 @@ def promote(store: Store) -> None:
 
 
 @pytest.mark.parametrize("case", FORMS)
-def test_a_refused_form_is_all_chinese(case: str, admin: Desk, store: Store, orders: Queue) -> None:
+def test_a_refused_form_is_all_chinese(case: str, chinese_admin: Desk, store: Store, orders: Queue) -> None:
     opened, to, typed, meanwhile = FORMS[case]
     ids = {"ready": orders.items().items[0].id, "delayed": orders.delayed().items[0].id}
-    form = admin.open(opened.format(**ids))
+    form = chinese_admin.open(opened.format(**ids))
     meanwhile(store)
-    refused = admin.send(form, to, **typed)
+    refused = chinese_admin.send(form, to, **typed)
     assert refused.status >= 400
     assert not english(refused.html)
 
 
-def test_what_was_restored_by_another_is_told_in_chinese(admin: Desk, store: Store) -> None:
+def test_what_was_restored_by_another_is_told_in_chinese(chinese_admin: Desk, store: Store) -> None:
     store.acts("甲").pop("订单")
-    trash = admin.open("/trash/")
+    trash = chinese_admin.open("/trash/")
     (entry,) = store.trash.entries().entries
     store.acts("乙").undo(entry.id)
-    told = admin.send(trash, "restore/")
+    told = chinese_admin.send(trash, "restore/")
     assert "这已由 乙 于" in told
     assert not english(told.html)
 
@@ -215,7 +198,9 @@ def test_what_was_restored_by_another_is_told_in_chinese(admin: Desk, store: Sto
     ("record", "reason"),
     [(b"\x07", "无法读取：存储中有一条记录由更新的"), (b"\x01\x00\x00\x02[]", "无法读取：它的字节已损坏（")],
 )
-def test_why_a_queue_can_not_be_read_is_told_in_chinese(admin: Desk, store: Store, record: bytes, reason: str) -> None:
+def test_why_a_queue_can_not_be_read_is_told_in_chinese(
+    chinese_admin: Desk, store: Store, record: bytes, reason: str
+) -> None:
     bad = store.queue("关")
 
     def damage(tr: Any) -> None:
@@ -223,7 +208,7 @@ def test_why_a_queue_can_not_be_read_is_told_in_chinese(admin: Desk, store: Stor
         tr.add(store._keyspace.queue(bad.id).change, 1)
 
     store.transact(damage)
-    page = admin.open("/")
+    page = chinese_admin.open("/")
     assert reason in page
     assert not english(re.sub(r"（\w+Error）", "", page.html)), "but the kind of what nothing foresaw"
 
@@ -257,12 +242,12 @@ CSV = [
 
 
 @pytest.mark.parametrize(("form", "typed"), [*(("ndjson", line) for line in LINES), *(("csv", text) for text in CSV)])
-def test_bad_lines_are_told_in_chinese(form: str, typed: str, admin: Desk) -> None:
-    page = admin.open("/queues/订单/push/many/")
-    refused = admin.send(page, "many/", items=typed, format=form)
+def test_bad_lines_are_told_in_chinese(form: str, typed: str, chinese_admin: Desk) -> None:
+    page = chinese_admin.open("/queues/订单/push/many/")
+    refused = chinese_admin.send(page, "many/", items=typed, format=form)
     assert refused.status >= 400
     assert not english(refused.html)
-    assert not english(admin.send(page, "many/", items=typed, format=form, check="lines").html)
+    assert not english(chinese_admin.send(page, "many/", items=typed, format=form, check="lines").html)
 
 
 @pytest.mark.parametrize("language", ["en", "zh-hans"])
@@ -285,7 +270,9 @@ def test_what_is_wrong_with_a_line_is_said_without_a_full_stop_as_by_command(
         assert language == "en" or not english(said(bad.reason))
 
 
-def test_why_a_job_has_failed_is_told_in_chinese_and_an_older_ones_as_it_was_kept(admin: Desk, store: Store) -> None:
+def test_why_a_job_has_failed_is_told_in_chinese_and_an_older_ones_as_it_was_kept(
+    chinese_admin: Desk, store: Store
+) -> None:
     acts = store.acts("甲")
     store.create_queue("数", priority_type="float")
     store.queue("订单").push(b"1", priority=2**53 + 1)
@@ -293,14 +280,14 @@ def test_why_a_job_has_failed_is_told_in_chinese_and_an_older_ones_as_it_was_kep
     failed = acts.run_bulk(begun.id)
     assert failed.failure == "The priority is a whole number that no float holds exactly."
     assert acts.job(begun.id) == failed
-    told = admin.open(f"/jobs/{begun.id}/")
+    told = chinese_admin.open(f"/jobs/{begun.id}/")
     assert not english(told.html)
     key = store._keyspace.bulk(bytes.fromhex(begun.id))
     header, _ = records.decode(store.read(lambda tr: tr.get(key).wait()) or b"")
     damaged: list[Any] = [None, ["{x}", {}], ["{x.y}", {"x": 1}], 7, ["Other words.", {}]]
     for words in damaged:
         store.transact(lambda tr, words=words: tr.set(key, records.encode(header | {"failure_words": words})))  # type: ignore[misc]
-        assert failed.failure in admin.open(f"/jobs/{begun.id}/"), words
+        assert failed.failure in chinese_admin.open(f"/jobs/{begun.id}/"), words
 
 
 def test_a_job_does_not_say_that_nothing_was_changed(store: Store) -> None:
@@ -333,8 +320,8 @@ ADDRESSES = [
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
-def test_a_refused_address_is_all_chinese(address: str, admin: Desk) -> None:
-    assert not english(admin.open(address).html)
+def test_a_refused_address_is_all_chinese(address: str, chinese_admin: Desk) -> None:
+    assert not english(chinese_admin.open(address).html)
 
 
 @pytest.mark.parametrize(
