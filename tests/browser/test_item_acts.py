@@ -99,6 +99,27 @@ def test_a_selection_is_previewed_while_it_is_typed(operator: Operator, jobs: Qu
     assert values_of(jobs) == [b'{"order": %d}' % n for n in range(1, 7)]
 
 
+def test_a_preview_that_comes_while_the_button_is_pressed_moves_nothing_under_the_finger(
+    operator: Operator, jobs: Queue, store: Store
+) -> None:
+    """Leaving the field asks for the preview, and pressing the button leaves the field."""
+    review = store.create_queue("review")
+    page = operator.page
+    operator.go(address(jobs, "move", *of(jobs, 1, 4))).fill(to="review")
+    place = operator.form.locator("button.primary").bounding_box()
+    assert place is not None
+    page.mouse.move(place["x"] + 5, place["y"] + place["height"] - 2)
+    with page.expect_response(lambda answer: answer.request.method == "POST") as preview:
+        page.mouse.down()
+    assert "review" in preview.value.text()
+    page.evaluate("new Promise(seen => requestAnimationFrame(() => requestAnimationFrame(seen)))")
+    expect(page.locator("#act-preview")).to_be_empty()
+    with page.expect_navigation():
+        page.mouse.up()
+    operator.expect_toast("Moved 2 items to review.")
+    assert review.depth() == 2
+
+
 def test_the_second_of_two_operators_is_told_and_goes_on_with_the_rest(
     new_page: NewPage, operator: Operator, strict: Strict, jobs: Queue, store: Store
 ) -> None:

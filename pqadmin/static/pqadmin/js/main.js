@@ -10,6 +10,7 @@ import { Freshness } from "./fresh.js";
 import { startKeys } from "./keys.js";
 import { startPalette } from "./palette.js";
 import { startMore } from "./more.js";
+import { startPresses } from "./press.js";
 import { refetchTable } from "./refetch.js";
 import { nameRows, tickAges } from "./row.js";
 import { startSearches } from "./search.js";
@@ -26,6 +27,7 @@ startSelections();
 startSearches();
 offerOwnZone();
 startPalette();
+startPresses();
 startKeys();
 
 function start(topic) {
