@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from asyncio import get_running_loop
-from collections.abc import Coroutine, Iterable
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
-from queues.asynchronous.mailbox import Mailbox, mailbox
+from queues.asynchronous.mailbox import Arrival, Mailbox, mailbox
 from queues.asynchronous.waiting import wait
 from queues.cursor import End
 from queues.delays import either
@@ -149,11 +149,15 @@ class AsyncQueue:
 
     # Inside
 
-    def _ask(self, server: Server[Any, Any], request: Any, takes: bool = False) -> Coroutine[Any, Any, Any]:
-        box = self._box
-        if box is None or box.loop() is not get_running_loop():
+    def _ask(self, server: Server[Any, Any], request: Any, takes: bool = False) -> Arrival:
+        """Have a request served, and return what is to be awaited for its answer."""
+        box, loop = self._box, get_running_loop()
+        if box is None or box.loop() is not loop:
             box = self._box = mailbox()
-        return box.ask(self.queue._backing.kv, server, request, takes)
+        kv = self.queue._backing.kv
+        arrival = Arrival(loop, kv, server, request, box, takes)
+        kv.submit(arrival)
+        return arrival
 
     async def _insert(self, entries: list[tuple[bytes, Priority | None, timedelta | datetime | None]]) -> list[Item]:
         queue = self.queue

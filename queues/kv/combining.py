@@ -29,7 +29,7 @@ from queues.kv.errors import (
     TransactionTooOld,
 )
 from queues.kv.lifecycle import Lifecycle
-from queues.kv.port import Landing, Server, Transact
+from queues.kv.port import Server, Ticket, Transact
 from queues.kv.waking import by_landing
 
 R = TypeVar("R")
@@ -120,12 +120,25 @@ class Combiner:
         answer: A = entry.result()
         return answer
 
-    def submit(self, server: Server[R, A], request: R, landing: Landing) -> Entry:
-        """Have the request served; its entry goes to `landing`. Ends an operation of the lifecycle when it does."""
-        entry = Entry(server, request, landing, self._take_back)
-        if self._join(entry):
+    def submit(self, ticket: Ticket) -> None:
+        """Have a request served; its ticket goes to its landing. Ends an operation of the lifecycle when it does."""
+        server = ticket.server
+        assert server is not None
+        if self._join(Entry(server, ticket.request, ticket)):
             self._lead_aside(server)
-        return entry
+
+    def withdraw(self, ticket: Ticket) -> bool:
+        """Take a request back; False when it is being served, or was, or leads those who wait."""
+        with self._mutex:
+            lane = None if ticket.server is None else self._lanes.get(ticket.server)
+            waiting: Iterable[Entry] = () if lane is None else lane.waiting
+            entry = next((entry for entry in waiting if entry.ticket is ticket and not entry.leads), None)
+            if lane is None or entry is None:
+                return False
+            lane.waiting.remove(entry)
+            entry.state = State.ANSWERED
+        self._lifecycle.leave()
+        return True
 
     # Who serves
 
@@ -170,7 +183,7 @@ class Combiner:
             # First, so that the next batch is on its way while those of this one are told.
             head, answered = self._pass_on(server, batch, began)
             self._answer(answered)
-            aside = head is not None and head.landing is not None
+            aside = head is not None and head.ticket is not None
             if aside and not served:
                 self._lead_aside(server)
         return aside
@@ -192,7 +205,7 @@ class Combiner:
         refused: list[Entry] = []
         with self._mutex:
             lane = self._lanes[server]
-            while lane.waiting and lane.waiting[0].landing is not None:
+            while lane.waiting and lane.waiting[0].ticket is not None:
                 refused.append(lane.waiting.popleft())
             for entry in refused:
                 entry.state, entry.leads = State.ANSWERED, False
@@ -268,7 +281,7 @@ class Combiner:
             return None
         head = lane.waiting[0]
         lane.appointed = head.leads = True
-        if head.landing is None:
+        if head.ticket is None:
             head.tell()
         return head
 
@@ -312,27 +325,17 @@ class Combiner:
 
     def _answer(self, batch: Sequence[Entry]) -> None:
         """Tell everybody of a batch who has an answer; each landing once."""
-        threads = [entry for entry in batch if entry.landing is None]
+        threads = [entry for entry in batch if entry.ticket is None]
         others = Entry.chain(threads)
         for _ in range(self._wake + sum(entry.abandoned for entry in threads)):
             next(others, None)
-        if len(threads) == len(batch):
-            return
-        for landing, entries in by_landing(batch).items():
-            landing.land(entries)
-            for _ in entries:
+        tickets = [ticket for entry in batch if (ticket := entry.told_ticket()) is not None]
+        for landing, landed in by_landing(tickets).items():
+            landing.land(landed)
+            for _ in landed:
                 self._lifecycle.leave()
 
     # Who gives up
-
-    def _take_back(self, entry: Entry) -> bool:
-        with self._mutex:
-            if entry.state is not State.WAITING or entry.leads:
-                return False
-            self._lanes[entry.server].waiting.remove(entry)
-            entry.state = State.ANSWERED
-        self._lifecycle.leave()
-        return True
 
     def _abandon(self, entry: Entry) -> None:
         """Leave the line, or wait for the outcome of what is being served."""
@@ -347,7 +350,7 @@ class Combiner:
                     lane.appointed, lane.enough = False, 0
                     lane.gathered.acquire(blocking=False)  # told, but interrupted before it heard of it
                     head = self._appoint(entry.server, lane)
-        if head is not None and head.landing is not None:
+        if head is not None and head.ticket is not None:
             self._lead_aside(entry.server)
         if taken:
             self._sleep(entry, _OUTCOME)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import Any
 
-from queues.kv.port import Landing, Refused, Server
+from queues.kv.port import Refused, Server, Ticket
 from queues.kv.waking import chain
 
 
@@ -20,33 +20,27 @@ class State(Enum):
 
 
 class Entry:
-    """One request on its way, and who is told of its answer: a thread that sleeps, or a landing."""
+    """One request on its way, and who is told of its answer: a thread that sleeps, or a ticket's landing."""
 
     __slots__ = (
         "_turn",
-        "_withdraw",
         "abandoned",
         "answer",
         "error",
-        "landing",
         "leads",
         "others",
         "request",
         "server",
         "state",
+        "ticket",
         "told",
     )
 
-    def __init__(
-        self,
-        server: Server[Any, Any],
-        request: Any,
-        landing: Landing | None = None,
-        withdraw: Callable[[Entry], bool] = lambda entry: False,
-    ) -> None:
+    def __init__(self, server: Server[Any, Any], request: Any, ticket: Ticket | None = None) -> None:
         self.server = server
         self.request = request
-        self.landing = landing
+        #: What lands when no thread waits for the answer.
+        self.ticket = ticket
         self.state = State.WAITING
         #: Whether its thread is to serve the next batch.
         self.leads = False
@@ -60,7 +54,6 @@ class Entry:
         self.others: Iterator[object] = iter(())
         self._turn = threading.Lock()
         self._turn.acquire()
-        self._withdraw = withdraw
 
     def tell(self) -> None:
         """Wake the thread."""
@@ -81,16 +74,19 @@ class Entry:
         if self._turn.acquire(timeout=timeout):
             self.told = False
 
-    def withdraw(self) -> bool:
-        """Take the request back; False when it is being served, or was."""
-        return self._withdraw(self)
-
     def settle(self, answer: Any) -> None:
         """Keep what the server says."""
         if isinstance(answer, Refused):
             self.error = answer.error
         else:
             self.answer = answer
+
+    def told_ticket(self) -> Ticket | None:
+        """Return its ticket with what came of it; None when a thread waits."""
+        ticket = self.ticket
+        if ticket is not None:
+            ticket.answer, ticket.error = self.answer, self.error
+        return ticket
 
     def result(self) -> Any:
         """Return the answer, or raise what there is instead."""

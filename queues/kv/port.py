@@ -163,14 +163,17 @@ class Server(Protocol[R_contra, A_co]):
         """
 
 
-class Ticket(Protocol):
-    """A request on its way that no thread waits for."""
+class Ticket:
+    """A request that no thread waits for, made by who submits it; and what came of it once it has landed."""
 
-    answer: Any
-    error: BaseException | None
+    __slots__ = ("answer", "error", "landing", "request", "server")
 
-    def withdraw(self) -> bool:
-        """Take the request back; False when it is being served, or was: its landing hears of it."""
+    def __init__(self, server: Server[Any, Any], request: Any, landing: Landing) -> None:
+        self.server: Server[Any, Any] | None = server
+        self.request = request
+        self.landing: Landing | None = landing
+        self.answer: Any = None
+        self.error: BaseException | None = None
 
 
 class Landing(Protocol):
@@ -204,8 +207,11 @@ class KeyValueStore(Protocol):
         serves yet, and else waits for its outcome.
         """
 
-    def submit(self, server: Server[R, A], request: R, landing: Landing) -> Ticket:
-        """Have `server` serve this request as `serve` does, without waiting: its ticket goes to `landing`."""
+    def submit(self, ticket: Ticket) -> None:
+        """Have a request served as `serve` does, without waiting: its ticket goes to its landing."""
+
+    def withdraw(self, ticket: Ticket) -> bool:
+        """Take a request back; False when it is being served, or was: its landing hears of it."""
 
     def watch(self, known: Mapping[bytes, bytes | None], *, timeout: float) -> bool:
         """Block until a key's value differs from what is known, or `timeout` seconds have passed.

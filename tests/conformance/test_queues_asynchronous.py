@@ -575,3 +575,56 @@ def test_a_loop_that_ended_disturbs_nobody(jobs: Queue, monkeypatch: pytest.Monk
     held.go.set()
     assert jobs.pop_min().value == b"b"
     assert run(queue.pop_min()) is None
+
+
+def test_a_task_that_ends_the_loop_leaves_the_others_their_answers(
+    jobs: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs.push_many([(b"%d" % n, n) for n in range(4)])
+    queue, held = AsyncQueue(jobs), Held(monkeypatch)
+
+    async def pop_and_end() -> None:
+        await queue.pop_min()
+        raise SystemExit
+
+    async def begin() -> list[asyncio.Task[Item | None]]:
+        loop = asyncio.get_running_loop()
+        first = loop.create_task(queue.pop_min())
+        await held.until_it_began()
+        ends, others = loop.create_task(pop_and_end()), [loop.create_task(queue.pop_min()) for _ in range(2)]
+        await asyncio.sleep(0)
+        ends.add_done_callback(lambda task: task.exception())  # seen here
+        held.go.set()
+        return [first, *others]
+
+    loop = asyncio.new_event_loop()
+    tasks = loop.run_until_complete(begin())
+    with pytest.raises(SystemExit):
+        loop.run_until_complete(asyncio.wait(tasks, timeout=LONG))
+    _, waiting = loop.run_until_complete(asyncio.wait(tasks, timeout=LONG))
+    assert not waiting
+    loop.close()
+    assert sorted(item.value for task in tasks if (item := task.result())) == [b"0", b"2", b"3"]
+
+
+def test_a_task_that_was_cancelled_before_it_asks_takes_nothing(jobs: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs.push_many([(b"%d" % n, n) for n in range(3)])
+    queue, held = AsyncQueue(jobs), Held(monkeypatch)
+
+    async def cancel_itself() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel("enough")
+        await queue.pop_min()
+
+    async def work() -> None:
+        first = asyncio.create_task(queue.pop_min())
+        await held.until_it_began()
+        gone = asyncio.create_task(cancel_itself())
+        with pytest.raises(asyncio.CancelledError, match="enough"):
+            await gone
+        held.go.set()
+        await first
+
+    run(work())
+    assert jobs.depth() == 2

@@ -11,8 +11,9 @@ import pytest
 from queues.kv import combining
 from queues.kv.entries import Entry
 from queues.kv.errors import OutcomeUnknown, StoreClosed, StoreUnavailable
-from queues.kv.port import Refused, Transact, Transaction
+from queues.kv.port import Refused, Ticket, Transact, Transaction
 from queues.kv.simulated import Fault, SimulatedStore
+from tests.kv.tickets import submitted
 
 #: Seconds after which a test gives up; no test depends on how soon something happens.
 LONG = 60
@@ -336,10 +337,10 @@ class Desk:
     """A landing that keeps what arrives, and how often something did."""
 
     def __init__(self) -> None:
-        self.landings: list[list[Entry]] = []
+        self.landings: list[list[Ticket]] = []
         self.came = threading.Semaphore(0)
 
-    def land(self, tickets: Sequence[Entry]) -> None:
+    def land(self, tickets: Sequence[Ticket]) -> None:
         self.landings.append(list(tickets))
         self.came.release()
 
@@ -347,17 +348,17 @@ class Desk:
 def test_tickets_of_a_batch_land_together(kv: SimulatedStore, server: Counting, pool: ThreadPoolExecutor) -> None:
     desk = Desk()
     server.hold.clear()
-    kv.submit(server, "first", desk)
+    submitted(kv, server, "first", desk)
     assert server.began.wait(LONG)
-    tickets = [kv.submit(server, name, desk) for name in ("a", "bad", "c", "d")]
-    assert tickets[3].withdraw()
-    assert not tickets[3].withdraw()
+    tickets = [submitted(kv, server, name, desk) for name in ("a", "bad", "c", "d")]
+    assert kv.withdraw(tickets[3])
+    assert not kv.withdraw(tickets[3])
     server.hold.set()
     assert desk.came.acquire(timeout=LONG)
     assert desk.came.acquire(timeout=LONG)
     assert [[ticket.answer for ticket in landed] for landed in desk.landings] == [["FIRST"], ["A", None, "C"]]
     assert isinstance(desk.landings[1][1].error, LookupError)
-    assert not tickets[0].withdraw()
+    assert not kv.withdraw(tickets[0])
     assert set(written(kv)) == {"first", "a", "c"}
 
 
@@ -366,12 +367,12 @@ def test_threads_and_tickets_are_served_together(
 ) -> None:
     desk = Desk()
     server.hold.clear()
-    kv.submit(server, "ticket", desk)
+    submitted(kv, server, "ticket", desk)
     assert server.began.wait(LONG)
     thread = pool.submit(kv.serve, server, "thread")
     while waiting(kv, server) < 1:
         pass
-    kv.submit(server, "second", desk)
+    submitted(kv, server, "second", desk)
     server.hold.set()
     assert thread.result(LONG) == "THREAD"
     assert desk.came.acquire(timeout=LONG)
@@ -385,14 +386,14 @@ def test_closing_finishes_what_was_accepted(server: Counting, pool: ThreadPoolEx
     server.hold.clear()
     first = pool.submit(kv.serve, server, "first")
     assert server.began.wait(LONG)
-    kv.submit(server, "ticket", desk)
+    submitted(kv, server, "ticket", desk)
     closing = pool.submit(kv.close)
     while not kv._lifecycle._closed:
         pass
     with pytest.raises(StoreClosed):
         kv.serve(server, "late")
     with pytest.raises(StoreClosed):
-        kv.submit(server, "late", desk)
+        submitted(kv, server, "late", desk)
     assert not closing.done()
     server.hold.set()
     closing.result(LONG)
@@ -421,12 +422,12 @@ def test_a_ticket_that_no_thread_can_serve_is_refused_and_the_next_one_served(
     kv: SimulatedStore, server: Counting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     desk, machine = Desk(), NoThread(monkeypatch)
-    refused = kv.submit(server, "refused", desk)
+    refused = submitted(kv, server, "refused", desk)
     assert desk.came.acquire(timeout=LONG)
     assert isinstance(refused.error, StoreUnavailable)
-    assert not refused.withdraw()
+    assert not kv.withdraw(refused)
     machine.over = True
-    kv.submit(server, "served", desk)
+    submitted(kv, server, "served", desk)
     assert desk.came.acquire(timeout=LONG)
     assert [[ticket.answer for ticket in landed] for landed in desk.landings] == [[None], ["SERVED"]]
     assert kv.serve(server, "thread") == "THREAD"
@@ -442,11 +443,11 @@ def test_threads_go_on_when_none_can_be_started_for_the_tickets_before_them(
     server.hold.clear()
     first = pool.submit(kv.serve, server, "first")
     assert server.began.wait(LONG)
-    refused = [kv.submit(server, name, desk) for name in ("a", "b")]
+    refused = [submitted(kv, server, name, desk) for name in ("a", "b")]
     thread = pool.submit(kv.serve, server, "thread")
     while waiting(kv, server) < 3:
         pass
-    behind = kv.submit(server, "behind", desk)
+    behind = submitted(kv, server, "behind", desk)
     server.hold.set()
     assert [first.result(LONG), thread.result(LONG)] == ["FIRST", "THREAD"]
     assert machine.tried.is_set()

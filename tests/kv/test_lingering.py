@@ -16,6 +16,7 @@ from queues.kv.combining import Combiner
 from queues.kv.entries import Entry
 from queues.kv.errors import OutcomeUnknown
 from queues.kv.lifecycle import Lifecycle
+from queues.kv.port import Ticket
 
 #: Seconds after which a test gives up; no test depends on how soon something happens.
 LONG = 30
@@ -194,10 +195,10 @@ class Desk:
     """A landing that counts."""
 
     def __init__(self) -> None:
-        self.landed: list[Entry] = []
+        self.landed: list[Ticket] = []
         self.came = threading.Semaphore(0)
 
-    def land(self, tickets: Sequence[Entry]) -> None:
+    def land(self, tickets: Sequence[Ticket]) -> None:
         self.landed += tickets
         self.came.release(len(tickets))
 
@@ -221,7 +222,7 @@ def test_a_thread_of_our_own_that_is_interrupted_leaves_the_next_ticket_to_anoth
     server.before = interrupt_first
     for name in ("first", "next"):
         lifecycle.enter()
-        together.submit(server, name, desk)
+        together.submit(Ticket(server, name, desk))
         await_(lambda: server.batches == [["first"]])
     go.set()
     for _ in range(2):

@@ -21,6 +21,7 @@ from queues.kv.embedded import EmbeddedStore, runner, writer
 from queues.kv.embedded.batch import Batch
 from queues.kv.embedded.turns import Turns
 from queues.kv.port import KeyValueStore, Transaction
+from tests.kv.tickets import submitted
 
 ROOT = Path(__file__).parents[2]
 #: Seconds after which a test gives up; no test depends on how soon something happens.
@@ -217,9 +218,9 @@ def test_durable_answers_are_told_while_another_process_has_the_lock(
             tell(other)
             line(other)
 
-        kv.submit(calling, first, calling)
+        submitted(kv, calling, first, calling)
         assert served.wait(LONG)
-        kv.submit(calling, lambda tr: tr.set(b"second", b""), calling)
+        submitted(kv, calling, lambda tr: tr.set(b"second", b""), calling)
         if waits:
             tell(other)
             while not any(turns._marks):

@@ -17,6 +17,7 @@ from queues.kv.embedded import EmbeddedStore, runner, writer
 from queues.kv.embedded.calls import Call, deliver
 from queues.kv.errors import StoreFull, TransactionTooLarge
 from queues.kv.port import Refused, Transaction
+from tests.kv.tickets import submitted
 
 MANY = 40
 #: Seconds after which a test gives up; no test depends on how soon something happens.
@@ -116,7 +117,7 @@ def test_what_a_server_leaves_is_asked_again_in_the_same_commit(kv: EmbeddedStor
     server, landed = Numbering(at_once=3), Landed()
     with held_up(kv):
         for n in range(8):
-            kv.submit(server, n, landed)
+            submitted(kv, server, n, landed)
     landed.wait(8)
     assert [len(asked) for asked in server.served] == [8, 5, 2]
     assert [[ticket.answer for ticket in batch] for batch in landed.batches] == [list(range(8))]
@@ -127,8 +128,8 @@ def test_what_conflicts_with_nobody_comes_first(kv: EmbeddedStore) -> None:
     pops.contended = True
     order = []
     with held_up(kv):
-        kv.submit(pops, lambda tr: order.append("pop"), landed)
-        kv.submit(pushes, lambda tr: order.append("push"), landed)
+        submitted(kv, pops, lambda tr: order.append("pop"), landed)
+        submitted(kv, pushes, lambda tr: order.append("push"), landed)
     landed.wait(2)
     assert order == ["push", "pop"]
 
@@ -169,7 +170,7 @@ def test_a_failure_is_told_to_the_guilty_alone_and_undone(
     server, landed = Numbering(), Landed()
     with held_up(kv):
         for request in (1, 2, guilty, 3):
-            kv.submit(server, request, landed)
+            submitted(kv, server, request, landed)
     landed.wait(4)
     (batch,) = landed.batches
     assert [type(ticket.error) for ticket in batch] == [type(None), type(None), error, type(None)]
@@ -182,9 +183,9 @@ def test_only_who_grows_a_full_store_is_refused(tmp_path: Path) -> None:
     assert isinstance(kv, EmbeddedStore)
     server, landed = Numbering(), Landed()
     with held_up(kv):
-        kv.submit(server, 1, landed)
-        kv.submit(server, lambda tr: [tr.set(b"n-%d" % n, bytes(90_000)) for n in range(30)], landed)
-        kv.submit(server, lambda tr: tr.clear(b"absent"), landed)
+        submitted(kv, server, 1, landed)
+        submitted(kv, server, lambda tr: [tr.set(b"n-%d" % n, bytes(90_000)) for n in range(30)], landed)
+        submitted(kv, server, lambda tr: tr.clear(b"absent"), landed)
     landed.wait(3)
     (batch,) = landed.batches
     assert [type(ticket.error) for ticket in batch] == [type(None), StoreFull, type(None)]
@@ -200,12 +201,12 @@ def test_a_server_that_answers_nobody_fails_each(kv: EmbeddedStore) -> None:
 def test_what_is_withdrawn_in_time_is_never_served(kv: EmbeddedStore) -> None:
     server, landed = Numbering(), Landed()
     with held_up(kv):
-        first, second = kv.submit(server, 1, landed), kv.submit(server, 2, landed)
-        assert first.withdraw()
-        assert not first.withdraw()
+        first, second = submitted(kv, server, 1, landed), submitted(kv, server, 2, landed)
+        assert kv.withdraw(first)
+        assert not kv.withdraw(first)
     landed.wait(1)
     assert server.served == [[2]]
-    assert not second.withdraw()
+    assert not kv.withdraw(second)
     assert landed.batches == [[second]]
 
 
@@ -270,7 +271,7 @@ def while_committed(kv: EmbeddedStore, hand_in: Callable[[], object], landed: La
         return commit(batch)
 
     kv._engine.writer._commit = watched  # type: ignore[method-assign]
-    kv.submit(Numbering(), 0, landed)
+    submitted(kv, Numbering(), 0, landed)
     return begun
 
 
@@ -286,7 +287,7 @@ def test_submitted_answers_are_told_as_the_next_commit_begins(
         served.append(len(landed.batches))
         tr.set(b"n-next", b"")
 
-    begun = while_committed(kv, lambda: kv.submit(Numbering(), serve, landed), landed)
+    begun = while_committed(kv, lambda: submitted(kv, Numbering(), serve, landed), landed)
     landed.wait(2)
     assert served == [0], "the loop is not to compete with who serves"
     assert begun == [0, 1]
@@ -299,7 +300,7 @@ def test_no_answer_waits_for_a_function(kv: EmbeddedStore, monkeypatch: pytest.M
     waiting: list[Any] = []
 
     def hand_in() -> None:
-        kv.submit(Numbering(), 1, landed)
+        submitted(kv, Numbering(), 1, landed)
         waiting.append(pool.submit(kv.transact, lambda tr: landed.wait(1)))
         while len(kv._engine.writer._calls) < 2:
             pass
@@ -319,5 +320,5 @@ def test_no_answer_is_lost_behind_a_batch_that_writes_nothing(
     monkeypatch.setattr(writer, "_CROWD", 2)
     monkeypatch.setattr(writer, "_RETURN", float("inf"))
     landed = Landed()
-    while_committed(kv, lambda: kv.submit(Numbering(), nothing, landed), landed)
+    while_committed(kv, lambda: submitted(kv, Numbering(), nothing, landed), landed)
     landed.wait(2)

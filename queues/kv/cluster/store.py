@@ -16,7 +16,7 @@ from queues.kv.combining import Combiner
 from queues.kv.errors import StoreError, StoreUnavailable
 from queues.kv.exactly_once import PATIENCE, ExactlyOnce, NotCommitted
 from queues.kv.lifecycle import Lifecycle
-from queues.kv.port import MAX_TRANSACTION_SECONDS, Landing, ReadTransaction, Server, Ticket, Transaction
+from queues.kv.port import MAX_TRANSACTION_SECONDS, ReadTransaction, Server, Ticket, Transaction
 from queues.kv.slots import SlotPool
 from queues.kv.watching import Wake, WatchBoard, Watcher
 
@@ -93,11 +93,15 @@ class ClusterStore:
         finally:
             self._lifecycle.leave()
 
-    def submit(self, server: Server[R, A], request: R, landing: Landing) -> Ticket:
-        """Have `server` serve this request without waiting for it."""
+    def submit(self, ticket: Ticket) -> None:
+        """Have a request served without waiting for it."""
         guard.refuse_nesting()
         self._lifecycle.enter()  # until it has landed
-        return self._combiner.submit(server, request, landing)
+        self._combiner.submit(ticket)
+
+    def withdraw(self, ticket: Ticket) -> bool:
+        """Take a request back; False when it is being served, or was."""
+        return self._combiner.withdraw(ticket)
 
     def watch(self, known: Mapping[bytes, bytes | None], *, timeout: float) -> bool:
         """Block until a key's value differs from what is known, or the time is up.

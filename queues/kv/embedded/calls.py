@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from queues.kv.bells import Bell
-from queues.kv.port import MAX_TRANSACTION_SECONDS, Landing, Server, Transaction
+from queues.kv.port import MAX_TRANSACTION_SECONDS, Server, Ticket, Transaction
 from queues.kv.waking import by_landing, chain
 
 T = TypeVar("T")
@@ -19,42 +19,22 @@ A = TypeVar("A")
 _NEVER = 1 << 62
 
 
-class Call:
-    """One thread's place in the queue, used again for its next call: a function, or a request and who serves it."""
+class Call(Ticket):
+    """One thread's place in the queue, used again for its next call: a request, or a function that no server serves.
 
-    __slots__ = ("abandoned", "answer", "bell", "error", "landing", "others", "server", "work")
+    It lands nowhere: its thread waits for it.
+    """
+
+    __slots__ = ("abandoned", "bell", "others")
 
     def __init__(self) -> None:
-        #: The function; with a server, the request.
-        self.work: Any = None
-        self.server: Server[Any, Any] | None = None
-        self.answer: Any = None
-        self.error: BaseException | None = None
-        #: Who is told of the answer when no thread waits for it.
-        self.landing: Landing | None = None
+        self.request = self.server = self.answer = self.error = self.landing = None
         #: Rings when there is an answer.
         self.bell = Bell()
         #: Wakes the next thread of the batch, at each step one.
         self.others: Iterator[object] = iter(())
         #: Its thread was interrupted: it may never wake another, and makes its next call with another one of these.
         self.abandoned = False
-
-
-class Submitted(Call):
-    """A request that no thread waits for."""
-
-    __slots__ = ("_calls",)
-
-    def __init__(self, calls: Calls, server: Server[Any, Any], request: Any, landing: Landing) -> None:
-        self._calls = calls
-        self.work = request
-        self.server = server
-        self.answer = self.error = None
-        self.landing = landing
-
-    def withdraw(self) -> bool:
-        """Take the request back; False when it is being served, or was: its landing hears of it."""
-        return self._calls.withdraw(self)
 
 
 class _Own(threading.local):
@@ -68,7 +48,7 @@ class Calls:
     """The queue between callers and the writer: a deque, and one lock on which the writer sleeps."""
 
     def __init__(self) -> None:
-        self._queue: deque[Call] = deque()
+        self._queue: deque[Ticket] = deque()
         self._own = _Own()
         self._awake = threading.Lock()
         self._awake.acquire()
@@ -83,7 +63,7 @@ class Calls:
         call = self._own.call
         if call.abandoned:
             call = self._own.call = Call()
-        call.work, call.server = fn, None
+        call.request, call.server = fn, None
         result: T = self._wait(call)
         return result
 
@@ -92,28 +72,26 @@ class Calls:
         call = self._own.call
         if call.abandoned:
             call = self._own.call = Call()
-        call.work, call.server = request, server
+        call.request, call.server = request, server
         return self._wait(call)  # type: ignore[no-any-return]
 
-    def submit(self, server: Server[R, A], request: R, landing: Landing) -> Submitted:
-        """Hand a request to the writer; its call lands once the commit that serves it is durable."""
-        call = Submitted(self, server, request, landing)
+    def submit(self, ticket: Ticket) -> None:
+        """Hand a request to the writer; it lands once the commit that serves it is durable."""
         queue = self._queue
-        queue.append(call)
+        queue.append(ticket)
         if len(queue) >= self._wake_at:
             self.wake()
         if self._refusal is not None:
             self._refuse_all(self._refusal)
-        return call
 
-    def take(self) -> Call | None:
+    def take(self) -> Ticket | None:
         """Return the next call; None when nobody waits."""
         try:
             return self._queue.popleft()
         except IndexError:
             return None
 
-    def take_up_to_function(self, taken: list[Call], requests: list[Call], most: int) -> Call | None:
+    def take_up_to_function(self, taken: list[Ticket], requests: list[Ticket], most: int) -> Ticket | None:
         """Take at most so many calls: requests, and return the function that ends them; all go to `taken`, too."""
         popleft, take, gather = self._queue.popleft, taken.append, requests.append
         try:
@@ -134,7 +112,7 @@ class Calls:
         except IndexError:
             return False
 
-    def withdraw(self, call: Call) -> bool:
+    def withdraw(self, call: Ticket) -> bool:
         """Take a call back; False when it was taken."""
         try:
             self._queue.remove(call)
@@ -183,7 +161,7 @@ class Calls:
             if not self.withdraw(call) and call.others is before:
                 call.bell.listen_for(MAX_TRANSACTION_SECONDS)
             raise
-        call.work = call.server = None
+        call.request = call.server = None
         error = call.error
         if error is None:
             answer, call.answer = call.answer, None
@@ -195,20 +173,20 @@ class Calls:
             del error
 
     def _refuse_all(self, refusal: Callable[[], BaseException]) -> None:
-        refused = []
+        refused: list[Ticket] = []
         while (call := self.take()) is not None:
             call.error = refusal()
             refused.append(call)
         deliver(refused)
 
 
-def deliver(calls: Sequence[Call], abreast: int = 1) -> None:
+def deliver(calls: Sequence[Ticket], abreast: int = 1) -> None:
     """Let the callers go on with what `answer` or `error` say; what was submitted lands together.
 
     So many threads are woken at once, and each wakes the next one. To wake all at once would have most of them stand up
     only to wait for the interpreter, which costs as much again.
     """
-    waiting = [call for call in calls if call.landing is None]
+    waiting: list[Any] = [call for call in calls if call.landing is None]
     if waiting:
         others = chain([call.bell.ring for call in waiting])
         for call in waiting:

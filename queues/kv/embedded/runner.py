@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from queues.kv.embedded.batch import Batch
-from queues.kv.embedded.calls import Call, Calls
+from queues.kv.embedded.calls import Calls
 from queues.kv.embedded.failures import EngineFailure
 from queues.kv.embedded.room import Room
 from queues.kv.embedded.transaction import EmbeddedTransaction
-from queues.kv.port import Refused, Server
+from queues.kv.port import Refused, Server, Ticket
 
 T = TypeVar("T")
 
@@ -38,11 +38,11 @@ class Runner:
         self._clock = clock
         self.reads = 0
 
-    def run_all(self, batch: Batch, taken: list[Call], before_function: Callable[[], None]) -> None:
+    def run_all(self, batch: Batch, taken: list[Ticket], before_function: Callable[[], None]) -> None:
         """Run calls until the batch is full or nobody waits. Raises EngineFailure when the batch is lost."""
         before = time.perf_counter()
         until = before + MAX_SECONDS
-        requests: list[Call] = []
+        requests: list[Ticket] = []
         while True:
             room = min(MAX_REQUESTS - len(requests), MAX_FUNCTIONS - len(taken))
             function = self._calls.take_up_to_function(taken, requests, room)
@@ -56,23 +56,23 @@ class Runner:
                 return
             now = time.perf_counter()
             if now - before > SLOW:
-                work = "requests" if function is None else repr(function.work)
+                work = "requests" if function is None else repr(function.request)
                 log.warning("A transaction took %.0f ms and held up all others: %s", (now - before) * 1e3, work)
             before = now
             if now > until or len(taken) >= MAX_FUNCTIONS or batch.size > MAX_BYTES or batch.stamps > MAX_STAMPS:
                 self._serve_all(batch, requests)
                 return
 
-    def run_alone(self, batch: Batch, call: Call) -> None:
+    def run_alone(self, batch: Batch, call: Ticket) -> None:
         """Run one function, or serve one request; undo it alone if it fails."""
         if call.server is None:
-            call.answer, call.error = self._attempt(batch, call.work)
+            call.answer, call.error = self._attempt(batch, call.request)
         else:
             self._serve(batch, call.server, [call])
 
-    def _serve_all(self, batch: Batch, requests: Sequence[Call]) -> None:
+    def _serve_all(self, batch: Batch, requests: Sequence[Ticket]) -> None:
         """Serve what was gathered, first what others' requests may need: pushes before pops."""
-        together: dict[Server[Any, Any], list[Call]] = {}
+        together: dict[Server[Any, Any], list[Ticket]] = {}
         for call in requests:
             group = together.get(call.server)  # type: ignore[arg-type]
             if group is None:
@@ -82,7 +82,7 @@ class Runner:
         for server in sorted(together, key=_contended):
             self._serve(batch, server, together[server])
 
-    def _serve(self, batch: Batch, server: Server[Any, Any], calls: list[Call]) -> None:
+    def _serve(self, batch: Batch, server: Server[Any, Any], calls: list[Ticket]) -> None:
         """Serve requests of one server; where that fails, each alone."""
         done = 0
         while done < len(calls):
@@ -131,9 +131,9 @@ class _Service:
 
     __slots__ = ("_requests", "_server")
 
-    def __init__(self, server: Server[Any, Any], calls: Sequence[Call]) -> None:
+    def __init__(self, server: Server[Any, Any], calls: Sequence[Ticket]) -> None:
         self._server = server
-        self._requests = [call.work for call in calls]
+        self._requests = [call.request for call in calls]
 
     def __call__(self, tr: EmbeddedTransaction) -> Sequence[Any]:
         answers = self._server.serve(tr, self._requests)

@@ -19,7 +19,7 @@ from queues.kv.embedded.turns import Turns
 from queues.kv.embedded.writer import Writer
 from queues.kv.errors import BadStoreURL
 from queues.kv.lifecycle import Lifecycle
-from queues.kv.port import Landing, ReadTransaction, Server, Ticket, Transaction
+from queues.kv.port import ReadTransaction, Server, Ticket, Transaction
 from queues.kv.watching import Wake, WatchBoard, Watcher
 
 T = TypeVar("T")
@@ -98,7 +98,8 @@ class EmbeddedStore:
     def __init__(self, engine: Engine, url: str) -> None:
         self._engine = engine
         self._lifecycle = Lifecycle(url)
-        self._run, self._serve, self._submit = engine.writer.run, engine.writer.serve, engine.writer.submit
+        writer = engine.writer
+        self._run, self._serve, self._submit, self.withdraw = writer.run, writer.serve, writer.submit, writer.withdraw
 
     def read(self, fn: Callable[[ReadTransaction], T], *, background: bool = False) -> T:
         """Run `fn` on one consistent version and return its result."""
@@ -120,13 +121,13 @@ class EmbeddedStore:
             self._lifecycle.check()
         return self._serve(server, request)
 
-    def submit(self, server: Server[R, A], request: R, landing: Landing) -> Ticket:
-        """Have `server` serve a request in the next commit; its ticket lands once that is durable."""
+    def submit(self, ticket: Ticket) -> None:
+        """Have a request served in the next commit; its ticket lands once that is durable."""
         if guard.mark.running:
             guard.refuse_nesting()
         if not self._lifecycle.usable:
             self._lifecycle.check()
-        return self._submit(server, request, landing)
+        self._submit(ticket)
 
     def watch(self, known: Mapping[bytes, bytes | None], *, timeout: float) -> bool:
         """Block until a key's value differs from what is known, or the time is up."""

@@ -12,7 +12,7 @@ import lmdb
 
 from queues.kv import guard
 from queues.kv.embedded.batch import Batch
-from queues.kv.embedded.calls import Call, Calls, deliver
+from queues.kv.embedded.calls import Calls, deliver
 from queues.kv.embedded.environment import Environment, Outcome
 from queues.kv.embedded.failures import EngineFailure, translate
 from queues.kv.embedded.poller import Poller
@@ -20,6 +20,7 @@ from queues.kv.embedded.room import Room
 from queues.kv.embedded.runner import Runner
 from queues.kv.embedded.turns import Turns
 from queues.kv.errors import OutcomeUnknown, StoreClosed, StoreError
+from queues.kv.port import Ticket
 from queues.kv.watching import WatchBoard
 
 log = logging.getLogger("queues.kv")
@@ -58,13 +59,14 @@ class Writer:
         self._board = board
         self._calls = calls = Calls()
         #: How callers hand in functions and requests; each returns once what it wrote is durable.
-        self.run, self.serve, self.submit = calls.run, calls.serve, calls.submit
+        self.run, self.serve = calls.run, calls.serve
+        self.submit, self.withdraw = calls.submit, calls.withdraw
         self._closing = False
         #: How many calls are worth waiting for.
         self._expected = 0
         self._last_seconds = 0.0
         #: Calls whose commit is durable, and that hear of it as the next one begins to be flushed.
-        self._kept: list[Call] = []
+        self._kept: list[Ticket] = []
         #: How many heard of it as the last one began to be flushed.
         self._told_late = 0
         self._last_version = 0
@@ -146,7 +148,7 @@ class Writer:
 
     def _commit_batch(self) -> None:
         batch = self._begin()
-        taken: list[Call] = []
+        taken: list[Ticket] = []
         try:
             try:
                 self._runner.run_all(batch, taken, self._let_go)
@@ -225,7 +227,7 @@ class Writer:
             self._last_seconds = time.perf_counter() - began
         return Outcome.DONE, None
 
-    def _run_alone(self, taken: list[Call]) -> None:
+    def _run_alone(self, taken: list[Ticket]) -> None:
         """Run each function in a commit of its own, so that only the guilty one fails."""
         self._expected = self._told_late = 0
         for call in taken:
@@ -241,7 +243,7 @@ class Writer:
                 call.answer, call.error = None, failure
             deliver([call])
 
-    def _run_in_own_commit(self, call: Call) -> StoreError | None:
+    def _run_in_own_commit(self, call: Ticket) -> StoreError | None:
         batch = self._begin()
         try:
             self._runner.run_alone(batch, call)
@@ -263,7 +265,7 @@ class Writer:
         if len(self._board):  # whoever comes now reads what was committed
             self._board.notify(batch.keys())
 
-    def _answer(self, taken: list[Call]) -> None:
+    def _answer(self, taken: list[Ticket]) -> None:
         """Tell everybody, and say for how many to wait: threads come back quickest to a writer that waits for them.
 
         A crowd works in two cohorts where a commit is short: one hears of its answers, and prepares its next requests,
@@ -293,7 +295,7 @@ class Writer:
             deliver(kept, _ABREAST)
 
 
-def _refuse(calls: Sequence[Call], error: BaseException) -> None:
+def _refuse(calls: Sequence[Ticket], error: BaseException) -> None:
     for call in calls:
         own = type(error)(*error.args) if isinstance(error, StoreError) else error  # each thread raises its own
         call.answer, call.error = None, own

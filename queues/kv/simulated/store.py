@@ -12,7 +12,7 @@ from queues.kv.combining import Combiner
 from queues.kv.entries import Entry
 from queues.kv.exactly_once import ExactlyOnce
 from queues.kv.lifecycle import Lifecycle, on_fork
-from queues.kv.port import MAX_TRANSACTION_SECONDS, Landing, ReadTransaction, Server, Ticket, Transaction
+from queues.kv.port import MAX_TRANSACTION_SECONDS, ReadTransaction, Server, Ticket, Transaction
 from queues.kv.simulated.attempt import Attempt
 from queues.kv.simulated.faults import Fault, Faults, JumpingClock
 from queues.kv.simulated.history import History
@@ -107,11 +107,15 @@ class SimulatedStore:
         finally:
             self._lifecycle.leave()
 
-    def submit(self, server: Server[R, A], request: R, landing: Landing) -> Ticket:
-        """Have `server` serve this request without waiting for it."""
+    def submit(self, ticket: Ticket) -> None:
+        """Have a request served without waiting for it."""
         guard.refuse_nesting()
         self._lifecycle.enter()  # until it has landed
-        return self._combiner.submit(server, request, landing)
+        self._combiner.submit(ticket)
+
+    def withdraw(self, ticket: Ticket) -> bool:
+        """Take a request back; False when it is being served, or was."""
+        return self._combiner.withdraw(ticket)
 
     def watch(self, known: Mapping[bytes, bytes | None], *, timeout: float) -> bool:
         """Block until a key's value differs from what is known, or the time is up."""

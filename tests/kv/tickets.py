@@ -1,0 +1,14 @@
+"""Requests that no thread waits for, as tests submit them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from queues.kv.port import KeyValueStore, Landing, Server, Ticket
+
+
+def submitted(kv: KeyValueStore, server: Server[Any, Any], request: Any, landing: Landing) -> Ticket:
+    """Submit a request and return its ticket."""
+    ticket = Ticket(server, request, landing)
+    kv.submit(ticket)
+    return ticket
