@@ -106,7 +106,8 @@ class Handle:
 
         push = Push(values, rands)
         if tr is None:
-            return self._backing.kv.serve(self._pushes, push)
+            pushed: Any = self._backing.kv.serve(self._pushes, push)
+            return pushed  # type: ignore[no-any-return]
         (items,) = self._pushes.serve(tr, [push])
         return items  # type: ignore[return-value]  # a push alone is never answered with a refusal: it raises
 
@@ -114,7 +115,8 @@ class Handle:
     def _pushes(self) -> Pushes:
         pushes = self._own_pushes
         if pushes is None:
-            pushes = self._backing.servers.of((self.id, "push"), lambda: Pushes(self._keys, self._current))
+            mint = self._backing.minter.mint_many
+            pushes = self._backing.servers.of((self.id, "push"), lambda: Pushes(self._keys, self._current, mint))
             self._own_pushes = pushes
         return pushes
 

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate, chain, islice
 from operator import itemgetter
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from queues import limits, ready
 from queues.config import Config
@@ -31,8 +31,16 @@ class Push(NamedTuple):
     rands: Sequence[bytes]
 
 
+#: One value with its priority; it gets its id where it is served, and its answer is its item. It is what most pushes
+#: are, so it is no `Push` of one: what is made for every call is a good part of what the call costs.
+One = tuple[bytes, Priority | None]
+Request = Push | One
+Answer = list[Item] | Item | Refused
+
 #: Of a push.
 _values, _rands = itemgetter(0), itemgetter(1)
+#: Of a value with its priority.
+_content = itemgetter(0)
 
 
 class Pushes:
@@ -40,16 +48,33 @@ class Pushes:
 
     contended = False
 
-    def __init__(self, keys: QueueKeys, current: Callable[[ReadTransaction], Config]) -> None:
+    def __init__(
+        self, keys: QueueKeys, current: Callable[[ReadTransaction], Config], mint: Callable[[int], list[bytes]]
+    ) -> None:
         self._keys = keys
         self._current = current
+        self._mint = mint
 
-    def serve(self, tr: Transaction, requests: Sequence[Push]) -> Sequence[list[Item] | Refused]:
+    def serve(self, tr: Transaction, requests: Sequence[Request]) -> Sequence[Answer]:
         """Push as much as fits together; one push alone raises what there is to refuse.
 
         Where a limit of items holds, each push is measured by what those before it have written.
         """
+        ones = list(map(type, requests)).count(tuple)
+        if not ones:
+            return self._serve(tr, self._current(tr), cast(Sequence[Push], requests))
         config = self._current(tr)
+        if ones == len(requests) and not config.limited and not config.closed:
+            values = cast(_Values, requests)
+            if sum(map(len, map(_content, values))) <= BATCH_BYTES:
+                return self._push(tr, config, values, self._mint(ones))
+        return _to_each(requests, self._serve(tr, config, self._with_ids(requests)))
+
+    def _with_ids(self, requests: Sequence[Request]) -> list[Push]:
+        """Return each request as a push with its ids."""
+        return [one if isinstance(one, Push) else Push((one,), self._mint(1)) for one in requests]
+
+    def _serve(self, tr: Transaction, config: Config, requests: Sequence[Push]) -> Sequence[list[Item] | Refused]:
         together, values = _together(requests[:1] if config.max_depth is not None else requests)
         refused = self._refused(tr, config, together, alone=len(requests) == 1)
         admitted = [push for at, push in enumerate(together) if at not in refused] if refused else together
@@ -80,15 +105,27 @@ class Pushes:
 
     def _insert(self, tr: Transaction, config: Config, pushes: Sequence[Push], values: _Values) -> list[Item]:
         rands = pushes[0].rands if len(pushes) == 1 else list(chain.from_iterable(map(_rands, pushes)))
+        return self._push(tr, config, values, rands)
+
+    def _push(self, tr: Transaction, config: Config, values: _Values, rands: Sequence[bytes]) -> list[Item]:
         tally = Tally(self._keys, wake=True)
         items = ready.insert(tr, self._keys, config, values, rands, tally)
         tally.apply(tr)
         return items
 
-    def conduct(self, transact: Transact, requests: Sequence[Push]) -> Sequence[list[Item] | Refused]:
-        """Serve a batch in one transaction."""
-        answers: Sequence[list[Item] | Refused] = transact(lambda tr: self.serve(tr, requests))
-        return answers
+    def conduct(self, transact: Transact, requests: Sequence[Request]) -> Sequence[Answer]:
+        """Serve a batch in one transaction, which may be tried again: so ids are given before it."""
+        pushes = self._with_ids(requests)
+        answers: Sequence[list[Item] | Refused] = transact(lambda tr: self.serve(tr, pushes))
+        return _to_each(requests, answers)
+
+
+def _to_each(requests: Sequence[Request], answers: Sequence[list[Item] | Refused]) -> list[Answer]:
+    """Return the answers of those who are answered, to a push of one its item."""
+    return [
+        answer[0] if type(request) is tuple and type(answer) is list else answer
+        for request, answer in zip(requests, answers, strict=False)
+    ]
 
 
 def _together(requests: Sequence[Push]) -> tuple[Sequence[Push], _Values]:
@@ -101,9 +138,9 @@ def _together(requests: Sequence[Push]) -> tuple[Sequence[Push], _Values]:
     if sum(map(len, map(_values, requests))) > ready.MAX_ITEMS:
         requests = requests[: _fitting(map(len, map(_values, requests)), ready.MAX_ITEMS)]
     values = _values_of(requests)
-    if sum(map(len, map(itemgetter(0), values))) <= BATCH_BYTES:
+    if sum(map(len, map(_content, values))) <= BATCH_BYTES:
         return requests, values
-    sizes = (sum(map(len, map(itemgetter(0), push.values))) for push in requests)
+    sizes = (sum(map(len, map(_content, push.values))) for push in requests)
     requests = requests[: _fitting(sizes, BATCH_BYTES)]
     return requests, values[: sum(map(len, map(_values, requests)))]
 

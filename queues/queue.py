@@ -23,7 +23,7 @@ from queues.kv.port import ReadTransaction, Transaction
 from queues.leases import Lease
 from queues.names import display_name
 from queues.priority import Priority, normalise
-from queues.pushes import Push
+from queues.pushes import One
 from queues.queue_keys import STATES, GenerationKeys
 from queues.search import Searching
 from queues.settings import Settings, check_settings
@@ -36,8 +36,6 @@ from queues.waiting import Waiting
 MAX_VALUE_SIZE = 90_000
 #: Whole numbers of less magnitude are priorities of an int queue as they are.
 _SMALL = 1 << 63
-#: A tuple's own: what a NamedTuple adds to it costs twice as much.
-_new: Any = tuple.__new__
 _ENDS: dict[str, End] = {"min": "min", "max": "max", "head": "min", "tail": "max"}
 
 
@@ -62,11 +60,12 @@ class Queue(Waiting, Deaths, Searching):
         if delay is not None or due is not None:
             return self.push_many([(value, priority)], delay=delay, due=due, tr=tr)[0]
         if tr is None and not self._guess[1].attached:
-            return self._backing.kv.serve(self._own_pushes or self._pushes, self._pushing(value, priority))[0]
+            item: Any = self._backing.kv.serve(self._own_pushes or self._pushes, self._pushing(value, priority))
+            return item  # type: ignore[no-any-return]
         self._require("priority", "push", "enqueue")
         return self._insert([(check_value(value), normalise(priority, self.priority_type))], tr)[0]
 
-    def _pushing(self, value: bytes, priority: Priority) -> Push:
+    def _pushing(self, value: bytes, priority: Priority) -> One:
         """Return the request to push one item; what most pushes are is asked in place, because a call costs more."""
         config = self._guess[1]
         if config.kind != "priority":
@@ -75,8 +74,7 @@ class Queue(Waiting, Deaths, Searching):
             value = check_value(value)
         if type(priority) is not int or config.priority_type != "int" or not -_SMALL < priority < _SMALL:
             priority = normalise(priority, config.priority_type)
-        push: Push = _new(Push, (((value, priority),), (self._backing.minter.mint(),)))
-        return push
+        return value, priority
 
     def push_many(
         self,

@@ -28,6 +28,20 @@ class Take(NamedTuple):  # made several times as fast as a dataclass, for every 
     terms: leased.Terms | None = None
 
 
+#: A pop of one item from this end; its answer is the item, None, or LATE. It is what most takes are, so it is no
+#: `Take`: what is made for every call is a good part of what the call costs.
+One = End
+
+
+class LateAnswer:
+    """What a pop of one is answered when something was due: see `Take.late_ms`."""
+
+    def __bool__(self) -> bool:
+        return False
+
+
+LATE = LateAnswer()
+
 #: Items of a pop, leases of a lease; None: see `Take.late_ms`.
 Taken = list[Item] | list[leased.Entry] | None
 

@@ -5,9 +5,10 @@ The takes of a batch are served in their order, as if one came after the other; 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import accumulate, chain, islice
 from operator import itemgetter
 from typing import Any
 
@@ -20,15 +21,16 @@ from queues.item import Item
 from queues.kv.port import KeyValue, Refused, Transact, Transaction
 from queues.names import display_name
 from queues.staging import ROUND, Staging
-from queues.takes import BATCH_BYTES, LATE_MS, Take, TakeAll, Taken, deal, one_each
+from queues.takes import BATCH_BYTES, LATE, LATE_MS, LateAnswer, One, Take, TakeAll, Taken, deal, one_each
 from queues.tally import Tally
 
 #: Bytes of values that one batch reads, as far as they can be guessed from the batch before.
 _READ_BYTES = 2_000_000
 #: Items taken last whose sizes are looked at, for the guess.
 _SAMPLE = 32
-#: A tuple's own: what a NamedTuple adds to it costs twice as much.
-_new: Any = tuple.__new__
+Request = Take | One
+#: None: nothing for a pop of one, late for any other take.
+Answer = Taken | Item | LateAnswer | Refused
 #: Of a take, and of a pair.
 _number, _now_ms, _value = itemgetter(0), itemgetter(2), itemgetter(1)
 #: What a take promotes and expires at most: which delayed items, of a window, is left to chance.
@@ -63,13 +65,12 @@ class Taking(Handle):
 
     def _take(self, n: int, end: End, tr: Transaction | None) -> list[Item]:
         check_number(n)
-        now_ms = self._backing.now_ms()
         if tr is not None:
-            return self._take_in(tr, n=n, end=end, serializable=True, now_ms=now_ms)
+            return self._take_in(tr, n=n, end=end, serializable=True, now_ms=self._backing.now_ms())
         if self.attached:
-            taken: Any = self._backing.kv.serve(self._takes, Take(n=n, end=end, now_ms=now_ms))
+            taken: Any = self._backing.kv.serve(self._takes, Take(n=n, end=end, now_ms=self._backing.now_ms()))
         else:
-            taken = self._punctually(Take(n=n, end=end, now_ms=now_ms, late_ms=now_ms - LATE_MS))
+            taken = self._punctually(self._now_taking(end, n))
         items: list[Item] = taken
         return items
 
@@ -77,17 +78,17 @@ class Taking(Handle):
         """Take one item, as `_take` does; written out, because it is what most pops are."""
         if self._guess[1].attached:
             items = self._take(1, end, None)
-        else:
-            take = self._taking_one(end)
-            taken: Any = self._backing.kv.serve(self._own_takes or self._takes, take)
-            items = self._after_late(take) if taken is None else taken
-        return items[0] if items else None
+            return items[0] if items else None
+        item: Any = self._backing.kv.serve(self._own_takes or self._takes, end)
+        if item is LATE:
+            items = self._after_late(self._now_taking(end))
+            return items[0] if items else None
+        return item  # type: ignore[no-any-return]
 
-    def _taking_one(self, end: End) -> Take:
-        """Return the request to pop one item."""
-        now_ms = int(self._backing.clock() * 1000)
-        take: Take = _new(Take, (1, end, now_ms, now_ms - LATE_MS, None))
-        return take
+    def _now_taking(self, end: End, n: int = 1) -> Take:
+        """Return the request to pop so many items now, that tells if something is late."""
+        now_ms = self._backing.now_ms()
+        return Take(n, end, now_ms, now_ms - LATE_MS)
 
     def _take_in(self, tr: Transaction, *, n: int, end: End, serializable: bool, now_ms: int) -> list[Item]:
         (items,) = self._serve_takes(tr, [Take(n=n, end=end, now_ms=now_ms)], serializable=serializable)
@@ -117,7 +118,7 @@ class Taking(Handle):
         return takes
 
     def _make_takes(self) -> Takes:
-        takes = Takes(self._serve_takes)
+        takes = Takes(self._serve_takes, self._pop_each, self._now_taking)
         if not self.attached:
             # Others' programs keep to no protocol of ours, so nobody takes for them.
             backing = self._backing
@@ -138,11 +139,12 @@ class Taking(Handle):
 
     def _serve_takes(self, tr: Transaction, takes: Sequence[Take], *, serializable: bool) -> Sequence[Taken]:
         """Take for each in turn, and return what each gets; the last ones get no answer when there is no room."""
-        front = self._front(tr, takes, serializable=serializable)
+        front = self._front_of(tr, takes, serializable=serializable)
         if not front.late and (end := one_each(takes)) is not None:
             pairs = front.ends[end]
             if pairs and sum(map(len, map(_value, pairs))) <= BATCH_BYTES:
-                return self._pop_one_each(tr, front, takes, pairs)
+                popped = self._pop_pairs(tr, front, pairs, max(map(_now_ms, takes)))
+                return [*map(list, zip(popped, strict=True)), *([] for _ in range(len(takes) - len(popped)))]
         served = [take for take in takes if take.late_ms is None] if front.late else takes
         if served and not any(front.ends.values()):
             ready.note_drift(tr, self._keys, front.config)
@@ -168,15 +170,27 @@ class Taking(Handle):
             tally.apply(tr)
         return answers
 
-    def _pop_one_each(
-        self, tr: Transaction, front: Front, takes: Sequence[Take], pairs: list[KeyValue]
-    ) -> Sequence[list[Item]]:
-        """Pop these for as many takes, without a loop that the interpreter sees: what most batches are."""
+    def _pop_each(self, tr: Transaction, n: int, end: End) -> Sequence[Item | LateAnswer | None]:
+        """Pop one item for each of so many, without a loop that the interpreter sees: what most batches are."""
+        now_ms = self._backing.now_ms()
+        front = self._front(tr, {end: n}, [now_ms], now_ms - LATE_MS, serializable=False)
+        if front.late:
+            return [LATE] * n
+        pairs = front.ends[end]
+        if not pairs:
+            ready.note_drift(tr, self._keys, front.config)
+            return [None] * n
+        if sum(map(len, map(_value, pairs))) > BATCH_BYTES:
+            sizes = accumulate(map(len, map(_value, pairs)))
+            pairs = pairs[: max(1, bisect_right(list(sizes), BATCH_BYTES))]
+            n = len(pairs)
+        return self._pop_pairs(tr, front, pairs, now_ms) + [None] * (n - len(pairs))
+
+    def _pop_pairs(self, tr: Transaction, front: Front, pairs: list[KeyValue], now_ms: int) -> list[Item]:
         tally = Tally(self._keys, wake=False)
-        now_ms = max(map(_now_ms, takes))
         items = ready.take_pairs(tr, self._keys, front.config, pairs, now_ms, tally, attempts=front.attempts)
         tally.apply(tr)
-        return [*map(list, zip(items, strict=True)), *([] for _ in range(len(takes) - len(items)))]
+        return items
 
     def _pop(
         self, tr: Transaction, front: Front, takes: Sequence[Take], hands: Sequence[list[KeyValue]], tally: Tally
@@ -189,13 +203,25 @@ class Taking(Handle):
         now_ms = max(take.now_ms for take in takes)
         return ready.take_pairs(tr, self._keys, front.config, pairs, now_ms, tally, attempts=front.attempts)
 
-    def _front(self, tr: Transaction, takes: Sequence[Take], *, serializable: bool) -> Front:
-        """Return what stands at the ends, as far as it is wanted."""
-        numbers, sides, _, lates, _ = zip(*takes, strict=True)
+    def _front_of(self, tr: Transaction, takes: Sequence[Take], *, serializable: bool) -> Front:
+        """Return what stands at the ends, as far as these takes want it."""
+        numbers, sides, nows, lates, _ = zip(*takes, strict=True)
         wanted: dict[End, int] = {sides[0]: sum(numbers)}
         if sides.count(sides[0]) != len(sides):
             wanted = {end: sum(take.n for take in takes if take.end == end) for end in dict.fromkeys(sides)}
         late_ms = max(lates if None not in lates else (ms for ms in lates if ms is not None), default=None)
+        return self._front(tr, wanted, nows, late_ms, serializable=serializable)
+
+    def _front(
+        self,
+        tr: Transaction,
+        wanted: Mapping[End, int],
+        nows: Sequence[int],
+        late_ms: int | None,
+        *,
+        serializable: bool,
+    ) -> Front:
+        """Return what stands at the ends, as far as it is wanted now; `late` where something was due by `late_ms`."""
         expired = None if late_ms is None else tr.snapshot.get_key(*self._keys.expired_by(late_ms))
 
         def issue(config: Config) -> tuple[dict[End, ready.Heads], ready.Ahead]:
@@ -207,7 +233,7 @@ class Taking(Handle):
             return heads, ready.Ahead(tr.snapshot, self._keys, config.generations)
 
         config, (heads, ahead) = self._with_config(tr, issue)
-        if config.pause is not None and any(config.pause.holds(take.now_ms) for take in takes):
+        if config.pause is not None and any(map(config.pause.holds, nows)):
             raise _paused(config, config.pause)
         tried = ahead.tried()
         late = False
@@ -233,43 +259,70 @@ class Takes:
 
     contended = True
 
-    def __init__(self, take: TakeAll) -> None:
+    def __init__(
+        self,
+        take: TakeAll,
+        pop_each: Callable[[Transaction, int, End], Sequence[Item | LateAnswer | None]],
+        now_taking: Callable[[End], Take],
+    ) -> None:
         self._take = take
+        #: Pops one item for each of so many.
+        self._pop_each = pop_each
+        self._now_taking = now_taking
         #: How batches are served where other processes take as well.
         self.staging: Staging | None = None
         #: Bytes of an item, guessed from those taken last.
         self._size = 100
 
-    def serve(self, tr: Transaction, requests: Sequence[Take]) -> Sequence[Taken | Refused]:
+    def serve(self, tr: Transaction, requests: Sequence[Request]) -> Sequence[Answer]:
         """Take for as many as fit together."""
         try:
-            return self.take(tr, requests, serializable=False)
+            first = requests[0]
+            if type(first) is str:
+                n = requests.count(first)
+                if n == len(requests):
+                    return self.pop_each(tr, n, first)
+            return _to_each(requests, self.take(tr, self._with_times(requests), serializable=False))
         except QueuePaused as paused:
             return _refused(requests, paused)
 
-    def conduct(self, transact: Transact, requests: Sequence[Take]) -> Sequence[Taken | Refused]:
-        """Serve a batch in one transaction, or have it served."""
-        if self.staging is None:
-            answers: Sequence[Taken | Refused] = transact(lambda tr: self.serve(tr, requests))
-            return answers
+    def conduct(self, transact: Transact, requests: Sequence[Request]) -> Sequence[Answer]:
+        """Serve a batch in one transaction, or have it served. It may be tried again: so the time is told before it."""
+        takes = self._with_times(requests)
         try:
-            return self.staging.conduct(transact, requests)
+            if self.staging is None:
+                answers: Sequence[Answer] = transact(lambda tr: self.serve(tr, takes))
+            else:
+                answers = self.staging.conduct(transact, takes)
         except QueuePaused as paused:
             return _refused(requests, paused)
+        return _to_each(requests, answers)
+
+    def _with_times(self, requests: Sequence[Request]) -> Sequence[Take]:
+        return [self._now_taking(one) if isinstance(one, str) else one for one in requests]
 
     def stop(self) -> None:
         """Let other processes know that this one takes for nobody any more."""
         if self.staging is not None:
             self.staging.stop()
 
+    def pop_each(self, tr: Transaction, n: int, end: End) -> Sequence[Item | LateAnswer | None]:
+        """Pop one item for each of as many as fit together."""
+        answers = self._pop_each(tr, max(1, min(n, ready.MAX_ITEMS, _READ_BYTES // self._size)), end)
+        self._remember([item for item in answers[:_SAMPLE] if item])
+        return answers
+
     def take(self, tr: Transaction, takes: Sequence[Take], *, serializable: bool) -> Sequence[Taken]:
         """Take for as many as fit together, and remember how large items are."""
         answers = self._take(tr, self._together(takes), serializable=serializable)
         items: Iterator[Any] = chain.from_iterable(taken or () for taken in answers)
-        sizes = [len(item.value) for item in islice(items, _SAMPLE)]
-        if sizes:
-            self._size = sum(sizes) // len(sizes) + 1
+        self._remember(list(islice(items, _SAMPLE)))
         return answers
+
+    def _remember(self, items: Sequence[Any]) -> None:
+        """Remember how large items are."""
+        if items:
+            self._size = sum([len(item.value) for item in items]) // len(items) + 1
 
     def _together(self, takes: Sequence[Take]) -> Sequence[Take]:
         """Return the first takes whose items can be read at once, one at least."""
@@ -302,7 +355,22 @@ class CatchingUp:
         return answers
 
 
-def _refused(requests: Sequence[Take], paused: QueuePaused) -> list[Refused]:
+def _to_each(requests: Sequence[Request], answers: Sequence[Any]) -> list[Answer]:
+    """Return the answers of those who are answered, to a pop of one its item."""
+    return [
+        _of_one(answer) if type(request) is str else answer for request, answer in zip(requests, answers, strict=False)
+    ]
+
+
+def _of_one(answer: Any) -> Answer:
+    if answer is None:
+        return LATE
+    if isinstance(answer, Refused):
+        return answer
+    return answer[0] if answer else None
+
+
+def _refused(requests: Sequence[Request], paused: QueuePaused) -> list[Refused]:
     return [Refused(QueuePaused(*paused.args)) for _ in requests]
 
 

@@ -19,7 +19,7 @@ from queues.leases import Lease, leasing, stale
 from queues.priority import Priority
 from queues.pushes import Push
 from queues.queue import Queue, check_end, check_value
-from queues.takes import LATE_MS, Take
+from queues.takes import LATE, Take
 from queues.taking import Late
 
 
@@ -49,9 +49,8 @@ class AsyncQueue:
         if delay is not None or due is not None:
             return (await self.push_many([(value, priority)], delay=delay, due=due))[0]
         queue = self.queue
-        request = queue._pushing(value, priority)
-        items: list[Item] = await self._ask(queue._own_pushes or queue._pushes, request)
-        return items[0]
+        item: Item = await self._ask(queue._own_pushes or queue._pushes, queue._pushing(value, priority))
+        return item
 
     async def push_many(
         self,
@@ -81,11 +80,17 @@ class AsyncQueue:
 
     async def pop_min(self, *, timeout: float | None = None) -> Item | None:
         """Take the item of the smallest priority, or wait for one: see `Queue.pop_min`."""
-        return await self._pop_one("min", timeout)
+        if timeout is None:
+            item = await self._popping("min")
+            return await self._late("min") if item is LATE else item
+        return await self._wait_for_one("min", timeout)
 
     async def pop_max(self, *, timeout: float | None = None) -> Item | None:
         """Take the item of the largest priority, or wait for one: see `Queue.pop_max`."""
-        return await self._pop_one("max", timeout)
+        if timeout is None:
+            item = await self._popping("max")
+            return await self._late("max") if item is LATE else item
+        return await self._wait_for_one("max", timeout)
 
     async def pop_many(self, n: int, *, end: str = "min") -> list[Item]:
         """Take at most `n` items from one end: see `Queue.pop_many`."""
@@ -171,16 +176,18 @@ class AsyncQueue:
         pushed: list[Item] = await self._ask(queue._pushes, Push(values, rands))
         return pushed
 
-    async def _pop_one(self, end: End, timeout: float | None) -> Item | None:
+    def _popping(self, end: End) -> Arrival:
+        """Ask for one item; what is to be awaited gives it, None, or LATE."""
         queue = self.queue
-        if timeout is None:
-            if queue._guess[1].kind != "priority":
-                queue._require("priority", "pop", "dequeue")
-            request = queue._taking_one(end)
-            items: list[Item] | None = await self._ask(queue._own_takes or queue._takes, request, True)
-            if items is None:
-                items = await self._after_late(request)
-            return items[0] if items else None
+        if queue._guess[1].kind != "priority":
+            queue._require("priority", "pop", "dequeue")
+        return self._ask(queue._own_takes or queue._takes, end, True)
+
+    async def _late(self, end: End) -> Item | None:
+        return _only(await self._after_late(self.queue._now_taking(end)))
+
+    async def _wait_for_one(self, end: End, timeout: float) -> Item | None:
+        queue = self.queue
         queue._require("priority", "pop", "dequeue")
 
         async def take() -> Item | None:
@@ -190,8 +197,7 @@ class AsyncQueue:
 
     async def _pop(self, n: int, end: End) -> list[Item]:
         check_number(n)
-        now_ms = self.queue._backing.now_ms()
-        items: list[Item] = await self._punctually(Take(n=n, end=end, now_ms=now_ms, late_ms=now_ms - LATE_MS))
+        items: list[Item] = await self._punctually(self.queue._now_taking(end, n))
         return items
 
     async def _punctually(self, take: Take) -> Any:

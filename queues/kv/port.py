@@ -151,8 +151,9 @@ class Server(Protocol[R_contra, A_co]):
     def serve(self, tr: Transaction, requests: Sequence[R_contra]) -> Sequence[A_co | Refused]:
         """Answer the first requests, one at least, in their order; the others are asked again in another transaction.
 
-        Pure and short, as what is given to `transact`. An error from it undoes everything; each request is then
-        served alone, so it is told to its own caller only.
+        Pure and short, as what is given to `transact`, but that it may mint ids and tell the time for requests that
+        bring none: stores that try a transaction again call `conduct`, which does so before. An error from it undoes
+        everything; each request is then served alone, so it is told to its own caller only.
         """
 
     def conduct(self, transact: Transact, requests: Sequence[R_contra]) -> Sequence[A_co | Refused]:

@@ -14,6 +14,7 @@ import pytest
 from queues import Item, Queue, Store
 from queues.asynchronous import AsyncQueue
 from queues.asynchronous.mailbox import Mailbox
+from queues.cursor import End
 from queues.errands import Errands
 from queues.errors import (
     BadPriority,
@@ -154,15 +155,23 @@ class Held:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.batches: list[int] = []
         self.began, self.go = threading.Event(), threading.Event()
-        serve = Takes.take
+        take, pop_each = Takes.take, Takes.pop_each
 
-        def held(takes: Takes, tr: Transaction, requests: Sequence[Any], *, serializable: bool) -> Any:
-            self.batches.append(len(requests))
+        def hold(n: int) -> None:
+            self.batches.append(n)
             self.began.set()
             assert self.go.wait(4)
-            return serve(takes, tr, requests, serializable=serializable)
+
+        def held(takes: Takes, tr: Transaction, requests: Sequence[Any], *, serializable: bool) -> Any:
+            hold(len(requests))
+            return take(takes, tr, requests, serializable=serializable)
+
+        def held_each(takes: Takes, tr: Transaction, n: int, end: End) -> Any:
+            hold(n)
+            return pop_each(takes, tr, n, end)
 
         monkeypatch.setattr(Takes, "take", held)
+        monkeypatch.setattr(Takes, "pop_each", held_each)
 
     async def until_it_began(self) -> None:
         while not self.began.is_set():

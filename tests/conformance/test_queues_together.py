@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from typing import Any
 
-from queues import Queue, Store
-from queues.kv.port import Refused
+from queues import Item, Queue, Store
+from queues.errors import QueueClosed
+from queues.kv.port import Refused, Transaction
 from queues.pushes import Push
-from queues.takes import Take
+from queues.takes import LATE, Take
+from tests.conftest import Clock
 
 
 def push(queue: Queue, *values: bytes, priority: int = 0) -> Push:
@@ -96,3 +100,73 @@ def test_pops_of_large_items_are_served_as_far_as_there_is_room(store: Store) ->
     assert 0 < len(got) < 20
     assert [value[:2] for (value,) in got] == [b"%02d" % n for n in range(len(got))]
     assert jobs.depth() == 20 - len(got)
+
+
+def told(answers: Sequence[Any]) -> list[Any]:
+    """Return values in place of items, and what refusals say."""
+    return [
+        [item.value for item in answer]
+        if isinstance(answer, list)
+        else answer.value
+        if isinstance(answer, Item)
+        else str(answer.error)
+        if isinstance(answer, Refused)
+        else answer
+        for answer in answers
+    ]
+
+
+def test_pushes_of_one_get_their_ids_where_they_are_served(store: Store) -> None:
+    jobs = store.create_queue("jobs")
+
+    def push_all(*requests: Any) -> list[Any]:
+        return told(store._kv.transact(lambda tr: jobs._pushes.serve(tr, requests)))
+
+    assert push_all((b"a", 1), (b"b", 1), (b"c", 0)) == [b"a", b"b", b"c"]
+    assert push_all((b"d", 2), push(jobs, b"e", b"f", priority=2), (b"g", 2)) == [b"d", [b"e", b"f"], b"g"]
+    assert len(push_all(*[(b"x" * 80_000, 3)] * 14)) == 12, "1 MB"
+    jobs.configure(max_value=1)
+    (first, second, third) = push_all((b"too long", 9), (b"h", 9), push(jobs, b"too long"))
+    assert "at most 1" in first
+    assert "at most 1" in third
+    assert second == b"h"
+    items = jobs.pop_many(99)
+    assert [item.value[:1] for item in items] == [b"c", b"a", b"b", b"d", b"e", b"f", b"g", *[b"x"] * 12, b"h"]
+    assert len({item.id for item in items}) == len(items)
+    jobs.configure(closed=True)
+    assert isinstance(store._kv.transact(lambda tr: refusal(jobs, tr, [(b"i", 1)])), QueueClosed)
+
+
+def refusal(jobs: Queue, tr: Transaction, requests: Sequence[Any]) -> Exception | None:
+    try:
+        jobs._pushes.serve(tr, requests)
+    except QueueClosed as error:
+        return error
+    return None
+
+
+def test_each_pop_of_one_gets_what_it_would_get_alone(store: Store, clock: Clock) -> None:
+    jobs = store.create_queue("jobs")
+
+    def pop_all(*requests: Any) -> list[Any]:
+        return told(store._kv.transact(lambda tr: jobs._takes.serve(tr, requests)))
+
+    take = Take(n=2, end="min", now_ms=jobs._backing.now_ms())
+    jobs.push_many([(b"%d" % n, n) for n in range(12)])
+    assert pop_all("min", "min", "min") == [b"0", b"1", b"2"]
+    assert pop_all("max", "max") == [b"11", b"10"]
+    assert pop_all("min", "max", take, "min") == [b"3", b"9", [b"4", b"5"], b"6"]
+    assert pop_all(take, "max") == [[b"7", b"8"], None]
+    assert pop_all("max", "min") == [None, None]
+    assert pop_all("min", "min") == [None, None]
+    jobs.push_many([(b"%02d" % n + b"x" * 89_000, n) for n in range(20)])
+    got = pop_all(*["min"] * 20)
+    assert [value[:2] for value in got] == [b"%02d" % n for n in range(len(got))]
+    assert 0 < len(got) < 20
+    assert jobs.depth() == 20 - len(got)
+    jobs.push(b"late", priority=0, delay=timedelta(seconds=1))
+    clock.advance(10)
+    assert pop_all("min", "min") == [LATE, LATE]
+    assert pop_all("min", take._replace(late_ms=None), "max")[::2] == [LATE, LATE]
+    jobs.pause(reason="lunch")
+    assert all("lunch" in answer for answer in pop_all("min", take, "max"))
