@@ -5,12 +5,14 @@ They tell each other the time by the monotonic clock, which all processes of a m
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import threading
 import time
 
 from queues.kv import open_kv
+from queues.kv.embedded import redo
 from queues.kv.port import Transaction
 
 
@@ -84,7 +86,8 @@ def hold_the_lock(url: str) -> None:
 
 
 def acknowledge(url: str, threads: str, each: str) -> None:
-    """Write tokens, and acknowledge each on standard output only after its commit."""
+    """On a disk that passes for quick: write tokens, and acknowledge each on standard output only after its commit."""
+    redo.SLOW_FLUSH = math.inf
     kv = open_kv(url)
 
     def work(thread: int) -> None:
@@ -92,6 +95,42 @@ def acknowledge(url: str, threads: str, each: str) -> None:
             token = b"token-%02d-%04d;" % (thread, n)
             kv.transact(lambda tr, token=token: tr.set(token, token))  # type: ignore[misc]
             os.write(1, b"ack " + token + b"\n")
+
+    workers = [threading.Thread(target=work, args=(n,)) for n in range(int(threads))]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    kv.close()
+
+
+def put_and_take(url: str, name: str, threads: str, each: str) -> None:
+    """On a disk that passes for slow: put tokens, taking some out again, and acknowledge each as it is told."""
+    redo.SLOW_FLUSH = 0.0
+    kv = open_kv(url)
+
+    def put(tr: Transaction, token: bytes) -> None:
+        tr.set(b"one/" + token, token * 50)
+        tr.set(b"two/" + token, b"")
+        if b"-0002;" in token:  # more than there is room for in the redo log
+            for part in range(11):
+                tr.set(b"large/%d/" % part + token, bytes(100_000))
+        tr.add(b"count", 1)
+
+    def take(tr: Transaction, token: bytes) -> None:
+        tr.clear(b"one/" + token)
+        tr.clear_range(b"two/" + token, b"two/" + token + b"\0")
+        tr.add(b"count", -1)
+
+    def work(thread: int) -> None:
+        for n in range(int(each)):
+            token = b"token-%s-%02d-%04d;" % (name.encode(), thread, n)
+            kv.transact(lambda tr, token=token: put(tr, token))  # type: ignore[misc]
+            os.write(1, b"ack put " + token + b"\n")
+            if n % 3 == 0:
+                os.write(1, b"ask take " + token + b"\n")
+                kv.transact(lambda tr, token=token: take(tr, token))  # type: ignore[misc]
+                os.write(1, b"ack take " + token + b"\n")
 
     workers = [threading.Thread(target=work, args=(n,)) for n in range(int(threads))]
     for worker in workers:

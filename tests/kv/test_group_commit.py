@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -12,7 +13,7 @@ import lmdb
 import pytest
 
 from queues.kv import open_kv
-from queues.kv.embedded import EmbeddedStore, runner
+from queues.kv.embedded import EmbeddedStore, redo, runner
 from queues.kv.errors import StoreFull
 from queues.kv.port import Transaction
 
@@ -21,8 +22,9 @@ MANY = 40
 LONG = 60
 
 
-@pytest.fixture
-def kv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddedStore]:
+@pytest.fixture(params=[math.inf, 0.0], ids=["quick disk", "slow disk"])
+def kv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[EmbeddedStore]:
+    monkeypatch.setattr(redo, "SLOW_FLUSH", request.param)
     monkeypatch.setattr(runner, "MAX_SECONDS", float("inf"))  # what waits together is a batch on a slow machine too
     opened = open_kv(f"lmdb:{tmp_path}/store")
     assert isinstance(opened, EmbeddedStore)
@@ -261,6 +263,9 @@ class _BrokenCommits:
             def commit(self) -> None:
                 txn.commit() if happens else txn.abort()
                 raise lmdb.Error("commit", 0)
+
+            def __getattr__(self, name: str) -> object:
+                return getattr(txn, name)
 
         batch.txn = Raising()  # type: ignore[attr-defined]
         return self._commit(batch)  # type: ignore[arg-type]

@@ -18,6 +18,7 @@ from typing import TypeVar
 
 import lmdb
 
+from queues.kv.embedded import redo
 from queues.kv.embedded.failures import translate
 from queues.kv.embedded.store import open_embedded
 from queues.kv.errors import PathTaken, StoreUnavailable
@@ -25,7 +26,9 @@ from queues.kv.port import KeyValueStore
 
 T = TypeVar("T")
 
-_DATA, _LOCK, _TURNS = "data.mdb", "lock.mdb", "turns"
+_DATA, _LOCK = "data.mdb", "lock.mdb"
+#: What an open store keeps beside its file.
+_BESIDE = (_LOCK, "turns", redo.NAME)
 
 
 def back_up(path: str, to: str, check: Callable[[KeyValueStore], T]) -> T:
@@ -83,7 +86,7 @@ def _beside(target: Path) -> Iterator[Path]:
 def _into_place(part: Path, target: Path, check: Callable[[KeyValueStore], T]) -> T:
     with closing(open_embedded(str(part), max_bytes=None, clock=time.monotonic)) as store:
         checked = check(store)
-    for name in (_LOCK, _TURNS):
+    for name in _BESIDE:
         (part / name).unlink(missing_ok=True)
     _flush(part / _DATA)
     _flush(part)

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import threading
 import time
+from collections.abc import Callable, Iterable
 from enum import Enum
 from pathlib import Path
 
 import lmdb
 
 from queues.kv.embedded.failures import FileReplaced, translate
+from queues.kv.embedded.redo import Redo, flushes_slowly
 from queues.kv.errors import StoreClosed, StoreError, StoreUnavailable
 from queues.kv.port import MAX_TRANSACTION_SECONDS
+
+log = logging.getLogger("queues.kv")
 
 #: Bytes of address space, reserved up front because a map can not grow while others have the file open. Only
 #: address space: the file stays sparse and the mapping is read-only and shared, so no memory is committed even
@@ -60,6 +65,8 @@ class Environment:
             raise translate(error, self.path) from error
         self._data = path / "data.mdb"
         self._data_path = str(self._data)  # looked at before every commit, and a Path takes its time
+        #: Where flushes are slow; its flush and the one of the pages are one wait.
+        self._redo: Redo | None = None
         self._open(create=True)
 
     # Reading
@@ -135,13 +142,30 @@ class Environment:
         except lmdb.Error as error:
             raise translate(error, self.path) from error
 
+    def commit(self, txn: lmdb.Transaction[bytes], keys: Callable[[], Iterable[bytes]]) -> None:
+        """Commit what was written under these keys, and return once it is durable. Raises lmdb.Error."""
+        redo = self._redo
+        if redo is None:
+            txn.commit()
+            return
+        flushing, durable = redo.write(txn, keys()), False
+        try:
+            txn.commit()
+        finally:
+            if flushing:
+                durable = redo.flushed()
+        if not durable:
+            with self._gate:
+                env = self._opened()
+            env.sync(True)
+
     def settle(self, error: Exception, mark: tuple[bytes, bytes] | None, txnid: int) -> Outcome:
         """Find out what became of a commit that raised: reopen, and look for its number and its mark."""
         try:
             self._reopen()
             with self._gate:
                 env = self._opened()
-            if env.info()["last_txnid"] < txnid:
+            if self._take_back(env, txnid):
                 return Outcome.NOT_DONE
             if mark is None:
                 return Outcome.UNKNOWN
@@ -151,9 +175,23 @@ class Environment:
             if getattr(error, "code", 0) == errno.EIO:  # seen in memory, but perhaps never on disk
                 return Outcome.UNKNOWN
             env.sync(True)
-        except (lmdb.Error, StoreError):
+        except (lmdb.Error, OSError, StoreError):
             return Outcome.UNKNOWN
         return Outcome.DONE
+
+    def _take_back(self, env: lmdb.Environment, txnid: int) -> bool:
+        """Tell whether a commit did not come to be, and see to it that it never will."""
+        redo = self._redo
+        if redo is None:
+            return env.info()["last_txnid"] < txnid
+        txn = env.begin(write=True)  # whoever opens the store now would write it once more
+        try:
+            if txn.id() > txnid:
+                return False
+            redo.forget(txnid, txnid)
+            return True
+        finally:
+            txn.abort()
 
     # Life
 
@@ -161,6 +199,7 @@ class Environment:
         """Close the file, waiting for the reads that are under way."""
         with self._gate:
             self._closed = True
+            self._settle_redo()
             self._shut()
 
     def hold_still(self, timeout: float) -> None:
@@ -188,6 +227,8 @@ class Environment:
         self._spares.clear()
         self._env = None
         self._closed = True
+        if self._redo is not None:
+            self._redo.abandon()
 
     def _check_file(self) -> None:
         """Raise `StoreUnavailable` when the open file is no longer the one at the path."""
@@ -214,9 +255,25 @@ class Environment:
                 self._shutting = False
                 self._gate.notify_all()
 
+    def _settle_redo(self) -> None:
+        """Make the file whole without the redo log: it may be copied by itself, or put back, once it is closed."""
+        redo, self._redo = self._redo, None
+        if redo is None:
+            return
+        try:
+            if self._env is not None:
+                last = self._env.info()["last_txnid"]
+                self._env.sync(True)
+                redo.forget(0, last)
+        except (lmdb.Error, OSError) as error:
+            log.warning("The store %s was closed with its redo log in use: %s", self.path, error)
+        finally:
+            redo.close()
+
     def _open(self, *, create: bool) -> None:
         sizes = sorted({max(MAP_BYTES, self._max_bytes + MAP_RESERVE), self._max_bytes + MAP_RESERVE}, reverse=True)
         try:
+            redo = self._open_redo()
             for size in sizes:
                 try:
                     env = self._map(size, create=create)
@@ -227,9 +284,31 @@ class Environment:
             found = self._data.stat()
             self._identity = (found.st_dev, found.st_ino)
             env.reader_check()
+            if redo is not None:
+                redo.inode = found.st_ino
+                if create:
+                    redo.recover(env)
+                if self._redo is None:
+                    redo.close()
             self._env = env
         except (lmdb.Error, OSError) as error:
             raise translate(error, self.path) from error
+
+    def _open_redo(self) -> Redo | None:
+        """Open the redo log, to recover from if there is one, and to use where flushes are slow."""
+        if self._redo is not None:
+            return self._redo
+        folder = self._data.parent
+        redo = Redo.open(folder)
+        if flushes_slowly(folder):
+            try:
+                redo = redo or Redo.make(folder)
+                redo.allocate()
+            except OSError as error:  # a full disk, say: then every commit is flushed twice
+                log.info("The store %s gets no redo log: %s", self.path, error)
+            else:
+                self._redo = redo
+        return redo
 
     def _map(self, size: int, *, create: bool) -> lmdb.Environment:
         _allocate(Path(self.path) / "lock.mdb")
@@ -239,6 +318,7 @@ class Environment:
             max_readers=MAX_READERS,
             max_spare_txns=_SPARE_READS,
             readahead=False,
+            metasync=self._redo is None,
             mode=0o660,
             create=create,
         )

@@ -202,6 +202,12 @@ class Writer:
             self._sequence += 1
             batch.cursor.put(*self._mark())
 
+    def _written(self, batch: Batch) -> set[bytes]:
+        keys = batch.keys()
+        if self._turns.slot is not None:
+            keys.add(self._mark()[0])
+        return keys
+
     def _mark(self) -> tuple[bytes, bytes]:
         return _MARK_PREFIX + b"%d" % (self._turns.slot or 0), self._process + self._sequence.to_bytes(8, "big")
 
@@ -209,7 +215,7 @@ class Writer:
         self._poller.own(batch.version)
         began = time.perf_counter()
         try:
-            batch.txn.commit()
+            self._environment.commit(batch.txn, lambda: self._written(batch))
         except lmdb.Error as error:
             self._poller.disown()
             mark = self._mark() if self._turns.slot is not None else None

@@ -1,0 +1,200 @@
+"""A power cut loses nothing that was acknowledged: every state in which it may leave the disk is opened again.
+
+A program is traced while it puts and takes; from its writes and flushes follows what a disk may hold at any moment:
+whatever a flush has taken along, and of the rest any blocks, in any mixture.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from queues.kv import open_kv
+from queues.kv.embedded import redo
+from queues.kv.port import ReadTransaction
+
+ROOT = Path(__file__).parents[2]
+CALL = re.compile(r"(?P<name>\w+)\(\d+<(?P<path>[^>]*)>(?:\(deleted\))?,? ?(?P<rest>.*)", re.DOTALL)
+TEXT = re.compile(r'"((?:\\x[0-9a-f]{2})*)"')
+TOLD = re.compile(r"(ack put|ask take|ack take) (token-\S+;)")
+FILES = ("data.mdb", redo.NAME)
+#: Bytes that a disk writes as one.
+BLOCK = 512
+THREADS, EACH = 2, 7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One write or flush: the line of the trace where it began and where it ended, and what it wrote where."""
+
+    name: str
+    file: str
+    began: int
+    ended: int
+    data: bytes = b""
+    offset: int = 0
+
+
+def traced(command: list[str], log: Path) -> list[Call]:
+    """Run a command under strace and return its writes and flushes in the order in which they began."""
+    names = "pwrite64,write,writev,lseek,fdatasync,fsync,ftruncate,msync"
+    ended = subprocess.run(
+        ["strace", "-f", "-y", "-xx", "-s", "2000000", "-e", f"trace={names}", "-o", log, *command],
+        capture_output=True, text=True, timeout=240, check=False, cwd=ROOT,
+    )  # fmt: skip
+    if "Operation not permitted" in ended.stderr:
+        pytest.skip("tracing system calls is not permitted here")
+    assert ended.returncode == 0, ended.stderr
+    return sorted(calls_of(log), key=lambda call: call.began)
+
+
+def calls_of(log: Path) -> Iterator[Call]:
+    """Read a trace."""
+    begun: dict[str, tuple[int, str]] = {}
+    places: dict[tuple[str, str], int] = {}
+    for number, line in enumerate(log.read_text().splitlines()):
+        thread, _, text = line.partition(" ")
+        text, start = text.strip(), number
+        if text.endswith("<unfinished ...>"):
+            begun[thread] = (number, text.removesuffix("<unfinished ...>"))
+            continue
+        if text.startswith("<... "):
+            start, first = begun.pop(thread)
+            text = first + text.partition(" resumed>")[2]
+        found = CALL.fullmatch(text)
+        if found is None or found["rest"].rpartition("= ")[2].startswith("-1"):
+            continue
+        name, file = found["name"], Path(unhex(found["path"]).decode(errors="replace")).name
+        arguments = found["rest"].rpartition(" = ")[0].strip().removesuffix(")")
+        data = b"".join(map(unhex, TEXT.findall(arguments)))
+        offset = 0
+        if name == "lseek":
+            places[thread, file] = int(found["rest"].rpartition("= ")[2])
+            continue
+        assert name not in {"ftruncate", "msync"}, "neither LMDB nor we do this to a file in use"
+        if name == "pwrite64":
+            offset = int(arguments.rpartition(", ")[2], 0)
+        elif name == "writev":
+            offset = places.get((thread, file), 0)
+        yield Call(name=name, file=file, began=start, ended=number, data=data, offset=offset)
+
+
+def unhex(text: str) -> bytes:
+    """Return the bytes that strace shows."""
+    return bytes.fromhex(text.replace("\\x", ""))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Write:
+    """A write to one of the store's files, and the line of the trace from which on it is safe."""
+
+    call: Call
+    safe_from: float
+
+
+def writes_among(calls: list[Call]) -> list[Write]:
+    """Return the writes to the store's files: each is safe once a flush ends that began after it."""
+    flushes = [call for call in calls if call.name in {"fdatasync", "fsync"}]
+    return [
+        Write(
+            call=call,
+            safe_from=min(
+                (one.ended for one in flushes if one.file == call.file and one.began > call.ended), default=math.inf
+            ),
+        )
+        for call in calls
+        if call.file in FILES and call.data
+    ]
+
+
+def left_behind(writes: list[Write], cut: int, chance: random.Random, share: float) -> dict[str, bytearray]:
+    """Return what the store's files may hold after a cut: of what was not flushed, that share of the blocks."""
+    files = {name: bytearray() for name in FILES}
+    for write in writes:
+        call = write.call
+        if call.began > cut:
+            break
+        content, at, last = files[call.file], call.offset, call.offset + len(call.data)
+        while at < last:
+            end = last if write.safe_from < cut else min((at // BLOCK + 1) * BLOCK, last)
+            if write.safe_from < cut or chance.random() < share:
+                content.extend(bytes(max(0, end - len(content))))
+                content[at:end] = call.data[at - call.offset : end - call.offset]
+            at = end
+    return files
+
+
+def put_back(files: dict[str, bytearray], store: Path) -> None:
+    """Have the store's files hold what a cut has left: the same files, with the same inodes."""
+    for name, content in files.items():
+        with (store / name).open("r+b") as file:
+            file.truncate(0)
+            file.write(content)
+    for name in ("lock.mdb", "turns"):  # these mean nothing after a start of the machine
+        (store / name).unlink(missing_ok=True)
+
+
+def found_in(store: Path) -> tuple[set[str], set[str], int]:
+    """Open the store as after any start; return the tokens under both prefixes, and the counter."""
+
+    def look(tr: ReadTransaction) -> tuple[set[str], set[str], int]:
+        one, two = (
+            {key.removeprefix(prefix).decode() for key, _ in tr.get_range(prefix, prefix + b"\xff", limit=1_000).wait()}
+            for prefix in (b"one/", b"two/")
+        )
+        return one, two, int.from_bytes(tr.get(b"count").wait() or b"", "little")
+
+    with closing(open_kv(f"lmdb:{store}")) as kv:
+        return kv.read(look)
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+def test_what_was_acknowledged_is_there_after_a_power_cut_at_any_moment(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = tmp_path / "store"
+    program = f"{sys.executable} -m tests.kv.programs put_and_take lmdb:{store}"
+    both = f"{program} a {THREADS} {EACH} & {program} b {THREADS} {EACH} & wait"
+    calls = traced(["sh", "-c", both], tmp_path / "log")
+    writes = writes_among(calls)
+    told = [
+        (call.began, *found.groups())
+        for call in calls
+        if call.file not in FILES and (found := TOLD.search(call.data.decode("latin-1")))
+    ]
+    assert [what for _, what, _ in told].count("ack put") == 2 * THREADS * EACH
+    moments = {call.began for call in calls} | {call.ended for call in calls} | {max(call.ended for call in calls) + 1}
+    for cut in sorted(moment for moment in moments if moment >= told[0][0]):  # a file that is not made yet is nothing
+        present, possible = expected(told, cut)
+        for share in (0.0, 0.5):
+            put_back(left_behind(writes, cut, random.Random(cut), share), store)
+            one, two, count = found_in(store)
+            assert present <= one <= possible, (cut, share)
+            assert one == two
+            assert len(one) == count
+    assert "written again from the redo log" in caplog.text, "some cuts came before LMDB's own flush"
+
+
+def expected(told: list[tuple[int, str, str]], cut: int) -> tuple[set[str], set[str]]:
+    """Return the tokens that have to be there, and those that may be."""
+    present, taken, possible = set(), set(), {token for _, _, token in told}
+    for began, what, token in told:
+        if began > cut:
+            continue
+        if what == "ack put":
+            present.add(token)
+        elif what == "ask take":
+            present.discard(token)
+        else:
+            taken.add(token)
+    return present, possible - taken
