@@ -33,6 +33,8 @@ SLOW_FLUSH = 0.000_5
 #: The file: a slot each for commits of even and of odd number.
 _SLOT_BYTES = 1 << 20
 _FILE_BYTES = 2 * _SLOT_BYTES
+#: Bytes that have to be free on the disk for it to be made: what little there is belongs to the store.
+_ROOM = 64 << 20
 #: A record: the digest of all that follows; magic, inode of the store's file, number of the commit, bytes of its pairs;
 #: the pairs. A pair: size of the key, size of the value (or that there is none), both.
 _DIGEST_BYTES = 16
@@ -71,6 +73,9 @@ class Redo:
         """Give the file all its blocks, so that no flush has to tell the file system of any. Raises OSError."""
         if os.fstat(self._file).st_size >= _FILE_BYTES:
             return
+        disk = os.fstatvfs(self._file)
+        if disk.f_bavail * disk.f_frsize < _ROOM:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         with self._locked():  # another process may have done it, and begun to use them
             rest = bytes(max(0, _FILE_BYTES - os.fstat(self._file).st_size))
             if os.pwrite(self._file, rest, _FILE_BYTES - len(rest)) < len(rest):
