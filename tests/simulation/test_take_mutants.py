@@ -10,13 +10,15 @@ from typing import Any
 
 import pytest
 
-from queues import open_store, staged, staging
+from queues import open_store, staged, staging, taking
 from queues.kv.combining import MAX_REQUESTS, Combiner
 from queues.kv.entries import Entry, State
 from queues.kv.port import Server, Transaction
 from queues.kv.simulated import SimulatedTransaction
 from queues.queue_keys import QueueKeys
 from queues.staging import Staging
+from queues.takes import Take
+from queues.taking import Takes
 from queues.tally import Tally as Totals
 from tests.simulation.crowds import CALM, Crowd
 from tests.simulation.schedules import Tally, Weather
@@ -97,7 +99,10 @@ def test_frozen_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     serve = Combiner._serve
 
     def thawed(self: Combiner, server: Server[Any, Any], batch: list[Entry]) -> None:
-        transact = self._transact
+        if not isinstance(server, Takes):
+            serve(self, server, batch)
+            return
+        own, transact = server, self._transact
 
         def let_join(fn: Callable[[Transaction], Any]) -> Any:
             def attempt(tr: Transaction) -> Any:
@@ -109,19 +114,22 @@ def test_frozen_batches(monkeypatch: pytest.MonkeyPatch) -> None:
                     entry.state = State.TAKEN
                     batch.append(entry)
                     requests.append(entry.request)
+                    takes.extend(own._with_times([entry.request]))
                 return fn(tr)
 
             return transact(attempt)
 
         requests: list[Any] = []
-        conduct = server.conduct
+        takes: list[Take] = []
 
         class Thawed:
             contended = True
 
             def conduct(self, _: object, taken: Sequence[Any]) -> Sequence[Any]:
                 requests.extend(taken)
-                return conduct(let_join, requests)
+                takes.extend(own._with_times(taken))
+                assert own.staging is not None
+                return taking._to_each(requests, own.staging.conduct(let_join, takes))
 
         serve(self, Thawed(), batch)  # type: ignore[arg-type]
 
