@@ -15,6 +15,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -23,9 +24,10 @@ from typing import Any
 
 import pytest
 from jsonschema import ValidationError
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, WebSocketRoute, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, WebSocketRoute, expect, sync_playwright
 
 from queues import Store, open_store
+from tests.browser.contexts import Contexts
 from tests.browser.operator import Operator
 from tests.schemas import validate
 
@@ -38,6 +40,7 @@ ARGUMENTS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--process-per-site",
 ]
 #: Seconds; reached only when something hangs.
 PATIENCE = 90.0
@@ -230,24 +233,27 @@ def strict() -> Strict:
 NewPage = Callable[..., Page]
 
 
+@pytest.fixture(scope="session")
+def contexts(site: Site, chromium: Browser, signed_in: Any) -> Contexts:
+    """What the pages of all tests are opened in."""
+    return Contexts(chromium, site.address, signed_in, PATIENCE)
+
+
 @pytest.fixture
-def new_page(site: Site, chromium: Browser, signed_in: Any, strict: Strict) -> Iterator[NewPage]:
+def new_page(contexts: Contexts, strict: Strict) -> Iterator[NewPage]:
     """Open pages of the signed-in admin; each must be free of faults when the test ends."""
-    contexts: list[BrowserContext] = []
+    opened: list[tuple[Page, dict[str, Any]]] = []
 
     def make(**options: Any) -> Page:
-        settings = {"base_url": site.address, "storage_state": signed_in, "reduced_motion": "reduce"} | options
-        context = chromium.new_context(**settings)
-        context.set_default_timeout(PATIENCE * 1000)
-        contexts.append(context)
-        page = context.new_page()
+        page = contexts.open(**options)
+        opened.append((page, options))
         if options.get("java_script_enabled", True):
             strict.watch(page)
         return page
 
     yield make
-    for context in contexts:
-        context.close()
+    for page, options in opened:
+        contexts.close(page, **options)
     strict.check()
 
 
@@ -285,6 +291,14 @@ def failing_store(page: Page, away: list[str]) -> None:
 def wait_live(page: Page) -> None:
     """Wait until the page says that it is live."""
     page.wait_for_selector("[data-fresh][data-state=live]")
+
+
+def until(page: Page, true: Callable[[], object], what: str = "it never came to be") -> None:
+    """Wait until something is so that comes about by events of pages: a route was asked for, a message was heard."""
+    began = time.monotonic()
+    while not true():
+        assert time.monotonic() - began < PATIENCE, what
+        page.wait_for_timeout(20)  # lets events come in, whatever clock the page has
 
 
 def ready_of(name: str) -> str:

@@ -40,8 +40,8 @@ def test_what_others_do_shows_by_itself_with_the_age_of_the_count(page: Page, le
     wait_value(page, 'tr[data-queue="legacy"] [data-field=ready]', 3)
     expect(row.locator("[data-field=ready]")).to_have_text("≈\u202f3")
     expect(row.locator("[data-field=counted]")).to_have_text(re.compile(r"^counted \d+(\.\d)? s ago$"))
-    title = row.locator("[data-field=state]").get_attribute("title")
-    assert title == "The items are written by other programs; prefix ('legacy', 'jobs')"
+    said = "The items are written by other programs; prefix ('legacy', 'jobs')"
+    expect(row.locator("[data-field=state]")).to_have_attribute("title", said)
 
     others.push((-7, b"first <b>of all</b>"))
     expect(row.locator("[data-field=min] [data-part=value]")).to_have_text("first <b>of all</b>")
@@ -84,6 +84,7 @@ def test_attach_use_and_detach_by_keyboard_at_any_width(
 ) -> None:
     page = new_page(viewport={"width": width, "height": 800}, java_script_enabled=scripts)
     page.goto("/attach/")
+    expect(page.locator("#attach-name")).to_be_focused()
     page.keyboard.type("legacy")
     page.keyboard.press("Tab")
     page.keyboard.type('("legacy", "jobs")')
@@ -94,6 +95,7 @@ def test_attach_use_and_detach_by_keyboard_at_any_width(
     assert store.queue("legacy").attached
 
     page.goto("/queues/legacy/detach/")
+    expect(page.locator("#detach-reason")).to_be_focused()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.keyboard.press("Enter")
     expect(page.locator(".toasts")).to_contain_text("Its items stay where they are")

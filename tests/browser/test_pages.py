@@ -182,8 +182,7 @@ def test_rows_do_not_move_while_numbers_change(page: Page, store: Store) -> None
 def test_copy_takes_the_value_as_it_is(new_page: NewPage, store: Store) -> None:
     value = '{"name": "ünï\u202e", "n": 1}\n'
     item = store.create_queue("jobs").push(value.encode(), priority=1)
-    page = new_page()
-    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page = new_page(permissions=["clipboard-read", "clipboard-write"])
     page.goto(f"/queues/jobs/items/{item.id}/")
     page.get_by_role("button", name="Copy").click()
     expect(page.get_by_role("button", name="Copied")).to_be_visible()
