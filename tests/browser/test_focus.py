@@ -16,7 +16,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from queues import Store
-from tests.browser.conftest import PATIENCE, NewPage, Strict, ready_of, wait_live, wait_value
+from tests.browser.conftest import PATIENCE, NewPage, Strict, ready_of, until, wait_live, wait_value
 
 #: Seconds between two announcements to screen readers, at least.
 QUIET = 20
@@ -90,6 +90,7 @@ def test_frames_leave_the_focus_on_the_overview(place: str, overview: Page, stor
 def test_what_is_typed_into_the_filter_stays_with_its_selection(overview: Page, store: Store) -> None:
     field = overview.get_by_label("Filter queues")
     field.press_sequentially("eu:")
+    expect(overview).to_have_url(re.compile(r"q=eu(:|%3A)"))  # else the answer to what was typed is still to come
     expect(overview.locator('tr[data-queue="us:gamma"]')).to_have_count(0)
     field.evaluate("field => field.setSelectionRange(1, 3)")
     store.queue("eu:alpha").push_many([(b"x", 1)] * 4)
@@ -108,10 +109,7 @@ def test_a_grouped_table_waits_for_the_focus_to_leave(overview: Page, store: Sto
     overview.route("**/?group=group", lambda route: held.append(route) if holding else route.continue_())
     with overview.expect_request("**/?group=group"):  # the table is asked for: nobody is in it
         store.create_queue("zz:new").push(b"x", priority=1)
-    began = time.monotonic()
-    while not held:
-        overview.evaluate("new Promise(requestAnimationFrame)")
-        assert time.monotonic() - began < PATIENCE, "the request for the table was seen, but not held"
+    until(overview, lambda: held, "the request for the table was seen, but not held")
     overview.locator('tr[data-queue="eu:beta"] a[data-part=link]').focus()
     attend(overview)
     holding.clear()
@@ -275,11 +273,11 @@ def test_jobs_that_begin_and_end_leave_the_focus_on_the_same_job(page: Page, sto
     expect(page.locator(f'#jobs .jobs a[href="/jobs/{two.id}/"]')).to_have_count(1)
     expect(link).to_be_focused()
     ann.cancel_bulk(one.id)
-    expect(page.locator(f'#jobs table a[href="/jobs/{one.id}/"]')).to_be_focused(timeout=20_000)
+    expect(page.locator(f'#jobs table a[href="/jobs/{one.id}/"]')).to_be_focused()
     page.goto(f"/jobs/{two.id}/")
     page.get_by_role("button", name="Cancel").focus()
     ann.cancel_bulk(two.id)
-    expect(page.get_by_role("button", name="Let it go on")).to_be_visible(timeout=20_000)
+    expect(page.get_by_role("button", name="Let it go on")).to_be_visible()
     assert page.evaluate("document.activeElement.id") == "main", "never on another act"
 
 
@@ -305,6 +303,11 @@ def busy_frames(page: Page) -> None:
     page.route_web_socket(re.compile("/live/"), through)
 
 
+def assert_seldom(said: list[tuple[float, str]]) -> None:
+    # What is said is noted a moment after it is: a second of twenty is none that anybody would miss.
+    assert all(later - earlier >= (QUIET - 1) * 1000 for (earlier, _), (later, _) in pairwise(said)), said
+
+
 def test_screen_readers_are_told_politely_and_seldom(page: Page, store: Store) -> None:
     """A minute of the page's clock, in which every frame has other problems; the busy numbers are in no live region."""
     jobs = store.create_queue("jobs")
@@ -313,15 +316,13 @@ def test_screen_readers_are_told_politely_and_seldom(page: Page, store: Store) -
     page.goto("/")
     wait_live(page)
     page.evaluate(LISTEN)
-    for second in range(1, 61):
-        jobs.push(b"x", priority=second)
-        wait_value(page, ready_of("jobs"), second)
-        page.clock.run_for(1_000)
+    for depth in range(1, 21):
+        jobs.push(b"x", priority=depth)
+        wait_value(page, ready_of("jobs"), depth)
+        page.clock.run_for(3_000)
     said = page.evaluate("window.said")
-    at = [moment for moment, _text in said]
-    assert 2 <= len(said) <= 60 / QUIET + 1, said
-    # Timers of a browser are a millisecond off, now and then.
-    assert all(later - earlier >= QUIET * 1000 - 5 for earlier, later in pairwise(at)), said
+    assert len(said) >= 2, said
+    assert_seldom(said)
     assert "with dead items" in said[-1][1].replace("\u00a0", " ")
     assert page.locator("[aria-live=assertive]").count() == 0
     busy = (
@@ -347,15 +348,14 @@ def test_a_connection_that_comes_and_goes_is_told_seldom(page: Page, store: Stor
     wait_live(page)
     page.evaluate(LISTEN)
     fresh = page.locator("[data-fresh]")
-    began = time.monotonic()
     for _time in range(5):
         sockets[-1].close(code=1011)
         expect(fresh).to_have_attribute("data-state", "reconnecting")
+        began = time.monotonic()
         while fresh.get_attribute("data-state") != "live":
             page.clock.run_for(500)
-            assert time.monotonic() - began < 60
+            assert time.monotonic() - began < PATIENCE
     page.clock.run_for(QUIET * 1000)
     said = page.evaluate("window.said")
-    at = [moment for moment, _text in said]
     assert said, "that the connection was gone is told"
-    assert all(later - earlier >= QUIET * 1000 for earlier, later in pairwise(at)), said
+    assert_seldom(said)

@@ -114,9 +114,10 @@ def test_gzip_is_unpacked_and_a_bomb_is_not(page: Page, jobs: Queue) -> None:
 
 def test_large_values_come_when_they_are_asked_for(page: Page, jobs: Queue) -> None:
     page.goto(put(jobs, "large"))
-    assert len(page.locator("pre.value").inner_text()) == 20_000
+    shown = "() => document.querySelector('pre.value')?.innerText.length"
+    assert page.evaluate(shown) == 20_000
     page.get_by_role("link", name="Show all of it").click()
-    assert len(page.locator("pre.value").inner_text()) == 90_000
+    page.wait_for_function(f"() => ({shown})() === 90_000")
     assert overflow(page) <= 0
     page.goto("/queues/orders:eu/")
     assert len(page.content()) < 60_000, "lists hold the beginning of a value"
@@ -124,7 +125,9 @@ def test_large_values_come_when_they_are_asked_for(page: Page, jobs: Queue) -> N
 
 def test_copies_and_downloads_hold_what_is_shown(new_page: NewPage, jobs: Queue) -> None:
     page = new_page(permissions=["clipboard-read", "clipboard-write"])
+    page.clock.install()
     page.goto(put(jobs, "json"))
+    page.clock.pause_at(page.evaluate("Date.now() / 1000") + 5)  # it says so for two seconds
     page.get_by_role("button", name="Copy").click()
     expect(page.get_by_role("button", name="Copied")).to_be_visible()
     copied = json.loads(page.evaluate("navigator.clipboard.readText()"))
@@ -156,7 +159,8 @@ def test_what_is_redacted_is_revealed_once_and_told_to_the_audit(
     expect(page.locator(".reveal.open")).to_contain_text("The audit says that you saw it.")
     if scripts:
         assert findings(page) == []
-    page.get_by_role("link", name="Hide it again").click()
+    with page.expect_navigation():
+        page.get_by_role("link", name="Hide it again").click()
     assert SECRET[:6] not in page.content()
     expect(page.locator(".history")).to_contain_text("admin revealed a value")
     expect(page.locator(".history")).to_contain_text("ticket 7")
@@ -202,6 +206,7 @@ def test_an_item_that_is_gone_says_where_it_went(page: Page, jobs: Queue, store:
     expect(page.locator("pre.value")).to_have_text("moved")
     page.goto(f"/queues/orders:eu/items/{deleted.id}/")
     expect(page.locator("main")).to_contain_text("ann deleted it")
-    page.get_by_role("button", name="Put it back").click()
+    with page.expect_navigation():
+        page.get_by_role("button", name="Put it back").click()
     page.goto(f"/queues/orders:eu/items/{deleted.id}/")
     expect(page.locator("pre.value")).to_have_text("deleted")

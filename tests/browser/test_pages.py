@@ -110,42 +110,47 @@ def test_nothing_in_a_row_lies_over_another(width: int, new_page: NewPage) -> No
 
 def test_all_acts_work_without_javascript(new_page: NewPage, store: Store, site: Site) -> None:
     page = new_page(java_script_enabled=False)
+
+    def send(button: str) -> None:
+        with page.expect_navigation():
+            page.locator(button).first.click()
+
     page.goto("/queues/new/")
     page.fill("main input[name=name]", "plain")
-    page.click("main form button[type=submit], main form button.primary")
+    send("main form button[type=submit], main form button.primary")
     queue = store.queue("plain")
 
     page.goto("/queues/plain/push/")
     page.fill("main input[name=priority]", "5")
     page.fill("main textarea[name=value]", "hello")
-    page.click("main form button.primary")
+    send("main form button.primary")
     assert queue.depth() == 1
     page.goto("/queues/plain/")
     expect(page.locator("[data-live-list=min] [data-part=value]")).to_have_text("hello")
 
     page.goto("/queues/plain/pause/")
     page.fill("main [name=reason]", "a test")
-    page.click("main form button.primary, main form button.danger")
+    send("main form button.primary, main form button.danger")
     assert queue.status().pause is not None
     page.goto("/queues/plain/")
-    page.click("form[action$='/resume/'] button")
+    send("form[action$='/resume/'] button")
     assert queue.status().pause is None
 
     page.goto("/queues/plain/pop/?end=min")
-    page.click("main form[method=post] button.primary, main form[method=post] button.danger")
+    send("main form[method=post] button.primary, main form[method=post] button.danger")
     assert queue.depth() == 0
-    page.click("form[action$='/put-back/'] button")
+    send("form[action$='/put-back/'] button")
     assert queue.depth() == 1
 
     page.goto("/queues/plain/rename/")
     page.fill("main input[name=name], main input[name=new]", "simple")
-    page.click("main form button.primary")
+    send("main form button.primary")
     page.goto("/queues/simple/delete/")
     page.fill("main input[name=confirm]", "simple")
-    page.click("main form button.danger, main form button.primary")
+    send("main form button.danger, main form button.primary")
     assert "simple" not in store.directory()
     page.goto("/trash/")
-    page.locator("form[action*='/restore/'] button").first.click()
+    send("form[action*='/restore/'] button")
     assert "simple" in store.directory()
 
     page.goto("/?q=simple")
@@ -183,7 +188,9 @@ def test_copy_takes_the_value_as_it_is(new_page: NewPage, store: Store) -> None:
     value = '{"name": "ünï\u202e", "n": 1}\n'
     item = store.create_queue("jobs").push(value.encode(), priority=1)
     page = new_page(permissions=["clipboard-read", "clipboard-write"])
+    page.clock.install()
     page.goto(f"/queues/jobs/items/{item.id}/")
+    page.clock.pause_at(page.evaluate("Date.now() / 1000") + 5)  # it says so for two seconds
     page.get_by_role("button", name="Copy").click()
     expect(page.get_by_role("button", name="Copied")).to_be_visible()
     assert page.evaluate("navigator.clipboard.readText()") == value

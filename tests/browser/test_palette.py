@@ -6,6 +6,7 @@ from playwright.sync_api import Page, Route, expect
 
 from queues import Store
 from tests.browser.axe import findings
+from tests.browser.conftest import until
 
 
 def focused(page: Page) -> str:
@@ -30,6 +31,7 @@ def test_the_palette_leads_to_a_queue_and_back_without_a_mouse(page: Page, store
     page.keyboard.press("Enter")
     page.wait_for_url("**/queues/palette:two/")
     page.keyboard.press("Control+k")
+    expect(field).to_be_focused()
     page.keyboard.type("pop max")
     expect(page.locator("#palette-found a").first).to_contain_text("palette:two")
     page.keyboard.press("Escape")
@@ -45,6 +47,7 @@ def test_the_palette_leads_to_a_queue_and_back_without_a_mouse(page: Page, store
 def test_single_keys_move_through_rows_and_pages_unless_turned_off(page: Page, store: Store) -> None:
     for name in ("keys:one", "keys:two"):
         store.create_queue(name, exist_ok=True)
+    page.clock.install()
     page.goto("/?q=keys:&group=name")
     page.keyboard.press("j")
     assert focused(page) == "/queues/keys:one/"
@@ -56,9 +59,11 @@ def test_single_keys_move_through_rows_and_pages_unless_turned_off(page: Page, s
     page.keyboard.type("jjj")
     expect(page.get_by_label("Filter queues")).to_have_value("jjj")
     page.locator("h1").first.evaluate("document.activeElement.blur()")
+    page.clock.pause_at(page.evaluate("Date.now() / 1000") + 5)  # a pair of keys has a second and a half
     page.keyboard.press("g")
     page.keyboard.press("a")
     page.wait_for_url("**/audit/")
+    page.clock.resume()
     page.keyboard.press("?")
     sheet = page.locator("#keys")
     expect(sheet).to_be_visible()
@@ -80,8 +85,7 @@ def test_enter_waits_for_the_answer_to_what_was_typed(page: Page, store: Store) 
     page.route("**/palette/?*", lambda route: held.append(route))
     page.get_by_label("Go to").and_(page.locator("input")).fill("palette:t")
     page.keyboard.press("Enter")
-    while not held:
-        page.evaluate("new Promise(requestAnimationFrame)")
+    until(page, lambda: held)
     assert page.url.endswith("/"), "it went to what was found for the text before"
     held.pop().continue_()
     page.wait_for_url("**/queues/palette:two/")

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from queues import Store, open_store
-from tests.browser.conftest import NewPage, Site, Strict, sign_in, wait_live
+from tests.browser.conftest import PATIENCE, NewPage, Site, Strict, sign_in, wait_live
 from tests.browser.operator import Operator
 
 
@@ -75,6 +75,7 @@ def test_writes_wait_until_the_site_is_armed_and_nothing_typed_is_lost(
 ) -> None:
     strict.allowed.append(r"Failed to load resource: .* (403|422)")
     context = chromium.new_context(base_url=guarded.address, reduced_motion="reduce")
+    context.set_default_timeout(PATIENCE * 1000)
     page = context.new_page()
     strict.watch(page)
     sign_in(page, "admin", guarded.password)
@@ -84,10 +85,12 @@ def test_writes_wait_until_the_site_is_armed_and_nothing_typed_is_lost(
     operator.expect_words("read-only until you arm it")
     button = page.get_by_role("button", name="Arm for 15 minutes")
     page.get_by_label("To confirm, type the environment's name:").fill("staging")
-    button.click()
+    with page.expect_navigation():
+        button.click()
     operator.expect_words("read-only until you arm it")
     page.get_by_label("To confirm, type the environment's name:").fill("production")
-    button.click()
+    with page.expect_navigation():
+        button.click()
     with open_store(guarded.store_url) as store:
         assert store.queue("jobs").depth() == 0, "arming sends nothing by itself"
         page.get_by_role("button", name="Send it now").click()
