@@ -21,9 +21,9 @@ def parted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     kept: list[int] = []
     first_cohort = writer.Writer._first_cohort
 
-    def count(self: writer.Writer, threads: int) -> int:
-        told = first_cohort(self, threads)
-        kept.append(threads - told)
+    def count(self: writer.Writer, calls: int, threads: int) -> int:
+        told = first_cohort(self, calls, threads)
+        kept.append(calls - told)
         return told
 
     monkeypatch.setattr(writer, "_RETURN", float(LONG))

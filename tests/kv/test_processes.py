@@ -198,7 +198,7 @@ def test_durable_answers_are_told_while_another_process_has_the_lock(
 ) -> None:
     monkeypatch.setattr(runner, "MAX_SECONDS", 0.0)  # what comes while a batch is served is in the next one
     monkeypatch.setattr(writer, "_CROWD", 2)
-    monkeypatch.setattr(writer, "_RETURN", float("inf"))
+    monkeypatch.setattr(writer, "_LANDING", float("inf"))
     kv, calling = open_kv(url), Calling()
     assert isinstance(kv, EmbeddedStore)
     turns, own = kv._engine._turns, kv._engine.writer

@@ -280,7 +280,7 @@ def test_submitted_answers_are_told_as_the_next_commit_begins(
 ) -> None:
     """So that an event loop prepares requests during a flush: never before its own commit, never behind the next."""
     monkeypatch.setattr(writer, "_CROWD", 2)
-    monkeypatch.setattr(writer, "_RETURN", float("inf"))
+    monkeypatch.setattr(writer, "_LANDING", float("inf"))
     landed, served = Landed(), list[int]()
 
     def serve(tr: Transaction) -> None:
@@ -293,9 +293,25 @@ def test_submitted_answers_are_told_as_the_next_commit_begins(
     assert begun == [0, 1]
 
 
+def test_submitted_answers_are_told_at_once_where_a_commit_takes_longer_than_all_take_to_come_back(
+    kv: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "_CROWD", 2)
+    monkeypatch.setattr(writer, "_LANDING", 0.0)
+    landed, served = Landed(), list[int]()
+
+    def serve(tr: Transaction) -> None:
+        served.append(len(landed.batches))
+        tr.set(b"n-next", b"")
+
+    while_committed(kv, lambda: submitted(kv, Numbering(), serve, landed), landed)
+    landed.wait(2)
+    assert served == [1]
+
+
 def test_no_answer_waits_for_a_function(kv: EmbeddedStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer, "_CROWD", 2)
-    monkeypatch.setattr(writer, "_RETURN", float("inf"))
+    monkeypatch.setattr(writer, "_LANDING", float("inf"))
     landed = Landed()
     waiting: list[Any] = []
 
@@ -318,7 +334,7 @@ def test_no_answer_is_lost_behind_a_batch_that_writes_nothing(
     kv: EmbeddedStore, monkeypatch: pytest.MonkeyPatch, nothing: Callable[[Transaction], None]
 ) -> None:
     monkeypatch.setattr(writer, "_CROWD", 2)
-    monkeypatch.setattr(writer, "_RETURN", float("inf"))
+    monkeypatch.setattr(writer, "_LANDING", float("inf"))
     landed = Landed()
     while_committed(kv, lambda: submitted(kv, Numbering(), nothing, landed), landed)
     landed.wait(2)

@@ -30,9 +30,9 @@ log = logging.getLogger("queues.kv")
 LINGER = 0.2
 _COMING = 0.000_5
 _TIMES = 10
-#: Callers from which on two cohorts pay, and seconds in which each is served and comes back: a commit that takes longer
-#: than all of them together is not worth a second one (see `_answer`).
-_CROWD, _RETURN = 16, 0.000_02
+#: Callers from which on two cohorts pay, and seconds in which each comes back, a thread and one who waits in none: a
+#: commit that takes longer than all of them together is not worth a second one (see `_answer`).
+_CROWD, _RETURN, _LANDING = 16, 0.000_02, 0.000_005
 #: Threads that are woken abreast while a commit is flushed, when nobody else wants the interpreter.
 _ABREAST = 2
 #: Keys with this prefix are the writers' own: which commit of which process was the last.
@@ -278,18 +278,19 @@ class Writer:
         while the commit of the other is flushed. Told at once, it would compete for the interpreter with the writer,
         who serves the others then, and have nothing to do during the flush.
         """
-        told, late = self._first_cohort(len(taken)), self._told_late
+        threads = [call.landing for call in taken].count(None)
+        told, late = self._first_cohort(len(taken), threads), self._told_late
         first, self._told_late = taken[:told], 0
         self._kept += taken[told:]
-        self._expected = late + (told if told < len(taken) else [call.landing for call in taken].count(None))
+        self._expected = late + (told if told < len(taken) else threads)
         if first:
             deliver(first)
 
-    def _first_cohort(self, n: int) -> int:
+    def _first_cohort(self, n: int, threads: int) -> int:
         """Return how many of so many callers that have answers are told at once, so that both cohorts are alike."""
         other = max(self._told_late, len(self._calls))
         crowd = n + other
-        if crowd < _CROWD or self._last_seconds > crowd * _RETURN or not self._alone:
+        if crowd < _CROWD or self._last_seconds > crowd * (_RETURN if threads else _LANDING) or not self._alone:
             return n
         return max(0, n - other + 1) // 2
 
