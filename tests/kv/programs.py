@@ -12,7 +12,7 @@ import threading
 import time
 
 from queues.kv import open_kv
-from queues.kv.embedded import redo
+from queues.kv.embedded import flushes
 from queues.kv.port import Transaction
 
 
@@ -87,7 +87,7 @@ def hold_the_lock(url: str) -> None:
 
 def acknowledge(url: str, threads: str, each: str) -> None:
     """On a disk that passes for quick: write tokens, and acknowledge each on standard output only after its commit."""
-    redo.SLOW_FLUSH = math.inf
+    flushes.SLOW_FLUSH = math.inf
     kv = open_kv(url)
 
     def work(thread: int) -> None:
@@ -106,7 +106,7 @@ def acknowledge(url: str, threads: str, each: str) -> None:
 
 def put_and_take(url: str, name: str, threads: str, each: str) -> None:
     """On a disk that passes for slow: put tokens, taking some out again, and acknowledge each as it is told."""
-    redo.SLOW_FLUSH = 0.0
+    flushes.SLOW_FLUSH = 0.0
     kv = open_kv(url)
 
     def put(tr: Transaction, token: bytes) -> None:

@@ -13,7 +13,7 @@ import lmdb
 import pytest
 
 from queues.kv import open_kv
-from queues.kv.embedded import EmbeddedStore, redo, runner
+from queues.kv.embedded import EmbeddedStore, flushes, runner
 from queues.kv.errors import StoreFull
 from queues.kv.port import Transaction
 
@@ -24,7 +24,7 @@ LONG = 60
 
 @pytest.fixture(params=[math.inf, 0.0], ids=["quick disk", "slow disk"])
 def kv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[EmbeddedStore]:
-    monkeypatch.setattr(redo, "SLOW_FLUSH", request.param)
+    monkeypatch.setattr(flushes, "SLOW_FLUSH", request.param)
     monkeypatch.setattr(runner, "MAX_SECONDS", float("inf"))  # what waits together is a batch on a slow machine too
     opened = open_kv(f"lmdb:{tmp_path}/store")
     assert isinstance(opened, EmbeddedStore)

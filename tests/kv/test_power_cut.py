@@ -1,18 +1,19 @@
-"""A power cut loses nothing that was acknowledged: every state in which it may leave the disk is opened again.
+"""A power cut loses nothing that was acknowledged: states in which it may leave the disk are opened again.
 
 A program is traced while it puts and takes; from its writes and flushes follows what a disk may hold at any moment:
-whatever a flush has taken along, and of the rest any blocks, in any mixture.
+whatever a flush has taken along, and of the rest any blocks. Three mixtures of those are tried for every moment.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,8 @@ TOLD = re.compile(r"(ack put|ask take|ack take) (token-\S+;)")
 FILES = ("data.mdb", redo.NAME)
 #: Bytes that a disk writes as one.
 BLOCK = 512
+#: Which share of what was not flushed each file holds.
+MIXTURES = itertools.cycle([(1.0, 0.0), (0.0, 1.0), (1.0, 0.5), (0.5, 1.0), (0.0, 0.5), (0.5, 0.0), (1.0, 1.0)])
 THREADS, EACH = 2, 7
 
 
@@ -43,13 +46,18 @@ class Call:
     ended: int
     data: bytes = b""
     offset: int = 0
+    failed: bool = False
 
 
-def traced(command: list[str], log: Path) -> list[Call]:
-    """Run a command under strace and return its writes and flushes in the order in which they began."""
+def traced(command: list[str], log: Path, failing: int) -> list[Call]:
+    """Run a command under strace and return its writes and flushes in the order in which they began.
+
+    `failing`: which flush of each thread fails, from 1 on; none if 0.
+    """
+    fault = ["-e", f"inject=fdatasync:error=EIO:when={failing}"] if failing else []
     names = "pwrite64,write,writev,lseek,fdatasync,fsync,ftruncate,msync"
     ended = subprocess.run(
-        ["strace", "-f", "-y", "-xx", "-s", "2000000", "-e", f"trace={names}", "-o", log, *command],
+        ["strace", "-f", "-y", "-xx", "-s", "2000000", "-e", f"trace={names}", *fault, "-o", log, *command],
         capture_output=True, text=True, timeout=240, check=False, cwd=ROOT,
     )  # fmt: skip
     if "Operation not permitted" in ended.stderr:
@@ -72,7 +80,10 @@ def calls_of(log: Path) -> Iterator[Call]:
             start, first = begun.pop(thread)
             text = first + text.partition(" resumed>")[2]
         found = CALL.fullmatch(text)
-        if found is None or found["rest"].rpartition("= ")[2].startswith("-1"):
+        if found is None:
+            continue
+        failed = "(INJECTED)" in found["rest"]
+        if " = -1 " in found["rest"] and not failed:
             continue
         name, file = found["name"], Path(unhex(found["path"]).decode(errors="replace")).name
         arguments = found["rest"].rpartition(" = ")[0].strip().removesuffix(")")
@@ -86,7 +97,7 @@ def calls_of(log: Path) -> Iterator[Call]:
             offset = int(arguments.rpartition(", ")[2], 0)
         elif name == "writev":
             offset = places.get((thread, file), 0)
-        yield Call(name=name, file=file, began=start, ended=number, data=data, offset=offset)
+        yield Call(name=name, file=file, began=start, ended=number, data=data, offset=offset, failed=failed)
 
 
 def unhex(text: str) -> bytes:
@@ -103,22 +114,22 @@ class Write:
 
 
 def writes_among(calls: list[Call]) -> list[Write]:
-    """Return the writes to the store's files: each is safe once a flush ends that began after it."""
-    flushes = [call for call in calls if call.name in {"fdatasync", "fsync"}]
-    return [
-        Write(
-            call=call,
-            safe_from=min(
-                (one.ended for one in flushes if one.file == call.file and one.began > call.ended), default=math.inf
-            ),
-        )
-        for call in calls
-        if call.file in FILES and call.data
-    ]
+    """Return the writes to the store's files.
+
+    Each is safe once a flush ends that began after it. What a flush that fails was to take along may be lost for good:
+    it passes for written, and no later flush cares for it.
+    """
+    writes = []
+    for call in calls:
+        if call.file in FILES and call.data:
+            flushes = (one for one in calls if one.file == call.file and "sync" in one.name and one.began > call.ended)
+            fates = itertools.takewhile(lambda flush: not flush.failed, flushes)
+            writes.append(Write(call=call, safe_from=min((flush.ended for flush in fates), default=math.inf)))
+    return writes
 
 
-def left_behind(writes: list[Write], cut: int, chance: random.Random, share: float) -> dict[str, bytearray]:
-    """Return what the store's files may hold after a cut: of what was not flushed, that share of the blocks."""
+def left_behind(writes: list[Write], cut: int, chance: random.Random, shares: Sequence[float]) -> dict[str, bytearray]:
+    """Return what the store's files may hold after a cut: of what was not flushed, that share of the blocks of each."""
     files = {name: bytearray() for name in FILES}
     for write in writes:
         call = write.call
@@ -127,7 +138,7 @@ def left_behind(writes: list[Write], cut: int, chance: random.Random, share: flo
         content, at, last = files[call.file], call.offset, call.offset + len(call.data)
         while at < last:
             end = last if write.safe_from < cut else min((at // BLOCK + 1) * BLOCK, last)
-            if write.safe_from < cut or chance.random() < share:
+            if write.safe_from < cut or chance.random() < shares[FILES.index(call.file)]:
                 content.extend(bytes(max(0, end - len(content))))
                 content[at:end] = call.data[at - call.offset : end - call.offset]
             at = end
@@ -159,13 +170,15 @@ def found_in(store: Path) -> tuple[set[str], set[str], int]:
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+@pytest.mark.parametrize("failing", [0, 6, 9], ids=["no flush fails", "the sixth flush fails", "the ninth flush fails"])
 def test_what_was_acknowledged_is_there_after_a_power_cut_at_any_moment(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, failing: int
 ) -> None:
     store = tmp_path / "store"
     program = f"{sys.executable} -m tests.kv.programs put_and_take lmdb:{store}"
     both = f"{program} a {THREADS} {EACH} & {program} b {THREADS} {EACH} & wait"
-    calls = traced(["sh", "-c", both], tmp_path / "log")
+    calls = traced(["sh", "-c", both], tmp_path / "log", failing)
+    assert any(call.failed for call in calls) == (failing > 0)
     writes = writes_among(calls)
     told = [
         (call.began, *found.groups())
@@ -174,12 +187,13 @@ def test_what_was_acknowledged_is_there_after_a_power_cut_at_any_moment(
     ]
     assert [what for _, what, _ in told].count("ack put") == 2 * THREADS * EACH
     moments = {call.began for call in calls} | {call.ended for call in calls} | {max(call.ended for call in calls) + 1}
-    for cut in sorted(moment for moment in moments if moment >= told[0][0]):  # a file that is not made yet is nothing
+    later = sorted(moment for moment in moments if moment >= told[0][0])  # a file that is not made yet is nothing
+    for cut in later[:: 3 if failing else 1]:
         present, possible = expected(told, cut)
-        for share in (0.0, 0.5):
-            put_back(left_behind(writes, cut, random.Random(cut), share), store)
+        for shares in ((0.0, 0.0), (0.5, 0.5), next(MIXTURES)):
+            put_back(left_behind(writes, cut, random.Random(cut), shares), store)
             one, two, count = found_in(store)
-            assert present <= one <= possible, (cut, share)
+            assert present <= one <= possible, (cut, shares)
             assert one == two
             assert len(one) == count
     assert "written again from the redo log" in caplog.text, "some cuts came before LMDB's own flush"

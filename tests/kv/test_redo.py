@@ -6,8 +6,11 @@ import errno
 import math
 import os
 import shutil
+import subprocess
+import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,22 +18,26 @@ import lmdb
 import pytest
 
 from queues.kv import open_kv
-from queues.kv.embedded import EmbeddedStore, redo
+from queues.kv.embedded import EmbeddedStore, environment, flushes, redo
 from queues.kv.embedded.redo import Redo
-from queues.kv.errors import OutcomeUnknown
+from queues.kv.errors import OutcomeUnknown, StoreUnavailable
 from queues.kv.port import KeyValueStore
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(autouse=True)
 def _slow_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(redo, "SLOW_FLUSH", 0.0)
+    monkeypatch.setattr(flushes, "SLOW_FLUSH", 0.0)
 
 
 @pytest.fixture
 def env(tmp_path: Path) -> Iterator[lmdb.Environment]:
     """A bare file with one commit."""
+    with lmdb.open(str(tmp_path)) as opened, opened.begin(write=True) as txn:
+        txn.put(b"key", b"1")
+        txn.put(redo.CHAIN, link(b"first"))
     with lmdb.open(str(tmp_path)) as opened:
-        put(opened, b"key", b"1")
         yield opened
 
 
@@ -44,15 +51,13 @@ def get(env: lmdb.Environment, key: bytes) -> bytes | None:
         return txn.get(key)
 
 
-def log_of(env: lmdb.Environment, inode: int | None = None) -> Redo:
-    folder = Path(env.path())
-    log = Redo.make(folder)
-    log.allocate()
-    log.inode = (folder / "data.mdb").stat().st_ino if inode is None else inode
-    return log
+def log_of(env: lmdb.Environment) -> Redo:
+    return Redo.make(Path(env.path()))
 
 
-def lose(env: lmdb.Environment, log: Redo, pairs: dict[bytes, bytes | None], skip: int = 0) -> int:
+def lose(
+    env: lmdb.Environment, log: Redo, pairs: dict[bytes, bytes | None], *, skip: int = 0, previous: bytes = b"first"
+) -> int:
     """Record a transaction that the file then loses, `skip` numbers on; return its number."""
     txn = env.begin(write=True)
     for key, value in pairs.items():
@@ -66,10 +71,14 @@ def lose(env: lmdb.Environment, log: Redo, pairs: dict[bytes, bytes | None], ski
         def get(self, key: bytes) -> bytes | None:
             return txn.get(key)
 
-    assert log.write(Numbered(), pairs)  # type: ignore[arg-type]
-    assert log.flushed()
+    assert log.write(Numbered(), link(previous), pairs)  # type: ignore[arg-type]
+    assert log.flushed() is None
     txn.abort()
     return number
+
+
+def link(name: bytes) -> bytes:
+    return name.ljust(redo.LINK_BYTES)
 
 
 def test_what_the_file_has_lost_is_written_again(env: lmdb.Environment) -> None:
@@ -81,8 +90,8 @@ def test_what_the_file_has_lost_is_written_again(env: lmdb.Environment) -> None:
 
 def test_two_lost_commits_are_written_again_in_their_order(env: lmdb.Environment) -> None:
     with closing(log_of(env)) as log:
-        second = lose(env, log, {b"key": b"3"}, skip=1)
-        first = lose(env, log, {b"key": b"2", b"other": b"2"})
+        second = lose(env, log, {b"key": b"3"}, skip=1, previous=b"second")
+        first = lose(env, log, {b"key": b"2", b"other": b"2", redo.CHAIN: link(b"second")})
         assert (first, second) == (2, 3)
         log.recover(env)
         assert (get(env, b"key"), get(env, b"other")) == (b"3", b"2")
@@ -91,9 +100,25 @@ def test_two_lost_commits_are_written_again_in_their_order(env: lmdb.Environment
 
 def test_a_commit_without_the_one_before_it_was_never_told(env: lmdb.Environment) -> None:
     with closing(log_of(env)) as log:
-        lose(env, log, {b"key": b"3"}, skip=1)
+        lose(env, log, {b"key": b"3"}, skip=1, previous=b"second")
         log.recover(env)
         assert (get(env, b"key"), env.info()["last_txnid"]) == (b"1", 1)
+
+
+@pytest.mark.parametrize("skip", [0, 1])
+def test_a_commit_that_followed_another_one_than_the_file_holds_is_of_another_past(
+    env: lmdb.Environment, skip: int
+) -> None:
+    """A killed process's record of the same number, an older copy of the file."""
+    with closing(log_of(env)) as log:
+        lose(env, log, {b"key": b"3"}, skip=1, previous=b"another")
+        lose(env, log, {b"key": b"2", redo.CHAIN: link(b"second")}, previous=b"first" if skip else b"another")
+        log.recover(env)
+        assert get(env, b"key") == (b"2" if skip else b"1")
+        for number in range(3):  # and it does not wait for its number to come
+            put(env, redo.CHAIN, link(b"another"))
+            log.recover(env)
+            assert env.info()["last_txnid"] == (2 if skip else 1) + number + 1
 
 
 def test_what_the_file_has_is_left_alone(env: lmdb.Environment) -> None:
@@ -113,22 +138,14 @@ def test_a_record_that_was_taken_back_is_gone(env: lmdb.Environment) -> None:
         assert get(env, b"key") == b"1"
 
 
-def test_another_file_in_the_place_has_its_own_past(env: lmdb.Environment) -> None:
-    with closing(log_of(env, inode=1)) as log:
-        lose(env, log, {b"key": b"2"})
-    with closing(log_of(env)) as log:
-        log.recover(env)
-        assert get(env, b"key") == b"1"
-
-
 def test_what_does_not_fit_is_not_recorded(env: lmdb.Environment) -> None:
     with closing(log_of(env)) as log, env.begin(write=True) as txn:
         txn.put(b"large", bytes(1 << 20))
-        assert not log.write(txn, [b"large"])
+        assert not log.write(txn, link(b"first"), [b"large"])
 
 
 def test_a_store_on_a_quick_disk_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(redo, "SLOW_FLUSH", math.inf)
+    monkeypatch.setattr(flushes, "SLOW_FLUSH", math.inf)
     with closing(open_kv(f"lmdb:{tmp_path}")) as kv:
         kv.transact(lambda tr: tr.set(b"key", b"1"))
     assert not (tmp_path / redo.NAME).exists()
@@ -146,13 +163,97 @@ def test_a_closed_store_is_whole_in_its_one_file_and_an_older_copy_may_be_put_ba
         assert kv.read(lambda tr: tr.get(b"key").wait()) == b"1"
 
 
+def test_who_has_no_log_leaves_no_record_of_others_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process was killed; the next one finds the disk quick. Then an older copy of the file is put back."""
+    url, data = f"lmdb:{tmp_path}/store", tmp_path / "store" / "data.mdb"
+    with closing(open_kv(url)) as kv:
+        kv.transact(lambda tr: tr.set(b"key", b"1"))
+    copy = shutil.copy(data, tmp_path / "copy")
+    program = f"""
+import os
+from queues.kv import open_kv
+from queues.kv.embedded import flushes
+flushes.SLOW_FLUSH = 0.0
+kv = open_kv({url!r})
+kv.transact(lambda tr: tr.set(b"key", b"2"))
+os._exit(0)
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=ROOT)
+    monkeypatch.setattr(flushes, "SLOW_FLUSH", math.inf)
+    with closing(open_kv(url)) as kv:
+        assert kv.read(lambda tr: tr.get(b"key").wait()) == b"2"
+    shutil.copyfile(copy, data)
+    with closing(open_kv(url)) as kv:
+        assert kv.read(lambda tr: tr.get(b"key").wait()) == b"1"
+
+
+def test_a_folder_that_is_put_in_the_place_of_the_open_one_has_a_log_of_its_own(tmp_path: Path) -> None:
+    store, copy = tmp_path / "store", tmp_path / "copy"
+    with closing(open_kv(f"lmdb:{store}")) as kv:
+        kv.transact(lambda tr: tr.set(b"key", b"1"))
+        copy.mkdir()
+        assert isinstance(kv, EmbeddedStore)
+        kv.copy_into(str(copy))
+        store.rename(tmp_path / "old")
+        copy.rename(store)
+        kv.transact(lambda tr: tr.set(b"key", b"2"))
+        assert b"key" in (store / redo.NAME).read_bytes()
+        (store / redo.NAME).unlink()
+        syncs = noted_syncs(kv)
+        kv.transact(lambda tr: tr.set(b"key", b"3"))
+        assert syncs == [True], "a log that nobody will find is none"
+
+
+def test_without_a_thread_the_store_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started = threading.Thread.start
+
+    def start(thread: threading.Thread) -> None:
+        if thread.name == "pq-redo":
+            raise RuntimeError("can't start new thread")
+        started(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    with closing(open_kv(f"lmdb:{tmp_path}")) as kv:
+        for n in range(2):
+            kv.transact(lambda tr, n=n: tr.set(b"key", b"%d" % n))  # type: ignore[misc]
+
+
+def test_what_can_not_be_written_again_is_said_and_holds_nobody_up(
+    env: lmdb.Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(log_of(env)) as log:
+        lose(env, log, {b"large": bytes(900_000)})
+    env.close()
+    with monkeypatch.context() as small:
+        small.setattr(environment, "MAP_BYTES", 0)
+        small.setattr(environment, "MAP_RESERVE", 0)
+        with pytest.raises(StoreUnavailable, match="keep both files") as kept:
+            open_kv(f"lmdb:{tmp_path}", max_bytes=400_000)
+    assert kept.value.__cause__ is not None
+    with closing(open_kv(f"lmdb:{tmp_path}")) as kv:
+        kv.transact(lambda tr: tr.set(b"key", b"2"))
+        assert kv.read(lambda tr: tr.get(b"large").wait()) == bytes(900_000)
+
+
+def test_an_error_of_no_kind_that_is_known_reaches_its_callers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with closing(open_kv(f"lmdb:{tmp_path}")) as kv:
+        assert isinstance(kv, EmbeddedStore)
+
+        def broken(*arguments: object) -> None:
+            raise MemoryError("none left")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(kv._engine.environment, "commit", broken)
+            with pytest.raises(MemoryError):
+                kv.transact(lambda tr: tr.set(b"key", b"1"))
+        with suppress(MemoryError):  # who came before the writer was done with it hears of it too
+            kv.transact(lambda tr: tr.set(b"key", b"2"))
+        kv.transact(lambda tr: tr.set(b"key", b"3"))
+        assert kv.read(lambda tr: tr.get(b"key").wait()) == b"3"
+
+
 def test_without_room_for_a_log_the_store_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / redo.NAME).touch()
-
-    def full(self: Redo) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(Redo, "allocate", full)
+    monkeypatch.setattr(redo, "_ROOM", 1 << 60)
     with closing(open_kv(f"lmdb:{tmp_path}")) as kv:
         kv.transact(lambda tr: tr.set(b"key", b"1"))
         assert kv.read(lambda tr: tr.get(b"key").wait()) == b"1"
@@ -179,9 +280,10 @@ def test_a_commit_that_failed_and_can_not_be_taken_back_is_of_unknown_outcome(
         environment = kv._engine.environment
 
         def failing(txn: lmdb.Transaction[bytes], keys: Callable[[], Iterable[bytes]]) -> None:
-            assert environment._redo is not None
-            assert environment._redo.write(txn, keys())
-            assert environment._redo.flushed()
+            log = environment.flushes._redo
+            assert log is not None
+            assert log.write(txn, environment.flushes._previous, keys())
+            assert log.flushed() is None
             txn.abort()
             monkeypatch.setattr(os, "fdatasync", refused)
             raise lmdb.Error("commit", errno.EIO)

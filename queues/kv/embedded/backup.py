@@ -61,7 +61,7 @@ def restore(backup: str, path: str, check: Callable[[KeyValueStore], T]) -> T:
 
 
 def _copy(backup: str, part: Path) -> None:
-    if (Path(backup) / _LOCK).exists():  # it was opened as a store, and may be one that is in use
+    if any((Path(backup) / name).exists() for name in _BESIDE):  # it was opened as a store, and may be one in use
         with closing(open_embedded(backup, max_bytes=None, clock=time.monotonic)) as store:
             store.copy_into(str(part))
         return

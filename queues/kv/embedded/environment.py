@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import errno
-import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from enum import Enum
 from pathlib import Path
 
 import lmdb
 
 from queues.kv.embedded.failures import FileReplaced, translate
-from queues.kv.embedded.redo import Redo, flushes_slowly
+from queues.kv.embedded.flushes import Flushes
 from queues.kv.errors import StoreClosed, StoreError, StoreUnavailable
 from queues.kv.port import MAX_TRANSACTION_SECONDS
-
-log = logging.getLogger("queues.kv")
 
 #: Bytes of address space, reserved up front because a map can not grow while others have the file open. Only
 #: address space: the file stays sparse and the mapping is read-only and shared, so no memory is committed even
@@ -65,8 +62,7 @@ class Environment:
             raise translate(error, self.path) from error
         self._data = path / "data.mdb"
         self._data_path = str(self._data)  # looked at before every commit, and a Path takes its time
-        #: Where flushes are slow; its flush and the one of the pages are one wait.
-        self._redo: Redo | None = None
+        self.flushes = Flushes(path)
         self._open(create=True)
 
     # Reading
@@ -142,30 +138,26 @@ class Environment:
         except lmdb.Error as error:
             raise translate(error, self.path) from error
 
-    def commit(self, txn: lmdb.Transaction[bytes], keys: Callable[[], Iterable[bytes]]) -> None:
+    def commit(self, txn: lmdb.Transaction[bytes], keys: Callable[[], Collection[bytes]]) -> None:
         """Commit what was written under these keys, and return once it is durable. Raises lmdb.Error."""
-        redo = self._redo
-        if redo is None:
+        if self.flushes.twice:
             txn.commit()
             return
-        flushing, durable = redo.write(txn, keys()), False
-        try:
-            txn.commit()
-        finally:
-            if flushing:
-                durable = redo.flushed()
-        if not durable:
-            with self._gate:
-                env = self._opened()
-            env.sync(True)
+        with self._gate:
+            env = self._opened()
+        self.flushes.commit(env, txn, keys())
 
     def settle(self, error: Exception, mark: tuple[bytes, bytes] | None, txnid: int) -> Outcome:
         """Find out what became of a commit that raised: reopen, and look for its number and its mark."""
+        twice = self.flushes.twice
+        self.flushes.failed()
         try:
             self._reopen()
             with self._gate:
                 env = self._opened()
-            if self._take_back(env, txnid):
+            if not twice:
+                return _outcome(self.flushes.settle(env, mark, txnid))
+            if env.info()["last_txnid"] < txnid:
                 return Outcome.NOT_DONE
             if mark is None:
                 return Outcome.UNKNOWN
@@ -179,27 +171,13 @@ class Environment:
             return Outcome.UNKNOWN
         return Outcome.DONE
 
-    def _take_back(self, env: lmdb.Environment, txnid: int) -> bool:
-        """Tell whether a commit did not come to be, and see to it that it never will."""
-        redo = self._redo
-        if redo is None:
-            return env.info()["last_txnid"] < txnid
-        txn = env.begin(write=True)  # whoever opens the store now would write it once more
-        try:
-            if txn.id() > txnid:
-                return False
-            redo.forget(txnid, txnid)
-            return True
-        finally:
-            txn.abort()
-
     # Life
 
     def close(self) -> None:
         """Close the file, waiting for the reads that are under way."""
         with self._gate:
             self._closed = True
-            self._settle_redo()
+            self.flushes.close(self._env)
             self._shut()
 
     def hold_still(self, timeout: float) -> None:
@@ -227,8 +205,7 @@ class Environment:
         self._spares.clear()
         self._env = None
         self._closed = True
-        if self._redo is not None:
-            self._redo.abandon()
+        self.flushes.abandon()
 
     def _check_file(self) -> None:
         """Raise `StoreUnavailable` when the open file is no longer the one at the path."""
@@ -255,60 +232,33 @@ class Environment:
                 self._shutting = False
                 self._gate.notify_all()
 
-    def _settle_redo(self) -> None:
-        """Make the file whole without the redo log: it may be copied by itself, or put back, once it is closed."""
-        redo, self._redo = self._redo, None
-        if redo is None:
-            return
-        try:
-            if self._env is not None:
-                last = self._env.info()["last_txnid"]
-                self._env.sync(True)
-                redo.forget(0, last)
-        except (lmdb.Error, OSError) as error:
-            log.warning("The store %s was closed with its redo log in use: %s", self.path, error)
-        finally:
-            redo.close()
-
     def _open(self, *, create: bool) -> None:
-        sizes = sorted({max(MAP_BYTES, self._max_bytes + MAP_RESERVE), self._max_bytes + MAP_RESERVE}, reverse=True)
+        env = None
         try:
-            redo = self._open_redo()
-            for size in sizes:
-                try:
-                    env = self._map(size, create=create)
-                    break
-                except lmdb.MemoryError:
-                    if size == sizes[-1]:
-                        raise
+            self.flushes.prepare(first=create)
+            env = self._map_some(create=create)
             found = self._data.stat()
             self._identity = (found.st_dev, found.st_ino)
             env.reader_check()
-            if redo is not None:
-                redo.inode = found.st_ino
-                if create:
-                    redo.recover(env)
-                if self._redo is None:
-                    redo.close()
-            self._env = env
-        except (lmdb.Error, OSError) as error:
-            raise translate(error, self.path) from error
+            self.flushes.opened(env, first=create)
+        except BaseException as error:
+            self.flushes.give_up()
+            if env is not None:
+                env.close()
+            if isinstance(error, (lmdb.Error, OSError)):
+                raise translate(error, self.path) from error
+            raise
+        self._env = env
 
-    def _open_redo(self) -> Redo | None:
-        """Open the redo log, to recover from if there is one, and to use where flushes are slow."""
-        if self._redo is not None:
-            return self._redo
-        folder = self._data.parent
-        redo = Redo.open(folder)
-        if flushes_slowly(folder):
-            try:
-                redo = redo or Redo.make(folder)
-                redo.allocate()
-            except OSError as error:  # a full disk, say: then every commit is flushed twice
-                log.info("The store %s gets no redo log: %s", self.path, error)
-            else:
-                self._redo = redo
-        return redo
+    def _map_some(self, *, create: bool) -> lmdb.Environment:
+        """Map the file, with less address space where there is not as much."""
+        sizes = sorted({max(MAP_BYTES, self._max_bytes + MAP_RESERVE), self._max_bytes + MAP_RESERVE}, reverse=True)
+        try:
+            return self._map(sizes[0], create=create)
+        except lmdb.MemoryError:
+            if len(sizes) == 1:
+                raise
+            return self._map(sizes[1], create=create)
 
     def _map(self, size: int, *, create: bool) -> lmdb.Environment:
         _allocate(Path(self.path) / "lock.mdb")
@@ -318,7 +268,7 @@ class Environment:
             max_readers=MAX_READERS,
             max_spare_txns=_SPARE_READS,
             readahead=False,
-            metasync=self._redo is None,
+            metasync=self.flushes.twice,
             mode=0o660,
             create=create,
         )
@@ -356,7 +306,13 @@ class Environment:
         with self._gate:
             env = self._opened()
         self._sweep(env)
-        return env.begin(write=True)
+        txn = env.begin(write=True)
+        try:
+            self.flushes.make_sure(env)
+        except OSError as error:
+            txn.abort()
+            raise translate(error, self.path) from error
+        return txn
 
     def _leave(self) -> None:
         with self._gate:
@@ -369,6 +325,12 @@ class Environment:
         if now > self._sweep_at:
             self._sweep_at = now + _SWEEP_EVERY
             env.reader_check()
+
+
+def _outcome(done: bool | None) -> Outcome:
+    if done is None:
+        return Outcome.UNKNOWN
+    return Outcome.DONE if done else Outcome.NOT_DONE
 
 
 def _allocate(lock_file: Path) -> None:

@@ -39,7 +39,7 @@ def translate(error: Exception, path: str) -> StoreError:
         return StoreReadOnly(
             "The store {path} can not be written: {reason}. Give this user write access to the folder.",
             path=path,
-            reason=_reason(error),
+            reason=reason(error),
         )
     if code in {errno.ENOTDIR, errno.EEXIST}:
         return StoreReadOnly(
@@ -50,7 +50,7 @@ def translate(error: Exception, path: str) -> StoreError:
             "The store {path} is not a store that this release can read: {reason}. Restore it from a "
             "backup, or choose another folder.",
             path=path,
-            reason=_reason(error),
+            reason=reason(error),
         )
     if isinstance(error, lmdb.ReadersFullError):
         return StoreUnavailable("The store {path} has too many readers at once. Close some of its programs.", path=path)
@@ -65,11 +65,12 @@ def translate(error: Exception, path: str) -> StoreError:
             path=path,
         )
     return StoreUnavailable(
-        "The store {path} can not be used now: {reason}. Check its disk and folder.", path=path, reason=_reason(error)
+        "The store {path} can not be used now: {reason}. Check its disk and folder.", path=path, reason=reason(error)
     )
 
 
-def _reason(error: Exception) -> str:
+def reason(error: Exception) -> str:
+    """Return why an operation of LMDB or of the file system failed."""
     if isinstance(error, OSError):
         return error.strerror or str(error)
     return str(getattr(error, "reason", "") or error)

@@ -16,32 +16,41 @@ import logging
 import os
 import struct
 import threading
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Self
+from typing import NamedTuple, Self
 
 import lmdb
 
 log = logging.getLogger("queues.kv")
 
 NAME = "redo"
-#: Seconds that a flush takes where this log pays: it costs a second thread, and every pair is written once more.
-SLOW_FLUSH = 0.000_5
+#: The key whose value is another one after every commit of anybody: what a record is to follow.
+CHAIN = b"\xff\x02redo"
 #: The file: a slot each for commits of even and of odd number.
 _SLOT_BYTES = 1 << 20
 _FILE_BYTES = 2 * _SLOT_BYTES
 #: Bytes that have to be free on the disk for it to be made: what little there is belongs to the store.
 _ROOM = 64 << 20
-#: A record: the digest of all that follows; magic, inode of the store's file, number of the commit, bytes of its pairs;
+#: A record: the digest of all that follows; magic, number of the commit, bytes of its pairs, CHAIN's value before it;
 #: the pairs. A pair: size of the key, size of the value (or that there is none), both.
-_DIGEST_BYTES = 16
-_HEAD = struct.Struct(">8sQQI")
+_DIGEST_BYTES, LINK_BYTES = 16, 16
+_HEAD = struct.Struct(f">8sQI{LINK_BYTES}s")
 _PAIR = struct.Struct(">HI")
 _MAGIC, _GONE = b"pqredo1\0", 0xFFFF_FFFF
 _MOST = _SLOT_BYTES - _DIGEST_BYTES - _HEAD.size
+_NO_LINK = bytes(LINK_BYTES)
+
+
+class Record(NamedTuple):
+    """What a commit has left under the keys that it wrote, None where it has cleared them."""
+
+    txnid: int
+    #: CHAIN's value before it.
+    previous: bytes
+    pairs: list[tuple[bytes, bytes | None]]
 
 
 class Redo:
@@ -49,11 +58,9 @@ class Redo:
 
     def __init__(self, descriptor: int, folder: Path) -> None:
         self._file = descriptor
-        self._folder = folder
-        #: The inode of the store's file: another one that is put in its place has its own past.
-        self.inode = 0
+        self._path = str(folder / NAME)
         self._asked: SimpleQueue[bool] = SimpleQueue()
-        self._flushed: SimpleQueue[bool] = SimpleQueue()
+        self._flushed: SimpleQueue[OSError | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
 
     @classmethod
@@ -66,47 +73,37 @@ class Redo:
 
     @classmethod
     def make(cls, folder: Path) -> Self:
-        """Create the log of a store. Raises OSError."""
-        return cls(os.open(folder / NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o660), folder)
-
-    def allocate(self) -> None:
-        """Give the file all its blocks, so that no flush has to tell the file system of any. Raises OSError."""
-        if os.fstat(self._file).st_size >= _FILE_BYTES:
-            return
-        disk = os.fstatvfs(self._file)
-        if disk.f_bavail * disk.f_frsize < _ROOM:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        with self._locked():  # another process may have done it, and begun to use them
-            rest = bytes(max(0, _FILE_BYTES - os.fstat(self._file).st_size))
-            if os.pwrite(self._file, rest, _FILE_BYTES - len(rest)) < len(rest):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        os.fsync(self._file)
-        folder = os.open(self._folder, os.O_RDONLY | os.O_CLOEXEC)
+        """Open or create the log of a store, ready to be written. Raises OSError, RuntimeError without a thread."""
+        made = cls(os.open(folder / NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o660), folder)
         try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+            made._allocate()
+            thread = threading.Thread(target=made._flush, name="pq-redo", daemon=True)
+            thread.start()
+            made._thread = thread
+        except BaseException:
+            made.close()
+            raise
+        return made
 
     def recover(self, env: lmdb.Environment) -> None:
         """Write once more the newest commits that the file has lost. Raises OSError and lmdb.Error."""
-        last = env.info()["last_txnid"]
-        found = [self._read(parity, last) for parity in (0, 1)]
-        for txnid, pairs in sorted(record for record in found if record is not None):
-            txn = env.begin(write=True)
-            if txn.id() != txnid:  # another process was quicker, or what stands between is lost: nobody was told of it
-                txn.abort()
-                continue
-            for key, value in pairs:
-                if value is None:
-                    txn.delete(key)
-                else:
-                    txn.put(key, value)
-            txn.commit()
+        while any(number > env.info()["last_txnid"] for number in self._numbers()):
+            with env.begin(write=True) as txn:  # before the record is read: a commit that failed is taken back in one
+                record = self._read(txn.id())
+                if record is not None and (txn.get(CHAIN) or _NO_LINK) == record.previous:
+                    for key, value in record.pairs:
+                        if value is None:
+                            txn.delete(key)
+                        else:
+                            txn.put(key, value)
+                else:  # of a past that is not this file's, or never whole: nobody was told of it
+                    self.forget(txn.id(), None)
+                    return
             env.sync(True)
-            log.warning("Commit %d was not whole on the disk: written again from the redo log", txnid)
+            log.warning("Commit %d was not whole on the disk: written again from the redo log", record.txnid)
 
-    def write(self, txn: lmdb.Transaction[bytes], keys: Iterable[bytes]) -> bool:
-        """Write what a transaction leaves under these keys, and begin to flush; False when it does not fit.
+    def write(self, txn: lmdb.Transaction[bytes], previous: bytes, keys: Iterable[bytes]) -> bool:
+        """Write what a transaction leaves under these keys, and begin to flush; False when that is not possible.
 
         The caller holds the store's write lock until he has committed, so the slot is his.
         """
@@ -117,32 +114,34 @@ class Redo:
             size += sum(map(len, parts[-3:]))
             if size > _MOST:
                 return False
-        record = _HEAD.pack(_MAGIC, self.inode, txn.id(), size) + b"".join(parts)
+        record = _HEAD.pack(_MAGIC, txn.id(), size, previous) + b"".join(parts)
         try:
-            with self._locked():
+            if not os.path.samestat(os.stat(self._path), os.fstat(self._file)):  # noqa: PTH116 - as quick as it goes
+                return False
+            with self._locked(fcntl.LOCK_NB):
                 written = os.pwrite(self._file, _digest(record) + record, _place(txn.id()))
         except OSError:
             return False
         if written < _DIGEST_BYTES + len(record):
             return False
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._flush, name="pq-redo", daemon=True)
-            self._thread.start()
         self._asked.put(True)
         return True
 
-    def flushed(self) -> bool:
-        """Wait for the flush that was begun; whether it went well."""
+    def flushed(self) -> OSError | None:
+        """Wait for the flush that was begun; return what went wrong."""
         return self._flushed.get()
 
-    def forget(self, first: int, last: int) -> None:
-        """Take out the records of commits `first` to `last`. Raises OSError."""
+    def forget(self, first: int, last: int | None) -> None:
+        """Take out the records of commits `first` to `last`, of all behind `first` without it. Raises OSError."""
+        found = False
         for parity in (0, 1):
             with self._locked():
-                record = self._head(parity)
-                if record is not None and first <= record[0] <= last:
-                    os.pwrite(self._file, bytes(_DIGEST_BYTES), _place(parity))
-        os.fdatasync(self._file)
+                head = self._head(parity)
+                if head is not None and first <= head[0] and (last is None or head[0] <= last):
+                    os.pwrite(self._file, bytes(_DIGEST_BYTES + _HEAD.size), _place(parity))
+                    found = True
+        if found:
+            os.fdatasync(self._file)
 
     def close(self) -> None:
         """Let go of the file."""
@@ -160,20 +159,22 @@ class Redo:
             try:
                 os.fdatasync(self._file)
             except OSError as error:
-                log.warning("The redo log in %s could not be flushed: %s", self._folder, error)
-                self._flushed.put(False)
+                self._flushed.put(error)
             else:
-                self._flushed.put(True)
+                self._flushed.put(None)
 
-    def _read(self, parity: int, after: int) -> tuple[int, list[tuple[bytes, bytes | None]]] | None:
-        """Return the commit in a slot, if it is whole, of this file and behind `after`."""
-        head = self._head(parity)
-        if head is None or head[0] <= after:
+    def _numbers(self) -> list[int]:
+        return [head[0] for head in map(self._head, (0, 1)) if head is not None]
+
+    def _read(self, txnid: int) -> Record | None:
+        """Return the record of a commit, if it is there and whole."""
+        head = self._head(txnid)
+        if head is None or head[0] != txnid:
             return None
-        txnid, size = head
-        record = os.pread(self._file, _DIGEST_BYTES + _HEAD.size + size, _place(parity))
+        _, size, previous = head
+        record = os.pread(self._file, _DIGEST_BYTES + _HEAD.size + size, _place(txnid))
         if record[:_DIGEST_BYTES] != _digest(record[_DIGEST_BYTES:]):
-            return None  # it was never flushed, so nobody was told of it
+            return None
         pairs: list[tuple[bytes, bytes | None]] = []
         at = _DIGEST_BYTES + _HEAD.size
         while at < len(record):
@@ -182,49 +183,36 @@ class Redo:
             at = key_at + key_size + (0 if value_size == _GONE else value_size)
             value = None if value_size == _GONE else record[key_at + key_size : at]
             pairs.append((record[key_at : key_at + key_size], value))
-        return txnid, pairs
+        return Record(txnid, previous, pairs)
 
-    def _head(self, parity: int) -> tuple[int, int] | None:
-        """Return the number and the bytes of the commit in a slot, if it is of this file."""
-        head = os.pread(self._file, _HEAD.size, _place(parity) + _DIGEST_BYTES)
+    def _head(self, txnid: int) -> tuple[int, int, bytes] | None:
+        """Return the number, the bytes and the link of what stands in a commit's slot."""
+        head = os.pread(self._file, _HEAD.size, _place(txnid) + _DIGEST_BYTES)
         if len(head) < _HEAD.size:
             return None
-        magic, inode, txnid, size = _HEAD.unpack(head)
-        if magic != _MAGIC or size > _MOST:
-            return None
-        if inode != self.inode:
-            log.info("The redo log in %s holds commit %d of another file, which is left out", self._folder, txnid)
-            return None
-        return txnid, size
+        magic, number, size, previous = _HEAD.unpack(head)
+        return (number, size, previous) if magic == _MAGIC and size <= _MOST else None
+
+    def _allocate(self) -> None:
+        """Give the file all its blocks, so that no flush has to tell the file system of any."""
+        if os.fstat(self._file).st_size < _FILE_BYTES:
+            disk = os.fstatvfs(self._file)
+            if disk.f_bavail * disk.f_frsize < _ROOM:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            with self._locked():  # another process may have done it, and begun to use them
+                rest = bytes(max(0, _FILE_BYTES - os.fstat(self._file).st_size))
+                if os.pwrite(self._file, rest, _FILE_BYTES - len(rest)) < len(rest):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        os.fsync(self._file)
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
+    def _locked(self, how: int = 0) -> Iterator[None]:
         """Keep other processes from writing."""
-        fcntl.flock(self._file, fcntl.LOCK_EX)
+        fcntl.flock(self._file, fcntl.LOCK_EX | how)
         try:
             yield
         finally:
             fcntl.flock(self._file, fcntl.LOCK_UN)
-
-
-def flushes_slowly(folder: Path) -> bool:
-    """Time flushes of a file without a name in this folder."""
-    try:
-        descriptor = os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    except (OSError, AttributeError):  # a file system, or an operating system, that has none
-        return False
-    try:
-        for attempt in range(3):
-            began = time.perf_counter()
-            os.pwrite(descriptor, bytes(4_096), 0)
-            os.fdatasync(descriptor)
-            if attempt and time.perf_counter() - began < SLOW_FLUSH:  # the first one finds a block
-                return False
-    except OSError:  # a full disk, say
-        return False
-    finally:
-        os.close(descriptor)
-    return True
 
 
 def _digest(record: bytes) -> bytes:

@@ -168,7 +168,12 @@ class Writer:
             batch.txn.abort()
             _refuse(taken, error)
             raise
-        outcome, failure = self._commit(batch)
+        try:
+            outcome, failure = self._commit(batch)
+        except BaseException as error:
+            batch.txn.abort()
+            _refuse(taken, error)
+            raise
         if outcome is Outcome.NOT_DONE:
             self._run_alone(taken)
             return
@@ -201,6 +206,7 @@ class Writer:
         if self._turns.slot is not None:
             self._sequence += 1
             batch.cursor.put(*self._mark())
+        self._environment.flushes.link(batch.txn)
 
     def _written(self, batch: Batch) -> set[bytes]:
         keys = batch.keys()
