@@ -45,13 +45,13 @@ class Contexts:
         """Close a page, and all that its test opened beside it."""
         context = page.context
         stays = self._stays.get(context)
+        for each in context.pages:  # before anything is asked: one that reloads itself again and again never answers
+            if each is not stays:
+                each.close()
         if stays is None or not self._is_as_it_was(context, stays):
             self._stays.pop(context, None)
             context.close()
             return
-        for each in context.pages:
-            if each is not stays:
-                each.close()
         self._free.append((_name(options), context))
         if len(self._free) > _MOST:
             _, oldest = self._free.pop(0)
@@ -73,10 +73,10 @@ class Contexts:
         return context
 
     def _is_as_it_was(self, context: BrowserContext, stays: Page) -> bool:
-        there = context.storage_state()
-        if there["origins"] or _cookies(there) != _cookies(self._signed_in):
+        if not stays.evaluate("/native code/.test(Function.prototype.toString.call(Date))"):
             return False
-        return bool(stays.evaluate("/native code/.test(Function.prototype.toString.call(Date))"))
+        there = context.storage_state()
+        return not there["origins"] and _cookies(there) == _cookies(self._signed_in)
 
 
 def _name(options: Mapping[str, Any]) -> str:

@@ -40,3 +40,13 @@ def test_a_context_that_is_changed_is_not_used_again(changed: str, contexts: Con
     other = contexts.open()
     assert other.context is not context
     contexts.close(other)
+
+
+def test_a_page_that_loads_itself_anew_for_ever_keeps_nobody_waiting(contexts: Contexts) -> None:
+    page = contexts.open()
+    page.route(
+        "**/livez", lambda route: route.fulfill(content_type="text/html", body="<script>location.reload()</script>")
+    )
+    page.goto("/livez", wait_until="commit")
+    contexts.close(page)
+    assert page.is_closed()
