@@ -10,10 +10,20 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Callable
 
 from queues.kv import open_kv
 from queues.kv.embedded import flushes
 from queues.kv.port import Transaction
+
+
+def in_threads(number: int, work: Callable[[int], None]) -> None:
+    """Do some work in so many threads, each told its number, to the end."""
+    workers = [threading.Thread(target=work, args=(n,)) for n in range(number)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
 
 
 def saturate(url: str, threads: str, keys: str) -> None:
@@ -96,11 +106,7 @@ def acknowledge(url: str, threads: str, each: str) -> None:
             kv.transact(lambda tr, token=token: tr.set(token, token))  # type: ignore[misc]
             os.write(1, b"ack " + token + b"\n")
 
-    workers = [threading.Thread(target=work, args=(n,)) for n in range(int(threads))]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
+    in_threads(int(threads), work)
     kv.close()
 
 
@@ -132,11 +138,7 @@ def put_and_take(url: str, name: str, threads: str, each: str) -> None:
                 kv.transact(lambda tr, token=token: take(tr, token))  # type: ignore[misc]
                 os.write(1, b"ack take " + token + b"\n")
 
-    workers = [threading.Thread(target=work, args=(n,)) for n in range(int(threads))]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
+    in_threads(int(threads), work)
     kv.close()
 
 

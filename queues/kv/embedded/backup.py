@@ -20,6 +20,7 @@ import lmdb
 
 from queues.kv.embedded import redo
 from queues.kv.embedded.failures import translate
+from queues.kv.embedded.flushes import flush
 from queues.kv.embedded.store import open_embedded
 from queues.kv.errors import PathTaken, StoreUnavailable
 from queues.kv.port import KeyValueStore
@@ -88,21 +89,13 @@ def _into_place(part: Path, target: Path, check: Callable[[KeyValueStore], T]) -
         checked = check(store)
     for name in _BESIDE:
         (part / name).unlink(missing_ok=True)
-    _flush(part / _DATA)
-    _flush(part)
+    flush(part / _DATA)
+    flush(part)
     try:
         part.rename(target)
     except OSError as error:
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
             raise
         raise PathTaken("{target} came to be meanwhile. Nothing was changed.", target=str(target)) from error
-    _flush(target.parent)
+    flush(target.parent)
     return checked
-
-
-def _flush(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -68,7 +68,7 @@ class Flushes:
             self._spare.close()
             self._spare = None
         if self._redo is not None:
-            _flush_folder(self._folder)  # both files are in it
+            flush(self._folder)  # both files are in it
 
     def give_up(self) -> None:
         """Let go of the log: the file is closed, or opened anew."""
@@ -176,8 +176,9 @@ def flushes_slowly(folder: Path) -> bool:
     return True
 
 
-def _flush_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+def flush(path: Path) -> None:
+    """Flush a file, or the names in a folder. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
     finally:
