@@ -168,12 +168,7 @@ class Writer:
             batch.txn.abort()
             _refuse(taken, error)
             raise
-        try:
-            outcome, failure = self._commit(batch)
-        except BaseException as error:
-            batch.txn.abort()
-            _refuse(taken, error)
-            raise
+        outcome, failure = self._commit(batch)
         if outcome is Outcome.NOT_DONE:
             self._run_alone(taken)
             return
@@ -222,7 +217,8 @@ class Writer:
         began = time.perf_counter()
         try:
             self._environment.commit(batch.txn, lambda: self._written(batch))
-        except lmdb.Error as error:
+        except Exception as error:  # whatever it is, and wherever it came: the mark tells whether it is done
+            batch.txn.abort()
             self._poller.disown()
             mark = self._mark() if self._turns.slot is not None else None
             outcome = self._environment.settle(error, mark, batch.version)
