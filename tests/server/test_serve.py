@@ -123,7 +123,7 @@ def test_a_request_in_flight_is_finished(serve) -> None:
         answer = b"".join(iter(lambda: connection.recv(65536), b""))
     assert answer.startswith(b"HTTP/1.1 403"), answer[:200]  # no CSRF token: answered by Django, not cut off
     assert site.exit_code() == 0
-    (said,) = [line for line in site.complained if "held up all others" not in line]  # a busy machine makes it say so
+    (said,) = site.complained
     assert "CSRF cookie not set" in said
 
 

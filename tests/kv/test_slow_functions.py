@@ -1,0 +1,64 @@
+"""Functions that take long in a transaction, and so hold up all others: who writes the program is told."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from queues.kv import open_kv
+from queues.kv.embedded import EmbeddedStore, runner
+from queues.kv.port import Transaction
+
+
+@pytest.fixture
+def kv(tmp_path: Path) -> Iterator[EmbeddedStore]:
+    store = open_kv(f"lmdb:{tmp_path}/store")
+    assert isinstance(store, EmbeddedStore)
+    yield store
+    store.close()
+
+
+def compute(seconds: float, tr: Transaction) -> None:
+    """Use the processor for so long."""
+    until = time.thread_time() + seconds
+    while time.thread_time() < until:
+        pass
+
+
+def wait(seconds: float, tr: Transaction) -> None:
+    """Let time go by as on a machine whose processors are busy with others."""
+    threading.Event().wait(seconds)
+
+
+def test_a_function_that_computes_for_long_is_told_by_name(kv: EmbeddedStore, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, "queues.kv"):
+        kv.transact(functools.partial(compute, 2 * runner.SLOW))
+    (said,) = caplog.messages
+    assert said.startswith("A transaction took ")
+    assert said.endswith(" ms and held up all others: tests.kv.test_slow_functions.compute")
+
+
+def test_a_function_that_only_waited_for_a_busy_machine_is_not_told(
+    kv: EmbeddedStore, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "VERY_SLOW", float("inf"))
+    with caplog.at_level(logging.WARNING, "queues.kv"):
+        kv.transact(functools.partial(wait, 2 * runner.SLOW))
+        kv.transact(functools.partial(compute, runner.SLOW / 10))
+    assert caplog.messages == []
+
+
+def test_a_function_that_waits_for_very_long_is_told(
+    kv: EmbeddedStore, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "VERY_SLOW", 2 * runner.SLOW)
+    with caplog.at_level(logging.WARNING, "queues.kv"):
+        kv.transact(functools.partial(wait, 3 * runner.SLOW))
+    (said,) = caplog.messages
+    assert said.endswith("tests.kv.test_slow_functions.wait")
