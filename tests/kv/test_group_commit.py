@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import threading
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ from queues.kv import open_kv
 from queues.kv.embedded import EmbeddedStore, flushes, runner
 from queues.kv.errors import StoreFull
 from queues.kv.port import Transaction
+from queues.kv.watching import Watcher
 
 MANY = 40
 #: Seconds after which a test gives up; no test depends on how soon something happens.
@@ -103,6 +105,53 @@ def test_stamps_of_one_commit_follow_the_order_of_its_functions(kv: EmbeddedStor
         futures = [submit(lambda tr: [tr.stamp(), tr.stamp()]) for _ in range(MANY)]
     stamps = [stamp for one in futures for stamp in one.result(LONG)]  # type: ignore[attr-defined]
     assert stamps == sorted(set(stamps))
+
+
+def test_an_error_of_any_kind_while_a_batch_runs_one_by_one_leaves_nobody_waiting(
+    kv: EmbeddedStore, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environment = kv._engine.environment
+    begin, commit = environment.begin_write, environment.commit
+    runs = 0
+
+    def failing(*_: object) -> None:
+        monkeypatch.setattr(environment, "commit", commit)
+        raise lmdb.Error("commit")
+
+    def exhausted() -> lmdb.Transaction[bytes]:
+        monkeypatch.setattr(environment, "begin_write", begin)
+        raise OSError(errno.EMFILE, "no descriptor is left")
+
+    def first(tr: Transaction) -> bytes:
+        nonlocal runs
+        runs += 1
+        if runs == 2:  # in a commit of its own: the next one can not begin
+            monkeypatch.setattr(environment, "begin_write", exhausted)
+        return write(b"0")(tr)
+
+    with one_batch(kv, pool) as submit:
+        futures = [submit(first), *(submit(write(b"%d" % n)) for n in range(1, 4))]
+        monkeypatch.setattr(environment, "commit", failing)
+    with pytest.raises(OSError, match="no descriptor is left"):
+        futures[1].result(LONG)
+    assert [futures[n].result(LONG) for n in (0, 2, 3)] == [b"0", b"2", b"3"]
+    assert content(kv) == {b"0": b"", b"2": b"", b"3": b"", b"total": (3).to_bytes(8, "little")}
+
+
+def test_what_is_done_is_answered_even_if_who_watches_can_not_be_told(
+    kv: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    board = kv._engine.writer._board
+
+    def failing(keys: object) -> None:
+        raise MemoryError
+
+    watcher = Watcher({b"elsewhere": None}, None)
+    board.add(watcher)
+    monkeypatch.setattr(board, "notify", failing)
+    assert kv.transact(write(b"key")) == b"key"
+    board.discard(watcher)
+    assert b"key" in content(kv)
 
 
 def test_failing_functions_leave_their_neighbours_alone(kv: EmbeddedStore, pool: ThreadPoolExecutor) -> None:

@@ -178,10 +178,8 @@ class Writer:
         self._room.spend(batch.room)
         # Nobody else wrote in between: behind another process's transaction answers might wait long.
         self._alone, self._last_version = batch.version == self._last_version + 1, batch.version
-        try:
-            self._tell(batch)  # first: a caller who waits for changes next is not to be told of his own
-        finally:
-            self._answer(taken)
+        self._tell(batch)  # first: a caller who waits for changes next is not to be told of his own
+        self._answer(taken)
 
     def _begin(self) -> Batch:
         turns = self._turns
@@ -238,6 +236,7 @@ class Writer:
     def _run_alone(self, taken: list[Ticket]) -> None:
         """Run each function in a commit of its own, so that only the guilty one fails."""
         self._expected = self._told_late = 0
+        failure: Exception | None
         for call in taken:
             try:
                 failure = self._run_in_own_commit(call)
@@ -246,6 +245,9 @@ class Writer:
             except lmdb.Error as error:
                 failure = translate(error, self._environment.path)
             except StoreError as error:
+                failure = error
+            except Exception as error:  # of the system, not of the store: the next ones are tried all the same
+                log.exception("A function could not be run on %s", self._environment.path)
                 failure = error
             if failure is not None:
                 call.answer, call.error = None, failure
@@ -271,7 +273,10 @@ class Writer:
 
     def _tell(self, batch: Batch) -> None:
         if len(self._board):  # whoever comes now reads what was committed
-            self._board.notify(batch.keys())
+            try:
+                self._board.notify(batch.keys())
+            except Exception:  # what is done is to be answered
+                log.exception("Not all who watch %s were told of a commit", self._environment.path)
 
     def _answer(self, taken: list[Ticket]) -> None:
         """Tell everybody, and say for how many to wait: threads come back quickest to a writer that waits for them.
