@@ -4,61 +4,22 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.kv.tracing import traced
+
 TOKEN = re.compile(r"token-\d\d-\d\d\d\d;")
 THREADS, EACH = 4, 15
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SystemCall:
-    """One system call, whole: with the line numbers of its beginning and its end."""
-
-    name: str
-    text: str
-    began: int
-    ended: int
-
-
-def traced(command: list[str], log: Path) -> list[SystemCall]:
-    """Run a command under strace and return its writes and flushes in the order of their ends."""
-    calls = "pwrite64,pwritev,write,writev,fdatasync,fsync,msync,openat"
-    try:
-        ended = subprocess.run(
-            ["strace", "-f", "-s", "100000", "-e", f"trace={calls}", "-o", log, *command],
-            capture_output=True, text=True, timeout=120, check=False, cwd=ROOT,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        pytest.fail("the traced program did not end")
-    if "Operation not permitted" in ended.stderr:
-        pytest.skip("tracing system calls is not permitted here")
-    assert ended.returncode == 0, ended.stderr
-    begun: dict[str, tuple[int, str]] = {}
-    found = []
-    for number, line in enumerate(log.read_text(errors="replace").splitlines()):
-        thread, _, text = line.partition(" ")
-        text = text.strip()
-        if text.endswith("<unfinished ...>"):
-            begun[thread] = (number, text.removesuffix("<unfinished ...>"))
-        elif text.startswith("<... "):
-            start, first = begun.pop(thread)
-            text = first + text.partition(" resumed>")[2]
-            found.append(SystemCall(name=text.partition("(")[0], text=text, began=start, ended=number))
-        else:
-            found.append(SystemCall(name=text.partition("(")[0], text=text, began=number, ended=number))
-    return found
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 def test_every_acknowledgement_follows_a_flush_that_began_after_its_write(tmp_path: Path) -> None:
     program = [sys.executable, "-m", "tests.kv.programs", "acknowledge", f"lmdb:{tmp_path}/store"]
-    calls = traced([*program, str(THREADS), str(EACH)], tmp_path / "log")
+    names = "pwrite64,pwritev,write,writev,fdatasync,fsync,msync,openat"
+    calls = list(traced([*program, str(THREADS), str(EACH)], tmp_path / "log", names, "-s", "100000"))
 
     header = [call for call in calls if call.name == "openat" and "data.mdb" in call.text and "SYNC" in call.text]
     assert header, "the page that makes a commit valid is written through a descriptor that flushes by itself"

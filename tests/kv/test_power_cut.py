@@ -11,9 +11,8 @@ import math
 import random
 import re
 import shutil
-import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,8 +22,8 @@ import pytest
 from queues.kv import open_kv
 from queues.kv.embedded import redo
 from queues.kv.port import ReadTransaction
+from tests.kv.tracing import SystemCall, traced
 
-ROOT = Path(__file__).parents[2]
 CALL = re.compile(r"(?P<name>\w+)\(\d+<(?P<path>[^>]*)>(?:\(deleted\))?,? ?(?P<rest>.*)", re.DOTALL)
 TEXT = re.compile(r'"((?:\\x[0-9a-f]{2})*)"')
 TOLD = re.compile(r"(ack put|ask take|ack take) (token-\S+;)")
@@ -49,37 +48,22 @@ class Call:
     failed: bool = False
 
 
-def traced(command: list[str], log: Path, failing: int) -> list[Call]:
+def calls_of(command: list[str], log: Path, failing: int) -> list[Call]:
     """Run a command under strace and return its writes and flushes in the order in which they began.
 
     `failing`: which flush of each thread fails, from 1 on; none if 0.
     """
     fault = ["-e", f"inject=fdatasync:error=EIO:when={failing}"] if failing else []
     names = "pwrite64,write,writev,lseek,fdatasync,fsync,ftruncate,msync"
-    ended = subprocess.run(
-        ["strace", "-f", "-y", "-xx", "-s", "2000000", "-e", f"trace={names}", *fault, "-o", log, *command],
-        capture_output=True, text=True, timeout=240, check=False, cwd=ROOT,
-    )  # fmt: skip
-    if "Operation not permitted" in ended.stderr:
-        pytest.skip("tracing system calls is not permitted here")
-    assert ended.returncode == 0, ended.stderr
-    return sorted(calls_of(log), key=lambda call: call.began)
+    whole = traced(command, log, names, "-y", "-xx", "-s", "2000000", *fault)
+    return sorted(on_files(whole), key=lambda call: call.began)
 
 
-def calls_of(log: Path) -> Iterator[Call]:
-    """Read a trace."""
-    begun: dict[str, tuple[int, str]] = {}
+def on_files(whole: Iterable[SystemCall]) -> Iterator[Call]:
+    """Yield what was done to which files."""
     places: dict[tuple[str, str], int] = {}
-    for number, line in enumerate(log.read_text().splitlines()):
-        thread, _, text = line.partition(" ")
-        text, start = text.strip(), number
-        if text.endswith("<unfinished ...>"):
-            begun[thread] = (number, text.removesuffix("<unfinished ...>"))
-            continue
-        if text.startswith("<... "):
-            start, first = begun.pop(thread)
-            text = first + text.partition(" resumed>")[2]
-        found = CALL.fullmatch(text)
+    for one in whole:
+        found = CALL.fullmatch(one.text)
         if found is None:
             continue
         failed = "(INJECTED)" in found["rest"]
@@ -90,14 +74,14 @@ def calls_of(log: Path) -> Iterator[Call]:
         data = b"".join(map(unhex, TEXT.findall(arguments)))
         offset = 0
         if name == "lseek":
-            places[thread, file] = int(found["rest"].rpartition("= ")[2])
+            places[one.thread, file] = int(found["rest"].rpartition("= ")[2])
             continue
         assert name not in {"ftruncate", "msync"}, "neither LMDB nor we do this to a file in use"
         if name == "pwrite64":
             offset = int(arguments.rpartition(", ")[2], 0)
         elif name == "writev":
-            offset = places.get((thread, file), 0)
-        yield Call(name=name, file=file, began=start, ended=number, data=data, offset=offset, failed=failed)
+            offset = places.get((one.thread, file), 0)
+        yield Call(name=name, file=file, began=one.began, ended=one.ended, data=data, offset=offset, failed=failed)
 
 
 def unhex(text: str) -> bytes:
@@ -179,7 +163,7 @@ def test_what_was_acknowledged_is_there_after_a_power_cut_at_any_moment(
     # A flush that fails is told to every process that has the file open; here only to the one.
     names = "a" if failing else "ab"
     programs = " & ".join(f"{program} {name} {THREADS} {EACH}" for name in names) + " & wait"
-    calls = traced(["sh", "-c", programs], tmp_path / "log", failing)
+    calls = calls_of(["sh", "-c", programs], tmp_path / "log", failing)
     assert any(call.failed for call in calls) == (failing > 0)
     writes = writes_among(calls)
     told = [
