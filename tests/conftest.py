@@ -6,9 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from queues import Store, open_store
 from tests import cluster
+
+# A machine at work on something else is no finding.
+settings.register_profile("patient", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 ENGINES = ("embedded", "simulated", "cluster") if cluster.find().url else ("embedded", "simulated")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
 from typing import Any
 
 import pytest
@@ -14,14 +14,17 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from pqadmin.accounts.roles import Role, grant
+from pqadmin.accounts.scope import Scope
+from pqadmin.live import guard
 from pqadmin.live import monitor as monitors
+from pqadmin.live.guard import Pass
 from pqadmin.live.monitor import Monitor
 from queues import Store, open_store
 from tests.conftest import store_url
 from tests.schemas import CLIENT, Message, validate
 
-#: Seconds that a test waits for what must come.
-PATIENCE = 10.0
+#: Seconds that a test waits for what must come; reached only when something hangs.
+PATIENCE = 120.0
 
 
 class Viewer:
@@ -142,6 +145,39 @@ def sign_in(transactional_db: None) -> SignIn:
         return str(client.cookies[settings.SESSION_COOKIE_NAME].value)
 
     return make
+
+
+class Looks:
+    """Notes what each look at who may still see found that began after some moment."""
+
+    def __init__(self, standing: Callable[[Collection[Pass]], dict[Pass, Scope | int]]) -> None:
+        self._standing = standing
+        self._noting = False
+        self._found: list[dict[Pass, Scope | int]] = []
+
+    def __call__(self, badges: Collection[Pass]) -> dict[Pass, Scope | int]:
+        """Look, and note it."""
+        noting = self._noting
+        found = self._standing(badges)
+        if noting:
+            self._found.append(found)
+        return found
+
+    def from_now_on(self) -> None:
+        """Note the looks that begin from now on."""
+        self._noting = True
+
+    def let_stay(self, whom: Callable[[Pass], bool]) -> int:
+        """Return how many of the noted looks let somebody go on as before; looks are twice a second."""
+        return sum(whom(badge) and now == badge.scope for found in self._found for badge, now in found.items())
+
+
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> Looks:
+    """What the looks at who may still see find."""
+    made = Looks(guard.standing)
+    monkeypatch.setattr(guard, "standing", made)
+    return made
 
 
 Join = Callable[..., Awaitable[Viewer]]

@@ -12,7 +12,7 @@ from pqadmin.live.monitor import Monitor
 from pqadmin.live.polling import FASTEST, SLOWEST, Pace
 from queues import Queue, Store
 from tests.conftest import Clock
-from tests.live.conftest import Join
+from tests.live.conftest import PATIENCE, Join
 from tests.live.test_reads import reads
 from tests.others import PREFIX, Others
 
@@ -129,7 +129,7 @@ async def test_an_attached_queue_on_nobodys_screen_is_not_read_again(
     while frame["total"]["unread"] or frame["total"]["attached"]["uncounted"]:
         frame = await viewer.frame()
     assert frame["total"]["attached"]["ready"] == 3, "it is counted once, for the sum"
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         before = -1
         while before != (before := reads(store)):
             await viewer.until(lambda message: message["t"] == "beat")

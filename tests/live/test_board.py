@@ -20,6 +20,7 @@ from pqadmin.live.board import Board
 from pqadmin.live.monitor import Monitor
 from pqadmin.live.overviews import EVERYTHING, Overview
 from queues import Store, open_store
+from tests.live.conftest import PATIENCE
 
 
 def test_a_store_that_was_replaced_by_a_backup_is_shown_as_it_is(
@@ -74,7 +75,7 @@ class Listed(dict[str, int]):
         self.looks += 1
         if self.going is not None and self.halted is not None:
             self.halted.set()
-            assert self.going.wait(10.0)
+            assert self.going.wait(2 * PATIENCE)
         return super().items()  # type: ignore[return-value]
 
 
@@ -156,13 +157,13 @@ def test_a_socket_does_not_wait_for_the_overview_of_others() -> None:
     directory.halted, directory.going = threading.Event(), threading.Event()
     with ThreadPoolExecutor(2) as threads:
         others = threads.submit(board.overview, 1.0, datetime.now(UTC), Scope.of_globs(["us:*"]))
-        assert directory.halted.wait(10.0)
+        assert directory.halted.wait(PATIENCE)
         try:
             asked = threads.submit(lambda: (board.in_sight(Scope.of_globs(["eu:*"])), board.ready(1)))
-            assert asked.result(5.0) == ({1}, None)
+            assert asked.result(PATIENCE) == ({1}, None)
         finally:
             directory.going.set()
-        assert others.result(10.0).summary.queues == 1
+        assert others.result(PATIENCE).summary.queues == 1
 
 
 def seen_by(board: Board, glob: str) -> Overview:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import count
 
 import pytest
 
 from pqadmin.live import cuts, rates, slot
 from pqadmin.live.monitor import Monitor
 from queues import Store
-from tests.live.conftest import Join, Viewer
+from tests.live.conftest import PATIENCE, Join, Viewer
 
 
 @pytest.fixture(autouse=True)
@@ -86,7 +87,9 @@ async def test_queues_on_no_screen_are_swept(store: Store, join: Join, monitor: 
     assert frame["total"]["queues"] == 2
 
 
-async def test_pages_read_at_most_once_for_a_burst(store: Store, monitor: Monitor) -> None:
+async def test_pages_read_at_most_once_for_a_burst(store: Store) -> None:
+    moments = count()
+    monitor = Monitor(lambda: store, clock=lambda: next(moments) / 1_000)  # each look at the clock takes a millisecond
     for n in range(30):
         store.create_queue(f"q{n}")
     await asyncio.to_thread(monitor.refresh)
@@ -94,10 +97,10 @@ async def test_pages_read_at_most_once_for_a_burst(store: Store, monitor: Monito
 
     before = reads(store)
     await asyncio.gather(*(asyncio.to_thread(monitor.refresh) for _ in range(20)))
-    assert reads(store) - before <= 3 * 32, "one reading serves many pages"
+    assert reads(store) - before <= 32, "one reading serves many pages"
 
     await asyncio.to_thread(store.queue("q7").push, b"x", priority=1)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while sum(row.status.totals.ready for row in monitor.overview().rows) != 1:
             await asyncio.to_thread(monitor.refresh)
 

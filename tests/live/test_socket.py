@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from django.conf import settings
@@ -13,12 +14,12 @@ from django.test import Client
 
 from pqadmin.accounts.roles import Role, grant
 from pqadmin.live.guard import NOT_ALLOWED, SIGNED_OUT
-from pqadmin.live.hub import RESTARTING, TOO_SLOW
+from pqadmin.live.hub import RESTARTING, ROUND, TOO_SLOW
 from pqadmin.live.monitor import Monitor
 from pqadmin.live.requests import MAX_MESSAGE
 from pqadmin.live.slot import IN_FLIGHT
 from queues import Store
-from tests.live.conftest import Join, SignIn, Viewer
+from tests.live.conftest import Join, Looks, SignIn, Viewer
 
 
 async def test_without_a_login_it_stays_shut(monitor: Monitor, transactional_db: None) -> None:
@@ -71,6 +72,11 @@ async def test_another_path_is_refused(sign_in: SignIn) -> None:
     assert await viewer.refused()
 
 
+async def error(viewer: Viewer) -> dict[str, Any]:
+    """Return the next error; on a machine that is held up a beat may come first."""
+    return await viewer.until(lambda message: message["t"] == "error")
+
+
 async def test_nonsense_is_answered_and_the_socket_stays_open(store: Store, join: Join) -> None:
     jobs = store.create_queue("jobs")
     viewer = await join()
@@ -83,10 +89,10 @@ async def test_nonsense_is_answered_and_the_socket_stays_open(store: Store, join
         ("x" * (MAX_MESSAGE + 1), "too-large"),
     ]:
         await viewer.raw(text)
-        answer = await viewer.next()
-        assert (answer["t"], answer["code"], answer["fatal"]) == ("error", code, False)
+        answer = await error(viewer)
+        assert (answer["code"], answer["fatal"]) == (code, False)
     await viewer.socket.send_to(bytes_data=b"\x00\x01")
-    assert (await viewer.next())["code"] == "not-json"
+    assert (await error(viewer))["code"] == "not-json"
     assert (await viewer.watch(jobs.id))["full"]
 
 
@@ -99,7 +105,7 @@ async def test_who_keeps_sending_nonsense_is_shown_out(join: Join) -> None:
 
 async def test_a_flood_is_shown_out(join: Join) -> None:
     viewer = await join()
-    for _ in range(400):
+    for _ in range(4_000):  # more than are allowed to who sends them within a minute
         await viewer.raw('{"t":"resync"}')
     assert await viewer.closed() == 4400
 
@@ -159,7 +165,8 @@ async def test_a_hidden_tab_gets_no_frames_until_it_is_shown(store: Store, join:
 
     await asyncio.to_thread(jobs.push, b"x", priority=1)
     await shown.frame(lambda frame: any(row["ready"] == 1 for row in frame["rows"]))
-    assert hidden.socket.output_queue.empty()
+    while not hidden.socket.output_queue.empty():
+        assert (await hidden.next())["t"] == "beat"
 
     await hidden.send({"t": "visible", "visible": True})
     frame = await hidden.frame()
@@ -207,8 +214,8 @@ def delete(user: User) -> None:
         (delete, SIGNED_OUT),
     ],
 )
-async def test_who_may_no_longer_look_is_shown_out_within_a_second(
-    act: Callable[[User], None], code: int, store: Store, join: Join, sign_in: SignIn
+async def test_who_may_no_longer_look_is_shown_out_at_the_next_look(
+    act: Callable[[User], None], code: int, store: Store, join: Join, sign_in: SignIn, looks: Looks
 ) -> None:
     other = Viewer(await asyncio.to_thread(sign_in, "otto"))
     await other.open()
@@ -216,9 +223,12 @@ async def test_who_may_no_longer_look_is_shown_out_within_a_second(
     await viewer.watch(store.create_queue("jobs").id)
     user = await User.objects.aget(username="vera")
 
+    person = user.pk
     await asyncio.to_thread(act, user)
+    looks.from_now_on()
 
-    assert await viewer.closed(timeout=1.5) == code
+    assert await viewer.closed() == code
+    assert looks.let_stay(lambda badge: badge.user_id == person) == 0
     if act is not end_sessions:
         await other.watch()
     await other.leave()
@@ -243,6 +253,10 @@ async def test_shutdown_closes_with_service_restart_and_ends_the_thread(
     assert await viewer.closed() == RESTARTING
     assert not monitor.running
     assert await Viewer(await asyncio.to_thread(sign_in, "otto")).refused() == RESTARTING
+
+
+def test_looks_are_twice_a_second() -> None:
+    assert ROUND <= 0.5
 
 
 def test_the_session_cookie_has_the_name_that_tests_use() -> None:

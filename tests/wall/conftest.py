@@ -18,6 +18,9 @@ from pqadmin.server.store import close_store, get_store
 from pqadmin.wall import specs
 from pqadmin.wall.models import Board
 from queues import Store
+from tests.live.conftest import looks
+
+__all__ = ["looks"]
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 
