@@ -19,8 +19,8 @@ from queues.leases import Lease, leasing, stale
 from queues.priority import Priority
 from queues.pushes import Push
 from queues.queue import Queue, check_end, check_value
+from queues.take_servers import Late
 from queues.takes import LATE, Take
-from queues.taking import Late
 
 
 class AsyncQueue:

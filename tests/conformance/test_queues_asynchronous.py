@@ -30,7 +30,7 @@ from queues.errors import (
 )
 from queues.kv.port import Transaction
 from queues.pushes import Pushes
-from queues.taking import Takes
+from queues.take_servers import Takes
 from tests.conftest import Clock
 from tests.full_count import check_full_count
 

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from queues import open_store, staged, staging, taking
+from queues import open_store, staged, staging, take_servers
 from queues.kv.combining import MAX_REQUESTS, Combiner
 from queues.kv.entries import Entry, State
 from queues.kv.port import Server, Transaction
 from queues.kv.simulated import SimulatedTransaction
 from queues.queue_keys import QueueKeys
 from queues.staging import Staging
+from queues.take_servers import Takes
 from queues.takes import Take
-from queues.taking import Takes
 from queues.tally import Tally as Totals
 from tests.simulation.crowds import CALM, Crowd
 from tests.simulation.schedules import Tally, Weather
@@ -129,7 +129,7 @@ def test_frozen_batches(monkeypatch: pytest.MonkeyPatch) -> None:
                 requests.extend(taken)
                 takes.extend(own._with_times(taken))
                 assert own.staging is not None
-                return taking._to_each(requests, own.staging.conduct(let_join, takes))
+                return take_servers._to_each(requests, own.staging.conduct(let_join, takes))
 
         serve(self, Thawed(), batch)  # type: ignore[arg-type]
 
