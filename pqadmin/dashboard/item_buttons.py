@@ -39,6 +39,7 @@ _ATTACHED = ("move", "duplicate", "delete")
 class Button:
     """A link to the page of an act."""
 
+    verb: str
     label: str
     icon: str
     url: str
@@ -68,4 +69,4 @@ def _button(status: QueueStatus, item: Item, verb: str) -> Button:
         url = f"{queue}push/?{urlencode({'like': item.id})}"
     else:
         url = f"{queue}act/?{urlencode({'act': verb, 'id': item.id})}"
-    return Button(label=str(label), icon=icon, url=url, inline=verb not in ("edit", "duplicate"))
+    return Button(verb=verb, label=str(label), icon=icon, url=url, inline=verb not in ("edit", "duplicate"))

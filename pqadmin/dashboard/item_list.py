@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
@@ -23,7 +23,7 @@ from pqadmin.dashboard.looking_for import TRASH
 from pqadmin.dashboard.redaction import rules_of
 from pqadmin.dashboard.words import trash_words
 from pqadmin.server.store import get_store
-from queues import Item, TrashEntry, TrashPage
+from queues import Item, QueueStatus, TrashEntry, TrashPage
 from queues.errors import BadCursor, QueueNotFound
 from queues.job_changes import ACTS as ALL_ACTS
 from queues.names import display_name
@@ -246,14 +246,20 @@ def _elsewhere(seen: Seen) -> Item | None:
         return None
 
 
+def act_names(status: QueueStatus, state: str) -> Sequence[str]:
+    """Return the acts on chosen items of a list, in the order of their buttons; none where a state has none."""
+    names = [name for name in ACTS.get(state, ()) if not (name == "reprioritise" and status.kind == "fifo")]
+    return [name for name in names if name in ("move", "delete")] if status.attached else names
+
+
+def act_word(name: str) -> str:
+    """Return what the button of an act on chosen items says."""
+    return str(ACT_WORDS[name])
+
+
 def _acts(seen: Seen, url: str) -> list[Act]:
-    state, status = seen.asked.state, seen.status
-    if state == TRASH:
-        return []
-    names = [name for name in ACTS[state] if not (name == "reprioritise" and status.kind == "fifo")]
-    if status.attached:
-        names = [name for name in names if name in ("move", "delete")]
-    return [Act(name=name, label=str(ACT_WORDS[name]), all_url=_all_url(seen, url, name)) for name in names]
+    names = act_names(seen.status, seen.asked.state)
+    return [Act(name=name, label=act_word(name), all_url=_all_url(seen, url, name)) for name in names]
 
 
 def _all_url(seen: Seen, url: str, act: str) -> str:

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
 from itertools import islice
-from typing import Any
 
 from django.http import HttpRequest
 from django.urls import reverse
@@ -18,76 +14,50 @@ from pqadmin.accounts.rights import Right
 from pqadmin.accounts.roles import can
 from pqadmin.accounts.scope import Scope
 from pqadmin.dashboard import reach
-from pqadmin.dashboard.addresses import item_url, queue_url
+from pqadmin.dashboard.addresses import queue_url
+from pqadmin.dashboard.palette_entries import MOST, Entry, Found, Kind, Place
+from pqadmin.dashboard.palette_items import acts_here, find_item
 from pqadmin.live.monitor import get_monitor
 from pqadmin.live.rows import Row
-from pqadmin.server.store import get_store
-from queues import Store
-from queues.errors import QueueNotFound, QueueUnreadable
 from queues.names import display_name
 
-#: Entries of one answer, and queues among them, so that pages and acts are not crowded out.
-MOST, MOST_QUEUES = 12, 8
+#: Queues among the entries of one answer, so that pages and acts are not crowded out.
+MOST_QUEUES = 8
 #: Queues for each of which acts are offered.
 _MOST_ACTED = 3
 #: Paths of the acts that take much away.
 _GRAVE = {"purge/", "delete/", "detach/"}
-MAX_LENGTH = 300
-#: Queues that one transaction looks for an item in, and the seconds that looking takes at the most.
-_CHUNK, _SECONDS = 100, 0.5
+#: Characters of what is typed and of a queue's name, and of an item's id: that of an attached queue's item is its key.
+MAX_LENGTH, MAX_ID = 300, 20_100
 
 _ID = re.compile(r"[0-9a-f]{40}")
 
 
-class Kind(StrEnum):
-    """What an entry leads to; also the name of its icon's shape."""
-
-    QUEUE = "queue"
-    ITEM = "item"
-    PAGE = "page"
-    ACT = "act"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """One line of the palette."""
-
-    kind: Kind
-    label: str
-    url: str
-    detail: str = ""
-    #: An act that takes much away.
-    grave: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """What a text finds, best first; `note` says what was not looked through."""
-
-    entries: Sequence[Entry]
-    note: str = ""
-
-
-def find(request: HttpRequest, text: str, here: str) -> Found:
-    """Find what a typed text means; `here` is the name of the queue whose page is open, or empty."""
+def find(request: HttpRequest, text: str, place: Place) -> Found:
+    """Find what a typed text means on a page on which something is open."""
     monitor = get_monitor()
     monitor.refresh()
-    may = reach.scope(request)
+    may, here = reach.scope(request), place.queue
     rows = {row.status.name: row for row in monitor.overview(may).rows}
     words = text.casefold().split()
-    if _ID.fullmatch(text.strip().casefold()):
-        return _items(text.strip().casefold(), may.of_those([here, *rows] if here in rows else [*rows]))
+    if len(ids := [word for word in words if _ID.fullmatch(word)]) == 1:
+        names = dict.fromkeys(may.of_those([here, *rows] if here in rows else [*rows]))
+        rest = [word for word in words if word not in ids]
+        return find_item(request, ids[0], rest, {name: rows[name].status for name in names}, may)
     labels = {name: display_name(name).casefold() for name in rows}
     queues = _queues(words, labels)
+    mine = acts_here(request, words, place, rows[here].status, may) if here in rows else ()
     acts = list(_acts(words, may, rows, labels, here))
+    if not words:  # first what is most likely wanted: acts on what is open, then pages, then queues
+        found = [*mine, *acts, *_pages(request, words), *(_queue(rows[name]) for name in queues[:MOST_QUEUES])]
+        return Found(entries=found[:MOST])
+    acts = [*mine, *acts]
     entries = [  # Enter takes the first: never what takes much away while the words fit something else
         *(_queue(rows[name]) for name in queues[:MOST_QUEUES]),
         *(act for act in acts if not act.grave),
         *_pages(request, words),
         *(act for act in acts if act.grave),
     ]
-    if not words:  # first what is most likely wanted: acts on this queue, then pages, then queues
-        entries.sort(key=lambda entry: (Kind.ACT, Kind.PAGE, Kind.QUEUE).index(entry.kind))
     return Found(entries=entries[:MOST])
 
 
@@ -110,55 +80,6 @@ def _score(words: Sequence[str], folded: str) -> tuple[int, int] | None:
 def _queue(row: Row) -> Entry:
     status = row.status
     return Entry(kind=Kind.QUEUE, label=display_name(status.name), url=queue_url(status.name))
-
-
-def _items(item_id: str, names: Sequence[str]) -> Found:
-    store, found, looked = get_store(), list[Entry](), 0
-    until = time.monotonic() + _SECONDS
-    names = list(dict.fromkeys(names))
-    for start in range(0, len(names), _CHUNK):
-        chunk = names[start : start + _CHUNK]
-        holders, unread = _holders(store, chunk, item_id)
-        found += [_item(name, item_id) for name in holders]
-        looked += len(chunk) - unread
-        if time.monotonic() > until:
-            break
-    note = ""
-    if looked < len(names):
-        note = _("Looked for this id in %(n)s of %(all)s queues: look on the page of the queue that you mean.")
-        note %= {"n": looked, "all": len(names)}
-    elif not found:
-        note = _("No queue holds an item of this id now. What became of it may stand in the audit.")
-        audit = f"{reverse('dashboard:audit')}?item={item_id}"
-        found = [Entry(kind=Kind.PAGE, label=_("Audit"), detail=_("of this item"), url=audit)]
-    return Found(entries=found[:MOST], note=note)
-
-
-def _holders(store: Store, names: Sequence[str], item_id: str) -> tuple[list[str], int]:
-    """Return which of these queues hold the item, at one moment, and how many can not be read; those gone do not."""
-
-    def look(tr: Any) -> tuple[list[str], int]:
-        holders, unread = list[str](), 0
-        for name in names:
-            try:
-                if store.queue(name, tr=tr).find(item_id, tr=tr) is not None:
-                    holders.append(name)
-            except QueueNotFound:
-                continue
-            except QueueUnreadable:
-                unread += 1
-        return holders, unread
-
-    return store.read(look)
-
-
-def _item(name: str, item_id: str) -> Entry:
-    return Entry(
-        kind=Kind.ITEM,
-        label=item_id,
-        url=item_url(name, item_id),
-        detail=_("in %(queue)s") % {"queue": display_name(name)},
-    )
 
 
 def _pages(request: HttpRequest, words: Sequence[str]) -> Iterator[Entry]:

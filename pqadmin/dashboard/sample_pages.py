@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from pqadmin.dashboard import format as write
-from pqadmin.dashboard.palette import Entry, Found, Kind
+from pqadmin.dashboard.palette_entries import Entry, Found, Kind
 from pqadmin.dashboard.redaction import rules_of
 from pqadmin.dashboard.values import show
 from pqadmin.dashboard.words import trash_words
@@ -98,6 +98,8 @@ def _found() -> Found:
             Entry(kind=Kind.QUEUE, label="قائمة:الانتظار", url="#", detail="10 000 000 000 ready"),
             Entry(kind=Kind.ITEM, label="018f3c5a9b2e" + "7d" * 14, url="#", detail=_HOSTILE),
             Entry(kind=Kind.ACT, label="Pop max", url="#", detail="orders:eu:refunds"),
+            Entry(kind=Kind.ACT, label="Reschedule…", url="#", detail=f"this item in {'n' * 200}"),
+            Entry(kind=Kind.ACT, label="Delete…", url="#", detail="1 000 selected items", grave=True),
             Entry(kind=Kind.PAGE, label="Audit", url="#"),
         ],
     )

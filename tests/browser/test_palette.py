@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 from playwright.sync_api import Page, Route, expect
 
 from queues import Store
 from tests.browser.axe import findings
-from tests.browser.conftest import until
+from tests.browser.conftest import NewPage, until
+from tests.browser.operator import Operator
 
 
 def focused(page: Page) -> str:
@@ -104,3 +107,53 @@ def test_a_key_of_an_input_method_goes_nowhere(page: Page, store: Store) -> None
     )
     assert not went
     expect(field).to_be_focused()
+
+
+def test_ticked_rows_are_moved_by_keys_alone(new_page: NewPage, store: Store) -> None:
+    jobs, review = store.create_queue("jobs"), store.create_queue("review")
+    jobs.push_many([(b"%d" % n, n) for n in range(4)])
+    page = new_page()
+    operator = Operator(page).open("jobs")
+    page.keyboard.press("Control+k")
+    expect(page.locator("#palette-found a").first).to_contain_text("Push")
+    expect(page.locator("#palette-found a[data-press]")).to_have_count(0)
+    page.keyboard.press("Escape")
+    page.locator("#items tbody tr a").first.focus()
+    for key in "xjx":
+        page.keyboard.press(key)
+    page.keyboard.press("Control+k")
+    first = page.locator("#palette-found a").first
+    expect(first).to_have_text(re.compile("Move….*2 selected items.*act"))
+    held = [item.id for item in jobs.items(limit=2).items]
+    there = re.escape(f"/queues/jobs/act/?state=ready&id={held[0]}&id={held[1]}&act=move")
+    expect(first).to_have_attribute("href", re.compile(f"{there}$"))  # what another tab would open
+    assert not findings(page)
+    page.keyboard.type("move")
+    page.keyboard.press("Enter")  # before the answer came or after it
+    expect(page.locator("#palette")).not_to_be_visible()
+    expect(page.locator("#act-to")).to_be_focused()
+    assert jobs.depth() == 4, "it was done without being confirmed"
+    page.keyboard.type("review")
+    operator.confirm().expect_toast("Moved 2 items to review.")
+    assert review.depth() == 2
+
+
+def test_an_open_item_is_deleted_by_keys_alone_and_only_once_confirmed(new_page: NewPage, store: Store) -> None:
+    item = store.create_queue("jobs").push(b"x", priority=1)
+    page = new_page()
+    operator = Operator(page).open_item(item.id, "jobs")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("delete")
+    expect(page.locator("#palette-found a").first).to_have_text(re.compile("Delete….*this item.*act"))
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/act/?act=delete&id=*")
+    operator.expect_words("Delete this item?")
+    assert store.queue("jobs").depth() == 1
+    operator.confirm().expect_toast("Deleted the item.")
+    operator.undo().open()
+    page.keyboard.press("Control+k")
+    page.keyboard.type(f"{item.id} repri")
+    expect(page.locator("#palette-found a").first).to_have_text(re.compile("Re-prioritise….*this item in jobs"))
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/act/?act=reprioritise&id=*")
+    operator.expect_words("Re-prioritise this item")

@@ -92,6 +92,8 @@ PAGES = [
     "/new/",
     "/attach/",
     "/palette/?q=订单",
+    "/palette/?q={item_id}",
+    "/palette/?here={name}&item={item_id}",
     "/keys/",
     "/jobs/",
     "/audit/",

@@ -5,10 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from html import unescape
 from urllib.parse import quote
 
+from django.contrib.auth.models import User
 from django.urls import reverse
+from django.utils import timezone
 
+from pqadmin.accounts.models import Grant
 from pqadmin.accounts.rights import Role
 from pqadmin.dashboard.palette import _all_pages
 from queues import Store
@@ -83,7 +87,7 @@ def test_queues_come_before_acts_on_them_and_what_takes_much_away_comes_last(ope
 def test_an_item_is_found_by_its_id_in_whatever_queue_and_state(operator: Desk, store: Store) -> None:
     store.create_queue("orders")
     item = store.create_queue("mail", kind="fifo").enqueue(b"x", delay=timedelta(hours=1))
-    assert found(operator, item.id) == [("item", f"/queues/mail/items/{item.id}/")]
+    assert found(operator, item.id)[0] == ("item", f"/queues/mail/items/{item.id}/")
     store.acts("ann").delete_queue("mail", confirm="mail")
     page = operator.open(f"/palette/?q={item.id}")
     assert "No queue holds an item of this id now" in page
@@ -105,3 +109,94 @@ def test_nothing_that_fits_says_what_to_type(operator: Desk, store: Store) -> No
 
 def test_the_sheet_of_keys_is_a_page_too(operator: Desk, store: Store) -> None:
     assert "next and previous row" in operator.open("/keys/")
+
+
+def acts_of(desk: Desk, item_id: str, name: str = "jobs") -> list[str]:
+    """Return the addresses of the buttons on an item's page."""
+    html = desk.open(f"/queues/{name}/items/{item_id}/").html
+    return [unescape(url) for url in re.findall(r'<a class="button" href="(/queues/[^"]+)"', html)]
+
+
+def test_an_item_found_by_its_id_comes_with_the_acts_that_its_page_has(operator: Desk, store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    jobs.push(b"held", priority=0)
+    jobs.lease(seconds=60, worker="w")
+    dead = jobs.push(b"dying", priority=0)
+    jobs.configure(max_attempts=1)
+    jobs.release(jobs.lease(seconds=60, worker="w")[0])
+    later = jobs.push(b"later", priority=1, delay=timedelta(hours=1))
+    ready, fifo = jobs.push(b"now", priority=1), store.create_queue("mail", kind="fifo").enqueue(b"x")
+    held = jobs.leased().items[0]
+    for name, item in (("jobs", ready), ("jobs", later), ("jobs", held), ("jobs", dead), ("mail", fifo)):
+        (first, *acts) = found(operator, item.id)
+        assert first == ("item", f"/queues/{name}/items/{item.id}/")
+        assert {kind for kind, _url in acts} == {"act"}
+        assert sorted(url for _kind, url in acts) == sorted(acts_of(operator, item.id, name)) != []
+        assert operator.open(acts[0][1]).status == 200
+    assert [url for _kind, url in found(operator, f"MOVE {ready.id}")] == [
+        f"/queues/jobs/act/?act=move&id={ready.id}",
+        f"/queues/jobs/items/{ready.id}/",
+    ]
+    assert "act=delete" in found(operator, ready.id)[-1][1]  # what takes it away is the last
+
+
+def test_an_open_item_has_its_acts_first_and_by_their_words(operator: Desk, store: Store) -> None:
+    item = store.create_queue("jobs").push(b"x", priority=1)
+    page = operator.open(f"/queues/jobs/items/{item.id}/")
+    assert f"/palette/?here=jobs&item={item.id}" in page.links  # without a script
+    everything = operator.open(f"/palette/?here=jobs&item={item.id}")
+    urls = [url.replace("&amp;", "&") for url, _kind in ENTRY.findall(everything.html)]
+    assert sorted(urls[:6]) == sorted(acts_of(operator, item.id))
+    assert "this item" in everything
+
+    def typed(text: str) -> list[str]:
+        html = operator.open(f"/palette/?q={text}&here=jobs&item={item.id}").html
+        return [url.replace("&amp;", "&") for url, _kind in ENTRY.findall(html)]
+
+    assert typed("re-pri") == typed("repri")
+    assert typed("repri")[0] == f"/queues/jobs/act/?act=reprioritise&id={item.id}"
+    assert typed("delete this item") == [f"/queues/jobs/act/?act=delete&id={item.id}"]
+    assert typed("delete")[:2] == [f"/queues/jobs/act/?act=delete&id={item.id}", "/queues/jobs/delete/"]
+    store.queue("jobs").pop_min()
+    assert typed("move") == []
+    for nonsense in ("%00", "0" * 40, "key-00", "<script>", "x" * 9_000):
+        assert operator.open(f"/palette/?here=jobs&item={nonsense}").status == 200
+
+
+def ticked(desk: Desk, name: str, state: str, selected: str = "3", text: str = "") -> list[tuple[str, str]]:
+    """Return (button, address) of the acts on ticked rows that the dialog of a list offers."""
+    address = f"/palette/?q={text}&here={name}&state={state}&selected={selected}"
+    html = desk.open(address, **{"HX-Target": "div#palette-found"}).html
+    return [(press, url) for url, press in re.findall(r'<a href="([^"]+)" data-press="(\w+)"', html)]
+
+
+def test_ticked_rows_have_the_acts_of_their_list(operator: Desk, store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    jobs.push(b"x", priority=1)
+    jobs.push(b"later", priority=1, delay=timedelta(hours=1))
+    store.create_queue("mail", kind="fifo").enqueue(b"x")
+    for name, state in (("jobs", "ready"), ("jobs", "delayed"), ("mail", "ready")):
+        html = operator.open(f"/queues/{name}/?state={state}").html
+        buttons = re.findall(r'<button class="small[^"]*" name="act" value="(\w+)"', html)
+        assert [press for press, _url in ticked(operator, name, state)] == buttons != []
+    assert ticked(operator, "jobs", "ready", text="delete")[0] == ("delete", "/queues/jobs/act/?act=delete")
+    for state, selected in (("ready", ""), ("ready", "0"), ("ready", "x"), ("trash", "3"), ("nonsense", "3")):
+        assert ticked(operator, "jobs", state, selected) == []
+    assert "data-press" not in operator.open("/palette/?here=jobs&state=ready&selected=3").html  # a page has no list
+
+
+def test_acts_on_items_do_not_show_to_who_may_not_do_them(desk: Callable[..., Desk], store: Store) -> None:
+    item = store.create_queue("jobs").push(b"x", priority=1)
+    viewer = desk(Role.VIEWER)
+    assert found(viewer, item.id) == [("item", f"/queues/jobs/items/{item.id}/")]
+    html = viewer.open(f"/palette/?here=jobs&item={item.id}").html
+    assert "act=" not in html
+    assert ticked(viewer, "jobs", "ready") == []
+    store.create_queue("mail").push(b"x", priority=1)
+    some = desk(Role.NONE, "bea")
+    bea = User.objects.get(username="bea")
+    Grant.objects.create(user=bea, glob="mail", role=Role.OPERATOR, given_at=timezone.now())
+    assert [entry for entry in found(some, item.id) if "jobs" in entry[1]] == []
+    assert ENTRY.findall(some.open(f"/palette/?here=jobs&item={item.id}&q=move+this").html) == []
+    assert ticked(some, "jobs", "ready") == []
+    assert ticked(some, "mail", "ready") != []

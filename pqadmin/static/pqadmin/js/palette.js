@@ -1,5 +1,6 @@
 // The palette: Ctrl K or ⌘ K opens it, arrows move through what is found, Enter goes there. Without a script it is a page.
 
+const TICKED = "input[type=checkbox][name=id]:checked";
 const dialog = document.getElementById("palette");
 /** The field in which Enter came before the answer to its text, and that text. */
 let wanted = null;
@@ -17,7 +18,12 @@ export function startPalette() {
     if (event.target.closest?.(".palette")) move(event);
   });
   document.addEventListener("htmx:after:swap", arrive);
+  document.addEventListener("htmx:after:init", ({ target }) => {
+    // The keys may come before htmx hears of them.
+    if (dialog?.open && target.matches("[data-palette-field]")) window.htmx.trigger(target, "opened");
+  });
   document.addEventListener("click", (event) => {
+    if (event.target.closest?.("#palette a[data-press]")) act(event);
     const link = event.target.closest?.("[data-palette-open]");
     if (link && dialog !== null && !event.ctrlKey && !event.metaKey && event.button === 0) {
       event.preventDefault();
@@ -30,9 +36,31 @@ function open() {
   const field = dialog.querySelector("[data-palette-field]");
   wanted = null;
   if (!dialog.open) dialog.showModal();
+  const list = selection();
+  field.form.elements.state.value = list?.elements.state.value ?? "";
+  field.form.elements.selected.value = list?.querySelectorAll(TICKED).length || "";
+  // What it found for another selection is no answer: Enter waits for one.
+  delete dialog.querySelector("#palette-found").dataset.asked;
   field.select();
   field.focus();
-  window.htmx?.trigger(field, "input");
+  window.htmx?.trigger(field, "opened");
+}
+
+/** The list whose rows can be ticked, if the page has one. */
+function selection() {
+  return document.querySelector("form[data-selection]");
+}
+
+/** An act on what is ticked: press its button of the list. */
+function act(event) {
+  if (event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) return; // its page, elsewhere
+  const { press } = event.target.closest("a[data-press]").dataset;
+  const button = [...(selection()?.querySelectorAll("button[name=act]") ?? [])].find(({ value }) => value === press);
+  if (button === undefined || button.disabled) return;
+  event.preventDefault();
+  dialog.close();
+  button.focus(); // from here on the keys are where a press of the button leaves them
+  button.click();
 }
 
 function move(event) {
@@ -66,6 +94,10 @@ function enter(event, field, found) {
 
 /** An answer came: go, if it is the one that Enter waits for. */
 function arrive() {
+  for (const link of dialog?.querySelectorAll("a[data-press]") ?? []) {
+    const list = selection();
+    if (list !== null) link.search = new URLSearchParams([...new FormData(list), ["act", link.dataset.press]]);
+  }
   if (wanted === null) return;
   const { field, text } = wanted;
   const holder = field.closest(".palette");
