@@ -12,6 +12,7 @@ from pqadmin.accounts.roles import Role, grant
 from pqadmin.server.store import close_store, get_store
 
 PASSWORD = "correct-horse-battery"
+PATIENCE = 120.0  # seconds; reached only when something hangs
 
 
 @pytest.fixture(autouse=True)

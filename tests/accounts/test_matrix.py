@@ -22,6 +22,7 @@ from pqadmin.accounts.roles import grant
 from pqadmin.accounts.scope import Scope
 from pqadmin.asgi import application, routes
 from pqadmin.server.store import get_store
+from tests.accounts.conftest import PATIENCE
 from tests.accounts.matrix import PAGES, SOCKETS, Open
 
 LOGIN = "/accounts/login/"
@@ -125,7 +126,7 @@ async def let_in(path: str, cookie: str) -> bool:
     headers = [(b"host", b"testserver"), (b"origin", b"http://testserver")]
     headers.append((b"cookie", f"{settings.SESSION_COOKIE_NAME}={cookie}".encode()))
     socket = WebsocketCommunicator(application, path, headers=headers)
-    accepted, _code = await socket.connect(timeout=10)
+    accepted, _code = await socket.connect(timeout=PATIENCE)
     if accepted:
         await socket.disconnect()
     return bool(accepted)

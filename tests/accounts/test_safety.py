@@ -17,7 +17,7 @@ from pqadmin.accounts.rights import Role
 from pqadmin.asgi import application, routes
 from pqadmin.server.security import HEADERS
 from pqadmin.server.store import get_store
-from tests.accounts.conftest import PASSWORD
+from tests.accounts.conftest import PASSWORD, PATIENCE
 from tests.accounts.matrix import PAGES, SOCKETS
 from tests.accounts.test_matrix import ALL, UNNAMED, steady
 
@@ -174,7 +174,7 @@ def test_every_socket_refuses_another_origin_and_strangers(transactional_db) -> 
 async def refused(path: str, origin: str) -> bool:
     headers = [(b"host", b"testserver")] + ([(b"origin", origin.encode())] if origin else [])
     socket = WebsocketCommunicator(application, path, headers=headers)
-    accepted, _code = await socket.connect(timeout=10)
+    accepted, _code = await socket.connect(timeout=PATIENCE)
     if accepted:
         await socket.disconnect()
     return not accepted

@@ -38,9 +38,9 @@ def test_globs_mean_what_the_plainest_pattern_means(glob: str, name: str) -> Non
 
 
 def test_no_glob_takes_long() -> None:
-    began = time.perf_counter()
+    began = time.thread_time()
     assert not Scope.of_globs(["*" + "a*" * 15 + "b"]).sees("a" * 200)
-    assert time.perf_counter() - began < 0.05  # a backtracking pattern would take years
+    assert time.thread_time() - began < 1  # a backtracking pattern would take years
 
 
 @pytest.mark.parametrize("glob", ["", "  ", "a b", "a/b", "[ab]", "x" * 201, "*a" * 17, "a\nb"])

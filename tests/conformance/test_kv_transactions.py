@@ -11,6 +11,8 @@ from queues.kv import guard
 from queues.kv.errors import NestedTransaction, StoreClosed, TransactionEnded
 from queues.kv.port import KeyValueStore, ReadTransaction, Transaction
 
+LONG = 120.0  # seconds; reached only when something hangs
+
 
 def number(value: int) -> bytes:
     return (value % 2**64).to_bytes(8, "little")
@@ -207,15 +209,15 @@ def test_a_reader_sees_one_version(kv: KeyValueStore) -> None:
     def look(tr: ReadTransaction) -> list[bytes | None]:
         first = tr.get(b"a").wait()
         read.set()
-        assert written.wait(10)
+        assert written.wait(LONG)
         return [first, tr.get(b"a").wait(), tr.get(b"b").wait(), tr.get(b"c").wait()]
 
     with ThreadPoolExecutor() as pool:
         looking = pool.submit(kv.read, look)
-        assert read.wait(10)
+        assert read.wait(LONG)
         fill(kv, a=b"2", b=b"2", c=b"2")  # a writer never waits for readers, nor they for it
         written.set()
-        assert looking.result(10) == [b"1", b"1", b"1", None]
+        assert looking.result(LONG) == [b"1", b"1", b"1", None]
     assert content(kv) == {b"a": b"2", b"b": b"2", b"c": b"2"}
 
 
@@ -331,17 +333,17 @@ def test_close_finishes_what_was_accepted(kv: KeyValueStore) -> None:
 
     def work(tr: Transaction) -> str:
         begun.set()
-        assert go.wait(10)
+        assert go.wait(LONG)
         tr.set(b"key", b"value")
         return "done"
 
     with ThreadPoolExecutor() as pool:
         working = pool.submit(kv.transact, work)
-        assert begun.wait(10)
+        assert begun.wait(LONG)
         closing = pool.submit(kv.close)
         go.set()
-        assert working.result(10) == "done"
-        closing.result(10)
+        assert working.result(LONG) == "done"
+        closing.result(LONG)
 
 
 def test_size_grows_with_what_is_stored(kv: KeyValueStore) -> None:

@@ -19,7 +19,7 @@ from queues.kv.port import KeyValueStore
 
 T = TypeVar("T")
 
-LONG = 60.0
+LONG = 120.0
 FOREVER = float("inf")
 
 

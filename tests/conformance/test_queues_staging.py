@@ -21,7 +21,7 @@ from tests.full_count import check_full_count
 from tests.step_by_step import CONCURRENT, begin
 
 #: Seconds after which a test gives up; no test depends on how soon something happens.
-LONG = 60
+LONG = 120
 
 
 @pytest.fixture(params=CONCURRENT)

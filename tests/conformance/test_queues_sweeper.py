@@ -243,7 +243,7 @@ def test_a_queue_that_fails_keeps_no_other_from_being_swept(
     with caplog.at_level(logging.WARNING):
         assert sweeper.sweep() == Swept(promoted=1)
         assert sweeper.round().rest == LONGEST, "no busy loop"
-    assert len(caplog.records) == 2, "each is told once"
+    assert len([record for record in caplog.records if record.name != "queues.kv"]) == 2, "each is told once"
     assert jobs.depth() == 1
     store.transact(lambda tr: tr.set(config, was))
     assert sweeper.sweep() == Swept(promoted=1), "its place on the agenda was kept"

@@ -104,7 +104,7 @@ def test_trash_of_a_newer_release_stays_and_the_rest_goes(
     with caplog.at_level(logging.WARNING):
         assert rounds(sweeper).trash > 0
         rounds(sweeper)
-    assert len(caplog.records) == 2, "each is told once"
+    assert len([record for record in caplog.records if record.name != "queues.kv"]) == 2, "each is told once"
     left = store.read(lambda tr: tr.get_range(*keyspace.all_trash(), limit=9).wait())
     assert [key for key, _ in left] == newer
     assert store.sweep_trash() == 0

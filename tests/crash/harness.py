@@ -11,9 +11,12 @@ pipe, outside the store, and outlive the child:
 from __future__ import annotations
 
 import importlib
+import itertools
+import math
 import os
 import subprocess
 import sys
+import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,12 +26,18 @@ ROOT = Path(__file__).parents[2]
 class Report:
     """The child's side: one atomic line per event, safe from any thread."""
 
+    def __init__(self, most: float = math.inf) -> None:
+        self._most = most
+        self._acknowledged = itertools.count(1)
+
     def begin(self, label: str) -> None:
         """Say that `label` is about to be done."""
         os.write(1, f"begin {label}\n".encode())
 
     def acknowledge(self, label: str) -> None:
-        """Say that `label` was acknowledged as done."""
+        """Say that `label` was acknowledged as done; whoever comes after the last that may be waits for the kill."""
+        if next(self._acknowledged) > self._most:
+            threading.Event().wait()
         os.write(1, f"done {label}\n".encode())
 
 
@@ -45,11 +54,17 @@ class Killed:
         return self.begun - self.acknowledged
 
 
-def kill_during(target: str, *arguments: str, after: int) -> Killed:
-    """Run `target` in a child process and kill it with SIGKILL right after so many acknowledgements."""
+def kill_during(target: str, *arguments: str, after: int, most: float = math.inf) -> Killed:
+    """Run `target` in a child process and kill it with SIGKILL right after so many acknowledgements.
+
+    `most`: no more are given, however late the kill comes, for work that has an end.
+    """
     killed = Killed()
     child = subprocess.Popen(
-        [sys.executable, "-m", "tests.crash.harness", target, *arguments], stdout=subprocess.PIPE, text=True, cwd=ROOT
+        [sys.executable, "-m", "tests.crash.harness", f"{most}", target, *arguments],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
     )
     assert child.stdout is not None
     with child.stdout as reports:
@@ -68,8 +83,8 @@ def kill_during(target: str, *arguments: str, after: int) -> Killed:
 
 
 def _main() -> None:
-    module, _, name = sys.argv[1].partition(":")
-    getattr(importlib.import_module(module), name)(Report(), *sys.argv[2:])
+    module, _, name = sys.argv[2].partition(":")
+    getattr(importlib.import_module(module), name)(Report(float(sys.argv[1])), *sys.argv[3:])
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from tests.full_count import check_full_count
 
 ROUNDS = 10
 THREADS = 8
-ITEMS = 3_000
+ITEMS = 6_000
 
 
 def there(queue: Queue) -> list[int]:
@@ -44,13 +44,15 @@ def test_kills_lose_nothing_that_was_not_acknowledged(tmp_path: Path) -> None:
         for first in range(0, ITEMS, 1_000):
             queue.push_many([(b"%d" % n, n % 7) for n in range(first, first + 1_000)])
     for round_number in range(ROUNDS):
+        after = chance.randrange(1, ITEMS // ROUNDS // 2)
         killed = kill_during(
             "tests.crash.leasing:work_for_ever",
             url,
             "jobs",
             str(THREADS),
             str(round_number),
-            after=chance.randrange(1, ITEMS // ROUNDS),
+            after=after,
+            most=after + ITEMS // ROUNDS // 2,
         )
         done = {int(number) for number in killed.acknowledged}
         assert not done & acknowledged, "an item was acknowledged twice"

@@ -21,7 +21,7 @@ from tests.full_count import check_full_count
 ROUNDS = 4
 #: Of each round: they fall due one after the other, until longer than a child lives.
 DELAYED, LEASED = 600, 20
-LONG = 60.0
+LONG = 120.0
 
 
 def values(queue: Queue) -> Counter[bytes]:

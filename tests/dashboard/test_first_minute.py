@@ -49,7 +49,7 @@ def test_the_lines_of_python_run_as_they_stand(operator: Desk, store: Store, tmp
     (shown,) = re.findall(r"<code>(from queues .*?)</code>", operator.open("/").html)
     lines = unescape(shown.replace("<br>", "\n"))
     for _ in range(2):
-        subprocess.run([sys.executable, "-c", lines], cwd=tmp_path, check=True, timeout=60)
+        subprocess.run([sys.executable, "-c", lines], cwd=tmp_path, check=True, timeout=120)
     assert [item.value for item in store.queue("jobs").items().items] == [b"hello", b"hello"]
 
 
@@ -85,7 +85,7 @@ def test_the_sample_load_moves_items_until_it_is_stopped(operator: Desk, store: 
     created = [entry for entry in store.audit.entries(limit=100).entries if (entry.queue or "").startswith("demo:")]
     assert {entry.actor for entry in created} == {"ada"}
     assert len(created) == 24
-    assert store.queue("demo:orders:eu:payments").lease(timeout=30), "nothing was pushed"
+    assert store.queue("demo:orders:eu:payments").lease(timeout=120), "nothing was pushed"
     again = operator.open("/")
     assert "The sample load is running" in again
     assert "has stopped" in operator.send(again, "/sample-load/stop/")
@@ -133,9 +133,9 @@ def test_a_sample_load_whose_processes_died_is_over(operator: Desk, store: Store
     processes = [one for one in multiprocessing.active_children() if one.name.startswith("SpawnProcess")]
     assert len(processes) == 2
     processes[0].kill()
-    processes[0].join(10.0)
+    processes[0].join(120.0)
     assert "The sample load is running" not in operator.open("/")
     for thread in [one for one in threading.enumerate() if one.name == "pqadmin-sample-ends"]:
-        thread.join(20.0)
+        thread.join(120.0)
     assert processes[1].exitcode is not None, "the other one goes on"
     assert not sample_load.stop()

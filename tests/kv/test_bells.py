@@ -15,7 +15,7 @@ import pytest
 from queues.kv import open_kv
 from queues.kv.bells import Bell
 
-LONG = 30
+LONG = 120
 
 
 def descriptors() -> int:

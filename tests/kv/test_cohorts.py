@@ -11,7 +11,7 @@ import pytest
 from queues import Queue, open_store
 from queues.kv.embedded import writer
 
-LONG = 30
+LONG = 120
 CROWD = 32
 
 

@@ -21,7 +21,7 @@ from queues.kv.watching import Watcher
 
 MANY = 40
 #: Seconds after which a test gives up; no test depends on how soon something happens.
-LONG = 60
+LONG = 120
 
 
 @pytest.fixture(params=[math.inf, 0.0], ids=["quick disk", "slow disk"])

@@ -14,7 +14,7 @@ from queues.kv.embedded import EmbeddedStore
 from queues.kv.embedded.calls import Calls
 from queues.kv.port import Transaction
 
-LONG = 30
+LONG = 120
 
 
 def test_an_interrupt_before_the_wait_leaves_nothing_in_the_queue(monkeypatch: pytest.MonkeyPatch) -> None:

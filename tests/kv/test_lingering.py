@@ -19,7 +19,7 @@ from queues.kv.lifecycle import Lifecycle
 from queues.kv.port import Ticket
 
 #: Seconds after which a test gives up; no test depends on how soon something happens.
-LONG = 30
+LONG = 120
 CALLERS, CALLS = 40, 60
 
 

@@ -11,7 +11,7 @@ from queues.kv import open_kv
 from queues.kv.errors import StoreUnavailable
 from queues.kv.port import Transaction
 
-LONG = 60
+LONG = 120
 
 
 def test_a_key_that_exists_is_not_overwritten_and_neighbours_are_served(tmp_path: Path) -> None:

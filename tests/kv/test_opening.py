@@ -195,7 +195,7 @@ def test_an_interpreter_ends_with_a_store_open(tmp_path: Path) -> None:
         [sys.executable, "-W", "error", "-W", "ignore::ImportWarning", "-c", program],
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=120,
         check=False,
         cwd=Path(__file__).parents[2],
     )

@@ -21,7 +21,7 @@ from tests.kv.tickets import submitted
 
 MANY = 40
 #: Seconds after which a test gives up; no test depends on how soon something happens.
-LONG = 60
+LONG = 120
 
 
 class Numbering:

@@ -20,6 +20,27 @@ ROOT = Path(__file__).resolve().parents[2]
 #: Seconds; reached only when something hangs.
 PATIENCE = 120
 
+#: The command; its copy is held up behind the second step, so that it is not done before it is killed.
+HELD = """
+import itertools
+import threading
+
+from pqadmin.cli import main
+from queues.copying import _Copy
+
+steps, tell = itertools.count(1), _Copy._tell
+
+
+def held(*progress):
+    tell(*progress)
+    if next(steps) == 2:
+        threading.Event().wait()
+
+
+_Copy._tell = held
+main()
+"""
+
 
 def run(*arguments: str) -> tuple[str, str, CommandError | None]:
     """Call the command; return what it printed and how it failed."""
@@ -79,7 +100,7 @@ def test_a_killed_copy_goes_on_and_ends_equal(urls: tuple[str, str]) -> None:
         for _ in range(6):
             store.queue("jobs").push_many([(b"x" * 100, n % 7) for n in range(1_000)])
     process = subprocess.Popen(
-        [sys.executable, "-m", "pqadmin", "copy_store", here, there],
+        [sys.executable, "-c", HELD, "copy_store", here, there],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -20,7 +20,7 @@ from queues import Queue, Store, open_store
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Seconds after which a process that should have ended is a failure; never waited for when all is well.
-PATIENCE = 60
+PATIENCE = 120
 
 
 @pytest.fixture
@@ -36,12 +36,44 @@ def store(url: str) -> Iterator[Store]:
         yield opened
 
 
+#: The commands; their reading of items is held up behind the first page.
+HELD = """
+import threading
+
+from pqadmin.cli import main
+from queues import Queue
+
+items = Queue.items
+
+
+def held(queue, **how):
+    if how["after"] is not None:
+        threading.Event().wait()
+    return items(queue, **how)
+
+
+Queue.items = held
+main()
+"""
+#: Says that the processes which a command starts need some seconds for it.
+SLOW_TO_START = """
+import sys
+import threading
+
+if "--multiprocessing-fork" in sys.orig_argv:
+    threading.Event().wait(3)
+"""
+
+
 @contextmanager
-def command(*arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+def command(
+    *arguments: str, program: tuple[str, ...] = ("-m", "pqadmin"), **variables: str
+) -> Iterator[subprocess.Popen[bytes]]:
     """Start a command; kill it when the test leaves it running."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "pqadmin", *arguments],
+        [sys.executable, *program, *arguments],
         cwd=ROOT,
+        env=os.environ | variables,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -139,7 +171,7 @@ def test_interrupted_it_tells_the_last_committed_line(url: str, store: Store, nu
 
 
 def test_a_stop_during_a_commit_waits_for_its_end() -> None:
-    done = []
+    done, before = [], signal.getsignal(signal.SIGINT)  # a shell's jobs in the background are not interrupted
 
     def commit(interruption: Interruption) -> None:
         with interruption.held():
@@ -153,7 +185,7 @@ def test_a_stop_during_a_commit_waits_for_its_end() -> None:
         with pytest.raises(Interrupted):
             signal.raise_signal(signal.SIGTERM)
     assert done == ["committed"]
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_a_closed_pipe_ends_an_export_quietly(url: str, store: Store) -> None:
@@ -182,11 +214,10 @@ def test_a_pipe_that_was_closed_before_the_first_word_is_quiet_too(url: str, sto
 
 def test_an_interrupted_export_leaves_no_file(url: str, store: Store, tmp_path: Path) -> None:
     queue = store.create_queue("jobs")
-    for _ in range(30):
-        queue.push_many([(b"x" * 500, 1)] * 1_000)
+    queue.push_many([(b"x" * 500, 1)] * 1_000)
     folder = tmp_path / "out"
     folder.mkdir()
-    with command("export_items", "jobs", str(folder / "jobs.ndjson"), "--store", url) as process:
+    with command("export_items", "jobs", str(folder / "jobs.ndjson"), "--store", url, program=("-c", HELD)) as process:
         while not any(folder.iterdir()):
             assert process.poll() is None
         process.send_signal(signal.SIGTERM)
@@ -272,12 +303,13 @@ def test_load_ends_by_itself_and_is_never_faster_than_asked(url: str, store: Sto
     assert summary["dropped"] == 0
 
 
-def test_the_seconds_of_a_load_begin_when_its_processes_do(url: str, store: Store) -> None:
-    with command(*LOAD, "--seconds", "0.5", "--store", url) as process:
+def test_the_seconds_of_a_load_begin_when_its_processes_do(url: str, store: Store, tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(SLOW_TO_START)
+    with command(*LOAD, "--seconds", "2", "--store", url, PYTHONPATH=str(tmp_path)) as process:
         out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, err
     summary = json.loads(out)
-    assert summary["seconds"] >= 0.5
+    assert summary["seconds"] >= 2
     assert summary["pushed"] > 0, "all of its time went by before anything was pushed"
 
 

@@ -20,7 +20,7 @@ from tests.operations.conftest import Run, Shop
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Seconds after which a process that should have done something is a failure.
-PATIENCE = 60
+PATIENCE = 120
 LONG_AGO = 1_000_000.0
 
 

@@ -18,7 +18,7 @@ from tests.operations.conftest import Run, Shop
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Seconds after which a process that should have done something is a failure.
-PATIENCE = 60
+PATIENCE = 120
 
 HANDLERS = """
 import pathlib, sys, threading

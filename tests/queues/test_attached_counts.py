@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import threading
+import time
+from collections.abc import Callable
+from math import inf
 
 import pytest
 
 from queues import Store, open_store
 from queues.attached import counts
 from queues.attached.counts import FIRST_STEP, LONGEST, MAX_STEP, SHARE, SHORTEST, AttachedCounts, Pace, Step
+
+LONG = 120.0  # seconds; reached only when something hangs
+
+
+def within(true: Callable[[], object]) -> None:
+    """Wait for it."""
+    deadline = time.monotonic() + LONG
+    while not true():
+        assert time.monotonic() < deadline
 
 
 def test_a_small_queue_that_changes_is_counted_often_and_one_that_rests_less_and_less() -> None:
@@ -50,15 +62,17 @@ def test_a_step_brings_about_a_megabyte_and_backs_off() -> None:
 
 
 def test_counting_ends_when_nobody_looks_and_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counts, "LINGER", 0.05)
     with open_store("memory:") as store:
         queue = store.attach("legacy", prefix=("legacy",))
         queue.push_many([(b"x", n) for n in range(5)])
         for _ in range(2):
+            monkeypatch.setattr(counts, "LINGER", inf)
             store.counts.want([queue.id])
             thread = store.counts._thread
             assert thread is not None
-            thread.join(30)
+            within(lambda: store.counts.known(queue.id))
+            monkeypatch.setattr(counts, "LINGER", 0.0)  # nobody looks any more
+            thread.join(LONG)
             assert not thread.is_alive()
             assert store.counts.known(queue.id).depth == 5
 
@@ -73,13 +87,13 @@ def test_closing_the_store_ends_the_thread(store_of_one: Store) -> None:
 
 
 def test_a_detached_queue_is_forgotten(store_of_one: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counts, "LINGER", 0.05)
+    monkeypatch.setattr(counts, "LINGER", inf)
     queue_id = store_of_one.queue("legacy").id
     store_of_one.counts.count(store_of_one.queue("legacy").config)
     store_of_one.detach("legacy")
     fresh = AttachedCounts(store_of_one._kv, store_of_one._keyspace, lambda: 0.0)
     fresh.want([queue_id])
-    fresh._thread.join(30)
+    within(lambda: fresh._thread is None)
     assert fresh.known(queue_id) is None
     assert not fresh._wanted
 
@@ -88,14 +102,16 @@ def test_a_detached_queue_is_forgotten(store_of_one: Store, monkeypatch: pytest.
 def test_a_config_that_can_not_be_read_hinders_no_other_count(
     store_of_one: Store, monkeypatch: pytest.MonkeyPatch, record: bytes
 ) -> None:
-    monkeypatch.setattr(counts, "LINGER", 0.5)
+    monkeypatch.setattr(counts, "LINGER", inf)
     broken, whole = store_of_one.attach("broken", prefix=("broken",)).id, store_of_one.queue("legacy").id
     store_of_one.transact(lambda tr: tr.set(store_of_one._keyspace.config(broken), record))
     fresh = AttachedCounts(store_of_one._kv, store_of_one._keyspace, lambda: 0.0)
     fresh.want([broken, whole])
     thread = fresh._thread
     assert thread is not None
-    thread.join(30)
+    within(lambda: fresh.known(whole) and fresh._wanted[broken].pace.due > fresh._monotonic())
+    monkeypatch.setattr(counts, "LINGER", 0.0)
+    thread.join(LONG)
     assert fresh.known(whole).depth == 1
     assert fresh.known(broken) is None
     assert broken in fresh._wanted, "it is tried again later"

@@ -107,9 +107,12 @@ def test_one_that_was_held_up_stops_sweeping_when_it_was_taken_over(store: Store
     one.keeping._candidate._ours_until = 0.0  # as if it had stood still for so long
     assert not one.keeping.elected
     two = Kept(store, seconds=60.0)
-    two.keeping._candidate._seen_at = -1e9  # and the other one had looked on
-    store.interrupt()
-    assert two.until(lambda kept: kept.was_elected)
+    deadline = time.monotonic() + LONG
+    while not two.was_elected:
+        assert time.monotonic() < deadline
+        if two.keeping._candidate._seen_at is not None:
+            two.keeping._candidate._seen_at = -1e9  # and the other one had looked on
+        store.interrupt()  # one that comes before it sleeps is lost
     jobs.push(b"x", priority=1, delay=SOON)
     assert two.until(lambda kept: kept.swept.promoted == 1)
     assert not one.swept
@@ -135,7 +138,8 @@ def test_trouble_with_the_store_is_told_once_and_ends_nothing(
         store._kv.read = read  # type: ignore[method-assign]
         jobs.push(b"x", priority=1, delay=SOON)
         assert kept.until(lambda kept: kept.swept.promoted == 1)
-    assert [record.getMessage() for record in caplog.records] == ["The election rests: StoreUnreachable: away"]
+    told = [record.getMessage() for record in caplog.records if record.name == "queues.upkeep"]
+    assert told == ["The election rests: StoreUnreachable: away"]
     kept.keeping.stop()
 
 

@@ -22,7 +22,7 @@ from queues.leases import Lease
 from queues.workers import Backoff, Job, Pool, Worker
 from tests.conftest import Clock
 
-LONG = 60.0
+LONG = 120.0
 
 
 class Desk:

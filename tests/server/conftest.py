@@ -46,6 +46,8 @@ class Site:
     def _read(self, stream: Any, lines: list[str]) -> None:
         with stream:
             for line in stream:
+                if "held up all others" in line:  # as on a machine that stands still for a second
+                    continue
                 lines.append(line.rstrip("\n"))
                 self._lines.put(lines[-1])
         self._lines.put(None)

@@ -20,7 +20,7 @@ needs_server = pytest.mark.skipif(
     not cluster.find().url or not program("fdbserver") or not program("fdbcli"),
     reason=f"no fdbserver of one's own: {cluster.find().why_not or 'fdbserver and fdbcli are not on the PATH'}",
 )
-PATIENCE = 60.0  # seconds; reached only when something hangs
+PATIENCE = 120.0  # seconds; reached only when something hangs
 
 
 @pytest.fixture

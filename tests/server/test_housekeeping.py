@@ -27,7 +27,7 @@ LONG = 120.0  # seconds; reached only when something hangs
 def rows(db: None) -> Callable[[], dict[str, list[str]]]:
     """One expired and one current row of each kind; returns which are there."""
     now = datetime.now(UTC)
-    for name, shift in (("old", -3 * DAY), ("new", DAY / 1440)):
+    for name, shift in (("old", -3 * DAY), ("new", DAY)):
         Session.objects.create(session_key=name, session_data="", expire_date=now + shift)
         SentForm.objects.create(number=name, at=now + shift)
         LoginAttempt.objects.create(key=name, at=now + shift)

@@ -55,7 +55,7 @@ def test_jobs_are_run_from_the_start_on_and_when_they_begin(store: Store) -> Non
 def test_a_runner_that_ends_leaves_the_rest_to_the_next_one(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     queue, ann = store.create_queue("jobs"), store.acts("ann")
     queue.push_many([(b"x", n) for n in range(1_000)])
-    begun = ann.begin_bulk("delete", "jobs", rate=400)
+    begun = ann.begin_bulk("delete", "jobs", rate=20)
     one = jobs.Running()
     assert within(lambda: ann.job(begun.id).done)
     badge = Template("{% load jobs %}{% running_jobs %}").render(Context({"user": User(is_superuser=True)}))
@@ -106,4 +106,4 @@ def test_a_runner_of_a_closed_store_ends_without_a_word(store: Store, caplog: py
     runner = store.job_runner()
     store.close()
     runner.run(ended)  # a closed store has nothing more to do
-    assert not caplog.records
+    assert not [record for record in caplog.records if record.name.startswith(("pqadmin", "queues"))]

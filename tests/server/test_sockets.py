@@ -39,7 +39,8 @@ def log_in(site) -> str:
 
 def open_socket(site, path: str = "/live/", *, compression: str | None = "deflate", **headers: str):
     address = site.address.replace("http", "ws") + path
-    return connect(address, additional_headers=headers, open_timeout=PATIENCE, compression=compression)
+    patient = {"open_timeout": PATIENCE, "close_timeout": PATIENCE, "ping_interval": None}
+    return connect(address, additional_headers=headers, compression=compression, **patient)
 
 
 def test_the_socket_of_a_logged_in_page_is_told_when_the_server_goes(serve) -> None:
@@ -121,7 +122,7 @@ def test_a_packed_message_that_unpacks_to_too_much_is_refused(serve) -> None:
             read_to_the_end(live)
         assert closed.value.rcvd is None, "cut off"
     with open_socket(site, Cookie=cookies, Origin=site.address) as live:
-        assert live.recv(timeout=30)
+        assert live.recv(timeout=PATIENCE)
 
 
 def test_what_is_packed_once_follows_any_head() -> None:

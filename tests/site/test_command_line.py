@@ -17,7 +17,7 @@ FORMS = ([sys.executable, str(ROOT / "manage.py")], [sys.executable, "-m", "pqad
 
 def run(command: list[str], folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     environment = os.environ | {"PQADMIN_DATA": str(folder / "var"), "PYTHONPATH": str(ROOT)} | variables
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize("form", FORMS, ids=["manage.py", "-m pqadmin"])

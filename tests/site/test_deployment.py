@@ -268,7 +268,7 @@ def test_the_workflow_runs_everything_on_both_stores(workflow: dict[str, Any]) -
 def run(script: str, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     clean = {"PATH": os.environ["PATH"], **variables}
     return subprocess.run(
-        ["bash", str(DEPLOY / script), *arguments], env=clean, capture_output=True, text=True, timeout=60, check=False
+        ["bash", str(DEPLOY / script), *arguments], env=clean, capture_output=True, text=True, timeout=120, check=False
     )
 
 
@@ -390,7 +390,7 @@ def answering(status: int) -> Iterator[int]:
 def ready(port: int) -> subprocess.CompletedProcess[str]:
     variables = os.environ | {"PQADMIN_PORT": str(port), "http_proxy": "http://192.0.2.1:9"}
     return subprocess.run(
-        [sys.executable, DEPLOY / "ready.py"], env=variables, capture_output=True, text=True, timeout=30, check=False
+        [sys.executable, DEPLOY / "ready.py"], env=variables, capture_output=True, text=True, timeout=120, check=False
     )
 
 

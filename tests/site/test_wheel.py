@@ -60,13 +60,13 @@ def test_it_serves_from_an_empty_folder(wheel: Path, tmp_path: Path) -> None:
                 line = server.stdout.readline()
                 assert line, said
                 said += line
-            with urllib.request.urlopen(f"{address.group(1)}/accounts/login/", timeout=30) as page:
+            with urllib.request.urlopen(f"{address.group(1)}/accounts/login/", timeout=120) as page:
                 login = page.read().decode()
             assets = re.findall(r'(?:href|src)="(/static/[^"#]+)', login)
             assert assets
             for asset in assets:
                 assert re.search(r"\.[0-9a-f]{12}\.", asset), asset
-                with urllib.request.urlopen(address.group(1) + asset, timeout=30) as answer:
+                with urllib.request.urlopen(address.group(1) + asset, timeout=120) as answer:
                     assert answer.status == 200
             where = subprocess.run(
                 [python, "-c", "import pqadmin, queues; print(pqadmin.__file__, queues.__file__)"],
@@ -79,5 +79,5 @@ def test_it_serves_from_an_empty_folder(wheel: Path, tmp_path: Path) -> None:
             assert where.count(str(packages)) == 2
         finally:
             server.terminate()
-        assert server.wait(30) == 0
+        assert server.wait(120) == 0
     assert (empty / "var" / "store").is_dir()
