@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import signal
 import statistics
 import subprocess
@@ -29,10 +31,10 @@ LONG = 120
 
 
 @contextmanager
-def program(name: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """Run one of `tests.kv.programs`, ready to be told to begin."""
+def program(name: str, *arguments: str, under: Sequence[str] = ()) -> Iterator[subprocess.Popen[str]]:
+    """Run one of `tests.kv.programs`, ready to be told to begin; maybe under another program."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.kv.programs", name, *arguments],
+        [*under, sys.executable, "-m", "tests.kv.programs", name, *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -255,6 +257,38 @@ def test_a_process_that_died_with_the_lock_is_forgotten(kv: KeyValueStore, url: 
     kv.transact(lambda tr: tr.set(b"after", b""))
     assert kv.read(lambda tr: tr.get(b"held").wait()) is None
     nobody_is_there_soon(turns)  # our own writer takes its mark away behind the answer
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+def test_what_a_process_committed_that_died_before_readers_were_told_is_seen_by_who_comes_next(
+    kv: KeyValueStore, url: str, tmp_path: Path
+) -> None:
+    """Each write to the file takes half a second longer, so that the kill comes behind the one that commits."""
+    environment = kv._engine.environment  # type: ignore[attr-defined]
+    late = ["strace", "-f", "-o", f"{tmp_path}/log", "-e", "inject=pwrite64:delay_exit=500000", "-e", "trace=pwrite64"]
+    for _ in range(20):
+        with program("push_on_demand", url, under=late) as other:
+            if line(other) != "ready":
+                pytest.skip("tracing system calls is not permitted here")
+            before = environment.last_txnid()
+            tell(other)
+            while environment.last_txnid() == before:
+                pass
+            (traced,) = Path(f"/proc/{other.pid}/task/{other.pid}/children").read_text().split()
+            os.kill(int(traced), signal.SIGKILL)
+            other.wait()
+        if version(kv) < environment.last_txnid():
+            break
+    else:
+        pytest.fail("every kill came too late")
+    newest = environment.last_txnid()
+    look = (
+        "import sys; from queues.kv import open_kv; kv = open_kv(sys.argv[1]); "
+        "print(kv.read(lambda tr: tr.get_read_version())); kv.close()"
+    )
+    seen = subprocess.run([sys.executable, "-c", look, url], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert int(seen.stdout) == newest, "it would do again what was done"
+    assert version(kv) == newest
 
 
 def nobody_is_there_soon(turns: Turns) -> None:

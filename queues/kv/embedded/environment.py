@@ -241,6 +241,7 @@ class Environment:
             self._identity = (found.st_dev, found.st_ino)
             env.reader_check()
             self.flushes.opened(env, first=create)
+            _show_the_newest(env)
         except BaseException as error:
             self.flushes.give_up()
             if env is not None:
@@ -325,6 +326,18 @@ class Environment:
         if now > self._sweep_at:
             self._sweep_at = now + _SWEEP_EVERY
             env.reader_check()
+
+
+def _show_the_newest(env: lmdb.Environment) -> None:
+    """Have readers see a commit of a process that died just before it told them of it.
+
+    LMDB leaves that to whoever writes next; but what is opened now may be opened to look whether it was done.
+    """
+    with env.begin() as txn:
+        seen = txn.id()
+    if seen < env.info()["last_txnid"]:
+        env.begin(write=True).abort()
+        env.sync(True)
 
 
 def _outcome(done: bool | None) -> Outcome:
