@@ -10,7 +10,8 @@ from typing import Any, cast
 from django import forms
 from django.utils.translation import gettext as _
 
-from pqadmin.dashboard.push_forms import UNITS, BadMoment, BadZone, parse_moment, parse_zone
+from pqadmin.dashboard.moments import MAX_ZONE, BadMoment, BadZone, parse_moment, parse_zone
+from pqadmin.dashboard.push_forms import UNITS
 from pqadmin.dashboard.said import said
 from queues.errors import BadName, BadPriority
 from queues.moving import Place
@@ -23,30 +24,6 @@ _MAX_TYPED = 400_000
 #: Seconds for which an operator holds an item.
 HOLDS = (60, 300, 900, 3600, 14400)
 _MAX_DAYS = 3_000_000
-#: Time zones that are offered; any other of the database can be typed.
-ZONES = (
-    "UTC",
-    "Europe/London",
-    "Europe/Berlin",
-    "Europe/Paris",
-    "Europe/Madrid",
-    "Europe/Warsaw",
-    "Europe/Kyiv",
-    "Africa/Cairo",
-    "Africa/Johannesburg",
-    "America/New_York",
-    "America/Chicago",
-    "America/Denver",
-    "America/Los_Angeles",
-    "America/Sao_Paulo",
-    "Asia/Dubai",
-    "Asia/Kolkata",
-    "Asia/Singapore",
-    "Asia/Shanghai",
-    "Asia/Tokyo",
-    "Australia/Sydney",
-    "Pacific/Auckland",
-)
 
 
 class ActForm(forms.Form):
@@ -135,7 +112,7 @@ class RescheduleForm(ActForm):
     amount = forms.CharField(required=False, max_length=40)
     unit = forms.ChoiceField(required=False, choices=[(unit, unit) for unit in UNITS])
     at = forms.CharField(required=False, max_length=40)
-    zone = forms.CharField(required=False, max_length=80)
+    zone = forms.CharField(required=False, max_length=MAX_ZONE)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -156,7 +133,7 @@ class RescheduleForm(ActForm):
         cleaned = super().clean() or self.cleaned_data
         if cleaned.get("when") == "at":
             if not {"at", "zone"} & set(self.errors):
-                self._read_moment(str(cleaned.get("at") or ""), str(cleaned.get("zone") or "UTC").strip())
+                self._read_moment(str(cleaned.get("at") or ""), str(cleaned.get("zone") or ""))
         elif "amount" not in self.errors:
             self._read_delay(str(cleaned.get("amount") or "").strip(), str(cleaned.get("unit") or "min"))
         return cleaned
@@ -175,8 +152,8 @@ class RescheduleForm(ActForm):
     def _read_moment(self, text: str, zone: str) -> None:
         try:
             self._due = {"due": parse_moment(text, parse_zone(zone))}
-        except BadZone:
-            self.add_error("zone", _("No time zone is called so. Say for example Europe/Berlin, +01:00, or UTC."))
+        except BadZone as error:
+            self.add_error("zone", str(error))
         except BadMoment as error:
             self.add_error("at", str(error))
 

@@ -192,7 +192,7 @@ def _reschedule(arguments: dict[str, Any], now: datetime, *, ready: bool) -> tup
     if due <= now:
         return (_("That moment has passed: it becomes ready at once."),)
     left = write.countdown((due - now).total_seconds())
-    return (_("Due %(at)s, in %(left)s.") % {"at": write.moment(due), "left": left},)
+    return (_("Due %(at)s, in %(left)s.") % {"at": write.moment_with_utc(due), "left": left},)
 
 
 def _priority(priority: int | float | str | None) -> str:

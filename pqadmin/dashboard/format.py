@@ -131,7 +131,7 @@ def moment(at: datetime | None) -> str:
     if at is None:
         return UNKNOWN
     local = at.astimezone(get_current_timezone())
-    return f"{local:%Y-%m-%d %H:%M:%S} {_zone(local)}"
+    return f"{local:%Y-%m-%d %H:%M:%S} {offset(local)}"
 
 
 def moment_and_utc(at: datetime | None) -> str:
@@ -142,6 +142,12 @@ def moment_and_utc(at: datetime | None) -> str:
     return local if local == universal else f"{local} · {universal}"
 
 
+def moment_with_utc(at: datetime | None) -> str:
+    """Write a moment within a sentence: in the reader's time zone and, where that is another, in UTC behind it."""
+    local, more, universal = moment_and_utc(at).partition(" · ")
+    return f"{local} ({universal})" if more else local or UNKNOWN
+
+
 def clock(at: datetime | None, now: datetime | None = None) -> str:
     """Write a moment with its date where that is not today's: 14:02:11 UTC, or 2026-11-21 14:02:11 UTC."""
     if at is None:
@@ -149,16 +155,17 @@ def clock(at: datetime | None, now: datetime | None = None) -> str:
     zone = get_current_timezone()
     local = at.astimezone(zone)
     today = (now or datetime.now(UTC)).astimezone(zone).date()
-    return f"{local:%H:%M:%S} {_zone(local)}" if local.date() == today else moment(at)
+    return f"{local:%H:%M:%S} {offset(local)}" if local.date() == today else moment(at)
 
 
-def _zone(local: datetime) -> str:
-    offset = local.utcoffset() or timedelta()
-    minutes = abs(offset) // timedelta(minutes=1)
+def offset(local: datetime) -> str:
+    """Write how far the zone of a moment is from UTC then: UTC+5:30."""
+    span = local.utcoffset() or timedelta()
+    minutes = abs(span) // timedelta(minutes=1)
     if not minutes:
         return "UTC"
     part = f":{minutes % 60:02}" if minutes % 60 else ""
-    return f"UTC{'−' if offset < timedelta() else '+'}{minutes // 60}{part}"
+    return f"UTC{'−' if span < timedelta() else '+'}{minutes // 60}{part}"
 
 
 def iso(at: datetime | None) -> str:

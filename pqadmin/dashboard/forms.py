@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from pqadmin.dashboard.moments import MAX_ZONE, BadMoment, BadZone, parse_moment, parse_zone
 from pqadmin.dashboard.prefixes import BadPrefixText, parse_prefix
 from pqadmin.dashboard.said import said
 from queues.errors import BadName, BadPriority
@@ -90,6 +91,7 @@ class PauseForm(forms.Form):
     )
     lasting = forms.ChoiceField(required=False, choices=[("", ""), *((key, key) for key in PAUSES), ("at", "at")])
     at = forms.CharField(required=False, max_length=40)
+    zone = forms.CharField(required=False, max_length=MAX_ZONE)
 
     def __init__(self, *args: Any, now: datetime, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -103,15 +105,19 @@ class PauseForm(forms.Form):
         if lasting in PAUSES:
             self.until = self._now + PAUSES[lasting]
         elif lasting == "at":
-            try:
-                typed = datetime.fromisoformat(cleaned.get("at") or "")
-                self.until = typed.replace(tzinfo=UTC) if typed.tzinfo is None else typed.astimezone(UTC)
-            except (ValueError, OverflowError):  # the latter: before year 1 or after 9999 once in UTC
-                self.add_error("at", _("Give a date and a time in UTC."))
-            else:
-                if self.until <= self._now:
-                    self.add_error("at", _("That moment has passed."))
+            self._read_moment(str(cleaned.get("at") or ""), str(cleaned.get("zone") or ""))
         return cleaned
+
+    def _read_moment(self, text: str, zone: str) -> None:
+        try:
+            self.until = parse_moment(text, parse_zone(zone))
+        except BadMoment as error:
+            self.add_error("at", str(error))
+        except BadZone as error:
+            self.add_error("zone", str(error))
+        else:
+            if self.until <= self._now:
+                self.add_error("at", _("That moment has passed."))
 
 
 class ReasonForm(forms.Form):

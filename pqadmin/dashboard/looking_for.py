@@ -1,6 +1,8 @@
 """What the address of a queue's page asks for: a state, an end, and which items of it; and the address that asks so.
 
 Everything typed is read here and only here, so that the list, acts on all that match and exports mean the same items.
+A moment without an offset is one of the zone that the address names (`zone`: the form's, which was the zone of whoever
+typed), else of UTC: an address that is passed on means the same to everybody.
 """
 
 from __future__ import annotations
@@ -8,13 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TypeVar
 from urllib.parse import urlencode
 
 from django.utils.translation import gettext as _
 
 from pqadmin.dashboard import format as write
+from pqadmin.dashboard.moments import MAX_ZONE, BadMoment, BadZone, parse_past, write_moment
 from pqadmin.dashboard.said import said
 from queues import Query, Queue, QueueStatus
 from queues.cursor import End
@@ -33,22 +36,6 @@ _FIRST_END: dict[str, End] = {"dead": "max"}
 _MAX_PRIORITY, _MAX_ID, _MAX_TIME, _MAX_CURSOR = 2_000, 20_100, 60, 14_000
 _ID = re.compile(r"[0-9a-f]{1,40}")
 _FOREIGN_ID = re.compile(r"(key-)?[0-9a-f]+")
-_LENGTH = re.compile(r"([0-9]{1,9})\s*(s|sec|m|min|h|d|w)", re.IGNORECASE)
-_ZONE = re.compile(r"\s+UTC(?:(?P<sign>[+−-])(?P<hours>[0-9]{1,2})(?::(?P<minutes>[0-9]{2}))?)?$")
-_UNITS = {
-    "s": timedelta(seconds=1),
-    "sec": timedelta(seconds=1),
-    "m": timedelta(minutes=1),
-    "min": timedelta(minutes=1),
-    "h": timedelta(hours=1),
-    "d": timedelta(days=1),
-    "w": timedelta(weeks=1),
-}
-_EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-class BadMoment(ValueError):
-    """The text is no moment; the message says what would be one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,32 +110,6 @@ def fields_of(query: Query) -> dict[str, str]:
     return {name: value for name, value in named.items() if value}
 
 
-def parse_moment(text: str, now: datetime) -> datetime:
-    """Read a moment as people type it: a length of time before now (15 min), or a date and perhaps a time in UTC."""
-    text = text.strip()
-    try:
-        if length := _LENGTH.fullmatch(text):
-            return max(now - int(length[1]) * _UNITS[length[2].lower()], _EARLIEST)
-        typed = datetime.fromisoformat(_with_offset(text))
-        return typed.replace(tzinfo=UTC) if typed.tzinfo is None else typed.astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise BadMoment(_("Give a length of time (15 min, 2 h, 3 d) or a moment in UTC (2026-11-21 14:00).")) from None
-
-
-def _with_offset(text: str) -> str:
-    """Put a zone as pages write it (UTC, UTC+8, UTC−3:30) as an offset that Python reads."""
-    zone = _ZONE.search(text)
-    if zone is None:
-        return text
-    sign = "-" if zone["sign"] in ("-", "−") else "+"
-    return f"{text[: zone.start()]}{sign}{int(zone['hours'] or 0):02}:{int(zone['minutes'] or 0):02}"
-
-
-def write_moment(at: datetime) -> str:
-    """Write a moment so that `parse_moment` reads the same one."""
-    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
 def write_priority(priority: Priority) -> str:
     """Write a priority so that it is read as the same one."""
     return priority if isinstance(priority, str) else write.priority(priority)
@@ -187,7 +148,7 @@ class _Reading:
             query = replace(query, low=low, high=high)
         if attached:
             return query
-        since, until, older = (self._take(name, _MAX_TIME, self._moment) for name in ("since", "until", "age"))
+        since, until, older = (self._moment(name) for name in ("since", "until", "age"))
         if older is not None:
             until = older
             self.typed["until"] = self.typed.pop("age")
@@ -216,12 +177,18 @@ class _Reading:
             return None
         try:
             return parse(text)
-        except (BadPriority, BadMoment) as error:
+        except (BadPriority, BadMoment, BadZone) as error:
             self.wrong[name] = said(error)
             return None
 
+    def _moment(self, name: str) -> datetime | None:
+        """Read a moment of the zone that the address names, and show it with its offset in the reader's."""
+        zone = self._fields.get("zone", "")[:MAX_ZONE]
+        found = self._take(name, _MAX_TIME, lambda text: parse_past(text, self._now, zone))
+        if found is None:
+            return None
+        at, self.typed[name] = found
+        return at
+
     def _priority(self, text: str) -> Priority:
         return parse_priority(text, self._queue.priority_type)
-
-    def _moment(self, text: str) -> datetime:
-        return parse_moment(text, self._now)

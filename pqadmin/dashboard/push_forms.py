@@ -5,13 +5,13 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from datetime import datetime, timedelta
 from typing import Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django import forms
 from django.utils.translation import gettext as _
 
+from pqadmin.dashboard.moments import MAX_ZONE, BadMoment, BadZone, parse_moment, parse_zone
 from pqadmin.dashboard.said import said
 from queues.errors import BadPriority
 from queues.priority import Priority, PriorityType, parse_priority
@@ -21,72 +21,7 @@ MAX_TYPED = 400_000
 #: As much text as a form may carry.
 MAX_PASTED = 2_000_000
 UNITS = {"s": timedelta(seconds=1), "min": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}
-#: Names of time zones that the field suggests; any other is taken too.
-ZONES = (
-    "UTC",
-    "America/Los_Angeles",
-    "America/New_York",
-    "America/Sao_Paulo",
-    "Europe/London",
-    "Europe/Berlin",
-    "Africa/Johannesburg",
-    "Asia/Kolkata",
-    "Asia/Shanghai",
-    "Asia/Tokyo",
-    "Australia/Sydney",
-)
-_OFFSET = re.compile(r"(?:UTC|Z)?([+-])(\d{1,2}):?(\d{2})?")
 _NUMBER = re.compile(r"\d{1,9}(?:[.,]\d{1,3})?")
-
-
-class BadZone(ValueError):
-    """The text names no time zone."""
-
-
-class BadMoment(ValueError):
-    """The text is no moment, or none that is there exactly once."""
-
-
-def parse_zone(text: str) -> tzinfo:
-    """Read a time zone: a name such as Europe/Berlin, an offset such as +01:00, or nothing for UTC."""
-    text = text.strip()
-    if text.upper() in ("", "UTC", "Z"):
-        return UTC
-    if (offset := _OFFSET.fullmatch(text)) is not None:
-        hours, minutes = int(offset[2]), int(offset[3] or 0)
-        if hours < 24 and minutes < 60:
-            span = timedelta(hours=hours, minutes=minutes)
-            return timezone(-span if offset[1] == "-" else span)
-    try:
-        return ZoneInfo(text)
-    except (ZoneInfoNotFoundError, ValueError, OSError):  # OSError: a name that is a folder, or far too long
-        raise BadZone(text) from None
-
-
-def parse_moment(text: str, zone: tzinfo) -> datetime:
-    """Read a date and a time of a zone, or with an offset of its own; raise `BadMoment`.
-
-    Where clocks are turned, some times come twice and some never: those are no moment.
-    """
-    try:
-        typed = datetime.fromisoformat(text.strip())
-    except ValueError:
-        raise BadMoment(_("Give a date and a time, such as 2026-11-22T14:00.")) from None
-    if typed.tzinfo is not None:
-        return _in_utc(typed)
-    first, second = typed.replace(tzinfo=zone, fold=0), typed.replace(tzinfo=zone, fold=1)
-    if first.utcoffset() != second.utcoffset():
-        if _in_utc(first).astimezone(zone).replace(tzinfo=None) != typed:
-            raise BadMoment(_("Clocks are turned there that day: this time never comes. Give it in UTC."))
-        raise BadMoment(_("Clocks are turned there that day: this time comes twice. Give it in UTC."))
-    return _in_utc(first)
-
-
-def _in_utc(moment: datetime) -> datetime:
-    try:
-        return moment.astimezone(UTC)
-    except OverflowError:
-        raise BadMoment(_("This is too far away.")) from None
 
 
 class WhenForm(forms.Form):
@@ -96,7 +31,7 @@ class WhenForm(forms.Form):
     delay = forms.CharField(required=False, max_length=40)
     unit = forms.ChoiceField(required=False, choices=[(unit, unit) for unit in UNITS])
     due = forms.CharField(required=False, max_length=60)
-    zone = forms.CharField(required=False, max_length=100)
+    zone = forms.CharField(required=False, max_length=MAX_ZONE)
 
     def __init__(self, *args: Any, attached: bool = False, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -130,8 +65,8 @@ class WhenForm(forms.Form):
             self.moment = parse_moment(text, parse_zone(zone))
         except BadMoment as error:
             self.add_error("due", str(error))
-        except BadZone:
-            self.add_error("zone", _("No time zone has this name. Give one such as Europe/Berlin, +01:00 or UTC."))
+        except BadZone as error:
+            self.add_error("zone", str(error))
 
 
 class PushForm(WhenForm):

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 
+import pytest
 from playwright.sync_api import expect
 
+from pqadmin.dashboard import time_zone
 from queues import Store
-from tests.browser.conftest import NewPage, ready_of, wait_live, wait_value
+from tests.browser.conftest import NewPage, Site, Strict, ready_of, wait_live, wait_value
+from tests.browser.operator import Operator
 
 TILE = "dl.sum dd [data-{kind}={what}]"
 
@@ -63,3 +66,40 @@ def test_a_queues_page_counts_down_too_and_calmly_for_those_who_want_less_motion
     plain = new_page(java_script_enabled=False)
     plain.goto("/queues/jobs/")
     expect(plain.locator(TILE.format(kind="field", what="due"))).to_have_text(re.compile(r"^next due in [01]:\d\d$"))
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
+def test_moments_are_typed_in_the_zone_that_was_chosen(
+    new_page: NewPage, site: Site, strict: Strict, store: Store, scripts: bool
+) -> None:
+    strict.allowed.append("422")
+    store.create_queue("jobs").push(b"x", priority=1)
+    page = new_page(java_script_enabled=scripts, viewport={"width": 360, "height": 800})
+    page.context.add_cookies([{"name": time_zone.COOKIE, "value": "Europe/Berlin", "url": site.address}])
+    operator = Operator(page).go("/queues/jobs/pause/")
+    expect(operator.form.get_by_label("Time zone")).to_have_value("Europe/Berlin")
+    operator.fill(reason="r", lasting="at", at="2027-10-31T02:30").confirm()
+    operator.expect_words("this time comes twice, at 2027-10-31 00:30 and at 2027-10-31 01:30 UTC.")
+    if scripts:
+        operator.expect_usable()
+    expect(operator.form.get_by_label("Moment")).to_have_value("2027-10-31T02:30")
+    expect(operator.form.get_by_label("Time zone")).to_have_value("Europe/Berlin")
+    operator.fill(at="2027-10-31T00:30", zone="UTC").confirm()
+    operator.expect_toast("It resumes 2027-10-31 02:30:00 UTC+2 (2027-10-31 00:30:00 UTC).")
+
+    operator.go("/audit/")
+    if scripts:
+        operator.expect_usable()
+    page.get_by_label("Since, Europe/Berlin").fill("2026-07-01 12:00")
+    page.get_by_label("Since, Europe/Berlin").press("Enter")
+    page.wait_for_url("**/audit/?*since=2026-07-01*")
+    expect(page.get_by_label("Since, Europe/Berlin")).to_have_value("2026-07-01 12:00 UTC+2")
+    theirs = new_page()
+    theirs.goto(page.url)
+    expect(theirs.get_by_label("Since, UTC")).to_have_value("2026-07-01 10:00 UTC")
+
+    operator.open("jobs", since="2026-07-01 12:00", zone="Europe/Berlin").expect_words("1 found")
+    if scripts:
+        operator.expect_usable()
+    expect(page.get_by_label("Younger than")).to_have_value("2026-07-01 12:00 UTC+2")
+    expect(page.get_by_label("Younger than")).to_have_accessible_description(re.compile("a moment in Europe/Berlin"))

@@ -11,7 +11,6 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from pqadmin.dashboard import uploads
-from pqadmin.dashboard.push_forms import BadMoment, BadZone, parse_moment, parse_zone
 from queues import Store
 from tests.dashboard.conftest import Desk
 from tests.dashboard.screen import Screen
@@ -67,19 +66,6 @@ def test_a_wrong_time_keeps_what_was_typed(operator: Desk, store: Store, typed: 
     assert fields["value"] == "precious"
     assert all(fields[name] == value for name, value in typed.items())
     assert store.queue("jobs").totals().traffic == {}
-
-
-def test_times_that_come_twice_or_never_are_refused() -> None:
-    berlin = parse_zone("Europe/Berlin")
-    with pytest.raises(BadMoment, match="never comes"):
-        parse_moment("2026-03-29T02:30", berlin)
-    with pytest.raises(BadMoment, match="comes twice"):
-        parse_moment("2026-10-25T02:30", berlin)
-    assert parse_moment("2026-10-25T02:30+02:00", berlin) == datetime(2026, 10, 25, 0, 30, tzinfo=UTC)
-    assert parse_moment("2026-11-22T12:00", parse_zone("+05:30")) == datetime(2026, 11, 22, 6, 30, tzinfo=UTC)
-    for wrong in ("+24:00", "Europe", "Nowhere", "\0"):
-        with pytest.raises(BadZone):
-            parse_zone(wrong)
 
 
 def test_several_are_pushed_in_order_as_one(operator: Desk, store: Store) -> None:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
 
-import pytest
 from django.utils import translation
 
-from pqadmin.dashboard.looking_for import parse_moment
 from queues import Store
 from tests.dashboard.conftest import Desk
 
@@ -51,12 +48,3 @@ def test_the_language_is_chosen_before_and_after_signing_in(operator: Desk, stor
     assert '<html lang="zh-hans"' in login.html
     assert '<html lang="en"' in operator.send(login, "/language/", language="en").html
     translation.deactivate()  # a request leaves its language behind in its thread
-
-
-@pytest.mark.parametrize(
-    "typed",
-    ["2026-11-20 22:02:11 UTC+8", "2026-11-20 10:32:11 UTC−3:30", "2026-11-20 14:02:11 UTC", "2026-11-20 14:02:11"],
-)
-def test_a_moment_copied_from_a_page_is_understood_in_a_search(typed: str) -> None:
-    moment = datetime(2026, 11, 20, 14, 2, 11, tzinfo=UTC)
-    assert parse_moment(typed, moment) == moment

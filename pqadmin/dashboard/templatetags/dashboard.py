@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
@@ -16,6 +17,7 @@ from django.utils.safestring import SafeString
 
 from pqadmin.dashboard import foreign, once, prefixes, reach
 from pqadmin.dashboard import format as write
+from pqadmin.dashboard.moments import ZONES
 from pqadmin.dashboard.redaction import Redaction, rules_of
 from pqadmin.dashboard.theme import chosen
 from pqadmin.dashboard.time_zone import chosen as time_zone_chosen
@@ -128,6 +130,12 @@ def stamp_clock(moment: datetime | None, now: datetime | None = None) -> SafeStr
 def time_zone(context: Context) -> str:
     """Return the name of the reader's time zone."""
     return time_zone_chosen(context.get("request"))
+
+
+@register.simple_tag
+def time_zones() -> Sequence[str]:
+    """Return the names of time zones that fields suggest."""
+    return ZONES
 
 
 @register.simple_tag(takes_context=True)

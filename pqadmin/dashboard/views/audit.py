@@ -23,7 +23,7 @@ from pqadmin.dashboard import audit_file, reach, streaming
 from pqadmin.dashboard import format as write
 from pqadmin.dashboard.addresses import item_url, queue_url
 from pqadmin.dashboard.looking_back import until_something
-from pqadmin.dashboard.looking_for import BadMoment, parse_moment, write_moment
+from pqadmin.dashboard.moments import MAX_ZONE, BadMoment, BadZone, parse_past, write_moment
 from pqadmin.dashboard.said import said
 from pqadmin.dashboard.words import (
     VERBS,
@@ -134,13 +134,13 @@ def _asked(request: HttpRequest) -> Asked:
     typed = {name: text.replace("\0", "").strip() for name, text in typed.items()}
     kept = {name: text for name, text in typed.items() if text}
     times: dict[str, datetime | None] = {"since": None, "until": None}
-    wrong, now = "", datetime.now(UTC)
+    wrong, now, zone = "", datetime.now(UTC), request.GET.get("zone", "")[:MAX_ZONE]
     for name in times:
         if name in kept:
             try:
-                times[name] = moment = parse_moment(kept[name], now)
-                kept[name] = write_moment(moment)
-            except BadMoment as error:
+                moment, typed[name] = parse_past(kept[name], now, zone)
+                times[name], kept[name] = moment, write_moment(moment)
+            except (BadMoment, BadZone) as error:
                 wrong = f"“{write.shorten(write.visible(kept[name]), 40)}”: {error}"
     return Asked(typed=typed, kept=kept, since=times["since"], until=times["until"], wrong=wrong)
 

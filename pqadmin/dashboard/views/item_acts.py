@@ -21,7 +21,7 @@ from pqadmin.accounts.roles import Right, require
 from pqadmin.accounts.scope import Scope
 from pqadmin.dashboard import item_act_words as words
 from pqadmin.dashboard import once, reach, selection, toasts, uncovering
-from pqadmin.dashboard.act_forms import ZONES, ActForm, LeaseForm, MoveForm, ReprioritiseForm, RescheduleForm
+from pqadmin.dashboard.act_forms import ActForm, LeaseForm, MoveForm, ReprioritiseForm, RescheduleForm
 from pqadmin.dashboard.act_previews import preview_of
 from pqadmin.dashboard.addresses import item_url, leave, queue_url
 from pqadmin.dashboard.item_act_words import ITEM_ACTS, ItemAct
@@ -216,7 +216,6 @@ class _Page:
             "queues": reach.names(self.request, Right.ACT, but=self.status.name, limit=_OFFERED)
             if self.chosen.verb == "move"
             else (),
-            "zones": ZONES,
             "holds": words.holds(),
             "end": self.data.get("end", "min"),
             "here": jobs_here(self.request, self.status.id),

@@ -17,7 +17,7 @@ from pqadmin.dashboard import foreign, once, push_templates, toasts
 from pqadmin.dashboard import format as write
 from pqadmin.dashboard.addresses import item_url, leave, queue_url
 from pqadmin.dashboard.looking import about, status_of
-from pqadmin.dashboard.push_forms import UNITS, ZONES, PushForm
+from pqadmin.dashboard.push_forms import UNITS, PushForm
 from pqadmin.dashboard.redaction import rules_of
 from pqadmin.dashboard.refusals import Refusal, explain
 from pqadmin.dashboard.values import NotJSON, hidden, parse_json
@@ -97,7 +97,7 @@ def _pushed(item: Item, fifo: bool) -> str:
     values = {
         "size": write.size(item.size),
         "priority": foreign.priority_short(item),
-        "due": write.moment(item.due_at),
+        "due": write.moment_with_utc(item.due_at),
     }
     if item.due_at is None:
         words = _("Enqueued %(size)s.") if fifo else _("Pushed %(size)s with priority %(priority)s.")
@@ -122,7 +122,6 @@ def context_of(
         when_fields=fields,
         source=source,
         units=list(UNITS),
-        zones=ZONES,
         templates=push_templates.of(status.id),
         form_number=once.number(request, f"push:{status.id}"),
     )
@@ -135,9 +134,9 @@ def _source(request: HttpRequest, status: QueueStatus) -> Source:
         found = push_templates.get(status.id, template)
         if found is None:
             return Source(fields={}, wrong=_("This template is not there any more."))
-        return Source(
-            fields=found.fields, words=_("From the template “%(name)s”.") % {"name": write.visible(found.name)}
-        )
+        # An empty zone is UTC, for whoever opens it.
+        fields = {**found.fields, "zone": found.fields.get("zone") or "UTC"}
+        return Source(fields=fields, words=_("From the template “%(name)s”.") % {"name": write.visible(found.name)})
     return Source(fields={})
 
 

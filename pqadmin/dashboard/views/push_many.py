@@ -18,7 +18,7 @@ from pqadmin.dashboard.addresses import leave, queue_url
 from pqadmin.dashboard.job_words import job_url
 from pqadmin.dashboard.looking import about, status_of
 from pqadmin.dashboard.pasted import Batch
-from pqadmin.dashboard.push_forms import MAX_PASTED, UNITS, ZONES, ManyForm, WhenForm
+from pqadmin.dashboard.push_forms import MAX_PASTED, UNITS, ManyForm, WhenForm
 from pqadmin.dashboard.refusals import Refusal, explain
 from pqadmin.dashboard.said import said
 from pqadmin.dashboard.views import frame
@@ -137,7 +137,7 @@ def _pushed_many(items: list[Item], fifo: bool) -> str:
     else:
         words = ngettext("Pushed %(n)s item.", "Pushed %(n)s items.", len(items)) % values
     due = items[0].due_at if items else None
-    return words if due is None else words + " " + _("They are due %(at)s.") % {"at": write.moment(due)}
+    return words if due is None else words + " " + _("They are due %(at)s.") % {"at": write.moment_with_utc(due)}
 
 
 def _many_context(
@@ -159,7 +159,6 @@ def _many_context(
         when_form=form,
         when_fields={},
         units=list(UNITS),
-        zones=ZONES,
         batch=batch,
         bad=[(_place(bad.first, bad.line), said(bad.reason)) for bad in batch.bad] if batch else [],
         first=first,

@@ -97,7 +97,7 @@ def pause(request: HttpRequest, name: str) -> HttpResponse:
     refused = frame.act_once(request, "pause", status, queue_id, act)
     if refused is not None:
         return frame.answer(request, "dashboard/pause.html", context, refusal=refused)
-    until = "" if form.until is None else " " + _("It resumes %(at)s.") % {"at": write.moment(form.until)}
+    until = "" if form.until is None else " " + _("It resumes %(at)s.") % {"at": write.moment_with_utc(form.until)}
     toasts.done(
         request,
         _("Paused: nothing is taken, pushes go on.") + until,
