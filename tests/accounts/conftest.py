@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from pqadmin.accounts.models import Grant
 from pqadmin.accounts.roles import Role, grant
+from pqadmin.live import monitor as monitors
 from pqadmin.server.store import close_store, get_store
 
 PASSWORD = "correct-horse-battery"
@@ -61,8 +62,10 @@ def visitor(person: Callable[..., User]) -> Callable[[Role | None], Client]:
 
 
 @pytest.fixture
-def jobs() -> Iterator[None]:
+def jobs(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A store of its own with the priority queue `jobs`."""
+    monkeypatch.setattr(monitors, "PAGE_PAUSE", 0.0)  # pages show what tests did behind the site's back,
+    monkeypatch.setattr(monitors, "FIRST_PAGE", 120.0)  # and all of it, on a busy machine too
     close_store()
     get_store().create_queue("jobs")
     yield
