@@ -43,7 +43,7 @@ def fill(queue: Queue, number: int) -> None:
     queue.push_many([(b"leased %d.%d" % (number, n), -n) for n in range(LEASED)])
     for n in range(LEASED):
         assert queue.lease(seconds=(n + 1) * 0.1)
-    queue.push_many([(b"delayed %d.%d" % (number, n), n, timedelta(milliseconds=20 * n + 1)) for n in range(DELAYED)])
+    queue.push_many([(b"delayed %d.%d" % (number, n), n, timedelta(milliseconds=100 * n + 1)) for n in range(DELAYED)])
 
 
 @pytest.mark.crash
@@ -66,7 +66,7 @@ def test_kills_of_the_elected_one_lose_nothing_and_hold_nothing_up(tmp_path: Pat
             assert held.name == f"child {number}"
             terms.append(held.term)
     assert terms == list(range(1, ROUNDS + 1)), "each took over from the one that was killed before"
-    with open_store(url, clock=lambda: time.time() + 60) as store:
+    with open_store(url, clock=lambda: time.time() + 120) as store:
         queue = store.queue("jobs")
         changed = threading.Event()
         upkeep = Upkeep(store._backing, seconds=SECONDS, tell=lambda swept: changed.set())
