@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -89,6 +90,52 @@ def test_axe_finds_nothing_on_an_item_page_and_at_login(new_page: NewPage, furni
     stranger = new_page(storage_state=None)
     stranger.goto("/accounts/login/")
     assert findings(stranger) == []
+
+
+#: What is pressed, chosen or typed into, in sight, that is less high than a finger needs. Values are for reading.
+SMALL = """() => [...document.querySelectorAll(
+    "button, .button, select, summary, nav a, input:not([type=hidden], [type=radio], [type=checkbox])"
+)].filter((e) => e.checkVisibility() && !e.closest(".tree, .bytes, .crumbs") && e.offsetWidth > 1)
+  .map((e) => [e.outerHTML.slice(0, 90), Math.round(e.getBoundingClientRect().height)])
+  .filter(([, high]) => high < 44)"""
+
+
+def test_a_finger_meets_every_control_of_a_phone(new_page: NewPage, furnished: Store) -> None:
+    page = new_page(viewport={"width": 360, "height": 740}, has_touch=True)
+    small = {}
+    for path in PAGES:
+        page.goto(path)
+        if found := page.evaluate(SMALL):
+            small[path] = found
+    assert small == {}
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_nothing_is_drawn_or_offered_of_a_queue_that_can_not_be_read(
+    scripts: bool, new_page: NewPage, store: Store
+) -> None:
+    good, bad = store.create_queue("good"), store.create_queue("bad")
+    good.push(b"x", priority=1)
+    key = store._keyspace.config(bad.id)
+    config = store.transact(lambda tr: tr.get(key).wait())
+    assert config is not None
+    store.transact(lambda tr: tr.set(key, b"\x07nonsense"))
+    page = new_page(java_script_enabled=scripts)
+    page.goto("/")
+    for part in (".mix", "[data-part=push]"):
+        expect(page.locator(f"tr[data-queue=good] {part}")).to_be_visible()
+        expect(page.locator(f"tr[data-queue=bad] {part}")).not_to_be_visible()
+    store.transact(lambda tr: tr.set(key, config))  # a queue that can not be read can not be deleted either
+
+
+@pytest.mark.parametrize("path", ["pop/?end=max", "pop/?end=min"])
+def test_the_question_stands_on_the_screen_with_its_answer(path: str, new_page: NewPage, store: Store) -> None:
+    store.create_queue("jobs").push(json.dumps({f"key {n}": n for n in range(60)}).encode(), priority=1)
+    page = new_page(viewport={"width": 1440, "height": 900})
+    page.goto(f"/queues/jobs/{path}")
+    expect(page.locator("#pop-reason")).to_be_focused()
+    expect(page.locator("#pop-title")).to_be_in_viewport(ratio=1)
+    expect(page.locator("form button.primary")).to_be_in_viewport(ratio=1)
 
 
 @pytest.mark.parametrize("width", [320, 768, 1280, 2560])
