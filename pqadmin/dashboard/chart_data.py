@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -50,7 +51,8 @@ class Charted:
     """Columns of one queue; each has one number, or None where nothing is known, for each of `times`."""
 
     span: Span
-    #: Seconds since the epoch: where the window begins, moments at which something changed, and now.
+    #: Seconds since the epoch: where the window begins, moments at which something changed, now; and, where items
+    #: wait for longer, the last moments before a change, as until then ages grew.
     times: Sequence[float]
     ready: Sequence[int | None]
     delayed: Sequence[int | None]
@@ -75,7 +77,8 @@ def charted(store: Store, status: QueueStatus, span: Span, now: datetime) -> Cha
     until = (now - EPOCH) / timedelta(seconds=1)
     since = until - span.seconds
     stretch = store.history.of(status.id, span.resolution.name, since=int(since), until=int(until))
-    points = _within(stretch, int(since), int(until), status)
+    changes = _within(stretch, int(since), int(until), status)
+    points = with_ages(changes, span.resolution.step)
     return Charted(
         span=span,
         times=[point.at for point in points],
@@ -83,8 +86,8 @@ def charted(store: Store, status: QueueStatus, span: Span, now: datetime) -> Cha
         delayed=[point.delayed for point in points],
         leased=[point.leased for point in points],
         dead=[point.dead for point in points],
-        rate_in=_rates(points, lambda point: point.arrived),
-        rate_out=_rates(points, lambda point: point.left),
+        rate_in=_at(points, changes, _rates(changes, lambda point: point.arrived)),
+        rate_out=_at(points, changes, _rates(changes, lambda point: point.left)),
         oldest=[None if point.oldest_at is None else max(0, point.at - point.oldest_at) for point in points],
         waits=[[None if point.waits_ms is None else point.waits_ms[n] / 1000 for point in points] for n in range(3)],
         mix=_mix(points, len(status.bands)),
@@ -118,6 +121,22 @@ def _within(stretch: Stretch, since: int, until: int, status: QueueStatus) -> li
         points.pop()
     waits = points[-1].waits_ms if points and points[-1].counts == last.counts else None
     return [*points, replace(last, mix=shares(status), waits_ms=waits)]
+
+
+def with_ages(changes: Sequence[Point], step: int) -> list[Point]:
+    """Add how the queue was a step before a change, where something waited for longer: all was the same, but older."""
+    points = []
+    for before, change in pairwise(changes):
+        points.append(before)
+        if before.oldest_at is not None and change.at - before.at > step:
+            points.append(replace(before, at=change.at - step))
+    return [*points, *changes[-1:]]
+
+
+def _at(points: Sequence[Point], changes: Sequence[Point], rates: Sequence[float | None]) -> list[float | None]:
+    """Return the rates up to these points: between changes, what it was up to the later one."""
+    moments = [change.at for change in changes]
+    return [rates[bisect_left(moments, point.at)] for point in points]
 
 
 def _rates(points: Sequence[Point], total: Callable[[Point], int]) -> list[float | None]:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from html import unescape
 
 from pqadmin.accounts.roles import Role
+from pqadmin.dashboard.chart_data import with_ages
 from queues import Store
+from queues.history import Point
 from tests.dashboard.conftest import Desk
 from tests.dashboard.screen import Screen
 
@@ -42,6 +45,26 @@ def test_charts_and_tables_tell_the_same(operator: Desk, store: Store) -> None:
     fresh = operator.client.get(f"{HERE}data/?span=10m")
     assert fresh.json()["charts"]["depth"]["columns"][0][-1] == 986
     assert fresh["Cache-Control"] == "private, no-store"
+
+
+def test_the_age_of_what_waits_grows_between_changes_too() -> None:
+    idle = Point(at=100, ready=0, delayed=0, leased=0, dead=0, arrived=0, left=0)
+    pushed = replace(idle, at=200, ready=1, arrived=1, oldest_at=200)
+    more, taken = replace(pushed, at=201, ready=2, arrived=2), replace(idle, at=500, arrived=2, left=2)
+    points = with_ages([idle, pushed, more, taken], step=1)
+    assert [point.at for point in points] == [100, 200, 201, 499, 500]
+    assert [point.ready for point in points] == [0, 1, 2, 2, 0]
+    assert [point.oldest_at and point.at - point.oldest_at for point in points] == [None, 0, 1, 299, None]
+
+
+def test_the_chart_of_ages_slopes_and_rates_stay(operator: Desk, store: Store) -> None:
+    store.create_queue("jobs").push(b"x", priority=1)
+    record(store)
+    data = data_of(operator.open(HERE))
+    oldest, rates = data["charts"]["oldest"], data["charts"]["rates"]
+    assert oldest["sloping"] is True
+    assert rates["sloping"] is False
+    assert len(data["times"]) == len(oldest["columns"][0]) == len(rates["columns"][0])
 
 
 def test_what_people_did_is_marked_with_who_and_why(operator: Desk, store: Store) -> None:

@@ -122,22 +122,3 @@ def test_who_is_interrupted_twice_leaves_nobody_asleep_and_gets_no_old_answer(tm
     threads[1].join(LONG)
     assert sorted(answers) == [*range(1, 9), 100]
     kv.close()
-
-
-def test_what_goes_wrong_while_watchers_are_told_keeps_no_answer_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kv = open_kv(f"lmdb:{tmp_path / 'store'}")
-    assert isinstance(kv, EmbeddedStore)
-
-    def fail(batch: object) -> None:
-        monkeypatch.undo()
-        raise MemoryError
-
-    monkeypatch.setattr(kv._engine.writer, "_tell", fail)
-    caller = threading.Thread(target=kv.transact, args=(lambda tr: tr.set(b"k", b"v"),), daemon=True)
-    caller.start()
-    caller.join(LONG)
-    assert not caller.is_alive()
-    assert kv.read(lambda tr: tr.get(b"k").wait()) == b"v"
-    kv.close()

@@ -65,7 +65,7 @@ def test_a_full_store_refuses_to_grow_and_says_what_to_do(small: KeyValueStore) 
     written = fill(small)
     used, allowed = small.size()
     assert 0.9 * allowed < used < 1.1 * allowed
-    with pytest.raises(StoreFull, match=r"nothing was written\. Take items out") as raised:
+    with pytest.raises(StoreFull, match=r"nothing was written\. Let workers take items") as raised:
         small.transact(lambda tr: tr.set(b"more", VALUE))
     assert "store" in str(raised.value)
     assert count(small) == written

@@ -87,6 +87,8 @@ class Kind:
     columns: Sequence[Sequence[Any]]
     words: Callable[[Any], str]
     written: str
+    #: Whether a number goes over into the next one, as ages do; or else jumps there.
+    sloping: bool = False
 
 
 def _kinds(chart: Charted, status: QueueStatus) -> list[Kind]:
@@ -117,6 +119,7 @@ def _kinds(chart: Charted, status: QueueStatus) -> list[Kind]:
             columns=[chart.oldest],
             words=write.age,
             written="age",
+            sloping=True,
         ),
     ]
     if any(value is not None for value in chart.waits[0]):
@@ -151,7 +154,12 @@ def _data(chart: Charted, status: QueueStatus, acts: Sequence[AuditEntry]) -> di
     return {
         "times": chart.times,
         "charts": {
-            kind.name: {"labels": kind.labels, "columns": kind.columns, "written": kind.written}
+            kind.name: {
+                "labels": kind.labels,
+                "columns": kind.columns,
+                "written": kind.written,
+                "sloping": kind.sloping,
+            }
             for kind in _kinds(chart, status)
         },
         "unfinished": chart.unfinished,

@@ -29,7 +29,7 @@ def translate(error: Exception, path: str) -> StoreError:
     code = error.errno if isinstance(error, OSError) else getattr(error, "code", 0)
     if isinstance(error, lmdb.MapFullError):
         return StoreFull(
-            "The store {path} has no room left in its map; nothing was written. Take items out, or "
+            "The store {path} has no room left in its map; nothing was written. Let workers take items, or "
             "open it with a larger limit.",
             path=path,
         )

@@ -58,14 +58,14 @@ class Room:
         used = self.used()
         if used + _LITTLE >= self.max_bytes:
             return StoreFull(
-                "The store {path} holds {used:,} of {most:,} allowed bytes; nothing was written. Take "
-                "items out, or open it with a larger limit (PQ_STORE_MAX_BYTES).",
+                "The store {path} holds {used:,} of {most:,} allowed bytes; nothing was written. Let "
+                "workers take items, or open it with a larger limit (PQ_STORE_MAX_BYTES).",
                 path=self._path,
                 used=used,
                 most=self.max_bytes,
             )
         return StoreFull(
-            "The disk under the store {path} is almost full; nothing was written. Take items out, or "
+            "The disk under the store {path} is almost full; nothing was written. Let workers take items, or "
             "make room on the disk.",
             path=self._path,
         )

@@ -103,7 +103,7 @@ function plot(element, data, chart) {
         width: n === 0 ? 1.75 : 1.5,
         dash: DASHES[n % DASHES.length],
         fill: n === 0 && chart.written !== "percent" ? token("--accent-bg") : undefined,
-        paths: uPlot.paths.stepped({ align: held }),
+        paths: chart.sloping ? uPlot.paths.linear() : uPlot.paths.stepped({ align: held }),
         points: { show: data.times.length < 30 },
         value: (_, value) => written(value),
       })),
