@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import re
 from argparse import ArgumentTypeError
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
-from django.core.management.base import CommandParser
+from django.core.management.base import CommandError, CommandParser
+
+from pqadmin.dashboard.format import age
+from queues.errors import QueuePaused
 
 _UNITS = {"": "seconds", "s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 _SPAN = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)([smhd]?)", re.ASCII)
@@ -39,3 +44,12 @@ def add_when(parser: CommandParser, *, required: bool = False) -> None:
     when = parser.add_mutually_exclusive_group(required=required)
     when.add_argument("--delay", type=span, metavar="SPAN", help="not before this span is over: 90s, 15m, 2h, 1d")
     when.add_argument("--due", type=moment, metavar="TIME", help="not before this time, ISO 8601; without a zone: UTC")
+
+
+@contextmanager
+def waited(timeout: float) -> Iterator[None]:
+    """Take once more after waiting in vain: of a paused queue it is said that it is, not that it holds nothing."""
+    try:
+        yield
+    except QueuePaused as paused:
+        raise CommandError(f"Nothing came within {age(timeout)}: {paused}") from paused

@@ -145,6 +145,29 @@ def test_whoever_waits_gets_what_is_pushed_meanwhile(run: Run, shop: Shop, verb:
     assert answers == [["a"]]
 
 
+@pytest.mark.parametrize("verb", ["pop", "lease"])
+def test_whoever_waited_in_vain_for_a_paused_queue_hears_of_the_pause(run: Run, shop: Shop, verb: str) -> None:
+    jobs = shop.store.create_queue("jobs")
+    jobs.push(b"kept", priority=1)
+    shop.store.acts("ann").pause("jobs", reason="deploy")
+    at_once, waited = run(verb, "jobs"), run(verb, "jobs", "--timeout=0.1s")
+    assert (at_once.code, at_once.error) == (1, "jobs is paused by ann: deploy")
+    assert (waited.code, waited.error) == (1, "Nothing came within 0.1 s: jobs is paused by ann: deploy")
+    assert (waited.out, jobs.depth()) == ("", 1)
+
+
+@pytest.mark.parametrize("verb", ["pop", "lease"])
+def test_whoever_waits_through_a_pause_gets_what_is_there_when_it_ends(run: Run, shop: Shop, verb: str) -> None:
+    jobs = shop.store.create_queue("jobs")
+    jobs.push(b"kept", priority=1)
+    shop.store.acts("ann").pause("jobs", reason="deploy")
+    resuming = threading.Timer(0.1, lambda: shop.store.acts("ann").resume("jobs"))
+    resuming.start()
+    found = run(verb, "jobs", "--timeout=60s", "--json").json
+    resuming.join()
+    assert [item["value"] for item in found["items" if verb == "pop" else "leases"]] == ["kept"]
+
+
 @pytest.mark.parametrize(("text", "seconds"), [("90", 90), ("90s", 90), ("1.5m", 90), ("2h", 7200), ("1d", 86_400)])
 def test_spans_are_read(text: str, seconds: float) -> None:
     assert span(text).total_seconds() == seconds

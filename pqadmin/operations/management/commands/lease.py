@@ -9,7 +9,7 @@ from django.core.management.base import CommandError, CommandParser
 from pqadmin.operations.command import ENDS, StoreCommand, whole_number
 from pqadmin.operations.shapes import item_shape, time_shape
 from pqadmin.operations.tables import console, print_items
-from pqadmin.operations.times import seconds
+from pqadmin.operations.times import seconds, waited
 from queues import Store
 
 
@@ -35,13 +35,12 @@ class Command(StoreCommand):
         queue = store.queue(options["queue"])
         if queue.kind == "fifo" and options["end"] in ("max", "tail"):
             raise CommandError(f"{queue.name} is a FIFO queue: items leave it at the head only.")
-        held = queue.lease(
-            options["n"],
-            seconds=options["span"],
-            end=options["end"],
-            worker=options["worker"],
-            timeout=options["timeout"],
-        )
+        shared = {"seconds": options["span"], "end": options["end"], "worker": options["worker"]}
+        timeout = options["timeout"]
+        held = queue.lease(options["n"], timeout=timeout, **shared)
+        if not held and timeout is not None:
+            with waited(timeout):
+                held = queue.lease(options["n"], **shared)
         if options["json"]:
             leases = [
                 {**item_shape(lease.item), "token": lease.token, "expires_at": time_shape(lease.expires_at)}

@@ -12,7 +12,7 @@ from django.core.management.base import CommandError, CommandParser
 from pqadmin.operations.command import ENDS, StoreCommand, whole_number
 from pqadmin.operations.shapes import item_shape
 from pqadmin.operations.tables import console, print_items
-from pqadmin.operations.times import seconds
+from pqadmin.operations.times import seconds, waited
 from queues import Popped, Queue, Store
 from queues.errors import QueueError, QueuePaused, StoreError, TooLarge
 
@@ -63,6 +63,9 @@ class Command(StoreCommand):
         deadline = time.monotonic() + timeout
         while not taken and queue.wait(max(0.0, deadline - time.monotonic())):
             with contextlib.suppress(QueuePaused):  # paused since it was seen
+                take()
+        if not taken:
+            with waited(timeout):
                 take()
 
     def _take(self, store: Store, name: str, end: str, taken: list[Popped], options: dict[str, Any]) -> None:
