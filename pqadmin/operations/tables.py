@@ -5,7 +5,7 @@ Names, priorities and values are hostile text: they are written as visible chara
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from io import TextIOBase
 from typing import IO, cast
@@ -60,18 +60,37 @@ def print_queues(output: Console, statuses: Sequence[QueueStatus], now: datetime
 
 
 def print_items(output: Console, items: Iterable[Item]) -> None:
-    """Print one line for each item: priority, age, size, the beginning of its value, and its id."""
-    table = _table((">Priority", ">Age", ">Bytes", "Value", "Id"))
-    now = datetime.now(UTC)
-    for item in items:
+    """Print one line for each item: priority, age, size, the beginning of its value, what its state adds, its id."""
+    found, now = list(items), datetime.now(UTC)
+    added = [(name, cell) for name, cell in _OF_STATES if any(cell(item, now) for item in found)]
+    table = _table((">Priority", ">Age", ">Bytes", "Value", *(name for name, _ in added), "Id"))
+    for column in table.columns:  # these give way on a narrow terminal, so that ids are whole
+        column.no_wrap = column.header not in ("Value", "Reason")
+    for item in found:
         table.add_row(
             Text(foreign.priority_short(item)),
             Text(age_since(item.pushed_at, now)),
             Text(number(item.size)),
-            Text(foreign.preview(item, NOTHING, _VALUE_WIDTH)),
+            _giving_way(foreign.preview(item, NOTHING, _VALUE_WIDTH)),
+            *(_giving_way(cell(item, now)) for _, cell in added),
             Text(item.id, "dim"),
         )
     output.print(table)
+
+
+def _moment(at: datetime | None, now: datetime) -> str:
+    return "" if at is None else clock(at, now)
+
+
+#: What items of some states have besides, each a column where any item has it.
+_OF_STATES: tuple[tuple[str, Callable[[Item, datetime], str]], ...] = (
+    ("Due", lambda item, now: _moment(item.due_at, now)),
+    ("Worker", lambda item, now: visible(item.worker)),
+    ("Until", lambda item, now: _moment(item.expires_at, now)),
+    ("Died", lambda item, now: _moment(item.died_at, now)),
+    (">Attempts", lambda item, now: number(item.attempts) if item.attempts else ""),
+    ("Reason", lambda item, now: visible(item.reason)),
+)
 
 
 def print_jobs(output: Console, jobs: Sequence[Job], now: datetime) -> None:
@@ -115,6 +134,11 @@ def _table(columns: Iterable[str]) -> Table:
     for column in columns:
         table.add_column(column.lstrip(">"), justify="right" if column.startswith(">") else "left", no_wrap=True)
     return table
+
+
+def _giving_way(text: str) -> Text:
+    """Return text that is cut rather than broken into lines when its column gives way."""
+    return Text(text, no_wrap=True, overflow="ellipsis")
 
 
 def _text(text: str, style: str = "") -> Text:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from rich.console import Console
 
+from pqadmin.operations.tables import print_items
 from pqadmin.operations.times import span
 from tests.operations.conftest import Run, Shop
 
@@ -65,6 +68,39 @@ def test_an_operator_takes_a_lease_back_and_its_worker_is_refused(run: Run, shop
     assert jobs.depth() == 1
     assert run("ack", "jobs", lease.token).code == 1
     assert jobs.depth() == 1
+
+
+def test_what_one_asks_of_a_state_is_in_its_table(run: Run, shop: Shop) -> None:
+    jobs = shop.store.create_queue("jobs")
+    run("configure", "jobs", "--max-attempts=1")
+    due = datetime.now(UTC) + timedelta(days=2)
+    told = run("push", "jobs", "later", "--priority=3", "--due", due.isoformat()).out
+    assert f"{due:%Y-%m-%d %H:%M:%S} UTC" in told
+    assert told == run("peek", "jobs", "--state=delayed").out
+    assert "Due" in told
+    ready = run("push", "jobs", "now", "--priority=1").out
+    assert not any(word in ready for word in ("Due", "Worker", "Until", "Died", "Attempts", "Reason"))
+    jobs.pop_min()
+    jobs.push(b"held", priority=1)
+    held = run("lease", "jobs", "--for=2d", "--worker=shell").out
+    (lease,) = jobs.leased().items
+    assert lease.expires_at is not None
+    for out in (held, run("peek", "jobs", "--state=leased").out):
+        assert "shell" in out
+        assert f"{lease.expires_at:%Y-%m-%d %H:%M:%S} UTC" in out
+    run("release", "jobs", held.split("Token: ")[1].strip(), "--reason", "no [bold]disk")
+    head, dead = run("peek", "jobs", "--state=dead").out.splitlines()
+    (item,) = jobs.dead().items
+    assert [word for word in head.split() if word in ("Due", "Until")] == []
+    assert dead.split()[-6:] == [f"{item.died_at:%H:%M:%S}", "UTC", "1", "no", "[bold]disk", item.id]
+
+
+def test_on_a_narrow_terminal_ids_are_whole(shop: Shop) -> None:
+    jobs = shop.store.create_queue("jobs")
+    item = jobs.push(b"x" * 90, priority=1, delay=timedelta(days=2))
+    out = io.StringIO()
+    print_items(Console(file=out, width=100), [item])
+    assert [line.split()[-1] for line in out.getvalue().splitlines()] == ["Id", item.id]
 
 
 def test_dead_items_are_retried_and_deleted(run: Run, shop: Shop) -> None:
