@@ -77,13 +77,17 @@ def may_name(may: Scope, name: str) -> bool:
     return may.can(Right.ACT, canonical(name))
 
 
+def granted(may: Scope, right: Right) -> str:
+    """Return the globs of the queues on which the person was granted the right, to be read."""
+    return write.shorten(", ".join(glob for glob, role in may.grants if role.has(right)), 300)
+
+
 def new_name(request: HttpRequest, name: str) -> None:
     """Raise `NotYours` unless the person may act on a queue of this name, whether there is one or not."""
     may = scope(request)
     if not may_name(may, name):
-        globs = ", ".join(glob for glob, role in may.grants if role.has(Right.ACT))
         words = _("You may act on queues with these names: %(globs)s. An admin can grant you more.")
-        raise NotYours(words % {"globs": write.shorten(globs, 300)})
+        raise NotYours(words % {"globs": granted(may, Right.ACT)})
 
 
 def seen_entry(may: Scope, entry: AuditEntry) -> AuditEntry | None:

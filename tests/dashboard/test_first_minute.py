@@ -63,7 +63,6 @@ def test_the_path_of_the_store_is_whole_and_for_those_who_act_on_all_queues(
     user = User.objects.get(username="bob")
     Grant.objects.create(user=user, glob="orders:*", role=Role.OPERATOR, given_at=timezone.now())
     page = bob.open("/")
-    assert "No queues yet" in page
     assert "open_store" not in page.html
     assert str(tmp_path) not in page.html
 
@@ -72,6 +71,23 @@ def test_a_viewer_is_offered_nothing_that_is_refused(desk: Callable[..., Desk], 
     page = desk(Role.VIEWER).open("/")
     assert not page.has_form("/sample-load/start/")
     assert "Import a file" not in page
+
+
+def test_who_was_granted_some_queues_hears_of_those_and_is_offered_nothing_that_is_refused(
+    desk: Callable[..., Desk], store: Store
+) -> None:
+    eve = desk(Role.NONE, "eve")
+    user = User.objects.get(username="eve")
+    Grant.objects.create(user=user, glob="orders:*", role=Role.OPERATOR, given_at=timezone.now())
+    store.create_queue("mail")
+    page = eve.open("/")
+    assert "You may see queues named orders:*; none is there yet." in page
+    assert "No queues yet" not in page
+    assert not page.has_form("/sample-load/start/")
+    assert "pqadmin load" not in page
+    assert "Create a queue" in page, "of the names that she may act on"
+    Grant.objects.create(user=user, glob="demo:*", role=Role.OPERATOR, given_at=timezone.now())
+    assert eve.open("/").has_form("/sample-load/start/")
 
 
 def test_a_file_comes_after_its_queue(operator: Desk, store: Store) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+from django.conf import settings
 from django.utils import translation
 
 from queues import Store
@@ -48,3 +50,13 @@ def test_the_language_is_chosen_before_and_after_signing_in(operator: Desk, stor
     assert '<html lang="zh-hans"' in login.html
     assert '<html lang="en"' in operator.send(login, "/language/", language="en").html
     translation.deactivate()  # a request leaves its language behind in its thread
+
+
+@pytest.mark.parametrize("chosen", ["en", "zh-hans"])
+@pytest.mark.parametrize("path", ["/", "/accounts/login/"])
+def test_each_language_is_named_in_itself(path: str, chosen: str, operator: Desk, english_again: None) -> None:
+    operator.client.cookies[settings.LANGUAGE_COOKIE_NAME] = chosen
+    if path != "/":
+        operator.client.logout()
+    buttons = re.findall(r'name="language" value="[\w-]+" lang="([\w-]+)"[^>]*>([^<]+)<', operator.open(path).html)
+    assert buttons == [("en", "English"), ("zh-hans", "简体中文")]

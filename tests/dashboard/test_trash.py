@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from pqadmin.accounts.rights import Role
 from queues import Store
 from tests.dashboard.conftest import Desk
 
@@ -103,3 +104,17 @@ def test_hidden_values_stay_hidden_in_the_trash(operator: Desk, store: Store) ->
     store.acts("ann").pop("jobs")
     store.queue("jobs").configure(redact=["password"])
     assert "hunter2" not in operator.open("/trash/").html
+
+
+def test_the_heading_promises_the_undo_of_pushes_on_pages_alone(operator: Desk, store: Store) -> None:
+    store.acts("ann").push("jobs", b"by command", priority=1)
+    page = operator.open("/trash/")
+    assert "The trash is empty" in page
+    assert "what they pushed on pages" in page
+    assert "Pushes and imports by command are not here." in page
+
+
+def test_purge_stands_beside_delete_for_those_who_may(operator: Desk, desk: Callable[..., Desk], store: Store) -> None:
+    header = operator.open("/queues/jobs/").html.partition('class="qh"')[2].partition('class="why"')[0]
+    assert header.index("/queues/jobs/purge/") < header.index("/queues/jobs/delete/")
+    assert not [link for link in desk(Role.VIEWER, "vic").open("/queues/jobs/").links if "purge" in link]

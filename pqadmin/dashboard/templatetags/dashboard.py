@@ -94,8 +94,8 @@ def sample_ends(context: Context) -> datetime | None:
 
 
 @register.simple_tag(takes_context=True)
-def may_stop_sample(context: Context) -> bool:
-    """Say whether the reader may act on all queues of the sample load."""
+def may_run_sample(context: Context) -> bool:
+    """Say whether the reader may act on all queues of the sample load, and so start and stop it."""
     may = reach.scope(context["request"])
     return all(reach.may_name(may, plan.name) for plan in sample_plans())
 

@@ -18,7 +18,7 @@ from django.views.decorators.http import require_safe
 
 from pqadmin.accounts.roles import Right, require
 from pqadmin.accounts.scope import scope_of
-from pqadmin.dashboard import favourites
+from pqadmin.dashboard import favourites, reach
 from pqadmin.dashboard.filters import parse
 from pqadmin.dashboard.listing import SORTS, Group, Order, arrange
 from pqadmin.dashboard.rows import COLUMNS, render_blank_row, render_rows
@@ -66,6 +66,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         ],
         "blank_row": render_blank_row(can_act=can_act, acts_on_all=may.role.has(Right.ACT)),
         "program_store": _program_store() if may.role.has(Right.ACT) else "",
+        "seen_names": "" if may.everything else reach.granted(may, Right.READ),
         "columns": COLUMNS + can_act,
         "heads": _heads(order, state),
         "groupings": _groupings(order, state),
