@@ -22,6 +22,7 @@ from queues.errors import (
     NotForAttached,
     SameQueue,
 )
+from queues.ids import minted_ms
 from queues.item_acts import ItemActs, Undone
 from queues.job_changes import ahead_of, config_of
 from queues.job_looks import Shown, all_shown, bounds, just_before, lanes_of, order_of
@@ -46,6 +47,7 @@ from queues.names import display_name
 from queues.priority import Priority
 from queues.queue import Queue
 from queues.search import Query
+from queues.trash import already_restored
 from queues.unreadable import UNREADABLE
 from queues.wording import STATE_WORDS
 
@@ -212,7 +214,7 @@ class BulkActs(ItemActs):
     def begin_undo(self, job_id: str, *, reason: str = "") -> Job:
         """Note that all chunks of a job are to be undone, and return the job that does it; one that runs is cancelled.
 
-        Begun again, it goes on where it was.
+        Begun again, it goes on where it was; raises `AlreadyRestored` when nothing is left of it.
         """
         undo_id, now_ms = self._backing.minter.mint(), self._backing.now_ms()
 
@@ -224,7 +226,9 @@ class BulkActs(ItemActs):
             before = None if job.undo is None else read_job(tr, keyspace, job.undo)
             if before is not None and before.running:
                 return before
-            left = job.chunks if before is None or before.status == DONE else before.chunks
+            if before is not None and before.status == DONE:
+                raise already_restored(before.by, before.ended_ms or minted_ms(bytes.fromhex(before.id)))
+            left = job.chunks if before is None else before.chunks
             undo = Job(
                 id=undo_id.hex(),
                 act=UNDO,

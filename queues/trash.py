@@ -265,8 +265,13 @@ def _reference(config: Config) -> dict[str, Any]:
 def _already(header: dict[str, Any]) -> AlreadyRestored:
     if "restored_by" not in header:
         return AlreadyRestored("This was restored already.")
-    when = ids.at(header["restored_at"]).strftime("%Y-%m-%d %H:%M:%S UTC")
-    return AlreadyRestored("This was restored already, by {by} at {when}.", by=header["restored_by"], when=when)
+    return already_restored(header["restored_by"], header["restored_at"])
+
+
+def already_restored(by: str, at_ms: int) -> AlreadyRestored:
+    """Say to whoever comes second who was first, and when."""
+    when = ids.at(at_ms).strftime("%Y-%m-%d %H:%M:%S UTC")
+    return AlreadyRestored("This was restored already, by {by} at {when}.", by=by, when=when)
 
 
 def _parse(trash_id: str) -> bytes:

@@ -9,6 +9,7 @@ import pytest
 
 from queues import Job, Queue, Store, job_steps
 from queues.errors import (
+    AlreadyRestored,
     BadSetting,
     DepthChanged,
     ItemLeased,
@@ -260,6 +261,8 @@ def test_a_job_is_cancelled_gone_on_with_and_not_after_it_is_undone(store: Store
     assert dump(store, jobs) == before
     with pytest.raises(JobEnded):
         ann.resume_bulk(undo.id)
+    with pytest.raises(AlreadyRestored, match="by ann at "):
+        bob.begin_undo(begun.id)
     verbs = [entry.verb for entry in store.audit.entries(queue="jobs", limit=100).entries if "job" in entry.verb]
     assert verbs == ["resume_job", "cancel_job", "undo_job", "resume_job", "cancel_job", "begin_job"]
 

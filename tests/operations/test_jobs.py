@@ -52,6 +52,39 @@ def test_a_job_is_cancelled_and_resumed(run: Run, shop: Shop) -> None:
     assert verbs == [("move", "why"), ("resume_job", ""), ("cancel_job", "wait"), ("begin_job", "why")]
 
 
+def test_what_was_undone_is_not_undone_again(run: Run, shop: Shop) -> None:
+    _, job = fill(shop)
+    run("jobs", "run")
+    undone = shop.store.acts("ann").undo_bulk(job.id)
+    known, noted = run("jobs", "--json").json, len(shop.store.audit.entries(limit=100).entries)
+    assert undone.count == 20
+    for again in (run("jobs", "undo", job.id), run("undo", job.id)):
+        assert (again.code, again.out) == (1, "")
+        assert again.error.startswith("This was restored already, by ann at ")
+    assert run("jobs", "--json").json == known
+    assert len(shop.store.audit.entries(limit=100).entries) == noted
+
+
+def test_an_undo_that_was_cancelled_goes_on(run: Run, shop: Shop) -> None:
+    jobs, job = fill(shop)
+    run("jobs", "run")
+    acts = shop.store.acts("ann")
+    acts.cancel_bulk(acts.begin_undo(job.id).id)
+    assert run("jobs", "undo", job.id, "--json").json["items"] == 20
+    assert jobs.depth() == N
+
+
+def test_cancelling_a_job_that_has_ended_is_refused(run: Run, shop: Shop) -> None:
+    _, job = fill(shop)
+    run("jobs", "cancel", job.id)
+    again = run("jobs", "cancel", job.id)
+    assert (again.code, again.out, again.error) == (1, "", "This job was cancelled already: nothing was changed.")
+    run("jobs", "resume", job.id)
+    done = run("jobs", "cancel", job.id, "--json")
+    assert (done.code, done.out, done.error) == (1, "", "This job is done: nothing was cancelled.")
+    assert [entry.verb for entry in shop.store.audit.entries(limit=10).entries].count("cancel_job") == 1
+
+
 def test_what_can_not_be_done_is_said(run: Run, shop: Shop) -> None:
     jobs, _ = fill(shop)
     for arguments, words in (

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import pytest
 
 from queues import Job, Queue, Store, job_steps, staging
-from queues.errors import JobEnded, OutcomeUnknown
+from queues.errors import AlreadyRestored, JobEnded, OutcomeUnknown
 from queues.job_runner import JobRunner
 from queues.kv.simulated import SimulatedStore
 from queues.search import Query
@@ -83,7 +83,7 @@ class JobSchedule(Schedule):
         except Killed:
             act.outcome = "killed"
             raise
-        except (*NOT_DONE, JobEnded):
+        except (*NOT_DONE, JobEnded, AlreadyRestored):
             act.outcome = "not done"
         else:
             act.outcome = "done"

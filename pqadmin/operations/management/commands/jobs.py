@@ -17,6 +17,12 @@ from pqadmin.operations.tables import console, print_jobs
 from queues import Acts, Job, Store
 
 _ON_ONE = ("show", "cancel", "resume", "undo")
+#: What is said of a job that is to be cancelled and has ended.
+_ENDED = {
+    "done": "This job is done: nothing was cancelled.",
+    "failed": "This job has failed: nothing was cancelled.",
+    "cancelled": "This job was cancelled already: nothing was changed.",
+}
 
 
 class Command(StoreCommand):
@@ -51,7 +57,7 @@ class Command(StoreCommand):
         elif what == "show":
             self._show([acts.job(job_id)], options)
         elif what == "cancel":
-            self._show([acts.cancel_bulk(job_id, reason=options["reason"])], options)
+            self._cancel(acts, job_id, options)
         elif what == "resume":
             acts.resume_bulk(job_id, reason=options["reason"])
             self._run(acts, [job_id], options)
@@ -59,6 +65,12 @@ class Command(StoreCommand):
             self._run(acts, [acts.begin_undo(job_id, reason=options["reason"]).id], options)
         else:
             self._run(acts, [job_id] if job_id else [job.id for job in acts.running_jobs()], options)
+
+    def _cancel(self, acts: Acts, job_id: str, options: dict[str, Any]) -> None:
+        status = acts.job(job_id).status
+        if status in _ENDED:
+            raise CommandError(_ENDED[status])
+        self._show([acts.cancel_bulk(job_id, reason=options["reason"])], options)
 
     def _run(self, acts: Acts, job_ids: list[str], options: dict[str, Any]) -> None:
         ended = []
