@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -118,7 +119,28 @@ def test_bad_records_of_several_lines_and_a_single_one(run: Run, jobs: Queue) ->
 
 def test_a_file_of_bad_lines_alone_fails(run: Run, jobs: Queue, file: Path) -> None:
     file.write_bytes(b"x\n")
-    assert run("import_items", "jobs", str(file)).code == 1
+    answer = run("import_items", "jobs", str(file))
+    assert (answer.code, answer.error) == (1, "1 bad line was left out.")
+
+
+@pytest.mark.parametrize("name", ["items.ndjson.gz", "items.csv", "items.ndjson"])
+def test_what_is_packed_by_gzip_is_told_how_to_unpack(run: Run, jobs: Queue, tmp_path: Path, name: str) -> None:
+    packed = tmp_path / name
+    packed.write_bytes(gzip.compress(lines(1, 3)))
+    answer = run("import_items", "jobs", str(packed))
+    assert answer.code == 1
+    assert answer.error == "The file is packed by gzip: unpack it first, as in zcat FILE | pqadmin import_items jobs -"
+    assert run("import_items", "jobs", "-", stdin=packed.read_bytes()).error == answer.error
+    assert jobs.depth() == 0
+
+
+def test_how_to_go_on_is_said_only_when_something_was_committed(run: Run, jobs: Queue, file: Path) -> None:
+    csv = file.with_suffix(".csv")
+    csv.write_text("prio;value\n1;a\n")
+    answer = run("import_items", "jobs", str(csv))
+    assert (answer.code, "names its columns" in answer.error) == (1, True)
+    assert "--skip" not in answer.error
+    assert answer.error.endswith("Nothing was committed.")
 
 
 def test_an_empty_file_is_no_error(run: Run, jobs: Queue, file: Path) -> None:

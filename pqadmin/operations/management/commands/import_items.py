@@ -32,6 +32,8 @@ from queues.priority import TYPES
 #: Some lines were bad, all others are pushed.
 EXIT_SOME_BAD = 3
 _STDIN = "-"
+#: How every file begins that gzip has packed; no text does.
+_GZIP = b"\x1f\x8b"
 
 
 class BadLines(CommandError):
@@ -45,7 +47,7 @@ class Command(StoreCommand):
         "Push what a file of NDJSON or CSV holds: a line of NDJSON is "
         '{"value" | "value_base64" | "value_json": …, "priority": …}, and CSV has columns of these names. '
         "Bad lines are reported by number and left out. Exit code 0: all is pushed; "
-        "3: all but some bad lines; 1: failed."
+        "3: all but some bad lines; 1: failed, or all lines were bad."
     )
 
     def add_own_arguments(self, parser: CommandParser) -> None:
@@ -76,6 +78,11 @@ class Command(StoreCommand):
         if options["chunk"] > 1_000:
             raise CommandError("--chunk: one transaction pushes at most 1,000 items.")
         with _opened(options["file"]) as stream, Interruption() as interruption:
+            if stream.peek(2).startswith(_GZIP):
+                raise CommandError(
+                    "The file is packed by gzip: unpack it first, "
+                    f"as in zcat FILE | pqadmin import_items {visible(options['queue'])} -"
+                )
             file_format = options["format"] or formats.format_of_name(options["file"]) or formats.sniff(stream)
             queue = self._queue(store, options)
             source = "stdin" if options["file"] == _STDIN else os.path.realpath(options["file"])
@@ -165,12 +172,17 @@ def _failure(importer: Importer, outcomes: Iterator[Any]) -> CommandError | None
             return None
         lines = "1 bad line was" if report.bad == 1 else f"{report.bad} bad lines were"
         return BadLines(f"{lines} left out.", returncode=EXIT_SOME_BAD if report.items else 1)
-    failure = CommandError(
-        f"{message} Committed to line {importer.report.last_line}: go on with --skip {importer.report.last_line}.",
-        returncode=returncode,
-    )
+    told = f"{message} {_how_to_go_on(importer.report, sure=not isinstance(error, OutcomeUnknown))}".rstrip()
+    failure = CommandError(told, returncode=returncode)
     failure.__cause__ = error
     return failure
+
+
+def _how_to_go_on(report: ImportReport, *, sure: bool) -> str:
+    line = report.last_line
+    if line:
+        return f"Committed to line {line}: go on with --skip {line}."
+    return "Nothing was committed." if sure else ""
 
 
 @contextmanager
