@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import Page, Route, expect
 
 from queues import Store
@@ -17,6 +18,11 @@ def focused(page: Page) -> str:
     return str(page.evaluate("document.activeElement.getAttribute('href') ?? document.activeElement.tagName"))
 
 
+def background(page: Page, number: int) -> str:
+    """Return the colour behind an entry of the palette."""
+    return str(page.locator("#palette-found a").nth(number).evaluate("e => getComputedStyle(e).backgroundColor"))
+
+
 def test_the_palette_leads_to_a_queue_and_back_without_a_mouse(page: Page, store: Store) -> None:
     for name in ("palette:one", "palette:two"):
         store.create_queue(name, exist_ok=True)
@@ -24,9 +30,12 @@ def test_the_palette_leads_to_a_queue_and_back_without_a_mouse(page: Page, store
     page.keyboard.press("Control+k")
     field = page.get_by_label("Go to").and_(page.locator("input"))
     expect(field).to_be_focused()
+    expect(page.locator("#palette-found a").nth(1)).to_be_visible()
+    assert background(page, 0) != background(page, 1), "what Enter takes is not marked"
     page.keyboard.type("palette:t")
     expect(page.locator("#palette-found a").first).to_contain_text("palette:two")
     assert not findings(page)
+    expect(field).to_have_attribute("aria-activedescendant", str(page.locator("#palette-found a").get_attribute("id")))
     page.keyboard.press("ArrowDown")
     assert focused(page) == "/queues/palette:two/"
     page.keyboard.press("ArrowUp")
@@ -75,6 +84,28 @@ def test_single_keys_move_through_rows_and_pages_unless_turned_off(page: Page, s
     sheet.get_by_role("button", name="Close").click()
     page.keyboard.press("?")
     expect(sheet).not_to_be_visible()
+
+
+@pytest.mark.parametrize("path", ["/trash/", "/audit/"])
+def test_the_key_of_filters_leads_to_the_first_field(path: str, page: Page) -> None:
+    page.goto(path)
+    page.keyboard.press("/")
+    page.keyboard.type("jobs")
+    expect(page.locator("main form[role=search] input[name=queue]")).to_have_value("jobs")
+
+
+@pytest.mark.parametrize("way", ["key", "click"])
+def test_what_is_typed_after_push_was_asked_for_is_the_value(way: str, page: Page, store: Store) -> None:
+    store.create_queue("keys:push", exist_ok=True)
+    page.goto("/queues/keys:push/")
+    if way == "key":
+        page.keyboard.press("p")
+    else:
+        page.get_by_role("link", name="Push", exact=True).click()
+    page.keyboard.type("gj/x")
+    value = page.locator("#push-value")
+    expect(value).to_have_value("gj/x")
+    expect(value).to_be_in_viewport()
 
 
 def test_enter_waits_for_the_answer_to_what_was_typed(page: Page, store: Store) -> None:

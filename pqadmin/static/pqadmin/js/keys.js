@@ -15,6 +15,7 @@ export function startKeys() {
     if (act(event.key)) event.preventDefault();
   });
   offerChoice(document);
+  document.addEventListener("click", toPush);
   document.addEventListener("click", (event) => {
     const link = event.target.closest?.("[data-keys-open]");
     const sheet = document.getElementById("keys");
@@ -23,6 +24,16 @@ export function startKeys() {
       open();
     } else if (sheet !== null && event.target === sheet) sheet.close();
   });
+}
+
+/** The link to the form for a push leads into its first field: the next key is typed there. */
+function toPush(event) {
+  const link = event.target.closest?.("a[href='#push']");
+  const field = document.getElementById("push-value");
+  if (!link || field === null || event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) return;
+  event.preventDefault();
+  document.getElementById("push").scrollIntoView();
+  field.focus({ preventScroll: true });
 }
 
 /** Let single keys be turned off where the sheet is shown. */
@@ -86,7 +97,7 @@ function act(key) {
       open();
       return true;
     case "/":
-      return focus(document.querySelector("main input[type=search], main [data-key-search]"));
+      return focus(first("main input[type=search]") ?? first("main form[role=search] input:not([type=hidden])"));
     case "p":
       return press("main a[href='#push'], main a[href$='/push/'].primary");
     case "j":
@@ -103,8 +114,12 @@ function act(key) {
   }
 }
 
+function first(selector) {
+  return document.querySelector(selector);
+}
+
 function press(selector) {
-  const link = document.querySelector(selector);
+  const link = first(selector);
   link?.click();
   return link !== null;
 }

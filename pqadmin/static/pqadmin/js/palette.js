@@ -17,6 +17,7 @@ export function startPalette() {
     }
     if (event.target.closest?.(".palette")) move(event);
   });
+  mark();
   document.addEventListener("htmx:after:swap", arrive);
   document.addEventListener("htmx:after:init", ({ target }) => {
     // The keys may come before htmx hears of them.
@@ -94,6 +95,7 @@ function enter(event, field, found) {
 
 /** An answer came: go, if it is the one that Enter waits for. */
 function arrive() {
+  mark();
   for (const link of dialog?.querySelectorAll("a[data-press]") ?? []) {
     const list = selection();
     if (list !== null) link.search = new URLSearchParams([...new FormData(list), ["act", link.dataset.press]]);
@@ -106,6 +108,18 @@ function arrive() {
   else if (found.dataset.asked === text) {
     wanted = null;
     found.querySelector("a")?.click();
+  }
+}
+
+/** Mark the first entry, which Enter takes, for those who see and for those who hear. */
+function mark() {
+  const field = document.querySelector("[data-palette-field]");
+  const link = document.querySelector("#palette-found a");
+  if (field === null) return;
+  if (link === null) field.removeAttribute("aria-activedescendant");
+  else {
+    link.id = "palette-first";
+    field.setAttribute("aria-activedescendant", link.id);
   }
 }
 
