@@ -82,7 +82,7 @@ def _state_and_reason(row: Row, now: datetime, *, whole: bool) -> str:
     if row.state is State.UNREADABLE:
         return _("unreadable: %(reason)s") % {"reason": said(row.status.unreadable)}
     if row.state is State.STALLED and row.quiet_since is not None:
-        return _("stalled · nothing left for %(age)s") % {"age": write.age_since(row.quiet_since, now)}
+        return _("stalled · nothing taken for %(age)s") % {"age": write.age_since(row.quiet_since, now)}
     if row.state is State.GROWING and row.grows_by is not None:
         return _("growing by %(rate)s/s") % {"rate": write.rate(row.grows_by)}
     return state_word(row.state)

@@ -45,7 +45,7 @@ class Problem(StrEnum):
 
     NONE = ""
     UNREADABLE = "unreadable"
-    #: Ready items, and nothing left for a while.
+    #: Ready items, and nothing taken for a while.
     STALLED = "stalled"
     #: Clearly more in than out for a while.
     GROWING = "growing"
@@ -64,7 +64,7 @@ PROBLEMS = tuple(problem for problem in Problem if problem)
 class Rules:
     """When something is a problem; 0 switches a rule off."""
 
-    #: Seconds without anything leaving after which a queue that holds ready items is stalled.
+    #: Seconds for which a queue held ready items without anything leaving, after which it is stalled.
     stalled_after: float = 60.0
     #: Seconds a queue must have grown without a break before that is a problem and not a burst.
     growing_after: float = 300.0
@@ -86,6 +86,7 @@ class Known:
     drift: bool = False
     rate_in: float | None = None
     rate_out: float | None = None
+    #: How long items have been ready without anything leaving.
     quiet_for: float = 0.0
     growing_for: float = 0.0
     dead: int = 0

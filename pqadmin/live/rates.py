@@ -25,15 +25,20 @@ class Point(NamedTuple):
     arrived: int
     left: int
 
+    @property
+    def empty(self) -> bool:
+        """Say whether nothing was ready: whatever leaves the ready items counts, in whichever way it does."""
+        return self.arrived <= self.left
+
 
 class Meter:
     """The recent totals of one queue. Not thread-safe; at most about 24 points, whatever the traffic."""
 
-    __slots__ = ("_growing_since", "_left_at", "_points")
+    __slots__ = ("_growing_since", "_points", "_quiet_since")
 
     def __init__(self) -> None:
         self._points: deque[Point] = deque()
-        self._left_at = 0.0
+        self._quiet_since = 0.0
         self._growing_since: float | None = None
 
     def observe(self, at: float, arrived: int, left: int, *, held_until: float | None = None) -> None:
@@ -41,16 +46,16 @@ class Meter:
         points = self._points
         if not points:
             points.append(Point(at, arrived, left))
-            self._left_at = at
+            self._quiet_since = at
             return
         last = points[-1]
         if arrived < last.arrived or left < last.left:  # another life of the queue: its totals began anew
             points.clear()
             points.append(Point(at, arrived, left))
-            self._left_at = at
+            self._quiet_since = at
             return
-        if left > last.left:
-            self._left_at = at
+        if left > last.left or last.empty:
+            self._quiet_since = at
         if held_until is not None and held_until - last.at > RESOLUTION:
             points.append(Point(min(held_until, at), last.arrived, last.left))
         if len(points) > 1 and points[-1].at - points[-2].at < RESOLUTION:
@@ -72,8 +77,15 @@ class Meter:
         return (last.arrived - arrived) / span, (last.left - left) / span
 
     def quiet_for(self, now: float) -> float:
-        """Tell for how many seconds nothing left, as far as was watched."""
-        return max(0.0, now - self._left_at) if self._points else 0.0
+        """Tell for how many seconds items were ready and nothing left, as far as was watched.
+
+        It counts from the last leaving or from when the queue was first seen not to be empty, whichever is later. Both
+        are told by the totals, so that nothing more is read. The ages of items add nothing: one that was not there
+        before is no older, and one that was delayed, leased or in the trash is old and only just ready.
+        """
+        if not self._points or self._points[-1].empty:
+            return 0.0
+        return max(0.0, now - self._quiet_since)
 
     def growing_for(self, now: float, growing: bool) -> float:
         """Tell for how many seconds in a row the queue was found growing, `growing` being the verdict now."""

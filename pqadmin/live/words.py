@@ -23,7 +23,7 @@ def words() -> dict[str, str]:
         "countdown-now": _("now"),
         "sum-attached": _("%(n)s attached"),
         "sum-uncounted": _("%(n)s not counted yet"),
-        "stalled-for": _("stalled · nothing left for %(age)s"),
+        "stalled-for": _("stalled · nothing taken for %(age)s"),
         "growing-by": _("growing by %(rate)s/s"),
         "paused-why": _("paused by %(by)s, %(age)s ago: %(reason)s"),
         "paused": _("paused by %(by)s, %(age)s ago"),

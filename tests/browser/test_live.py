@@ -178,7 +178,7 @@ def test_ages_in_words_go_on_while_nothing_changes(page: Page, store: Store) -> 
         page.goto(address)
         wait_live(page)
         goes_on("paused", r"paused by ops-2, \d+(\.\d)? s ago")
-    goes_on("stuck", r"nothing left for \d+ s")
+    goes_on("stuck", r"nothing taken for \d+ s")
     goes_on("drifted", r"drifted · oldest waits \d+ s")
 
 

@@ -11,6 +11,7 @@ import pytest
 from pqadmin.dashboard.words import state_words
 from pqadmin.live.board import Board
 from pqadmin.live.outlook import Problem, Rules
+from pqadmin.wall.levels import Level, level_of
 from queues import Queue, Store, open_store
 from tests.conftest import Clock, store_url
 
@@ -71,11 +72,63 @@ def test_nothing_taken_for_a_minute_while_items_are_ready(watched: Watched) -> N
     assert watched.look() == ()
     assert watched.after(59) == ()
     assert watched.after(2) == ("stalled",)
-    assert watched.words() == "stalled · nothing left for 61 s"
+    assert watched.words() == "stalled · nothing taken for 61 s"
     watched.jobs.push(b"x", priority=1)
     assert watched.look() == ("stalled",), "what arrives takes nothing"
     watched.jobs.pop_min()
     assert watched.look() == ()
+
+
+def test_a_queue_that_stood_empty_is_not_stalled_by_what_is_pushed(watched: Watched, clock: Clock) -> None:
+    watched.board.put_directory({"jobs": watched.jobs.id}, 1)
+
+    def everywhere() -> tuple[str, str, int, Level]:
+        (row,) = (overview := watched.board.overview(clock.now, datetime.fromtimestamp(clock.now, UTC))).rows
+        return row.state, row.outlook, overview.summary.problems.get(Problem.STALLED, 0), level_of(row)
+
+    def push() -> tuple[str, ...]:
+        watched.jobs.push_many([(b"x", 1)] * 2)
+        return watched.look()
+
+    assert watched.after(540) == ()
+    assert push() == (), "nothing could be taken before"
+    assert everywhere() == ("ok", "growing", 0, Level.OK)
+    assert watched.after(59) == ()
+    assert everywhere() == ("ok", "unknown", 0, Level.OK)
+    assert watched.after(2) == ("stalled",)
+    assert everywhere() == ("stalled", "stalled", 1, Level.BAD)
+    assert watched.words() == "stalled · nothing taken for 61 s"
+    watched.jobs.pop_min()
+    assert watched.look() == ()
+    watched.jobs.pop_min()
+    assert watched.look() == ()
+    assert watched.after(540) == ()
+    assert push() == (), "it stood empty once more"
+    assert watched.after(61) == ("stalled",)
+
+
+def test_items_that_were_pushed_long_ago_and_are_ready_since_now_do_not_stall(store: Store, clock: Clock) -> None:
+    watched = Watched(store, clock, Rules(old_after=0))
+    jobs = watched.jobs
+    jobs.push(b"later", priority=1, delay=timedelta(minutes=10))
+    assert watched.look() == ()
+    assert watched.after(601) == ()
+    store.sweep()
+    assert watched.look() == (), "it fell due"
+    assert watched.after(61) == ("stalled",)
+    (lease,) = jobs.lease(seconds=600)
+    assert watched.look() == ()
+    assert watched.after(300) == ()
+    jobs.release(lease)
+    assert watched.look() == (), "it came back"
+    assert watched.after(61) == ("stalled",)
+    ann = store.acts("ann")
+    (taken,) = ann.pop_many("jobs", 1)
+    assert watched.look() == ()
+    assert watched.after(300) == ()
+    ann.put_back(taken.trash_id)
+    assert watched.look() == (), "it was put back"
+    assert watched.after(61) == ("stalled",)
 
 
 def test_growing_for_five_minutes_without_a_break(watched: Watched) -> None:
