@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import math
+import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -15,7 +16,7 @@ import pytest
 
 from queues.kv import open_kv
 from queues.kv.embedded import EmbeddedStore, flushes, runner
-from queues.kv.errors import StoreFull
+from queues.kv.errors import OutcomeUnknown, StoreFull, StoreUnavailable
 from queues.kv.port import Transaction
 from queues.kv.watching import Watcher
 
@@ -120,7 +121,7 @@ def test_an_error_of_any_kind_while_a_batch_runs_one_by_one_leaves_nobody_waitin
 
     def exhausted() -> lmdb.Transaction[bytes]:
         monkeypatch.setattr(environment, "begin_write", begin)
-        raise OSError(errno.EMFILE, "no descriptor is left")
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
     def first(tr: Transaction) -> bytes:
         nonlocal runs
@@ -132,10 +133,30 @@ def test_an_error_of_any_kind_while_a_batch_runs_one_by_one_leaves_nobody_waitin
     with one_batch(kv, pool) as submit:
         futures = [submit(first), *(submit(write(b"%d" % n)) for n in range(1, 4))]
         monkeypatch.setattr(environment, "commit", failing)
-    with pytest.raises(OSError, match="no descriptor is left"):
+    with pytest.raises(StoreUnavailable, match=os.strerror(errno.EMFILE)):
         futures[1].result(LONG)
     assert [futures[n].result(LONG) for n in (0, 2, 3)] == [b"0", b"2", b"3"]
     assert content(kv) == {b"0": b"", b"2": b"", b"3": b"", b"total": (3).to_bytes(8, "little")}
+
+
+def test_a_commit_of_which_nobody_can_find_out_what_became_is_of_unknown_outcome(
+    kv: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environment = kv._engine.environment
+    commit = environment.commit
+
+    def failing(*_: object) -> None:
+        monkeypatch.setattr(environment, "commit", commit)
+        raise lmdb.Error("commit")
+
+    def exhausted(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(environment, "commit", failing)
+    monkeypatch.setattr(environment, "settle", exhausted)
+    with pytest.raises(OutcomeUnknown):
+        kv.transact(write(b"key"))
+    assert kv.transact(write(b"later")) == b"later"
 
 
 def test_what_is_done_is_answered_even_if_who_watches_can_not_be_told(

@@ -263,32 +263,66 @@ def test_a_process_that_died_with_the_lock_is_forgotten(kv: KeyValueStore, url: 
 def test_what_a_process_committed_that_died_before_readers_were_told_is_seen_by_who_comes_next(
     kv: KeyValueStore, url: str, tmp_path: Path
 ) -> None:
-    """Each write to the file takes half a second longer, so that the kill comes behind the one that commits."""
     environment = kv._engine.environment  # type: ignore[attr-defined]
-    late = ["strace", "-f", "-o", f"{tmp_path}/log", "-e", "inject=pwrite64:delay_exit=500000", "-e", "trace=pwrite64"]
     for _ in range(20):
-        with program("push_on_demand", url, under=late) as other:
-            if line(other) != "ready":
-                pytest.skip("tracing system calls is not permitted here")
-            before = environment.last_txnid()
-            tell(other)
-            while environment.last_txnid() == before:
-                pass
-            (traced,) = Path(f"/proc/{other.pid}/task/{other.pid}/children").read_text().split()
-            os.kill(int(traced), signal.SIGKILL)
+        with committing(kv, url, tmp_path) as (other, traced):
+            os.kill(traced, signal.SIGKILL)
             other.wait()
         if version(kv) < environment.last_txnid():
             break
     else:
         pytest.fail("every kill came too late")
     newest = environment.last_txnid()
+    assert opened_version(url) == newest, "it would do again what was done"
+    assert version(kv) == newest
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+def test_a_store_is_opened_while_another_process_is_stopped_in_a_commit(
+    kv: KeyValueStore, url: str, tmp_path: Path
+) -> None:
+    environment = kv._engine.environment  # type: ignore[attr-defined]
+    for _ in range(20):
+        with committing(kv, url, tmp_path) as (_other, traced):
+            os.kill(traced, signal.SIGSTOP)
+            hidden = version(kv) < environment.last_txnid()
+            try:
+                assert opened_version(url) in (environment.last_txnid() - hidden, environment.last_txnid())
+            finally:
+                os.kill(traced, signal.SIGCONT)
+        if hidden:
+            return
+    pytest.fail("every stop came too late")
+
+
+@contextmanager
+def committing(kv: KeyValueStore, url: str, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """A program and its process, which has written a commit of which readers are not told yet.
+
+    Each of its writes to the file takes half a second longer, so that what is done to it comes behind that one.
+    """
+    environment = kv._engine.environment  # type: ignore[attr-defined]
+    late = ["strace", "-f", "-o", f"{tmp_path}/log", "-e", "inject=pwrite64:delay_exit=500000", "-e", "trace=pwrite64"]
+    with program("push_on_demand", url, under=late) as other:
+        if line(other) != "ready":
+            pytest.skip("tracing system calls is not permitted here")
+        before, until = environment.last_txnid(), time.monotonic() + LONG
+        tell(other)
+        while environment.last_txnid() == before:
+            assert time.monotonic() < until
+        (traced,) = Path(f"/proc/{other.pid}/task/{other.pid}/children").read_text().split()
+        yield other, int(traced)
+
+
+def opened_version(url: str) -> int:
+    """The newest commit that a process sees that opens the store now."""
     look = (
         "import sys; from queues.kv import open_kv; kv = open_kv(sys.argv[1]); "
-        "print(kv.read(lambda tr: tr.get_read_version())); kv.close()"
+        "print(kv.read(lambda tr: tr.get_read_version()), flush=True); import os; os._exit(0)"
     )
-    seen = subprocess.run([sys.executable, "-c", look, url], capture_output=True, text=True, check=True, cwd=ROOT)
-    assert int(seen.stdout) == newest, "it would do again what was done"
-    assert version(kv) == newest
+    command = [sys.executable, "-c", look, url]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT, timeout=LONG)
+    return int(done.stdout)
 
 
 def nobody_is_there_soon(turns: Turns) -> None:

@@ -44,6 +44,22 @@ def test_a_function_that_computes_for_long_is_told_by_name(kv: EmbeddedStore, ca
     assert said.endswith(" ms and held up all others: tests.kv.test_slow_functions.compute")
 
 
+class Job:
+    """A function that is an object, with an attribute that reads like one of a partial."""
+
+    func = "jobs.send_mail"
+
+    def __call__(self, tr: Transaction) -> None:
+        compute(2 * runner.SLOW, tr)
+
+
+def test_a_function_that_is_an_object_is_told_by_its_class(kv: EmbeddedStore, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, "queues.kv"):
+        kv.transact(Job())
+    (said,) = caplog.messages
+    assert said.endswith("tests.kv.test_slow_functions.Job")
+
+
 def test_a_function_that_only_waited_for_a_busy_machine_is_not_told(
     kv: EmbeddedStore, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

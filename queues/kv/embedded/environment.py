@@ -171,6 +171,27 @@ class Environment:
             return Outcome.UNKNOWN
         return Outcome.DONE
 
+    def hides_the_newest(self) -> bool:
+        """Say whether readers do not see the newest commit: LMDB tells them of it after it is written."""
+        txn = self.begin_read()
+        try:
+            return txn.id() < self.last_txnid()
+        finally:
+            self.end_read(txn)
+
+    def show_the_newest(self) -> None:
+        """Have readers see the newest commit, whose writer died before it told them; nobody may be writing.
+
+        LMDB leaves that to whoever writes next; but what is opened now may be opened to look whether it was done.
+        """
+        with self._gate:
+            env = self._opened()
+        try:
+            env.sync(True)
+            env.begin(write=True).abort()
+        except lmdb.Error as error:
+            raise translate(error, self.path) from error
+
     # Life
 
     def close(self) -> None:
@@ -241,7 +262,6 @@ class Environment:
             self._identity = (found.st_dev, found.st_ino)
             env.reader_check()
             self.flushes.opened(env, first=create)
-            _show_the_newest(env)
         except BaseException as error:
             self.flushes.give_up()
             if env is not None:
@@ -326,18 +346,6 @@ class Environment:
         if now > self._sweep_at:
             self._sweep_at = now + _SWEEP_EVERY
             env.reader_check()
-
-
-def _show_the_newest(env: lmdb.Environment) -> None:
-    """Have readers see a commit of a process that died just before it told them of it.
-
-    LMDB leaves that to whoever writes next; but what is opened now may be opened to look whether it was done.
-    """
-    with env.begin() as txn:
-        seen = txn.id()
-    if seen < env.info()["last_txnid"]:
-        env.begin(write=True).abort()
-        env.sync(True)
 
 
 def _outcome(done: bool | None) -> Outcome:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from queues.kv.embedded.batch import Batch
@@ -28,7 +29,7 @@ MAX_REQUESTS = 200
 #: Seconds after which a function is worth a warning, as it holds up everybody: of the processor, as on a busy machine
 #: any function may take longer by the clock, and by the clock.
 SLOW = 0.050
-VERY_SLOW = 1.0
+VERY_SLOW = 0.250
 
 
 class Runner:
@@ -57,11 +58,9 @@ class Runner:
             else:
                 return
             now = time.perf_counter()
-            if now - before > SLOW:
-                worked, since = time.thread_time(), worked
-                if worked - since > SLOW or now - before > VERY_SLOW:
-                    work = "requests" if function is None else _name(function.request)
-                    log.warning("A transaction took %.0f ms and held up all others: %s", (now - before) * 1e3, work)
+            if now - before > SLOW and (time.thread_time() - worked > SLOW or now - before > VERY_SLOW):
+                work = "requests" if function is None else _name(function.request)
+                log.warning("A transaction took %.0f ms and held up all others: %s", (now - before) * 1e3, work)
             before = now
             if now > until or len(taken) >= MAX_FUNCTIONS or batch.size > MAX_BYTES or batch.stamps > MAX_STAMPS:
                 self._serve_all(batch, requests)
@@ -146,10 +145,12 @@ class _Service:
         return answers
 
 
-def _name(function: Any) -> str:
+def _name(function: object) -> str:
     """Return what to call a function in a log: where it is written."""
-    function = getattr(function, "func", function)  # of a partial
-    return f"{function.__module__}.{getattr(function, '__qualname__', type(function).__qualname__)}"
+    if isinstance(function, partial):
+        function = function.func
+    named = function if hasattr(function, "__qualname__") else type(function)
+    return f"{getattr(named, '__module__', '')}.{getattr(named, '__qualname__', named)}"
 
 
 def _contended(server: Server[Any, Any]) -> bool:

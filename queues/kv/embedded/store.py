@@ -41,6 +41,14 @@ class Engine:
         except OSError as error:
             self.environment.close()
             raise translate(error, str(path)) from error
+        try:
+            # A living writer shows it by itself, and one that is stopped is not waited for.
+            if self.environment.hides_the_newest() and not self._turns.somebody_writes():
+                self.environment.show_the_newest()
+        except BaseException:
+            self._turns.close()
+            self.environment.close()
+            raise
         self._count_lock = threading.Lock()
         self._reads = 0
         self.poller = Poller(self.board, self.environment.last_txnid, self.read, path.name)

@@ -28,7 +28,7 @@ _NOBODY_IS_HERE = bytes(2 * len(_NOBODY_WAITS))
 
 
 class Turns:
-    """This process's mark, and the looks at the others'. Used by the writer thread only."""
+    """This process's mark, and the looks at the others'. Used by the writer thread only, but for opening."""
 
     def __init__(self, path: Path, *, patience: float = _PATIENCE) -> None:
         self._patience = patience
@@ -73,6 +73,10 @@ class Turns:
                 if writing:
                     self._is_dead(slot)
         return True
+
+    def somebody_writes(self) -> bool:
+        """Say whether another living process has the lock."""
+        return any(writing and not self._is_dead(slot) for slot, writing in enumerate(self._writing))
 
     def give_way(self) -> None:
         """Return once nobody else waits, or somebody who waited has got the lock."""

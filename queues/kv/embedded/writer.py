@@ -219,7 +219,11 @@ class Writer:
             batch.txn.abort()
             self._poller.disown()
             mark = self._mark() if self._turns.slot is not None else None
-            outcome = self._environment.settle(error, mark, batch.version)
+            try:
+                outcome = self._environment.settle(error, mark, batch.version)
+            except Exception:
+                log.exception("What became of a commit of %s could not be found out", self._environment.path)
+                outcome = Outcome.UNKNOWN
             log.warning("A commit failed (%s); its outcome: %s", error, outcome.value)
             if outcome is Outcome.UNKNOWN:
                 return outcome, OutcomeUnknown(
@@ -242,11 +246,11 @@ class Writer:
                 failure = self._run_in_own_commit(call)
             except EngineFailure as error:
                 failure = translate(error.cause, self._environment.path)
-            except lmdb.Error as error:
+            except (lmdb.Error, OSError) as error:
                 failure = translate(error, self._environment.path)
             except StoreError as error:
                 failure = error
-            except Exception as error:  # of the system, not of the store: the next ones are tried all the same
+            except Exception as error:  # of nothing that is known: the next ones are tried all the same
                 log.exception("A function could not be run on %s", self._environment.path)
                 failure = error
             if failure is not None:
@@ -277,6 +281,7 @@ class Writer:
                 self._board.notify(batch.keys())
             except Exception:  # what is done is to be answered
                 log.exception("Not all who watch %s were told of a commit", self._environment.path)
+                self._poller.disown()  # they hear of it from who looks for the commits of others
 
     def _answer(self, taken: list[Ticket]) -> None:
         """Tell everybody, and say for how many to wait: threads come back quickest to a writer that waits for them.
