@@ -10,7 +10,7 @@ import os
 import stat
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -49,11 +49,20 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         return
     waiting = target.with_name(f".{target.name[:100]}.{uuid.uuid4().hex}.part")
     try:
-        with waiting.open("xb") as stream:
+        with _made(waiting) as stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
         waiting.replace(target)
     except BaseException:
-        waiting.unlink(missing_ok=True)
+        with suppress(OSError):  # what went wrong first is told
+            waiting.unlink(missing_ok=True)
         raise
+
+
+def _made(waiting: Path) -> IO[bytes]:
+    """Make a file whose name nobody knows: what refuses it is said of its folder."""
+    try:
+        return waiting.open("xb")
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(waiting.parent)) from error

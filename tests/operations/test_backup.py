@@ -138,6 +138,12 @@ def test_nothing_is_overwritten(url: str, tmp_path: Path) -> None:
     assert values(f"lmdb:{taken}") == [b"0", b"1", b"2"]
 
 
+def test_a_backup_into_a_folder_that_is_not_there_names_that_folder(url: str, tmp_path: Path) -> None:
+    with pytest.raises(CommandError) as refused:
+        run("backup", str(tmp_path / "nowhere" / "deep"), "--store", url)
+    assert str(refused.value) == f"{tmp_path / 'nowhere'}: No such file or directory"
+
+
 def test_a_backup_that_fails_leaves_nothing_behind(url: str, tmp_path: Path) -> None:
     before = sorted(path.name for path in tmp_path.iterdir())
     with pytest.raises(NotAStore):

@@ -55,6 +55,15 @@ def test_options_stand_before_between_and_behind_the_arguments(run: Run, shop: S
     assert run("move", "jobs", "--priority", "7", "--all", "elsewhere").error == "No queue is named “elsewhere”."
 
 
+@pytest.mark.parametrize(
+    "given", [("--priority", "-5"), ("--priority=-5",), ("--priority", "-0.5"), ("--priority=-1e3",)]
+)
+def test_negative_priorities(run: Run, shop: Shop, given: tuple[str, ...]) -> None:
+    scores = shop.store.create_queue("scores", priority_type="float")
+    assert run("push", "scores", "text", *given).code == 0
+    assert scores.peek_min().priority == float(given[-1].removeprefix("--priority="))
+
+
 def test_push_is_audited_under_the_name_of_the_system_user(run: Run, shop: Shop, jobs: Queue) -> None:
     from pqadmin.operations.command import os_user
 

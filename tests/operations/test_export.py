@@ -130,5 +130,7 @@ def test_a_link_stays_a_link_and_a_device_is_written_directly(tmp_path: Path) ->
 def test_a_folder_that_is_not_there_is_told_in_a_line(run: Run, shop: Shop, tmp_path: Path) -> None:
     shop.store.create_queue("from")
     answer = run("export_items", "from", str(tmp_path / "nowhere" / "f.csv"))
-    assert answer.code == 1
-    assert answer.error.endswith("No such file or directory")
+    assert (answer.code, answer.error) == (1, f"{tmp_path / 'nowhere'}: No such file or directory")
+    (tmp_path / "file").write_bytes(b"")
+    answer = run("export_items", "from", str(tmp_path / "file" / "f.csv"))
+    assert (answer.code, answer.error) == (1, f"{tmp_path / 'file'}: Not a directory")

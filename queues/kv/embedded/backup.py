@@ -77,7 +77,10 @@ def _copy(backup: str, part: Path) -> None:
 def _beside(target: Path) -> Iterator[Path]:
     """Make a folder beside a place, to become it by one rename; remove it when it has not."""
     part = target.with_name(f".{target.name[:100]}.{uuid.uuid4().hex}.part")
-    part.mkdir(mode=0o700)
+    try:
+        part.mkdir(mode=0o700)
+    except OSError as error:  # nobody knows the folder's own name
+        raise OSError(error.errno, error.strerror, str(target.parent)) from error
     try:
         yield part
     finally:

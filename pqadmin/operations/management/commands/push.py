@@ -20,7 +20,7 @@ class Command(StoreCommand):
 
     help = (
         "Push one item. The value is the argument, a file, or standard input (-), byte for byte. "
-        "Negative priorities: --priority=-5."
+        "What begins with - and is no plain number needs the equals sign: --priority=-1e3."
     )
 
     def add_own_arguments(self, parser: CommandParser) -> None:
