@@ -197,7 +197,7 @@ def test_a_push_does_not_count_as_trash_and_is_undone_all_the_same(operator: Des
     assert "Nothing of this queue is in the trash" in page
     (address,) = re.findall(r'href="(/trash/\?queue=jobs&amp;act=push)"', page.html)
     pushes = operator.open(unescape(address))
-    assert "pushed jobs 1 ada" in pushes
+    assert "jobs pushed 1 ada" in pushes
     assert "taken out again" in operator.send(pushes, "/restore/")
     assert b"plain" not in [item.value for item in jobs.items(limit=100).items]
 
