@@ -10,7 +10,7 @@ from typing import Any, cast
 from django import forms
 from django.utils.translation import gettext as _
 
-from pqadmin.dashboard.moments import MAX_ZONE, BadMoment, BadZone, parse_moment, parse_zone
+from pqadmin.dashboard.moments import MAX_ZONE, BadMoment, BadZone, parse_moment
 from pqadmin.dashboard.push_forms import UNITS
 from pqadmin.dashboard.said import said
 from queues.errors import BadName, BadPriority
@@ -151,7 +151,7 @@ class RescheduleForm(ActForm):
 
     def _read_moment(self, text: str, zone: str) -> None:
         try:
-            self._due = {"due": parse_moment(text, parse_zone(zone))}
+            self._due = {"due": parse_moment(text, zone)}
         except BadZone as error:
             self.add_error("zone", str(error))
         except BadMoment as error:

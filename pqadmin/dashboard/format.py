@@ -126,41 +126,47 @@ def size(n: int | None) -> str:
     raise AssertionError("unreachable: the last unit takes every size")
 
 
+def local(at: datetime) -> datetime:
+    """Return a moment in the reader's time zone; in UTC at the calendar's ends, where that zone has it no more."""
+    try:
+        return at.astimezone(get_current_timezone())
+    except OverflowError:
+        return at.astimezone(UTC)
+
+
 def moment(at: datetime | None) -> str:
     """Write a moment in the reader's time zone to the second: 2026-11-20 14:02:11 UTC, or … UTC+5:30."""
     if at is None:
         return UNKNOWN
-    local = at.astimezone(get_current_timezone())
-    return f"{local:%Y-%m-%d %H:%M:%S} {offset(local)}"
+    there = local(at)
+    return f"{there:%Y-%m-%d %H:%M:%S} {offset(there)}"
 
 
 def moment_and_utc(at: datetime | None) -> str:
     """Write a moment in the reader's time zone and, where that is another, in UTC too: what a hover shows."""
     if at is None:
         return ""
-    local, universal = moment(at), f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
-    return local if local == universal else f"{local} · {universal}"
+    there, universal = moment(at), f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+    return there if there == universal else f"{there} · {universal}"
 
 
 def moment_with_utc(at: datetime | None) -> str:
     """Write a moment within a sentence: in the reader's time zone and, where that is another, in UTC behind it."""
-    local, more, universal = moment_and_utc(at).partition(" · ")
-    return f"{local} ({universal})" if more else local or UNKNOWN
+    there, more, universal = moment_and_utc(at).partition(" · ")
+    return f"{there} ({universal})" if more else there or UNKNOWN
 
 
 def clock(at: datetime | None, now: datetime | None = None) -> str:
     """Write a moment with its date where that is not today's: 14:02:11 UTC, or 2026-11-21 14:02:11 UTC."""
     if at is None:
         return UNKNOWN
-    zone = get_current_timezone()
-    local = at.astimezone(zone)
-    today = (now or datetime.now(UTC)).astimezone(zone).date()
-    return f"{local:%H:%M:%S} {offset(local)}" if local.date() == today else moment(at)
+    there, today = local(at), local(now or datetime.now(UTC)).date()
+    return f"{there:%H:%M:%S} {offset(there)}" if there.date() == today else moment(at)
 
 
-def offset(local: datetime) -> str:
+def offset(there: datetime) -> str:
     """Write how far the zone of a moment is from UTC then: UTC+5:30."""
-    span = local.utcoffset() or timedelta()
+    span = there.utcoffset() or timedelta()
     minutes = abs(span) // timedelta(minutes=1)
     if not minutes:
         return "UTC"

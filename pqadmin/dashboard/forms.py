@@ -9,7 +9,7 @@ from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from pqadmin.dashboard.moments import MAX_ZONE, BadMoment, BadZone, parse_moment, parse_zone
+from pqadmin.dashboard.moments import MAX_ZONE, BadMoment, BadZone, parse_moment
 from pqadmin.dashboard.prefixes import BadPrefixText, parse_prefix
 from pqadmin.dashboard.said import said
 from queues.errors import BadName, BadPriority
@@ -110,7 +110,7 @@ class PauseForm(forms.Form):
 
     def _read_moment(self, text: str, zone: str) -> None:
         try:
-            self.until = parse_moment(text, parse_zone(zone))
+            self.until = parse_moment(text, zone)
         except BadMoment as error:
             self.add_error("at", str(error))
         except BadZone as error:

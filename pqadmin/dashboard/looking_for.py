@@ -17,7 +17,7 @@ from urllib.parse import urlencode
 from django.utils.translation import gettext as _
 
 from pqadmin.dashboard import format as write
-from pqadmin.dashboard.moments import MAX_ZONE, BadMoment, BadZone, parse_past, write_moment
+from pqadmin.dashboard.moments import MAX_ZONE, BadMoment, BadZone, kept_zone, parse_past, write_moment
 from pqadmin.dashboard.said import said
 from queues import Query, Queue, QueueStatus
 from queues.cursor import End
@@ -52,6 +52,8 @@ class Asked:
     typed: Mapping[str, str]
     #: What is wrong, by field.
     wrong: Mapping[str, str]
+    #: The zone of a moment that is wrong, until it is right; empty: the reader's.
+    zone: str
     #: All items of the page are to be selected.
     selected: bool
 
@@ -86,6 +88,7 @@ def asked(fields: Mapping[str, str], queue: Queue | QueueStatus, *, now: datetim
         query=query,
         typed=reading.typed,
         wrong=reading.wrong,
+        zone=reading.zone,
         selected=fields.get("select") == "page",
     )
 
@@ -124,6 +127,7 @@ class _Reading:
         self._now = now
         self.typed: dict[str, str] = {}
         self.wrong: dict[str, str] = {}
+        self.zone = ""
 
     def query(self, state: str, end: End) -> Query:
         """Return what is asked for of a state's items."""
@@ -186,6 +190,7 @@ class _Reading:
         zone = self._fields.get("zone", "")[:MAX_ZONE]
         found = self._take(name, _MAX_TIME, lambda text: parse_past(text, self._now, zone))
         if found is None:
+            self.zone = kept_zone(zone) if name in self.wrong else self.zone
             return None
         at, self.typed[name] = found
         return at

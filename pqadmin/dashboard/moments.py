@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from functools import lru_cache
+from zoneinfo import ZoneInfo, available_timezones
 
-from django.utils.timezone import get_current_timezone
 from django.utils.translation import gettext as _
 
 from pqadmin.dashboard import format as write
@@ -42,9 +42,13 @@ ZONES = (
 )
 #: Characters of a zone's name that are read.
 MAX_ZONE = 100
-_OFFSET = re.compile(r"(?:UTC|Z)?([+-])(\d{1,2}):?(\d{2})?")
-#: A zone behind a moment, as pages write it.
-_WRITTEN = re.compile(r"\s+UTC(?:(?P<sign>[+−-])(?P<hours>[0-9]{1,2})(?::(?P<minutes>[0-9]{2}))?)?$")
+#: How far a zone is from UTC, as pages write it and as people do.
+_SPAN = r"(?P<sign>[+−-])(?P<hours>[01]?[0-9]|2[0-3])(?::?(?P<minutes>[0-5][0-9]))?"
+_OFFSET = re.compile(rf"(?:UTC|Z)?{_SPAN}", re.IGNORECASE)
+#: A zone behind a moment.
+_WRITTEN = re.compile(rf"\s+UTC(?:{_SPAN})?$", re.IGNORECASE)
+#: What Python reads nevertheless: an offset right behind a date as its time, and one with 60 minutes or more.
+_GUESSED = re.compile(r"^[0-9]{4}(-?)[0-9]{2}\1[0-9]{2}[^Tt ]|[+-][0-9]{2}:?[6-9][0-9]$")
 _LENGTH = re.compile(r"([0-9]{1,9})\s*(s|sec|m|min|h|d|w)", re.IGNORECASE)
 _UNITS = {
     "s": timedelta(seconds=1),
@@ -56,6 +60,9 @@ _UNITS = {
     "w": timedelta(weeks=1),
 }
 _EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
+#: A day before the calendar's ends, so that every moment is there in every zone.
+_FIRST = datetime.min.replace(tzinfo=UTC) + timedelta(days=1)
+_LAST = datetime.max.replace(tzinfo=UTC) - timedelta(days=1)
 
 
 class BadZone(ValueError):
@@ -66,37 +73,53 @@ class BadMoment(ValueError):
     """The text is no moment, or none that is there exactly once; the message says why."""
 
 
+@lru_cache(maxsize=1)
+def zone_names() -> frozenset[str]:
+    """Return the names of all time zones but those that only one machine knows."""
+    return frozenset(available_timezones() - {"localtime", "Factory"}) | {"UTC"}
+
+
 def parse_zone(text: str) -> tzinfo:
-    """Read a time zone: a name such as Europe/Berlin, an offset such as +01:00, or nothing for UTC."""
+    """Read a time zone: a name such as Europe/Berlin, an offset such as +01:00 or UTC−3:30, or nothing for UTC."""
     text = text.strip()
     if text.upper() in ("", "UTC", "Z"):
         return UTC
     if (offset := _OFFSET.fullmatch(text)) is not None:
-        hours, minutes = int(offset[2]), int(offset[3] or 0)
-        if hours < 24 and minutes < 60:
-            span = timedelta(hours=hours, minutes=minutes)
-            return timezone(-span if offset[1] == "-" else span)
+        return timezone(_span(offset))
+    if text not in zone_names():
+        raise BadZone(_("No time zone has this name. Give one such as Europe/Berlin, +01:00 or UTC."))
+    return ZoneInfo(text)
+
+
+def kept_zone(zone: str) -> str:
+    """Return the zone in which a refused moment stands until it is right; empty where none has that name."""
     try:
-        return ZoneInfo(text)
-    except (ZoneInfoNotFoundError, ValueError, OSError):  # OSError: a name that is a folder, or far too long
-        raise BadZone(_("No time zone has this name. Give one such as Europe/Berlin, +01:00 or UTC.")) from None
+        parse_zone(zone)
+    except BadZone:
+        return ""
+    return zone.strip() or "UTC"
 
 
-def parse_moment(text: str, zone: tzinfo) -> datetime:
-    """Read a date and a time of a zone, or with an offset of its own; raise `BadMoment`.
+def parse_moment(text: str, zone: str) -> datetime:
+    """Read a date and a time of a zone, or with an offset of its own; raise `BadMoment`, `BadZone`.
 
     Where clocks are turned, some times come twice and some never: those are no moment. A date alone is its day's
     beginning, whatever the clocks do there.
     """
-    text = _with_offset(text.strip())
+    text = text.strip()
     try:
-        typed = datetime.fromisoformat(text)
+        typed = _read(text)
     except ValueError:
         raise BadMoment(_("Give a date and a time, such as 2026-11-22T14:00.")) from None
+    return _of_zone(typed, zone, is_date=_is_date(text))
+
+
+def _of_zone(typed: datetime, name: str, *, is_date: bool) -> datetime:
     if typed.tzinfo is not None:
         return _in_utc(typed)
+    zone = parse_zone(name)
     first, second = typed.replace(tzinfo=zone, fold=0), typed.replace(tzinfo=zone, fold=1)
-    if first.utcoffset() == second.utcoffset() or _is_date(text):
+    if first.utcoffset() == second.utcoffset() or is_date:
         return _in_utc(first)
     if _in_utc(first).astimezone(zone).replace(tzinfo=None) != typed:
         raise BadMoment(_("Clocks are turned there that day: this time never comes. Give another one, or one in UTC."))
@@ -119,10 +142,10 @@ def parse_past(text: str, now: datetime, zone: str) -> tuple[datetime, str]:
     try:
         if length := _LENGTH.fullmatch(text):
             return max(now - int(length[1]) * _UNITS[length[2].lower()], _EARLIEST), text
-        datetime.fromisoformat(_with_offset(text))
+        typed = _read(text)
     except (ValueError, OverflowError):
         raise BadMoment(_("Give a length of time (15 min, 2 h, 3 d) or a moment (2026-11-21 14:00).")) from None
-    at = parse_moment(text, parse_zone(zone))
+    at = _of_zone(typed, zone, is_date=_is_date(text))
     return at, _as_typed(at)
 
 
@@ -133,10 +156,9 @@ def write_moment(at: datetime) -> str:
 
 def _as_typed(at: datetime) -> str:
     """Write a moment as its reader would type it, with the offset, and no finer than it is."""
-    try:
-        local = at.astimezone(get_current_timezone())
-    except OverflowError:
-        local = at
+    local = write.local(at)
+    if (local.utcoffset() or timedelta()) % timedelta(minutes=1):  # the sun's time, of long ago
+        local = at.astimezone(UTC)
     finest = "milliseconds" if local.microsecond else "seconds" if local.second else "minutes"
     return f"{local.replace(tzinfo=None).isoformat(' ', finest)} {write.offset(local)}"
 
@@ -149,17 +171,28 @@ def _is_date(text: str) -> bool:
     return True
 
 
-def _with_offset(text: str) -> str:
-    """Put a zone as pages write it (UTC, UTC+8, UTC−3:30) as an offset that Python reads."""
-    zone = _WRITTEN.search(text)
-    if zone is None:
-        return text
-    sign = "-" if zone["sign"] in ("-", "−") else "+"
-    return f"{text[: zone.start()]}{sign}{int(zone['hours'] or 0):02}:{int(zone['minutes'] or 0):02}"
+def _read(text: str) -> datetime:
+    """Read a date, or a date and a time; with a zone as pages write it (UTC, UTC+8, UTC−3:30); raise `ValueError`."""
+    if (zone := _WRITTEN.search(text)) is not None:
+        typed = datetime.fromisoformat(text[: zone.start()])
+        if typed.tzinfo is not None:
+            raise ValueError(text)
+        return typed.replace(tzinfo=timezone(_span(zone)))
+    if _GUESSED.search(text):
+        raise ValueError(text)
+    return datetime.fromisoformat(text)
+
+
+def _span(offset: re.Match[str]) -> timedelta:
+    span = timedelta(hours=int(offset["hours"] or 0), minutes=int(offset["minutes"] or 0))
+    return -span if offset["sign"] in ("-", "−") else span
 
 
 def _in_utc(moment: datetime) -> datetime:
     try:
-        return moment.astimezone(UTC)
+        at = moment.astimezone(UTC)
     except OverflowError:
-        raise BadMoment(_("This is too far away.")) from None
+        at = None
+    if at is None or not _FIRST <= at <= _LAST:
+        raise BadMoment(_("This is too far away."))
+    return at

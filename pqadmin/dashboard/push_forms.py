@@ -11,7 +11,7 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext as _
 
-from pqadmin.dashboard.moments import MAX_ZONE, BadMoment, BadZone, parse_moment, parse_zone
+from pqadmin.dashboard.moments import MAX_ZONE, BadMoment, BadZone, parse_moment
 from pqadmin.dashboard.said import said
 from queues.errors import BadPriority
 from queues.priority import Priority, PriorityType, parse_priority
@@ -62,7 +62,7 @@ class WhenForm(forms.Form):
 
     def _read_due(self, text: str, zone: str) -> None:
         try:
-            self.moment = parse_moment(text, parse_zone(zone))
+            self.moment = parse_moment(text, zone)
         except BadMoment as error:
             self.add_error("due", str(error))
         except BadZone as error:

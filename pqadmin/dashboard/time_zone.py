@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import ZoneInfo
 
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
@@ -15,6 +14,7 @@ from django.views.decorators.http import require_POST
 from pqadmin.accounts.access import open_without_role
 from pqadmin.dashboard import toasts
 from pqadmin.dashboard.addresses import leave_for_next
+from pqadmin.dashboard.moments import zone_names
 
 COOKIE = "pqadmin_time_zone"
 UTC_NAME = "UTC"
@@ -24,7 +24,7 @@ _YEAR = 365 * 24 * 3600
 def chosen(request: HttpRequest | None) -> str:
     """Return the name of the reader's time zone; UTC when none is chosen, or none of that name is known."""
     name = "" if request is None else request.COOKIES.get(COOKIE, "")
-    return name if name in _names() else UTC_NAME
+    return name if name in zone_names() else UTC_NAME
 
 
 def follow_reader(get_response: Callable[[HttpRequest], HttpResponseBase]) -> Callable[[HttpRequest], HttpResponseBase]:
@@ -43,16 +43,10 @@ def choose(request: HttpRequest) -> HttpResponse:
     """Remember the time zone and go back to the page it was chosen on."""
     response = leave_for_next(request)
     name = request.POST.get("zone", "").strip()
-    if name in _names() - {UTC_NAME}:
+    if name in zone_names() - {UTC_NAME}:
         response.set_cookie(COOKIE, name, max_age=_YEAR, samesite="Lax", httponly=True, secure=request.is_secure())
     elif name in ("", UTC_NAME):
         response.delete_cookie(COOKIE, samesite="Lax")
     else:
         toasts.failed(request, _("No time zone has this name. Give one such as Europe/Berlin, or UTC."))
     return response
-
-
-@lru_cache(maxsize=1)
-def _names() -> frozenset[str]:
-    """Return the names of all time zones but those that only one machine knows."""
-    return frozenset(available_timezones() - {"localtime", "Factory"}) | {UTC_NAME}

@@ -23,7 +23,7 @@ from pqadmin.dashboard import audit_file, reach, streaming
 from pqadmin.dashboard import format as write
 from pqadmin.dashboard.addresses import item_url, queue_url
 from pqadmin.dashboard.looking_back import until_something
-from pqadmin.dashboard.moments import MAX_ZONE, BadMoment, BadZone, parse_past, write_moment
+from pqadmin.dashboard.moments import MAX_ZONE, BadMoment, BadZone, kept_zone, parse_past, write_moment
 from pqadmin.dashboard.said import said
 from pqadmin.dashboard.words import (
     VERBS,
@@ -57,6 +57,8 @@ class Asked:
     until: datetime | None
     #: Why nothing can be shown; empty: something can.
     wrong: str
+    #: The zone of a moment that is wrong, until it is right; empty: the reader's.
+    zone: str
 
 
 @require_safe
@@ -89,6 +91,8 @@ def audit(request: HttpRequest) -> HttpResponse:
         "more_filters": any(kept.get(name) for name in ("item", "since", "until")),
         "verbs": [(verb, words) for verb, words in VERBS.items()],
         "wrong": asked.wrong or note,
+        "refused_zone": asked.zone,
+        "files": not asked.wrong,
         "looked": looked if may == ALL else None,  # what is hidden is not counted either
         "looked_on": not page.certain,
         "in_middle": after is not None,
@@ -134,7 +138,7 @@ def _asked(request: HttpRequest) -> Asked:
     typed = {name: text.replace("\0", "").strip() for name, text in typed.items()}
     kept = {name: text for name, text in typed.items() if text}
     times: dict[str, datetime | None] = {"since": None, "until": None}
-    wrong, now, zone = "", datetime.now(UTC), request.GET.get("zone", "")[:MAX_ZONE]
+    wrong, now, zone = "", datetime.now(UTC), request.GET.get("zone", "")[:MAX_ZONE].replace("\0", "")
     for name in times:
         if name in kept:
             try:
@@ -142,7 +146,10 @@ def _asked(request: HttpRequest) -> Asked:
                 times[name], kept[name] = moment, write_moment(moment)
             except (BadMoment, BadZone) as error:
                 wrong = f"“{write.shorten(write.visible(kept[name]), 40)}”: {error}"
-    return Asked(typed=typed, kept=kept, since=times["since"], until=times["until"], wrong=wrong)
+    if wrong and zone:
+        kept["zone"] = zone
+    stays = kept_zone(zone) if wrong else ""
+    return Asked(typed=typed, kept=kept, since=times["since"], until=times["until"], wrong=wrong, zone=stays)
 
 
 def _page(asked: Asked, after: str | None, limit: int, may: Scope) -> tuple[AuditPage, str]:
