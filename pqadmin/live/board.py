@@ -157,7 +157,7 @@ class Board:
                     self._forget(queue_id)
                     continue
                 if known != change or self._statuses.get(queue_id) is not status:
-                    self._observe(status, now, changed=known != change)
+                    self._observe(status, now, snapshot.at, changed=known != change)
                     self._statuses[queue_id] = status
                     self._changes[queue_id] = change
                     self._read.add(queue_id)
@@ -331,13 +331,17 @@ class Board:
             moments.append(checked + rules.old_after - (at - status.oldest).total_seconds())
         return max(min(moments), now) + _AFTERWARDS
 
-    def _observe(self, status: QueueStatus, now: float, *, changed: bool) -> None:
+    def _observe(self, status: QueueStatus, now: float, calendar: datetime, *, changed: bool) -> None:
         meter = self._meters.setdefault(status.id, Meter())
         checked = self._checked.get(status.id)
         if status.attached or status.unreadable:
             return
         if changed or checked is None:
-            meter.observe(now, status.arrived, status.left, held_until=checked[0] if checked else None)
+            paused_until, pause = 0.0, status.pause
+            if pause is not None:
+                paused_until = _FOREVER if pause.until is None else now + (pause.until - calendar).total_seconds()
+            held = checked[0] if checked else None
+            meter.observe(now, status.arrived, status.left, held_until=held, paused_until=paused_until)
 
     def _forget(self, queue_id: int) -> None:
         self._statuses.pop(queue_id, None)
@@ -362,8 +366,7 @@ class Board:
         # Brief watching makes every burst look like growth: only a full window may say so.
         growing = is_growing(ready, rate_in, rate_out)
         quiet = meter.quiet_for(now)
-        calendar = as_of + timedelta(seconds=now - checked)
-        pause = status.pause
+        calendar, pause = as_of + timedelta(seconds=now - checked), status.pause
         verdict = judge(
             Known(
                 ready=ready,

@@ -34,15 +34,20 @@ class Point(NamedTuple):
 class Meter:
     """The recent totals of one queue. Not thread-safe; at most about 24 points, whatever the traffic."""
 
-    __slots__ = ("_growing_since", "_points", "_quiet_since")
+    __slots__ = ("_growing_since", "_paused_until", "_points", "_quiet_since")
 
     def __init__(self) -> None:
         self._points: deque[Point] = deque()
         self._quiet_since = 0.0
+        self._paused_until = 0.0
         self._growing_since: float | None = None
 
-    def observe(self, at: float, arrived: int, left: int, *, held_until: float | None = None) -> None:
+    def observe(
+        self, at: float, arrived: int, left: int, *, held_until: float | None = None, paused_until: float = 0.0
+    ) -> None:
         """Note the totals at `at`; the ones before are known to have held until `held_until`."""
+        self._quiet_since = self._quiet_from(at)
+        self._paused_until = paused_until
         points = self._points
         if not points:
             points.append(Point(at, arrived, left))
@@ -79,13 +84,16 @@ class Meter:
     def quiet_for(self, now: float) -> float:
         """Tell for how many seconds items were ready and nothing left, as far as was watched.
 
-        It counts from the last leaving or from when the queue was first seen not to be empty, whichever is later. Both
-        are told by the totals, so that nothing more is read. The ages of items add nothing: one that was not there
-        before is no older, and one that was delayed, leased or in the trash is old and only just ready.
+        It counts from the last leaving, from when the queue was first seen not to be empty, or from the end of a pause,
+        whichever is later. All of it is known without reading more. The ages of items add nothing: one that was not
+        there before is no older, and one that was delayed, leased or in the trash is old and only just ready.
         """
         if not self._points or self._points[-1].empty:
             return 0.0
-        return max(0.0, now - self._quiet_since)
+        return max(0.0, now - self._quiet_from(now))
+
+    def _quiet_from(self, now: float) -> float:
+        return max(self._quiet_since, min(now, self._paused_until))
 
     def growing_for(self, now: float, growing: bool) -> float:
         """Tell for how many seconds in a row the queue was found growing, `growing` being the verdict now."""

@@ -107,6 +107,25 @@ def test_a_queue_that_stood_empty_is_not_stalled_by_what_is_pushed(watched: Watc
     assert watched.after(61) == ("stalled",)
 
 
+def test_a_queue_that_was_paused_is_not_stalled_as_it_goes_on(store: Store, clock: Clock) -> None:
+    watched = Watched(store, clock, Rules(old_after=0))
+    jobs = watched.jobs
+    jobs.push_many([(b"x", 1)] * 2)
+    jobs.pause(reason="deploy")
+    assert watched.look() == ("paused",)
+    assert watched.after(3_600) == ("paused",)
+    jobs.resume()
+    assert watched.look() == (), "nothing could be taken before"
+    assert watched.after(59) == ()
+    assert watched.after(2) == ("stalled",)
+    jobs.pause(reason="deploy", until=datetime.fromtimestamp(clock.now, UTC) + timedelta(hours=1))
+    assert watched.look() == ("paused",)
+    assert watched.after(3_601) == (), "the pause has ended by itself"
+    assert watched.after(61) == ("stalled",)
+    jobs.push(b"x", priority=1)
+    assert watched.look() == ("stalled",), "a pause that is over excuses nothing"
+
+
 def test_items_that_were_pushed_long_ago_and_are_ready_since_now_do_not_stall(store: Store, clock: Clock) -> None:
     watched = Watched(store, clock, Rules(old_after=0))
     jobs = watched.jobs
