@@ -103,3 +103,21 @@ def test_moments_are_typed_in_the_zone_that_was_chosen(
         operator.expect_usable()
     expect(page.get_by_label("Younger than")).to_have_value("2026-07-01 12:00 UTC+2")
     expect(page.get_by_label("Younger than")).to_have_accessible_description(re.compile("a moment in Europe/Berlin"))
+
+
+@pytest.mark.parametrize("width", [1280, 820])
+def test_the_longest_names_and_moments_are_read_to_their_ends(
+    new_page: NewPage, site: Site, store: Store, width: int
+) -> None:
+    store.create_queue("jobs")
+    page = new_page(viewport={"width": width, "height": 800})
+    longest = "America/Argentina/ComodRivadavia"
+    page.context.add_cookies([{"name": time_zone.COOKIE, "value": longest, "url": site.address}])
+    whole = "input => input.scrollWidth <= input.clientWidth"
+    page.goto("/queues/jobs/push/")
+    zone = page.locator("main input.zone")
+    expect(zone).to_have_value(longest)
+    assert zone.evaluate(whole, timeout=5000)
+    page.goto("/audit/?since=2026-10-25T00:30:59.123Z&until=2026-12-25T22:30:59.123Z")
+    for name in ("since", "until"):
+        assert page.locator(f"main input[name={name}]").evaluate(whole, timeout=5000)
