@@ -8,6 +8,7 @@ import pytest
 
 from queues import Queue, Store
 from queues.errors import (
+    AlreadyRestored,
     BadPriority,
     ItemLeased,
     JobNotFound,
@@ -60,7 +61,8 @@ def test_all_items_move_and_come_back_without_a_trace(store: Store) -> None:
     undone = ann.undo_bulk(job.id)
     assert (undone.count, undone.skipped, undone.queue.name) == (N, 0, "jobs")
     assert dump(store, jobs, review) == before
-    assert ann.undo_bulk(job.id).count == 0
+    with pytest.raises(AlreadyRestored, match="by ann"):
+        ann.undo_bulk(job.id)
 
 
 def test_a_job_is_stopped_gone_on_with_by_another_and_cancelled(store: Store) -> None:
