@@ -604,11 +604,11 @@ def test_a_task_that_ends_the_loop_leaves_the_others_their_answers(
         ends, others = loop.create_task(pop_and_end()), [loop.create_task(queue.pop_min()) for _ in range(2)]
         await asyncio.sleep(0)
         ends.add_done_callback(lambda task: task.exception())  # seen here
-        held.go.set()
         return [first, *others]
 
     loop = asyncio.new_event_loop()
     tasks = loop.run_until_complete(begin())
+    held.go.set()  # not before: an answer that came while the loop was ending would end that
     with pytest.raises(SystemExit):
         loop.run_until_complete(asyncio.wait(tasks, timeout=LONG))
     _, waiting = loop.run_until_complete(asyncio.wait(tasks, timeout=LONG))
