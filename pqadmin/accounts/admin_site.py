@@ -8,7 +8,7 @@ from django.contrib.auth import REDIRECT_FIELD_NAME
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import resolve_url
+from django.shortcuts import redirect, resolve_url
 from django.utils.translation import gettext_lazy as _
 
 from pqadmin.accounts import arming
@@ -38,6 +38,12 @@ class SuperuserAdminSite(AdminSite):
             return view(request, *arguments, **named)
 
         return super().admin_view(armed, cacheable)
+
+    def password_change(  # type: ignore[override] # Django's shows a form
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Send to the site's own form, which counts wrong guesses of the old password."""
+        return redirect("accounts:password")
 
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Send strangers to the site's login, which is throttled; refuse everybody else."""

@@ -1,10 +1,11 @@
-"""Slows down password guessing: by account and address together, by address alone, and by account alone.
+"""Slows down password guessing: at the login by account and address, at the password change by person.
 
 Attempts are rows in the site's database, so every process counts the same ones and a restart forgets none.
 An attempt is written before the password is looked at: guesses sent all at once are counted too.
 """
 
 import hashlib
+import unicodedata
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from ipaddress import IPv6Address, ip_address, ip_network
@@ -16,13 +17,19 @@ PER_ACCOUNT_AND_ADDRESS = 5
 PER_ADDRESS = 30
 #: From all addresses together. High, as whoever knows a name can use it up and lock the person out for a while.
 PER_ACCOUNT = 60
+#: Wrong old passwords of one signed-in person, from everywhere: a session that was stolen comes from any address.
+PER_PERSON = 5
+#: Of `django.contrib.auth`'s users.
+LONGEST_NAME = 150
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """A login that may go on, or when to come back."""
+    """An attempt that may go on, or when to come back."""
 
     rows: tuple[int, ...]
+    #: The key whose failures a success forgets.
+    key: str
     retry_after: timedelta | None
 
     @property
@@ -32,28 +39,43 @@ class Attempt:
 
 
 def begin(*, account: str, address: str, now: datetime) -> Attempt:
-    """Count one attempt, or say how long to wait when there were too many in the last 15 minutes."""
-    sweep(now)
-    keys = _keys(account, address)
-    rows = LoginAttempt.objects.bulk_create([LoginAttempt(key=key, at=now) for key, _ in keys])
-    waits = [wait for key, limit in keys if (wait := _wait(key, limit, now))]
-    ids = tuple(row.pk for row in rows)
-    if waits:
-        LoginAttempt.objects.filter(pk__in=ids).delete()  # asking while blocked does not prolong the block
-        return Attempt(rows=(), retry_after=max(waits))
-    return Attempt(rows=ids, retry_after=None)
+    """Count one login, or say how long to wait when there were too many in the last 15 minutes."""
+    name, network = _authenticated_as(account), _network(address)
+    return _begin(
+        (
+            (_digest("account", name, network), PER_ACCOUNT_AND_ADDRESS),
+            (_digest("address", network), PER_ADDRESS),
+            (_digest("name", name), PER_ACCOUNT),
+        ),
+        now,
+    )
 
 
-def succeed(attempt: Attempt, *, account: str, address: str) -> None:
-    """Forget the attempt, and the failures of this account from this address before it."""
-    (pair, _), *_others = _keys(account, address)
+def begin_change(*, person: str, now: datetime) -> Attempt:
+    """Count one old password that a signed-in person types, or say how long to wait."""
+    return _begin(((_digest("person", person), PER_PERSON),), now)
+
+
+def succeed(attempt: Attempt) -> None:
+    """Forget the attempt, and the failures before it: of this account from this address, or of this person."""
     LoginAttempt.objects.filter(pk__in=attempt.rows).delete()
-    LoginAttempt.objects.filter(key=pair).delete()
+    LoginAttempt.objects.filter(key=attempt.key).delete()
 
 
 def sweep(now: datetime) -> None:
     """Forget attempts that no longer count."""
     LoginAttempt.objects.filter(at__lte=now - WINDOW).delete()
+
+
+def _begin(keys: tuple[tuple[str, int], ...], now: datetime) -> Attempt:
+    sweep(now)
+    rows = LoginAttempt.objects.bulk_create([LoginAttempt(key=key, at=now) for key, _ in keys])
+    waits = [wait for key, limit in keys if (wait := _wait(key, limit, now))]
+    ids, first = tuple(row.pk for row in rows), keys[0][0]
+    if waits:
+        LoginAttempt.objects.filter(pk__in=ids).delete()  # asking while blocked does not prolong the block
+        return Attempt(rows=(), key=first, retry_after=max(waits))
+    return Attempt(rows=ids, key=first, retry_after=None)
 
 
 def _wait(key: str, limit: int, now: datetime) -> timedelta | None:
@@ -62,13 +84,16 @@ def _wait(key: str, limit: int, now: datetime) -> timedelta | None:
     return WINDOW - (now - within[limit]) if len(within) > limit else None
 
 
-def _keys(account: str, address: str) -> tuple[tuple[str, int], ...]:
-    network = _network(address)
-    return (
-        (_digest("account", account.casefold(), network), PER_ACCOUNT_AND_ADDRESS),
-        (_digest("address", network), PER_ADDRESS),
-        (_digest("name", account.casefold()), PER_ACCOUNT),
-    )
+def _authenticated_as(account: str) -> str:
+    """Return one text for all spellings that the login form takes for the same account.
+
+    The form strips the name and normalizes it (NFKC); the case is folded besides, as in names that people take for
+    the same. A name longer than any account's is not normalized, neither by the form nor here.
+    """
+    name = account.strip()
+    if len(name) > LONGEST_NAME:
+        return name
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
 
 
 def _digest(*parts: str) -> str:

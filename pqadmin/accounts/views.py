@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from datetime import timedelta
 from typing import Any
 
 from django.contrib import messages
@@ -10,6 +11,7 @@ from django.contrib.auth import views as auth_views
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm
 from django.db import transaction
+from django.forms import Form
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse_lazy
 from django.utils import timezone
@@ -17,6 +19,7 @@ from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.cache import never_cache
+from django.views.generic import FormView
 
 from pqadmin.accounts import throttle
 
@@ -34,10 +37,11 @@ class LoginView(auth_views.LoginView):
         account, address = request.POST.get("username", ""), str(request.META.get("REMOTE_ADDR", ""))
         attempt = throttle.begin(account=account, address=address, now=timezone.now())
         if attempt.retry_after is not None:
-            return self._refuse(max(1, math.ceil(attempt.retry_after.total_seconds())))
+            form = self.get_form_class()(self.request)
+            return _refuse(self, form, _("Too many failed logins."), attempt.retry_after)
         answer: HttpResponse = super().post(request, *args, **kwargs)
         if request.user.is_authenticated:
-            throttle.succeed(attempt, account=account, address=address)
+            throttle.succeed(attempt)
         return answer
 
     def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
@@ -45,13 +49,6 @@ class LoginView(auth_views.LoginView):
         answer = super().form_invalid(form)
         answer.status_code = 422
         return answer
-
-    def _refuse(self, seconds: int) -> HttpResponse:
-        minutes = math.ceil(seconds / 60)
-        wait = ngettext("Try again in a minute.", "Try again in %(minutes)d minutes.", minutes)
-        context = self.get_context_data(form=self.get_form_class()(self.request))
-        context["refusal"] = _("Too many failed logins.") + " " + wait % {"minutes": minutes}
-        return self.render_to_response(context, status=429, headers={"Retry-After": str(seconds)})
 
 
 class LogoutView(auth_views.LogoutView):
@@ -64,9 +61,29 @@ class PasswordView(auth_views.PasswordChangeView):
     template_name = "accounts/password.html"
     success_url = reverse_lazy("accounts:password")
 
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Count the old password as a guess before it is looked at."""
+        attempt = throttle.begin_change(person=str(request.user.pk), now=timezone.now())
+        form = self.get_form()
+        if attempt.retry_after is not None:
+            unchecked = PasswordChangeForm(form.user)
+            return _refuse(self, unchecked, _("Too many wrong passwords."), attempt.retry_after)
+        valid = form.is_valid()
+        if "old_password" not in form.errors:  # it was right, whatever became of the new one
+            throttle.succeed(attempt)
+        return self.form_valid(form) if valid else self.form_invalid(form)
+
     def form_valid(self, form: PasswordChangeForm) -> HttpResponse:
         """Keep the new password and say so."""
         with transaction.atomic():  # not the password without the session that goes with it
             answer = super().form_valid(form)
         messages.success(self.request, _("Your password is changed. Your other sessions have ended."))
         return answer
+
+
+def _refuse(view: FormView[Any], form: Form, why: str, wait: timedelta) -> HttpResponse:
+    seconds = max(1, math.ceil(wait.total_seconds()))
+    minutes = math.ceil(seconds / 60)
+    words = ngettext("Try again in a minute.", "Try again in %(minutes)d minutes.", minutes)
+    context = view.get_context_data(form=form, refusal=why + " " + words % {"minutes": minutes})
+    return view.render_to_response(context, status=429, headers={"Retry-After": str(seconds)})

@@ -3,12 +3,13 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 
 from pqadmin.accounts import throttle
 from pqadmin.accounts.models import LoginAttempt
 from pqadmin.accounts.roles import Role
-from pqadmin.accounts.throttle import PER_ACCOUNT, PER_ACCOUNT_AND_ADDRESS, PER_ADDRESS, WINDOW
+from pqadmin.accounts.throttle import PER_ACCOUNT, PER_ACCOUNT_AND_ADDRESS, PER_ADDRESS, PER_PERSON, WINDOW
 from tests.accounts.conftest import PASSWORD
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -68,15 +69,14 @@ def test_a_whole_ipv6_network_is_one_address() -> None:
 
 def test_success_forgets_the_failures() -> None:
     fail(PER_ACCOUNT_AND_ADDRESS - 1)
-    last = begin()
-    throttle.succeed(last, account="ann", address="192.0.2.1")
+    throttle.succeed(begin())
     fail(PER_ACCOUNT_AND_ADDRESS)
 
 
 def test_success_on_an_own_account_does_not_reset_the_address() -> None:
     for number in range(PER_ADDRESS - 1):
         fail(1, account=f"person-{number}")
-    throttle.succeed(begin(account="mine"), account="mine", address="192.0.2.1")
+    throttle.succeed(begin(account="mine"))
     fail(1, account="one-more")
     assert not begin(account="the-next").allowed
 
@@ -110,3 +110,78 @@ def test_many_addresses_trying_one_account_wait_and_others_do_not() -> None:
     assert not begin(address="203.0.113.1").allowed
     assert begin(account="bob", address="203.0.113.1").allowed
     assert begin(address="203.0.113.1", now=NOW + WINDOW).allowed
+
+
+#: Spellings that Django's login form takes for the account `boss`.
+SPELLINGS = ("boss", " boss", "boss \t", "\u3000boss\u00a0", "ｂoss", "𝐛𝐨𝐬𝐬", "ⓑoss", "boſs", "BOSS", "ＢOSS ")
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_every_spelling_that_logs_in_as_an_account_is_counted_as_that_account(person, spelling: str) -> None:
+    person(Role.VIEWER, "boss")
+    client = Client()
+    for _ in range(PER_ACCOUNT_AND_ADDRESS):
+        assert client.post("/accounts/login/", {"username": spelling, "password": "wrong"}).status_code == 422
+    assert client.post("/accounts/login/", {"username": "boss", "password": PASSWORD}).status_code == 429
+
+
+def test_spellings_from_many_addresses_share_the_limit_of_the_account() -> None:
+    for number in range(PER_ACCOUNT):
+        fail(1, account=SPELLINGS[number % len(SPELLINGS)], address=f"198.51.100.{number}")
+    for spelling in SPELLINGS:
+        assert not begin(account=spelling, address="203.0.113.1").allowed
+
+
+def change(client: Client, old: str, new: str = "another-battery-staple", again: str = ""):
+    form = {"old_password": old, "new_password1": new, "new_password2": again or new}
+    return client.post("/accounts/password/", form)
+
+
+@pytest.fixture
+def ann(person) -> Client:
+    client = Client()
+    client.force_login(person(Role.VIEWER, "ann"))
+    return client
+
+
+def test_guesses_of_the_old_password_have_to_wait(ann) -> None:
+    for _ in range(PER_PERSON):
+        assert change(ann, "wrong").status_code == 200
+    refused = change(ann, PASSWORD)
+    assert refused.status_code == 429
+    assert 0 < int(refused.headers["Retry-After"]) <= WINDOW.total_seconds()
+    assert "Too many wrong passwords. Try again in 15 minutes." in refused.content.decode()
+    assert User.objects.get(username="ann").check_password(PASSWORD)
+
+
+def test_guesses_of_the_old_password_are_counted_for_the_person_not_the_address_or_the_browser(ann, person) -> None:
+    for number in range(PER_PERSON):
+        other = Client(REMOTE_ADDR=f"198.51.100.{number}")
+        other.force_login(User.objects.get(username="ann"))
+        change(other, "wrong")
+    assert change(ann, PASSWORD).status_code == 429
+    bob = Client()
+    bob.force_login(person(Role.VIEWER, "bob"))
+    assert change(bob, PASSWORD).status_code == 302
+
+
+def test_a_new_password_that_will_not_do_is_no_guess(ann) -> None:
+    for _ in range(PER_PERSON + 1):
+        assert change(ann, PASSWORD, new="short", again="other").status_code == 200
+    assert change(ann, PASSWORD).status_code == 302
+
+
+def test_a_change_forgets_the_wrong_guesses_before_it(ann) -> None:
+    for _ in range(PER_PERSON - 1):
+        change(ann, "wrong")
+    assert change(ann, PASSWORD).status_code == 302
+    for _ in range(PER_PERSON):
+        assert change(ann, "wrong").status_code == 200
+
+
+def test_the_admin_pages_have_no_second_form_for_the_own_password(person) -> None:
+    root = Client()
+    root.force_login(person(Role.ADMIN, "root"))
+    form = {"old_password": "wrong", "new_password1": "a-new-password-1", "new_password2": "a-new-password-1"}
+    for answer in (root.get("/admin/password_change/"), root.post("/admin/password_change/", form)):
+        assert (answer.status_code, answer.url) == (302, "/accounts/password/")
