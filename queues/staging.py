@@ -19,20 +19,34 @@ of such results expire like any others. Whoever waits gives up after a quarter o
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
 from queues import records, staged
 from queues.aside import Aside
 from queues.config import Config
-from queues.errors import NewerFormat, OutcomeUnknown, QueueError, StoreError, TooLarge
+from queues.errors import (
+    ForkedStore,
+    NewerFormat,
+    OutcomeUnknown,
+    QueueError,
+    QueueNotFound,
+    QueuePaused,
+    StoreClosed,
+    StoreError,
+    TooLarge,
+)
 from queues.kv.port import Refused, Transact, Transaction
+from queues.names import display_name
 from queues.queue_keys import QueueKeys
+from queues.repeats import Repeats
 from queues.takes import Take, TakeAll, Taken
 from queues.tally import Tally
+
+log = logging.getLogger("queues.staging")
 
 #: Conflicts of one batch after which its process takes for all.
 CONFLICTS = 2
@@ -140,6 +154,7 @@ class Staging:
         self._left: frozenset[bytes] = frozenset()
         #: Seconds that results took to come, of late.
         self._wait = 0.0
+        self._repeats = Repeats(log, monotonic=aside.now)
 
     def conduct(self, transact: Transact, takes: Sequence[Take]) -> Answers:
         """Serve a batch: by itself, by somebody else, or with those of others."""
@@ -232,8 +247,16 @@ class Staging:
                 if self._load_at == before:
                     # Each look costs as much as serving somebody.
                     self._aside.sleep(min(LONGEST_LOOK, max(LOOK, (self._aside.now() - before) / 4)))
-        except (StoreError, QueueError):
-            pass  # the queue is paused or gone, the store is closed or away: whoever waits will take by itself
+        except (QueuePaused, QueueNotFound, StoreClosed, ForkedStore):
+            pass  # nothing to take from: each process finds that out by itself
+        except (StoreError, QueueError) as error:
+            self._repeats.warn(
+                ("keep", type(error)),
+                "Queue %s: taking for other processes ended: %s: %s. Each takes by itself until they conflict again.",
+                display_name(self._config().name),
+                type(error).__name__,
+                error,
+            )
         finally:
             if self._keeper is keeper:
                 self._keeper = None
@@ -251,8 +274,19 @@ class Staging:
                 tr.clear(self._keys.staging)
                 Tally(self._keys, wake=False).apply(tr)
 
-        with suppress(StoreError):  # the record is not believed for long
+        try:
             self._transact(leave)
+        except (StoreClosed, ForkedStore):
+            pass  # the record is not believed for long
+        except StoreError as error:
+            self._repeats.warn(
+                ("leave", type(error)),
+                "Queue %s: the record of who takes for all was not cleared: %s: %s. It is not believed after %g s.",
+                display_name(self._config().name),
+                type(error).__name__,
+                error,
+                BELIEVED,
+            )
 
     def _fulfil(self, transact: Transact, takes: Sequence[Take]) -> Answers:
         """Take for this batch and for what other processes ask for."""

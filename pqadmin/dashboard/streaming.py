@@ -28,8 +28,10 @@ from pqadmin.dashboard import format as write
 from pqadmin.dashboard.said import said
 from pqadmin.live import guard
 from queues.errors import QueueError, StoreError
+from queues.repeats import Repeats
 
 log = logging.getLogger(__name__)
+_repeats = Repeats(log)
 
 #: More would keep each other, and everybody's pages, waiting.
 AT_ONCE = 4
@@ -138,7 +140,8 @@ def _refused(badge: guard.Pass) -> bool:
     """Say whether who reads may no longer, or not all of it; when the database does not answer, nobody is refused."""
     try:
         now = guard.standing({badge})[badge]
-    except DatabaseError:
+    except DatabaseError as error:
+        _repeats.warn(type(error), "An export goes on unchecked: the database failed: %s. It is tried again.", error)
         return False
     if isinstance(now, int):
         return True

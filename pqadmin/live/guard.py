@@ -6,6 +6,7 @@ One look at the database for all sockets of a loop, twice a second; another proc
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -18,6 +19,10 @@ from django.utils import timezone
 
 from pqadmin.accounts.rights import Right
 from pqadmin.accounts.scope import Scope, scopes_of
+from queues.repeats import Repeats
+
+log = logging.getLogger(__name__)
+_repeats = Repeats(log)
 
 #: Whoever was signed in is so no longer, or may no longer read.
 SIGNED_OUT, NOT_ALLOWED = 4401, 4403
@@ -69,7 +74,10 @@ async def check(sockets: Collection[Guarded]) -> None:
     badges = {socket.badge for socket in sockets}
     try:
         found = await database_sync_to_async(standing, thread_sensitive=False)(badges)
-    except DatabaseError:
+    except DatabaseError as error:
+        _repeats.warn(
+            type(error), "Who may still look was not checked: the database failed: %s. It is tried again soon.", error
+        )
         return
     for socket in sockets:
         badge = socket.badge

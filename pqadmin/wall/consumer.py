@@ -22,8 +22,10 @@ from pqadmin.wall.release import release
 from pqadmin.wall.slot import WallSlot
 from pqadmin.wall.specs import SPECS
 from queues.errors import StoreError
+from queues.repeats import Repeats
 
 log = logging.getLogger(__name__)
+_repeats = Repeats(log)
 
 #: Seconds between two choices of what is shown.
 CHOOSE_EVERY = 1.0
@@ -80,7 +82,8 @@ class WallConsumer(LiveConsumer):
         while not self._ending:
             try:
                 picture = await database_sync_to_async(self._choose, thread_sensitive=False)()
-            except (StoreError, DatabaseError):
+            except (StoreError, DatabaseError) as error:
+                _repeats.warn(type(error), "Walls stay as they are: %s: %s. Tried again.", type(error).__name__, error)
                 await asyncio.sleep(CHOOSE_EVERY)  # the monitor says what is wrong; what is shown stays, and ages
                 continue
             except Exception:

@@ -15,12 +15,14 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from queues.config import Config
-from queues.errors import StoreClosed, StoreError, TransactionTooOld
+from queues.errors import StoreClosed, StoreError, StoreUnavailable, TransactionTooOld
 from queues.ids import at
 from queues.keyspace import Keyspace
 from queues.kv.errors import ForkedStore
 from queues.kv.port import KeyValueStore, ReadTransaction
+from queues.names import display_name
 from queues.queue_keys import AttachedKeys
+from queues.repeats import Repeats
 from queues.status import Snapshot
 
 log = logging.getLogger("queues.attached")
@@ -72,6 +74,8 @@ class _Wanted:
     wanted: float
     pace: Pace
     count: Count | None = None
+    #: As last read; empty while that failed.
+    name: str = ""
 
 
 class Step:
@@ -124,6 +128,7 @@ class AttachedCounts:
         self._wanted: dict[int, _Wanted] = {}
         self._thread: threading.Thread | None = None
         self._closed = False
+        self._repeats = Repeats(log, monotonic=monotonic)
 
     def known(self, queue_id: int) -> Count | None:
         """Return the last count of a queue; None: not counted in this process yet."""
@@ -220,16 +225,24 @@ class AttachedCounts:
                     background=True,
                 )
                 config = None if record is None else Config.decode(record)
+                self._note_name(queue_id, config)
                 if config is None or config.prefix is None:
                     self._forget(queue_id)
                 else:
                     self.count_unless(lambda: self._closed, config)
             except (StoreClosed, ForkedStore):
                 return
-            except StoreError:
-                self._later(queue_id)  # whoever reads the store tells what is wrong with it
-            except Exception:  # one queue's record may hold anything: the others are counted all the same
-                log.exception("queue %d can not be counted for now", queue_id)
+            except Exception as error:  # one queue's record may hold anything: the others are counted all the same
+                away = isinstance(error, StoreUnavailable)  # of all queues alike: one line tells enough
+                self._repeats.warn(
+                    type(error) if away else (queue_id, type(error)),
+                    "Queue %s is not counted: %s: %s. It is tried again every %g s.",
+                    self._name(queue_id),
+                    type(error).__name__,
+                    error,
+                    LONGEST,
+                    exc_info=not isinstance(error, (StoreError, ValueError, LookupError)),
+                )
                 self._later(queue_id)
 
     def _next(self) -> int | None:
@@ -254,6 +267,17 @@ class AttachedCounts:
     def _forget(self, queue_id: int) -> None:
         with self._condition:
             self._wanted.pop(queue_id, None)
+
+    def _note_name(self, queue_id: int, config: Config | None) -> None:
+        with self._condition:
+            if config is not None and queue_id in self._wanted:
+                self._wanted[queue_id].name = config.name
+
+    def _name(self, queue_id: int) -> str:
+        """Return the name of a queue for a log line, or its id when no name was read yet."""
+        with self._condition:
+            wanted = self._wanted.get(queue_id)
+            return display_name(wanted.name) if wanted is not None and wanted.name else str(queue_id)
 
     def _later(self, queue_id: int) -> None:
         with contextlib.suppress(KeyError), self._condition:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 import threading
 from collections.abc import Callable, Iterator
@@ -11,7 +12,8 @@ from functools import partial
 import pytest
 
 from queues import Queue, Store, open_store, staged, staging
-from queues.errors import Conflict, QueueNotFound, QueuePaused
+from queues.aside import Aside
+from queues.errors import Conflict, QueueNotFound, QueuePaused, StoreUnavailable
 from queues.staging import Fulfiller, Staging
 from queues.takes import Take
 from queues.unclaimed import KEPT_MS, NOBODY
@@ -377,3 +379,61 @@ def test_a_deleted_queue_is_told_to_those_who_ask(processes: tuple[Store, Store]
     processes[0].delete_queue("jobs")
     with pytest.raises(QueueNotFound):
         second.pop_min()
+
+
+class Still(Aside):
+    """Time that passes only in sleep, and work that is done at once, in the caller's thread."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def start(self, work: Callable[[], None], name: str) -> None:
+        work()
+
+    def sleep(self, seconds: float) -> None:
+        self.seconds += seconds
+
+    def now(self) -> float:
+        return self.seconds
+
+
+def failing_part(queue: Queue, error: Exception) -> Staging:
+    """A part in the staging whose rounds fail."""
+
+    def fail() -> object:
+        raise error
+
+    return Staging(
+        queue._keys,
+        queue._takes.take,
+        config=lambda: queue.config,
+        aside=Still(),
+        now_ms=queue._backing.now_ms,
+        keep=fail,
+        transact=queue._backing.kv.transact,
+    )
+
+
+@pytest.mark.parametrize("error", [StoreUnavailable("The disk is away."), Conflict("Others kept being faster.")])
+def test_a_fulfiller_that_fails_is_logged_once_with_the_name_of_its_queue(
+    jobs: tuple[Queue, Queue], caplog: pytest.LogCaptureFixture, error: Exception
+) -> None:
+    part = failing_part(jobs[0], error)
+    with caplog.at_level(logging.WARNING):
+        for _ in range(3):
+            part._begin_keeping()
+    lines = [record.getMessage() for record in caplog.records if record.name == "queues.staging"]
+    assert len(lines) == 1, "each kind once a minute"
+    assert "jobs" in lines[0]
+    assert str(error) in lines[0]
+    assert part._keeper is None
+
+
+@pytest.mark.parametrize("error", [QueuePaused("It is paused."), QueueNotFound("jobs")])
+def test_a_queue_that_is_paused_or_gone_ends_it_without_a_word(
+    jobs: tuple[Queue, Queue], caplog: pytest.LogCaptureFixture, error: Exception
+) -> None:
+    part = failing_part(jobs[0], error)
+    with caplog.at_level(logging.WARNING):
+        part._begin_keeping()
+    assert not [record for record in caplog.records if record.name == "queues.staging"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -12,6 +13,8 @@ import pytest
 from queues import Store, open_store
 from queues.attached import counts
 from queues.attached.counts import FIRST_STEP, LONGEST, MAX_STEP, SHARE, SHORTEST, AttachedCounts, Pace, Step
+from queues.errors import StoreUnavailable, TransactionTooOld
+from queues.repeats import Repeats
 
 LONG = 120.0  # seconds; reached only when something hangs
 
@@ -122,3 +125,63 @@ def store_of_one():
     with open_store("memory:") as store:
         store.attach("legacy", prefix=("legacy",)).push(b"x", priority=1)
         yield store
+
+
+class Failing:
+    """A store whose reads fail as told."""
+
+    def __init__(self, kv) -> None:
+        self.kv = kv
+        self.error: Exception | None = None
+        self.failed = 0
+
+    def read(self, fn, *, background: bool = False):
+        if self.error is not None:
+            self.failed += 1
+            raise self.error
+        return self.kv.read(fn, background=background)
+
+
+@pytest.mark.parametrize("error", [StoreUnavailable("The disk is away."), TransactionTooOld("It took too long.")])
+def test_a_count_that_keeps_failing_is_logged_once_a_minute_with_the_name_of_its_queue(
+    store_of_one: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: Exception
+) -> None:
+    monkeypatch.setattr(counts, "LINGER", inf)
+    monkeypatch.setattr(counts, "LONGEST", 0.0)
+    failing, now = Failing(store_of_one._kv), [1_000.0]
+    fresh = AttachedCounts(failing, store_of_one._keyspace, lambda: 0.0, monotonic=lambda: now[0])
+    queue_id = store_of_one.queue("legacy").id
+    fresh.want([queue_id])
+    within(lambda: fresh.known(queue_id))
+    with caplog.at_level(logging.WARNING):
+        failing.error = error
+        now[0] += 10
+        fresh.want([queue_id])
+        within(lambda: failing.failed > 20)
+        lines = [record.getMessage() for record in caplog.records if record.name == "queues.attached"]
+        assert len(lines) == 1
+        assert "legacy" in lines[0]
+        assert str(error) in lines[0]
+        assert "tried again" in lines[0]
+        now[0] += 61
+        within(lambda: len([record for record in caplog.records if record.name == "queues.attached"]) == 2)
+    fresh.close()
+
+
+def test_repeated_warnings_say_how_many_were_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    now = [0.0]
+    repeats = Repeats(logging.getLogger("queues.attached"), monotonic=lambda: now[0])
+    with caplog.at_level(logging.WARNING):
+        for _ in range(5):
+            repeats.warn("a", "It failed: %s", "x")
+        repeats.warn("b", "Another one")
+        now[0] = 61.0
+        repeats.warn("a", "It failed: %s", "y")
+        repeats.forget("a")
+        repeats.warn("a", "It failed: %s", "z")
+    assert [record.getMessage() for record in caplog.records] == [
+        "It failed: x",
+        "Another one",
+        "It failed: y (4 more like this since the last line)",
+        "It failed: z",
+    ]
