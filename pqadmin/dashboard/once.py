@@ -20,6 +20,7 @@ from django.db import DatabaseError, IntegrityError, transaction
 from django.http import Http404, HttpRequest
 from django.utils.translation import gettext as _
 
+from pqadmin.accounts import arming
 from pqadmin.dashboard import format as write
 from pqadmin.dashboard.models import SentForm
 from queues.errors import OutcomeUnknown, QueueError, StoreError
@@ -81,7 +82,12 @@ def number(request: HttpRequest, purpose: str) -> str:
 def once(
     request: HttpRequest, purpose: str, *, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 ) -> Iterator[Sending]:
-    """Do what is inside for the first sending only; raise `FormRefused` or `AlreadySent`."""
+    """Do what is inside for the first sending only; raise `FormRefused`, `AlreadySent` or `NotArmed`.
+
+    Every form that changes something comes through here, so a read-only site is asked here again: what a view takes
+    for a form that only looks can not change anything by mistake.
+    """
+    arming.demand(request)
     mine = _read(request, purpose)
     if mine is None:
         raise FormRefused

@@ -193,3 +193,50 @@ def test_windows_are_off_without_a_session(rf) -> None:
     assert arming.window(request) == arming.Window(needed=True)
     with pytest.raises(arming.NotArmed):
         arming.demand(request)
+
+
+#: What marks a form as one that only looks, in some view or other.
+LOOKS = ({"check": "1"}, {"check": "json"}, {"look": "1"}, {"preview": "1"}, {"step": "look"}, {"act": ""})
+SECRET = b'{"password": "hunter2", "to": "ann"}'
+
+
+@pytest.mark.parametrize("looks", LOOKS, ids=str)
+@pytest.mark.parametrize("path", ["edit/", "reveal/"])
+def test_no_form_that_only_looks_reveals_a_value(path: str, looks: dict[str, str], client) -> None:
+    item = get_store().queue("jobs").push(SECRET, priority=5)
+    here = f"/queues/jobs/items/{item.id}/{path}"
+    for more in ({}, {"value": "{}"}, {"download": "1"}):
+        answer = client.post(here, {"reveal": "1", **looks, **more})
+        assert "hunter2" not in answer.content.decode()
+    assert get_store().audit.entries().entries == ()
+    client.post(ARM)
+    assert "hunter2" in client.post(f"/queues/jobs/items/{item.id}/edit/", {"reveal": "1"}).content.decode()
+    assert [entry.verb for entry in get_store().audit.entries().entries] == ["reveal", "arm"]
+
+
+FORMS = ("new/", "queues/jobs/push/", "queues/jobs/pause/", "queues/jobs/rename/", "queues/jobs/delete/",
+         "queues/jobs/settings/", "queues/jobs/purge/", "queues/jobs/push/many/", "queues/jobs/items/ITEM/",
+         "queues/jobs/items/ITEM/edit/", "queues/jobs/act/?act=delete&ids=ITEM", "queues/jobs/", "people/new/",
+         "boards/new/", "attach/")  # fmt: skip
+
+
+@pytest.mark.parametrize("path", FORMS)
+def test_no_sent_form_becomes_harmless_by_a_word_more(path: str, client) -> None:
+    """Every form of a page is sent as it is, with each of the words by which others only look."""
+    item = get_store().queue("jobs").push(b"before", priority=5)
+    shown = client.get(f"/{path.replace('ITEM', item.id)}")
+    assert shown.status_code == 200
+    page = shown.content.decode()
+    typed = dict.fromkeys(("title", "note", "reason", "value"), "x")
+    typed |= {"name": "eve", "role": "viewer", "priority": "1", "confirm": "jobs", "new": "renamed", "kind": "fifo"}
+    for action in {html.unescape(found) for found in re.findall(r'<form[^>]*method="post"[^>]*action="([^"]+)"', page)}:
+        if action.startswith((ARM, "/accounts/", "/theme", "/language", "/time-zone", "/favourites")):
+            continue
+        for looks in LOOKS:
+            client.post(action, typed | fields(page, html.escape(action)) | looks)
+    assert get_store().audit.entries().entries == ()
+    assert [(found.id, found.value) for found in get_store().queue("jobs").items(limit=5).items] == [
+        (item.id, b"before")
+    ]
+    assert get_store().directory().keys() == {"jobs"}
+    assert User.objects.count() == 1

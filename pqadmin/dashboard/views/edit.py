@@ -10,6 +10,7 @@ from django.utils.crypto import constant_time_compare, salted_hmac
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
+from pqadmin.accounts import arming
 from pqadmin.accounts.roles import Right, require
 from pqadmin.dashboard import format as write
 from pqadmin.dashboard import once, toasts
@@ -27,12 +28,17 @@ from queues.errors import ItemLeased, NotForAttached, QueueError, StoreError
 from queues.standing import digest
 
 
+def _checks(request: HttpRequest) -> bool:
+    """Say whether a form only asks what its typed value is; without one it asks to reveal the item's."""
+    return "check" in request.POST and "value" in request.POST
+
+
 @require_http_methods(["GET", "HEAD", "POST"])
-@require(Right.ACT, harmless=lambda request: "check" in request.POST)
+@require(Right.ACT, harmless=_checks)
 @frame.seeing_queue
 def edit(request: HttpRequest, name: str, item_id: str) -> HttpResponse:
     """Show an item's value in an editor and save what was typed."""
-    saving = request.method == "POST" and once.FIELD in request.POST and "check" not in request.POST
+    saving = request.method == "POST" and once.FIELD in request.POST and not _checks(request)
     queue_id = frame.made_for(request, "edit") if saving else 0
     status, item = look_at(name, item_id)
     if item is None:
@@ -67,6 +73,7 @@ def _open(request: HttpRequest, status: QueueStatus, item: Item) -> HttpResponse
     if hidden(item.value, rules_of(status.redact)):
         if request.method != "POST" or "reveal" not in request.POST:
             return render(request, "dashboard/edit.html", _context(request, status, item) | {"covered": True})
+        arming.demand(request)  # here too: it must not hang on what else the form says
         try:
             item = (
                 get_store()
