@@ -144,9 +144,7 @@ def give_back(
 ) -> Item:
     """Put the item of an ended lease back at its place, or to the dead after its last attempt."""
     if not is_last(entry, config):
-        return ready.become_ready(
-            tr, keys, config, tally, suffix=entry.suffix, value=entry.value, attempts=entry.attempts
-        )
+        return back_to_place(tr, keys, config, entry, tally)
     priority, count, _ = ready_elements(entry.suffix, fifo=config.fifo)
     tally.traffic("dead")
     return dead.insert(
@@ -164,6 +162,11 @@ def give_back(
         ),
         tally,
     )
+
+
+def back_to_place(tr: Transaction, keys: QueueKeys, config: Config, entry: Entry, tally: Tally) -> Item:
+    """Make the item of an ended lease ready at its place, with the attempts that the entry says."""
+    return ready.become_ready(tr, keys, config, tally, suffix=entry.suffix, value=entry.value, attempts=entry.attempts)
 
 
 def expire_due(tr: Transaction, keys: QueueKeys, config: Config, *, until_ms: int, limit: int, budget: int) -> int:

@@ -125,16 +125,23 @@ class Leases(Delays):
         return Errand(begin=begin, rands=tuple(rand for rand, _ in held))
 
     def release(
-        self, lease: Lease | str, *, delay: timedelta | None = None, reason: str = "", tr: Transaction | None = None
+        self,
+        lease: Lease | str,
+        *,
+        delay: timedelta | None = None,
+        reason: str = "",
+        count_attempt: bool = True,
+        tr: Transaction | None = None,
     ) -> Item:
         """Give a leased item back to its place, or let it come back after a delay, and return it.
 
-        After the last attempt that the queue allows it is dead, for this reason. Raises `StaleLease`.
+        After the last attempt that the queue allows it is dead, for this reason. Without `count_attempt` this lease is
+        no attempt: the item has as many as before it, and is never dead by this. Raises `StaleLease`.
         """
-        item: Item = self._run(self._releasing(lease, delay, reason), tr)
+        item: Item = self._run(self._releasing(lease, delay, reason, count_attempt), tr)
         return item
 
-    def _releasing(self, lease: Lease | str, delay: timedelta | None, reason: str) -> Errand:
+    def _releasing(self, lease: Lease | str, delay: timedelta | None, reason: str, count_attempt: bool) -> Errand:
         self._own(_WHY_NOT)
         rand, nonce = _parse(lease)
         when = either(delay, None)
@@ -146,7 +153,11 @@ class Leases(Delays):
             entry = held.wait()
             leased.remove(tr, self._keys, entry, tally)
             tally.traffic("release")
-            if due_ms is None or leased.is_last(entry, config):
+            if not count_attempt:
+                entry = replace(entry, attempts=entry.attempts - 1)
+                if due_ms is None:
+                    return leased.back_to_place(tr, self._keys, config, entry, tally)
+            elif due_ms is None or leased.is_last(entry, config):
                 last = why or f"released at attempt {entry.attempts}"
                 return leased.give_back(tr, self._keys, config, entry, tally, now_ms=now_ms, reason=last)
             return delayed.insert(

@@ -142,9 +142,11 @@ class AsyncQueue:
         over: list[str] = [] if errand is None else await self._ask(self.queue._errands, errand)
         return over
 
-    async def release(self, lease: Lease | str, *, delay: timedelta | None = None, reason: str = "") -> Item:
+    async def release(
+        self, lease: Lease | str, *, delay: timedelta | None = None, reason: str = "", count_attempt: bool = True
+    ) -> Item:
         """Give a leased item back: see `Queue.release`."""
-        item: Item = await self._ask(self.queue._errands, self.queue._releasing(lease, delay, reason))
+        item: Item = await self._ask(self.queue._errands, self.queue._releasing(lease, delay, reason, count_attempt))
         return item
 
     async def extend(self, lease: Lease | str, *, seconds: float) -> Lease:

@@ -28,9 +28,10 @@ from queues.queue import Queue
 from queues.store import Store
 from queues.waiting import LONGEST, Outlook
 from queues.workers.dispatcher import AFTER_TROUBLE, Dispatcher, look, tend
+from queues.workers.job import Job, Stopped
 from queues.workers.keeper import Keeper, Task
 from queues.workers.settling import Settling, place_of
-from queues.workers.worker import Handler, Job, Worker
+from queues.workers.worker import Handler, Worker
 
 log = logging.getLogger("queues.workers")
 
@@ -48,6 +49,8 @@ class Tally:
     failed: int
     #: Of those that failed, items that are dead now.
     dead: int
+    #: Handlers that raised `Stopped` because the pool stopped; their items were given back.
+    stopped: int
     #: Handlers that were cut off by the end of the pool; their items were given back.
     cut_off: int
 
@@ -125,7 +128,7 @@ class Pool:
             left = list(self._running)
         for task in left:
             self._keeper.drop(task)
-            self._settling.give_back(task, "the worker was stopped")
+            self._settling.give_back(task)
         self._end()
         return self.tally()
 
@@ -135,6 +138,7 @@ class Pool:
             done=self._settling.done,
             failed=self._settling.failed,
             dead=self._settling.dead,
+            stopped=self._settling.stopped,
             cut_off=self._settling.cut_off,
         )
 
@@ -207,7 +211,7 @@ class Pool:
                 if not self._leased:
                     return
                 task = self._leased.popleft()
-            self._settling.give_back_unbegun(task, "the worker was stopped")
+            self._settling.give_back_unbegun(task)
 
     def _run(self, task: Task) -> None:
         name, item = task.queue.name, task.lease.item
@@ -216,6 +220,10 @@ class Pool:
         try:
             task.handler.function(Job(queue=name, item=item, stopping=self._stopping.is_set))
         except BaseException as error:
+            if isinstance(error, Stopped) and self._stopping.is_set():
+                log.info("%s: item %s was stopped after %.3f s", name, item.id, time.monotonic() - began)
+                self._settling.stop(task)
+                return
             log.warning(
                 "%s: item %s failed after %.3f s at attempt %d: %s",
                 name,

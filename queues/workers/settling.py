@@ -41,7 +41,7 @@ class Settling:
         self._lock = threading.Lock()
         self._until = float("inf")
         self._given_back: set[Task] = set()
-        self.done = self.failed = self.dead = self.cut_off = 0
+        self.done = self.failed = self.dead = self.stopped = self.cut_off = 0
 
     def finish(self, task: Task) -> None:
         """Acknowledge the item."""
@@ -54,25 +54,32 @@ class Settling:
         if self._release(task, delay, reason_of(error)):
             self._count("failed")
 
-    def give_back(self, task: Task, reason: str) -> None:
-        """Release the item at once, while its handler may still run: what that says afterwards comes too late."""
+    # The pool stops: the item is released at once, and the lease counts as no attempt
+
+    def stop(self, task: Task) -> None:
+        """Release the item of a handler that raised `Stopped`."""
+        if self._release(task, timedelta(0), "", count_attempt=False):
+            self._count("stopped")
+
+    def give_back(self, task: Task) -> None:
+        """Release the item while its handler may still run: what that says afterwards comes too late."""
         with self._lock:
             self._given_back.add(task)
             self._until = float("-inf")
-        if self._release(task, timedelta(0), reason):
+        if self._release(task, timedelta(0), "", count_attempt=False):
             self._count("cut_off")
 
-    def give_back_unbegun(self, task: Task, reason: str) -> None:
-        """Release the item at once: no handler has begun with it."""
-        self._release(task, timedelta(0), reason)
+    def give_back_unbegun(self, task: Task) -> None:
+        """Release the item that no handler has begun with."""
+        self._release(task, timedelta(0), "", count_attempt=False)
 
     def hurry(self, grace: float) -> None:
         """Try no longer than so many seconds from now: the process ends."""
         self._until = time.monotonic() + grace
 
-    def _release(self, task: Task, delay: timedelta, reason: str) -> bool:
+    def _release(self, task: Task, delay: timedelta, reason: str, *, count_attempt: bool = True) -> bool:
         def release() -> None:
-            item: Item = task.queue.release(task.lease, delay=delay, reason=reason)
+            item: Item = task.queue.release(task.lease, delay=delay, reason=reason, count_attempt=count_attempt)
             if item.state == "dead":
                 self._count("dead")
                 log.error("%s: item %s is dead after %d attempts", task.queue.name, item.id, item.attempts)

@@ -9,22 +9,9 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TypeVar
 
-from queues.item import Item
 from queues.names import canonical, display_name
 from queues.workers.backoff import Backoff
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
-    """What a handler is given."""
-
-    #: The queue's name when the item was leased.
-    queue: str
-    #: The item; `item.attempts` says how often it was leased, this time included.
-    item: Item
-    #: Whether the worker wants to stop: a long handler may then end early, by an exception, and is tried again.
-    stopping: Callable[[], bool]
-
+from queues.workers.job import Job
 
 Function = Callable[[Job], object]
 F = TypeVar("F", bound=Function)
@@ -54,8 +41,9 @@ class Worker:
         """Register the function below for a queue, or for all whose names fit a pattern such as `mail:*`.
 
         It is called with a `Job`. When it returns, the item is acknowledged; when it raises, the item is released,
-        with the error as the reason, and comes back after `backoff`, or is dead after the queue's last attempt. A lease
-        is held for `seconds` and extended while the function runs.
+        with the error as the reason, and comes back after `backoff`, or is dead after the queue's last attempt; when it
+        raises `Stopped` because the pool stops, the item comes back at once and no attempt is counted. A lease is held
+        for `seconds` and extended while the function runs.
         """
         if not 0 < seconds < math.inf:
             raise ValueError("A lease is held for a number of seconds above 0.")

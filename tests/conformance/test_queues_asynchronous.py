@@ -70,6 +70,8 @@ def test_every_verb_answers_as_its_twin(store: Store, jobs: Queue, clock: Clock)
         assert lease.item.worker == "w"
         extended = await queue.extend(lease, seconds=90)
         assert extended.expires_at > lease.expires_at
+        assert (await queue.release(lease, count_attempt=False)).attempts == 0
+        (lease,) = await queue.lease()
         assert (await queue.release(lease)).attempts == 1
         with pytest.raises(StaleLease):
             await queue.ack(lease)

@@ -186,6 +186,26 @@ def test_a_released_item_is_back_at_once(jobs: Queue) -> None:
     assert jobs.totals().traffic == {"push": 2, "lease": 2, "release": 1}
 
 
+def test_a_release_may_count_no_attempt(jobs: Queue, clock: Clock) -> None:
+    jobs.configure(max_attempts=2)
+    pushed = jobs.push(b"x", priority=1)
+    for _ in range(5):
+        item = jobs.release(one(jobs.lease()), count_attempt=False)
+        assert (item.state, item.id, item.count, item.attempts) == ("ready", pushed.id, pushed.count, 0)
+    jobs.release(one(jobs.lease()))
+    item = jobs.release(one(jobs.lease()), count_attempt=False, reason="the process stops")
+    assert (item.state, item.attempts) == ("ready", 1), "not dead at the last attempt"
+    assert jobs.peek_min() == item
+    item = jobs.release(one(jobs.lease()), count_attempt=False, delay=MINUTE)
+    assert (item.state, item.attempts) == ("delayed", 1)
+    jobs.promote_now(item.id)
+    last = one(jobs.lease())
+    jobs.configure(max_attempts=1)
+    assert jobs.release(last, count_attempt=False).state == "ready", "not dead by a lower limit"
+    assert jobs.release(one(jobs.lease())).state == "dead"
+    assert "expire" not in jobs.totals().traffic
+
+
 def test_a_released_item_may_come_back_later(jobs: Queue, clock: Clock) -> None:
     jobs.push_many([(b"x", 3), (b"y", 3)])
     item = jobs.release(one(jobs.lease()), delay=MINUTE, reason="try later")

@@ -50,6 +50,11 @@ def test_a_worker_in_a_shell_leases_extends_releases_and_acknowledges(run: Run, 
     assert extended["expires_at"] > held[0]["expires_at"]
     released = run("release", "jobs", held[1]["token"], "--delay=1h", "--json").json["item"]
     assert (released["state"], released["attempts"]) == ("delayed", 1)
+    jobs.push(b"c", priority=3)
+    (third,) = run("lease", "jobs", "--json").json["leases"]
+    given_back = run("release", "jobs", third["token"], "--no-attempt", "--json").json["item"]
+    assert (given_back["state"], given_back["attempts"]) == ("ready", 0)
+    run("pop", "jobs")
     assert run("ack", "jobs", held[0]["token"], "--json").json == {"queue": "jobs", "acked": 1, "stale": []}
     assert run("ack", "jobs", held[0]["token"]).code == 0
     stale = run("ack", "jobs", held[1]["token"])

@@ -61,11 +61,11 @@ def test_once_works_until_nothing_is_left(shop: Shop, run: Run, shop_handlers: s
     jobs.push(b"fail", priority=0)
     jobs.push(b"later", priority=0, delay=timedelta(hours=1))
     answer = run("work", "jobs", "--handlers", shop_handlers, "--threads", "3", "--once")
-    assert (answer.code, answer.out) == (0, "20 done, 1 failed (0 of them dead), 0 cut off.\n")
+    assert (answer.code, answer.out) == (0, "20 done, 1 failed (0 of them dead), 0 stopped, 0 cut off.\n")
     failed, later = jobs.delayed().items
     assert {failed.reason, later.reason} == {"ValueError: the reason", ""}
     answer = run("work", "jobs", "--handlers", f"{shop_handlers}:worker", "--once", "--json")
-    assert answer.json == {"done": 0, "failed": 0, "dead": 0, "cut_off": 0}
+    assert answer.json == {"done": 0, "failed": 0, "dead": 0, "stopped": 0, "cut_off": 0}
 
 
 def test_what_can_not_be_worked_on_is_refused(shop: Shop, run: Run, shop_handlers: str) -> None:
@@ -131,7 +131,7 @@ def test_a_signal_lets_handlers_finish(store: Store, url: str, tmp_path: Path, n
         assert process.stdout.readline() == "begun\n"
         process.send_signal(number)
         out, err = process.communicate(timeout=PATIENCE)
-    assert (process.returncode, out) == (0, "1 done, 0 failed (0 of them dead), 0 cut off.\n")
+    assert (process.returncode, out) == (0, "1 done, 0 failed (0 of them dead), 0 stopped, 0 cut off.\n")
     assert err == "Working on jobs with 4 threads.\n"
     assert store.queue("jobs").totals().traffic["ack"] == 1
 
@@ -144,7 +144,7 @@ def test_a_signal_gives_back_what_does_not_finish(store: Store, url: str, tmp_pa
         assert process.stdout.readline() == "begun\n"
         process.send_signal(signal.SIGTERM)
         out, err = process.communicate(timeout=PATIENCE)
-    assert (process.returncode, out) == (1, "stopping\n0 done, 0 failed (0 of them dead), 1 cut off.\n")
+    assert (process.returncode, out) == (1, "stopping\n0 done, 0 failed (0 of them dead), 0 stopped, 1 cut off.\n")
     assert "given back" in err
     assert "Traceback" not in err
     assert jobs.find(item.id).state == "ready"
@@ -158,7 +158,7 @@ def test_a_second_signal_ends_the_grace(store: Store, url: str, tmp_path: Path) 
             assert process.stdout.readline() == line
             process.send_signal(signal.SIGTERM)
         out, _ = process.communicate(timeout=PATIENCE)
-    assert (process.returncode, out) == (1, "0 done, 0 failed (0 of them dead), 1 cut off.\n")
+    assert (process.returncode, out) == (1, "0 done, 0 failed (0 of them dead), 0 stopped, 1 cut off.\n")
     assert store.queue("jobs").depth() == 1
 
 

@@ -19,7 +19,7 @@ from queues import Queue, Store, open_store
 from queues.errors import NotForAttached, OutcomeUnknown, QueueNotFound
 from queues.kv.port import Transaction
 from queues.leases import Lease
-from queues.workers import Backoff, Job, Pool, Worker
+from queues.workers import Backoff, Job, Pool, Stopped, Worker
 from tests.conftest import Clock
 
 LONG = 120.0
@@ -510,7 +510,84 @@ def test_what_is_leased_while_the_pool_is_stopped_is_given_back_unbegun(
     assert desk.values == []
     assert (tally.done, tally.failed, tally.cut_off) == (0, 0, 0)
     back = jobs.find(item.id)
-    assert (back.state, back.attempts) == ("ready", 1)
+    assert (back.state, back.attempts) == ("ready", 0)
+
+
+def restart(store: Store, worker: Worker, begun: threading.Event, grace: float) -> Pool:
+    """Let a pool begin with an item, and stop it."""
+    begun.clear()
+    pool = Pool(store, worker, ["jobs"], threads=1)
+    pool.start()
+    assert begun.wait(LONG)
+    pool.stop(grace)
+    return pool
+
+
+def ending_at_a_stop(begun: threading.Event, error: type[Exception]) -> Worker:
+    """Return a handler that works until the pool stops, and raises then."""
+    worker = Worker()
+
+    @worker.handles("jobs", backoff=Backoff(first=0, jitter=0))
+    def work(job: Job) -> None:
+        begun.set()
+        await_true(job.stopping)
+        raise error("half way")
+
+    return worker
+
+
+def test_five_restarts_of_a_handler_that_stops_cost_no_attempt(store: Store, jobs: Queue) -> None:
+    items, begun = jobs.push_many([(b"long", 1), (b"next", 1)]), threading.Event()
+    worker = ending_at_a_stop(begun, Stopped)
+    for _ in range(5):
+        tally = restart(store, worker, begun, LONG).tally()
+        assert (tally.done, tally.failed, tally.stopped, tally.cut_off) == (0, 0, 1, 0)
+        head = jobs.peek_min()
+        assert (head.id, head.state, head.attempts) == (items[0].id, "ready", 0)
+    assert "dead" not in jobs.totals().traffic
+
+
+def test_a_stop_costs_no_attempt_at_the_last_one_either(store: Store, jobs: Queue) -> None:
+    item, begun = jobs.push(b"long", priority=1), threading.Event()
+    jobs.configure(max_attempts=2)
+    jobs.release(jobs.lease()[0])
+    for _ in range(3):
+        assert restart(store, ending_at_a_stop(begun, Stopped), begun, LONG).tally().stopped == 1
+        assert (jobs.peek_min().id, jobs.peek_min().attempts) == (item.id, 1)
+
+
+def test_any_other_error_while_the_pool_stops_is_a_failure(store: Store, jobs: Queue) -> None:
+    item, begun = jobs.push(b"long", priority=1), threading.Event()
+    tally = restart(store, ending_at_a_stop(begun, ValueError), begun, LONG).tally()
+    assert (tally.failed, tally.stopped) == (1, 0)
+    assert jobs.find(item.id).attempts == 1
+
+
+def test_who_says_stopped_while_the_pool_goes_on_has_failed(store: Store, jobs: Queue) -> None:
+    item, worker = jobs.push(b"x", priority=1), Worker()
+
+    @worker.handles("jobs", backoff=Backoff(first=60))
+    def give_up(job: Job) -> None:
+        raise Stopped
+
+    tally = work_once(store, worker).tally()
+    assert (tally.failed, tally.stopped) == (1, 0)
+    assert (jobs.find(item.id).state, jobs.find(item.id).attempts) == ("delayed", 1)
+
+
+def test_five_restarts_that_cut_a_handler_off_cost_no_attempt(store: Store, jobs: Queue) -> None:
+    item, begun, may_end = jobs.push(b"long", priority=1), threading.Event(), threading.Event()
+    worker = Worker()
+
+    @worker.handles("jobs")
+    def hang(job: Job) -> None:
+        begun.set()
+        assert may_end.wait(LONG)
+
+    for _ in range(5):
+        assert restart(store, worker, begun, 0.02).tally().cut_off == 1
+        assert (jobs.peek_min().id, jobs.peek_min().attempts) == (item.id, 0)
+    may_end.set()
 
 
 def test_stopping_an_idle_pool_leaves_nothing_behind(store: Store, jobs: Queue, desk: Desk) -> None:

@@ -24,11 +24,17 @@ class Command(StoreCommand):
         parser.add_argument("token", metavar="TOKEN")
         parser.add_argument("--delay", type=span, metavar="SPAN", help="come back after this span: 90s, 15m, 2h, 1d")
         parser.add_argument("--reason", default="", help="kept with the item if it dies of it")
+        parser.add_argument("--no-attempt", action="store_true", help="this lease counts as no attempt")
 
     def run(self, store: Store, options: dict[str, Any]) -> None:
         """Release the lease and show the item."""
         queue = store.queue(options["queue"])
-        item = queue.release(options["token"], delay=options["delay"], reason=options["reason"])
+        item = queue.release(
+            options["token"],
+            delay=options["delay"],
+            reason=options["reason"],
+            count_attempt=not options["no_attempt"],
+        )
         if options["json"]:
             self.print_json({"queue": queue.name, "item": item_shape(item)})
         else:

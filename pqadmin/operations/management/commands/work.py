@@ -6,6 +6,7 @@ import importlib
 import logging
 import sys
 from argparse import ArgumentTypeError
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -79,12 +80,11 @@ class Command(StoreCommand):
 
     def _tell_result(self, tally: Tally, options: dict[str, Any]) -> None:
         if options["json"]:
-            self.print_json(
-                {"done": tally.done, "failed": tally.failed, "dead": tally.dead, "cut_off": tally.cut_off},
-            )
+            self.print_json(asdict(tally))
             return
         self.stdout.write(
-            f"{tally.done} done, {tally.failed} failed ({tally.dead} of them dead), {tally.cut_off} cut off."
+            f"{tally.done} done, {tally.failed} failed ({tally.dead} of them dead), {tally.stopped} stopped, "
+            f"{tally.cut_off} cut off."
         )
 
 
