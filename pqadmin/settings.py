@@ -20,6 +20,7 @@ PQADMIN_STALLED_SECONDS = _chosen.stalled_seconds
 PQADMIN_GROWING_SECONDS = _chosen.growing_seconds
 PQADMIN_OLDEST_SECONDS = _chosen.oldest_seconds
 PQADMIN_DEAD_ITEMS = _chosen.dead_items
+PQADMIN_AUDIT_DAYS = _chosen.audit_days
 PQADMIN_THREADS = 4  # threads that run views; a request waits its turn on the least busy one
 
 DEBUG = False

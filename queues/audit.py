@@ -156,6 +156,12 @@ class Audit:
 
         return self._backing.read(look, tr)
 
+    def oldest_at(self, *, tr: ReadTransaction | None = None) -> datetime | None:
+        """Return the time of the oldest act that is kept; None when there is none."""
+        keyspace = self._backing.keyspace
+        key = self._backing.read(lambda tr: tr.get_key(*keyspace.audits()).wait(), tr)
+        return None if key is None else ids.at(ids.minted_ms(keyspace.last_id(key)))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Walk:

@@ -366,6 +366,15 @@ class Keyspace:
         begin, end = children(prefix)
         return begin if since is None else prefix + pack(since), end if before is None else prefix + pack(before)
 
+    @property
+    def audit_indexes(self) -> tuple[Range, ...]:
+        """Return the ranges of the keys that list audit records: by queue, by actor, by item."""
+        return children(self._audit_queues), children(self._audit_actors), children(self._audit_items)
+
+    def audit_list(self, key: bytes) -> bytes:
+        """Return what an index key of the audit has in common with the others of its queue, actor or item."""
+        return key[: -len(pack(self.last_id(key)))]
+
     @staticmethod
     def last_id(key: bytes) -> bytes:
         """Return the id that ends a trash or audit key."""

@@ -353,21 +353,26 @@ class Store:
 
     # Sweeping
 
-    def sweep(self) -> Swept:
-        """Do all that is due now, as upkeep does: promote, expire, merge, clear the trash; return what was done."""
-        return Sweeper(self._backing).sweep()
+    def sweep(self, *, audit_days: int = 0) -> Swept:
+        """Do all that is due now, as upkeep does: promote, expire, merge, clear the trash; return what was done.
+
+        Acts in the audit that are older than `audit_days` are forgotten; 0 keeps them for ever.
+        """
+        return Sweeper(self._backing, audit_days=audit_days).sweep()
 
     def upkeep(
         self,
         *,
+        audit_days: int = 0,
         tell: Callable[[Swept], None] = lambda swept: None,
         on_elected: Callable[[bool], None] = lambda elected: None,
     ) -> Upkeep:
         """Return the offer to sweep this store in the background: start it, and stop it before closing the store.
 
-        Of all processes that offer it one is elected. `tell` hears what was done, `on_elected` who is.
+        Of all processes that offer it one is elected. `tell` hears what was done, `on_elected` who is. The elected one
+        forgets acts in the audit that are older than its `audit_days`; 0 keeps them for ever.
         """
-        return Upkeep(self._backing, tell=tell, on_elected=on_elected)
+        return Upkeep(self._backing, audit_days=audit_days, tell=tell, on_elected=on_elected)
 
     def recorder(self) -> Recorder:
         """Return what writes histories: upkeep does it in whichever process is elected; one at a time."""

@@ -11,10 +11,11 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 
 from queues import agenda, delayed, leased
+from queues.audit_sweeping import check_days, sweep_audit
 from queues.backing import Backing
 from queues.config import Config
 from queues.emptying import sweep_trash
@@ -47,8 +48,8 @@ LONGEST = 10.0
 QUEUES, _ITEMS, _TURNS = 500, 100, 10
 #: Queues of one look at what only a look finds; each round takes some, so that nothing that falls due waits for it.
 _SCANNED = 100
-#: Keys of the trash, and items of undone purges, of one round.
-_KEYS = 2_000
+#: Keys of the trash, and items of undone purges, of one round; and steps over the audit.
+_KEYS, _AUDIT_STEPS = 2_000, 4
 #: Seconds between rounds over what is due once a day, and between looks at all queues.
 _DAILY, _HOURLY = 24 * 3600.0, 3600.0
 #: Seconds for which a queue is left alone when the store failed there, and when the queue itself is damaged.
@@ -77,6 +78,8 @@ class Swept:
     unclaimed: int = 0
     #: Slots that clients left behind.
     slots: int = 0
+    #: Acts that the audit has forgotten, as they were older than it keeps them.
+    audit: int = 0
 
     def __add__(self, other: Swept) -> Swept:
         return Swept(**{field.name: getattr(self, field.name) + getattr(other, field.name) for field in fields(self)})
@@ -109,8 +112,10 @@ class _Seen:
 class Sweeper:
     """Sweeps one store, round by round. One thread calls it."""
 
-    def __init__(self, backing: Backing, *, count: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, backing: Backing, *, audit_days: int = 0, count: Callable[[], float] = time.monotonic) -> None:
         self._backing = backing
+        #: For how long acts are kept; 0: for ever.
+        self._audit_days = check_days(audit_days)
         self._kv, self._keyspace = backing.kv, backing.keyspace
         self._trash = Trash(backing)
         self._count = count
@@ -119,7 +124,9 @@ class Sweeper:
 
     def begin(self) -> None:
         """Look at everything in the next round, whatever was done before."""
-        self._daily_at = self._scan_at = self._count()
+        self._daily_at = self._scan_at = self._audit_at = self._count()
+        #: The sweep over the audit that is under way.
+        self._audit: Iterator[int] | None = None
         #: From where on queues are still to be looked at; None: not now.
         self._scan: bytes | None = None
         #: Queues that failed, and until when they are left alone.
@@ -203,6 +210,12 @@ class Sweeper:
         if self._count() >= self._daily_at:
             self._daily_at = self._count() + _DAILY
             swept += Swept(slots=self._attempt("slots", self._forget))
+        if self._audit is None and self._count() >= self._audit_at:
+            self._audit_at = self._count() + _HOURLY
+            self._audit = sweep_audit(self._kv, self._keyspace, now_ms=now_ms, days=self._audit_days)
+        if self._audit is not None:
+            swept += Swept(audit=self._attempt("old acts of the audit", self._forget_acts))
+            more |= self._audit is not None
         rests = [LONGEST, *((ms - now_ms) / 1000 for ms in upcoming)]
         rests += [until - self._count() for until in self._resting.values()]
         return Round(
@@ -289,6 +302,19 @@ class Sweeper:
         sweep_jobs(self._kv, self._keyspace, before_ms=now_ms - KEPT_MS)
         sweep_incoming(self._kv, self._keyspace, before_ms=now_ms - LAID_MS)
         return sweep_slots(self._kv, self._keyspace, now_ms=now_ms)
+
+    def _forget_acts(self) -> int:
+        """Do some steps of the sweep over the audit; one that fails begins anew in an hour."""
+        sweep, self._audit = self._audit, None
+        assert sweep is not None
+        forgotten = 0
+        for _ in range(_AUDIT_STEPS):
+            step = next(sweep, None)
+            if step is None:
+                return forgotten
+            forgotten += step
+        self._audit = sweep
+        return forgotten
 
     def _pass_by(self, what: str, work: Callable[[Tell], int]) -> int:
         """Attempt it; where there is nothing but what can not be read it is left alone for a while."""

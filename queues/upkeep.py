@@ -33,13 +33,14 @@ class Upkeep:
         backing: Backing,
         *,
         seconds: float = SECONDS,
+        audit_days: int = 0,
         name: str | None = None,
         tell: Callable[[Swept], None] = lambda swept: None,
         on_elected: Callable[[bool], None] = lambda elected: None,
     ) -> None:
         self._kv = backing.kv
         self._candidate = Candidate(backing, ROLE, seconds=seconds, name=name)
-        self._sweeper = Sweeper(backing)
+        self._sweeper = Sweeper(backing, audit_days=audit_days)
         self._recorder = Recorder(backing, check=self._candidate.check)
         self._tell, self._on_elected = tell, on_elected
         self._stop = threading.Event()

@@ -102,6 +102,11 @@ DEAD_ITEMS = Setting(
     default="1",
     meaning="Dead items from which on a queue needs a look; 0: never.",
 )
+AUDIT_DAYS = Setting(
+    name="PQADMIN_AUDIT_DAYS",
+    default="400",
+    meaning="Days for which the audit keeps acts; older ones are forgotten. 0: for ever.",
+)
 
 SETTINGS = (
     STORE,
@@ -119,6 +124,7 @@ SETTINGS = (
     GROWING_SECONDS,
     OLDEST_SECONDS,
     DEAD_ITEMS,
+    AUDIT_DAYS,
 )
 
 
@@ -140,6 +146,7 @@ class Environment:
     growing_seconds: int
     oldest_seconds: int
     dead_items: int
+    audit_days: int
 
 
 def read(variables: Mapping[str, str]) -> Environment:
@@ -171,6 +178,7 @@ def read(variables: Mapping[str, str]) -> Environment:
         growing_seconds=value(GROWING_SECONDS, _whole),
         oldest_seconds=value(OLDEST_SECONDS, _whole),
         dead_items=value(DEAD_ITEMS, _whole),
+        audit_days=value(AUDIT_DAYS, _days),
     )
 
 
@@ -209,6 +217,12 @@ def _whole(text: str) -> int:
 def _minutes(text: str) -> int:
     if not re.fullmatch(r"[0-9]{1,4}", text) or int(text) > 1440:
         raise ValueError("minutes, from 0 to 1440")
+    return int(text)
+
+
+def _days(text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,5}", text) or int(text) > 36_500:
+        raise ValueError("days, from 0 to 36500")
     return int(text)
 
 

@@ -84,7 +84,7 @@ class Keeping:
         while not self._ended.is_set():
             store = opened_store()
             if store is not None and (upkeep is None or not upkeep.alive):
-                upkeep = store.upkeep()
+                upkeep = store.upkeep(audit_days=settings.PQADMIN_AUDIT_DAYS)
                 upkeep.start()
             self._ended.wait(LOOK_EVERY)
         if upkeep is not None:

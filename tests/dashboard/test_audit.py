@@ -207,3 +207,14 @@ def test_a_file_that_ends_early_says_so(
     assert json.loads(text.splitlines()[-1]) == {"error": "INCOMPLETE: The disk is gone."}
     calls.clear()
     assert "INCOMPLETE: The disk is gone." in body(operator, "/audit/export/?format=csv")[1].splitlines()[-1]
+
+
+def test_the_page_says_how_long_acts_are_kept_and_of_when_the_oldest_is(
+    operator: Desk, store: Store, settings, busy: None
+) -> None:
+    settings.PQADMIN_AUDIT_DAYS = 30
+    page = operator.open("/audit/")
+    assert "Acts are kept for 30 days." in page.text
+    assert "The oldest one is of" in page.text
+    settings.PQADMIN_AUDIT_DAYS = 0
+    assert "Acts are kept for ever." in operator.open("/audit/").text

@@ -47,7 +47,16 @@ def test_one_round_in_json(shop: Shop, run: Run) -> None:
         long_ago.create_queue("jobs").push(b"1", priority=1, delay=timedelta(seconds=1))
     done = run("sweep", "--json").json
     assert done.pop("slots") >= 0
-    assert done == {"promoted": 1, "expired": 0, "merged": 0, "trash": 0, "unclaimed": 0}
+    assert done == {"promoted": 1, "expired": 0, "merged": 0, "trash": 0, "unclaimed": 0, "audit": 0}
+
+
+@pytest.mark.parametrize(("days", "left"), [(400, 0), (0, 1)])
+def test_old_acts_are_forgotten_as_the_setting_says(shop: Shop, run: Run, settings, days: int, left: int) -> None:
+    settings.PQADMIN_AUDIT_DAYS = days
+    with open_store(shop.url, clock=Clock(LONG_AGO)) as long_ago:
+        long_ago.acts("ann").create_queue("jobs")
+    assert run("sweep", "--json").json["audit"] == 1 - left
+    assert len(shop.store.audit.entries().entries) == left
 
 
 @contextmanager

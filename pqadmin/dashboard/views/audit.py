@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
@@ -96,6 +97,8 @@ def audit(request: HttpRequest) -> HttpResponse:
         "looked": looked if may == ALL else None,  # what is hidden is not counted either
         "looked_on": not page.certain,
         "in_middle": after is not None,
+        "kept_days": settings.PQADMIN_AUDIT_DAYS,
+        "oldest_at": get_store().audit.oldest_at() if may.everything else None,  # the time of what is hidden is hidden
         "first_url": "?" + urlencode(kept),
         "next_url": "" if page.cursor is None else "?" + urlencode({**kept, "after": page.cursor}),
         "csv_url": f"{export}?{urlencode({**kept, 'format': 'csv'})}",

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from datetime import datetime
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
 from pqadmin.dashboard.format import number, visible
 from pqadmin.operations.command import StoreCommand
+from pqadmin.operations.shapes import time_shape
 from pqadmin.operations.tables import console
 from queues import Store
 from queues.findings import Examination
@@ -44,6 +47,8 @@ class Command(StoreCommand):
             self._print_json(store, found)
         else:
             self._print(found, repaired=options["repair"])
+            if (oldest := store.audit.oldest_at()) is not None:
+                self.print_line(_retention(oldest))
         if not found.healthy:
             raise Unhealthy(_verdict(found, repaired=options["repair"]))
 
@@ -80,8 +85,19 @@ class Command(StoreCommand):
                 "findings": [asdict(finding) for finding in found.findings],
                 "notes": list(found.notes),
                 "mended": list(found.mended),
+                "audit": {
+                    "since": time_shape(store.audit.oldest_at()),
+                    "days": settings.PQADMIN_AUDIT_DAYS,
+                },
             }
         )
+
+
+def _retention(oldest: datetime) -> str:
+    """Say since when the audit holds acts, and for how long it keeps them."""
+    days = settings.PQADMIN_AUDIT_DAYS
+    kept = f"for {number(days)} days" if days else "for ever"
+    return f"The audit keeps acts {kept} (PQADMIN_AUDIT_DAYS); the oldest is of {oldest:%Y-%m-%d %H:%M} UTC."
 
 
 def _verdict(found: Examination, *, repaired: bool) -> str:

@@ -7,6 +7,7 @@ import threading
 from dataclasses import asdict
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import CommandParser
 
 from pqadmin.operations.command import StoreCommand
@@ -25,7 +26,8 @@ class Command(StoreCommand):
 
     help = (
         "Do what is due in all queues, once or all the time: make delayed items ready, end leases that have expired, "
-        "clear the trash beyond its deadlines, merge undone purges, forget what clients of a cluster left behind. "
+        "clear the trash beyond its deadlines, merge undone purges, forget what clients of a cluster left behind, and "
+        "acts in the audit that are older than PQADMIN_AUDIT_DAYS. "
         "Every running site does this by itself; with --watch this command offers to, and of all that offer it one is"
         " elected."
     )
@@ -42,7 +44,7 @@ class Command(StoreCommand):
         if options["watch"]:
             self._watch(store, options)
             return
-        swept = store.sweep()
+        swept = store.sweep(audit_days=settings.PQADMIN_AUDIT_DAYS)
         if options["json"]:
             self.print_json(asdict(swept))
         else:
@@ -66,7 +68,7 @@ class Command(StoreCommand):
                 self.stderr.write(words, lambda same: same)
                 self.stderr.flush()
 
-        upkeep = store.upkeep(tell=tell, on_elected=elected)
+        upkeep = store.upkeep(audit_days=settings.PQADMIN_AUDIT_DAYS, tell=tell, on_elected=elected)
         with Interruption() as interruption:
             try:
                 if options["verbosity"]:
@@ -92,6 +94,7 @@ _WORDS = {
     "trash": ("key of old trash cleared", "keys of old trash cleared"),
     "unclaimed": ("item of a process that died put into the trash", "items of processes that died put into the trash"),
     "slots": ("slot forgotten", "slots forgotten"),
+    "audit": ("old act of the audit forgotten", "old acts of the audit forgotten"),
 }
 
 
