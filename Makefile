@@ -7,7 +7,7 @@ TEST_READY := $(VENV)/.test-ready
 BENCH_READY := $(VENV)/.bench-ready
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test lint format bench soak pictures messages lock wheel wheel-check clean
+.PHONY: help serve test lint format bench soak soak-sites pictures messages lock wheel wheel-check clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -33,6 +33,9 @@ bench: $(BENCH_READY) ## Measure, in 40 minutes; NAMES="--quick" in 6, NAMES="pa
 
 soak: $(TEST_READY) ## Ten minutes on a FoundationDB server that is killed again and again; needs fdbserver and fdbcli
 	$(BIN)/python -m tests.soak.cluster_chaos
+
+soak-sites: $(TEST_READY) ## Thirty minutes of two sites, four workers and two importers, killed, with wrong clocks; STORE=fdb:FILE on a cluster
+	$(BIN)/python -m tests.soak.two_sites --store "$(STORE)"
 
 pictures: $(TEST_READY) ## Take the documents' pictures anew, into docs/img; needs Chromium
 	$(BIN)/python -m tests.browser.pictures

@@ -1,0 +1,611 @@
+"""Two sites, four workers and two importers on one store, killed at random, with wall clocks off by an hour.
+
+    python -m tests.soak.two_sites [--minutes 30 | --seconds 40] [--store fdb:CLUSTER_FILE] [--seed N] [--folder PATH]
+
+Each process gets a wall clock that is right, an hour fast or an hour slow whenever it starts (`wall_clock.c`; needs a
+C compiler). Importers push files chunk by chunk and resume them after each kill. Handlers are quick, take longer than
+their leases, hold the interpreter for longer than their leases, fail, or always fail; some push what follows, delayed,
+in the transaction that acknowledges. Workers and importers are killed to the end, sites in the first 40 % of the
+time: then their memory is watched. SIGKILL mostly, SIGTERM at times.
+
+Afterwards nothing is killed and the store must run empty. Then each value must have been completed once, by a key that
+the acknowledging transaction counts up; each id must stand for one value; no attempt may have begun on what was
+completed, on a delayed item before it was due, or while another process's lease was not over (the rule is that of
+`two_sites_verdict.overlaps`); what always fails, and only that, must be dead; the counters must add up in every
+sample and at the end; doctor must find nothing; both sites must have answered `/readyz` and their live sockets all
+the time, in memory that stays flat.
+
+Without `--store` it runs on an embedded store in a folder of its own. A cluster need not be empty: queues and keys are
+of this run. Prints one table; exits with 1 when something was wrong, and leaves the folder with all logs then.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.cookiejar
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from websockets.exceptions import WebSocketException
+from websockets.sync.client import connect
+
+from queues import open_store
+from queues.errors import StoreError
+from tests.soak import two_sites_verdict as verdict
+from tests.soak import wall_clock
+from tests.soak.two_sites_worker import LEASED, MAX_ATTEMPTS, boottime, effects
+
+ROOT = Path(__file__).resolve().parents[2]
+#: Part of the time in which sites are killed too.
+SITES_KILLED = 0.4
+#: Seconds between two samples of memory and of sums, and two looks at `/readyz`.
+SAMPLE_EVERY, READY_EVERY = 10.0, 5.0
+#: Seconds that a site gets to start, and for which it may be silent afterwards on a busy machine.
+STARTING, SILENT = 45.0, 20.0
+#: Seconds in which the store must run empty, and processes must end, when nothing is killed any more.
+DRAINED, ENDED = 300.0, 60.0
+#: Items of a queue at which importers wait, and lines of one chunk.
+FULL, CHUNK = 3_000, 5
+
+
+class Running:
+    """One process after the other at one place; each with another wall clock, and what became of it."""
+
+    def __init__(self, soak: Soak, name: str, command: Callable[[str], Sequence[str]], **variables: str) -> None:
+        self._soak = soak
+        self.name = name
+        self._command = command
+        self._variables = variables
+        self.count = 0
+        self.process: subprocess.Popen[bytes] | None = None
+        self.life = ""
+        #: When it started.
+        self.since = 0.0
+        self.said: Path = soak.folder / f"{name}.log"
+
+    def start(self, shift: int) -> None:
+        """Start the next process."""
+        self.count += 1
+        self.life = f"{self.name}-{self.count}"
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("PQADMIN_")}
+        with self.said.open("ab") as output:
+            output.write(f"--- {self.life}, clock {shift:+d} s\n".encode())
+            output.flush()
+            self.since = boottime()
+            self._soak.lives[self.life] = verdict.Life(process=self.life)
+            self.process = subprocess.Popen(
+                self._command(self.life),
+                env=clean
+                | {"PYTHONUNBUFFERED": "1", "PYTHONPATH": str(ROOT), **self._variables}
+                | wall_clock.variables(self._soak.library, shift),
+                cwd=self._soak.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+            )
+
+    def end(self, number: signal.Signals, *, within: float = ENDED) -> int:
+        """Send a signal, wait for the end and return the exit code; what does not end in time is killed."""
+        assert self.process is not None
+        if number is signal.SIGTERM:
+            self._note(told=boottime())
+        self.process.send_signal(number)
+        try:
+            code = self.process.wait(within)
+        except subprocess.TimeoutExpired:
+            self._soak.wrong(f"{self.life} did not end within {within:.0f} s of {number.name}")
+            self.process.kill()
+            code = self.process.wait()
+        self.gone()
+        return code
+
+    def gone(self) -> None:
+        """Note that the process has ended."""
+        self._note(ended=boottime())
+
+    def _note(self, **moments: float) -> None:
+        life = self._soak.lives[self.life]
+        self._soak.lives[self.life] = verdict.Life(
+            process=life.process, told=moments.get("told", life.told), ended=moments.get("ended", life.ended)
+        )
+
+    def memory(self) -> int | None:
+        """Return the bytes of anonymous memory; None when the process is not there."""
+        assert self.process is not None
+        with suppress(OSError):
+            found = re.search(r"RssAnon:\s+(\d+)", Path(f"/proc/{self.process.pid}/status").read_text())
+            return None if found is None else int(found[1]) * 1024
+        return None
+
+
+class Importer(threading.Thread):
+    """Writes files and imports them one after the other, resumed after each kill, until told to end."""
+
+    def __init__(self, soak: Soak, number: int) -> None:
+        super().__init__(name=f"importer-{number}", daemon=True)
+        self._soak = soak
+        self._number = number
+        self._chance = random.Random(f"{soak.seed} importer {number}")
+        self._files = self._lines = 0
+        self._took = 2.0
+        self._path, self._kind = Path(), ""
+        self.running = Running(soak, self.name, self._command, PQADMIN_DATA=str(soak.folder / self.name))
+        self.ending = threading.Event()
+
+    def _command(self, _: str) -> Sequence[str]:
+        queue, store = f"{self._soak.run_name}:{self._kind}", f"--store={self._soak.url}"
+        options = ("--resume", "--chunk", str(CHUNK), store)
+        return (sys.executable, str(ROOT / "manage.py"), "import_items", queue, str(self._path), *options)
+
+    def run(self) -> None:
+        """Import file after file."""
+        try:
+            while not self.ending.is_set():
+                began = time.monotonic()
+                lines = self._write_file()
+                self._import()
+                rest = lines * 2 / self._soak.rate - (time.monotonic() - began)
+                while self._soak.full() and not self.ending.is_set():
+                    self.ending.wait(0.5)
+                self.ending.wait(max(0.0, rest))
+        except BaseException as error:  # told at the end, as no one waits for a thread
+            self._soak.wrong(f"{self.name} ended by {error!r}")
+            raise
+
+    def _write_file(self) -> int:
+        """Write the next file, and note what should become of each of its lines."""
+        self._files += 1
+        self._kind = ("quick", "quick", "long", "quick", "quick", "failing", "quick", "held")[self._files % 8]
+        lines = {"long": 6, "held": 2, "failing": 30}.get(self._kind, max(CHUNK, int(self._soak.rate * 2.5)))
+        self._path = self._soak.folder / f"{self.name}-{self._files}.ndjson"
+        with self._path.open("w") as file:
+            for _ in range(lines):
+                self._lines += 1
+                value: dict[str, Any] = {"name": f"{self._number}-{self._lines}"}
+                if self._kind == "quick" and self._lines % 5 == 0:
+                    value["hops"] = 2
+                if self._kind == "failing":
+                    value["fails"] = -1 if self._lines % 7 == 0 else self._chance.randrange(1, 4)
+                self._soak.expect(self._kind, value)
+                file.write(json.dumps({"value": json.dumps(value), "priority": self._chance.randrange(100)}) + "\n")
+        return lines
+
+    def _import(self) -> None:
+        """Import the file; kill the command at times, and resume."""
+        killed = False
+        while True:
+            self.running.start(self._chance.choice(self._soak.shifts))
+            process, began = self.running.process, time.monotonic()
+            assert process is not None
+            if self._chance.random() < 0.5 and not self.ending.is_set():
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(self._took * self._chance.uniform(0.3, 1.1))
+                if process.poll() is None:
+                    number = signal.SIGTERM if self._chance.random() < 0.2 else signal.SIGKILL
+                    self._soak.counted[f"{number.name} to an importer"] += 1
+                    killed = True
+                    if self.running.end(number) != 0:
+                        continue
+            code = process.wait()
+            self.running.gone()
+            if code == 0:
+                self._took = self._took if killed else 0.7 * self._took + 0.3 * (time.monotonic() - began)
+                self._path.unlink()
+                return
+            self._soak.counted["imports that failed by themselves"] += 1
+            self.ending.wait(1.0)
+
+
+class Viewer(threading.Thread):
+    """Looks at one site for as long as it runs: a live socket that acknowledges each frame, and `/readyz`."""
+
+    def __init__(self, soak: Soak, site: Running, port: int) -> None:
+        super().__init__(name=f"viewer of {site.name}", daemon=True)
+        self._soak = soak
+        self._site = site
+        self._origin = f"http://127.0.0.1:{port}"
+        self._cookies = ""
+        self._heard = self._ready = self._asked = 0.0
+        self.frames = 0
+        #: The longest times without a frame or beat, and without an answer of `/readyz`, while the site was up.
+        self.longest = {"a frame or beat": 0.0, "/readyz": 0.0}
+        self.ending = threading.Event()
+
+    def run(self) -> None:
+        """Look until told to end."""
+        while not self.ending.is_set():
+            with suppress(OSError, WebSocketException, TimeoutError, urllib.error.URLError):
+                self._cookies = self._cookies or self._log_in()
+                self._watch()
+            self._look()
+            self.ending.wait(0.5)
+
+    def _log_in(self) -> str:
+        found = re.search(rb"Password\s+(\S+)", self._site.said.read_bytes())
+        if found is None:
+            return ""
+        jar = http.cookiejar.CookieJar()
+        browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
+        login = f"{self._origin}/accounts/login/"
+        with browser.open(login, timeout=SILENT) as page:
+            token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page.read().decode())
+        assert token is not None
+        form = {"username": "admin", "password": found[1].decode(), "csrfmiddlewaretoken": token[1]}
+        with browser.open(login, urllib.parse.urlencode(form).encode(), timeout=SILENT):
+            return "; ".join(f"{cookie.name}={cookie.value}" for cookie in jar)
+
+    def _watch(self) -> None:
+        headers = {"Cookie": self._cookies, "Origin": self._origin}
+        address = self._origin.replace("http", "ws") + "/live/"
+        with connect(address, additional_headers=headers, open_timeout=SILENT, ping_interval=None) as live:
+            watched = [str(number) for number in self._soak.ids]
+            live.send(json.dumps({"t": "watch", "topic": "overview", "queues": watched}))
+            while not self.ending.is_set():
+                self._look()
+                with suppress(TimeoutError):
+                    message = json.loads(live.recv(timeout=1.0))
+                    self._heard = boottime()
+                    self.frames += message["t"] == "frame"
+                    if "seq" in message:
+                        live.send(json.dumps({"t": "ack", "seq": message["seq"]}))
+
+    def _look(self) -> None:
+        """Ask `/readyz` when it is time, and note how long the site has been silent."""
+        now = boottime()
+        if now - self._asked > READY_EVERY:
+            self._asked = now
+            with (
+                suppress(OSError, urllib.error.URLError, TimeoutError),
+                urllib.request.urlopen(f"{self._origin}/readyz", timeout=SILENT) as answer,
+            ):
+                if answer.status == 200:
+                    self._ready = boottime()
+        since = self._site.since + STARTING
+        for what, last in (("a frame or beat", self._heard), ("/readyz", self._ready)):
+            self.longest[what] = max(self.longest[what], boottime() - max(last, since))
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of the table: what was seen, and whether that is as it must be; None: it is told only."""
+
+    what: str
+    seen: str
+    well: bool | None = None
+
+
+class Soak:
+    """One run: its processes, what they should have done, and what was seen."""
+
+    def __init__(
+        self, url: str, folder: Path, *, seconds: float, seed: int, rate: float, kill_every: float, shift: int
+    ) -> None:
+        self.url = url
+        self.folder = folder
+        self.seed = seed
+        #: Seconds by which the wall clock of a process is ahead: it gets one of these when it starts.
+        self.shifts = (0, shift, -shift)
+        self.rate = rate
+        self._seconds = seconds
+        self._kill_every = kill_every
+        self._chance = random.Random(f"{seed} kills")
+        self.run_name = f"soak-{int(time.time())}-{seed}"
+        self.library = wall_clock.build(folder)
+        self.lives: dict[str, verdict.Life] = {}
+        self.counted: Counter[str] = Counter()
+        self.wrongs: list[str] = []
+        self._pushed: Counter[str] = Counter()
+        self._expected: list[str] = []
+        self._poison: set[str] = set()
+        self._depth = 0
+        self._samples: dict[str, list[tuple[float, int]]] = defaultdict(list)
+        self._sums = 0
+        self._store = open_store(url)
+        queues = [self._store.create_queue(f"{self.run_name}:{kind}") for kind in LEASED]
+        self.ids = [queue.id for queue in queues]
+        acts = self._store.acts("soak", via="cli")
+        for queue in queues:
+            acts.configure(queue.name, max_attempts=MAX_ATTEMPTS)
+        self.workers = [Running(self, f"worker-{n}", self._worker) for n in range(1, 5)]
+        self.ports = [_free_port(), _free_port()]
+        self.sites = [
+            Running(
+                self,
+                f"site-{n}",
+                lambda _, port=port: (sys.executable, str(ROOT / "manage.py"), "serve", "--port", str(port)),
+                PQADMIN_DATA=str(folder / f"site-{n}"),
+                PQADMIN_STORE=url,
+            )
+            for n, port in enumerate(self.ports, 1)
+        ]
+        self.importers = [Importer(self, n) for n in (1, 2)]
+        self.viewers = [Viewer(self, site, port) for site, port in zip(self.sites, self.ports, strict=True)]
+
+    def _worker(self, life: str) -> Sequence[str]:
+        log = self.folder / f"{life}.attempts"
+        command = (sys.executable, "-m", "tests.soak.two_sites_worker", "--store", self.url)
+        return (*command, "--run", self.run_name, "--log", str(log))
+
+    # What threads tell
+
+    def wrong(self, what: str) -> None:
+        """Note what must not be."""
+        self.wrongs.append(what)
+        say(f"wrong: {what}")
+
+    def expect(self, kind: str, value: Mapping[str, Any]) -> None:
+        """Note what a line of a file is to bring about."""
+        self._pushed[kind] += 1
+        if value.get("fails", 0) < 0:
+            self._poison.add(value["name"])
+            return
+        self._expected += [value["name"] + "+" * hop for hop in range(value.get("hops", 0) + 1)]
+        self._pushed["chain"] += value.get("hops", 0)
+
+    def full(self) -> bool:
+        """Say whether importers are to wait."""
+        return self._depth > FULL
+
+    # The run
+
+    def run(self) -> list[Line]:
+        """Let everything run and be killed, then run empty; return the table."""
+        try:
+            self._begin()
+            self._kill_and_sample()
+            self._drain()
+            return self._judge()
+        finally:
+            for running in (*self.workers, *self.sites, *(importer.running for importer in self.importers)):
+                if running.process is not None and running.process.poll() is None:
+                    running.process.kill()
+                    running.process.wait()
+            self._store.close()
+
+    def _begin(self) -> None:
+        for running, shift in zip(self.sites, self.shifts[1:], strict=True):
+            running.start(shift)
+        for running, shift in zip(self.workers, (*self.shifts, 0), strict=True):
+            running.start(shift)
+        for thread in (*self.importers, *self.viewers):
+            thread.start()
+
+    def _kill_and_sample(self) -> None:
+        began = time.monotonic()
+        ends, sites_until = began + self._seconds, began + self._seconds * SITES_KILLED
+        next_kill, next_sample = began + self._kill_every, began
+        while (now := time.monotonic()) < ends:
+            if now >= next_sample:
+                next_sample = now + SAMPLE_EVERY
+                self._sample()
+            if now >= next_kill:
+                next_kill = now + self._kill_every * self._chance.uniform(0.3, 1.7)
+                # A site takes seconds to start: one in twelve kills while they are killed at all.
+                sites = now < sites_until and self._chance.random() < 1 / 6
+                self._kill(self._chance.choice(self.sites if sites else self.workers))
+            self._restart_what_ended()
+            time.sleep(0.1)
+
+    def _kill(self, running: Running) -> None:
+        what = "a site" if running in self.sites else "a worker"
+        if running.process is None or running.process.poll() is not None:
+            return
+        number = signal.SIGTERM if self._chance.random() < 0.25 else signal.SIGKILL
+        self.counted[f"{number.name} to {what}"] += 1
+        code = running.end(number)
+        if number is signal.SIGTERM and code != 0:
+            self.wrong(f"{running.life} ended with {code} after SIGTERM")
+        running.start(self._chance.choice(self.shifts))
+
+    def _restart_what_ended(self) -> None:
+        for running in (*self.sites, *self.workers):
+            if running.process is not None and (code := running.process.poll()) is not None:
+                running.gone()
+                self.wrong(f"{running.life} ended by itself with {code}: see {running.said}")
+                running.start(0)
+
+    def _sample(self) -> None:
+        for site in self.sites:
+            if (size := site.memory()) is not None:
+                self._samples[site.life].append((boottime(), size))
+        try:
+            statuses = self._store.snapshot(self.ids, preview=0).queues
+        except StoreError as error:
+            self.wrong(f"a sample failed: {error}")
+            return
+        self._depth = sum(status.totals.ready for status in statuses.values())
+        self._sums += 1
+        for status in statuses.values():
+            totals = status.totals
+            there = totals.ready + totals.delayed + totals.leased + totals.dead
+            gone = totals.traffic.get("push", 0) - totals.traffic.get("ack", 0)
+            if there != gone:
+                self.wrong(f"{status.name}: {there} items in all states, {gone} pushed and not acknowledged")
+        say(
+            f"{self._line('ready', statuses)}; {self._line('dead', statuses)}; "
+            f"killed {sum(self.counted.values())}; attempts logged {sum(1 for _ in self.folder.glob('*.attempts'))}"
+        )
+
+    @staticmethod
+    def _line(state: str, statuses: Mapping[int, Any]) -> str:
+        return f"{state} " + " ".join(str(getattr(status.totals, state)) for status in statuses.values())
+
+    def _drain(self) -> None:
+        say("nothing is killed any more")
+        for importer in self.importers:
+            importer.ending.set()
+        for importer in self.importers:
+            importer.join(DRAINED)
+            if importer.is_alive():
+                self.wrong(f"{importer.name} did not finish its file")
+        until, next_sample = time.monotonic() + DRAINED, 0.0
+        while (left := self._left()) and time.monotonic() < until:
+            self._restart_what_ended()
+            if time.monotonic() >= next_sample:
+                next_sample = time.monotonic() + SAMPLE_EVERY
+                self._sample()
+            time.sleep(0.5)
+        if left:
+            self.wrong(f"{left} items were still ready, delayed or leased after {DRAINED:.0f} s")
+        for viewer in self.viewers:
+            viewer.ending.set()
+            viewer.join(ENDED)
+        for running in (*self.workers, *self.sites):
+            if (code := running.end(signal.SIGTERM)) != 0:
+                self.wrong(f"{running.life} ended with {code} after the last SIGTERM")
+
+    def _left(self) -> int:
+        totals = [status.totals for status in self._store.snapshot(self.ids, preview=0).queues.values()]
+        return sum(one.ready + one.delayed + one.leased for one in totals)
+
+    # The verdict
+
+    def _judge(self) -> list[Line]:
+        attempts = verdict.read_attempts(sorted(self.folder.glob("*.attempts")))
+        judged = verdict.judge_effects(self._expected, effects(self._store, self.run_name))
+        over = verdict.overlaps(attempts, self.lives, LEASED)
+        dead, pushed, acked = self._dead(), self._traffic("push"), self._traffic("ack")
+        found = self._store.doctor.examine()
+        lines = [Line(f"kills: {what}", str(count)) for what, count in sorted(self.counted.items())]
+        lines += [
+            Line("processes started", str(len(self.lives))),
+            Line("imports resumed behind committed lines", str(self._resumed())),
+            Line("values expected to be completed", str(len(self._expected))),
+            Line("attempts", str(len(attempts))),
+            Line("overlaps of attempts behind a kill or stop", str(over.after_an_end)),
+            Line("overlaps of attempts of living processes", str(over.beside_the_living)),
+            self._none("lost", judged.lost),
+            self._none("done twice", judged.twice),
+            self._none("done, never pushed", judged.from_nowhere),
+            self._none("equal ids, or values pushed twice", verdict.wrong_ids(attempts)),
+            self._none("begun though completed", verdict.begun_after_done(attempts)),
+            self._none("begun before due", verdict.begun_early(attempts)),
+            self._none("leases held by two", over.wrong),
+            self._none("dead that should not be", sorted(dead - self._poison)),
+            self._none("not dead that should be", sorted(self._poison - dead)),
+            Line("samples of sums", str(self._sums)),
+            Line("pushed by the counters", f"{pushed} of {self._pushed.total()}", pushed == self._pushed.total()),
+            Line("acknowledged by the counters", f"{acked} of {len(self._expected)}", acked == len(self._expected)),
+            self._none("doctor's findings", [str(finding) for finding in found.findings]),
+        ]
+        for viewer in self.viewers:
+            lines.append(Line(f"{viewer.name}: frames", str(viewer.frames), viewer.frames > 0))
+            lines += [
+                Line(f"{viewer.name}: longest without {what}", f"{longest:.1f} s", longest < SILENT)
+                for what, longest in viewer.longest.items()
+            ]
+        lines += [self._memory(site) for site in self.sites]
+        return [*lines, self._none("anything else wrong", self.wrongs)]
+
+    @staticmethod
+    def _none(what: str, found: Sequence[str]) -> Line:
+        for one in found[:20]:
+            say(f"{what}: {one}")
+        return Line(what, str(len(found)), not found)
+
+    def _dead(self) -> set[str]:
+        names: set[str] = set()
+        for kind in LEASED:
+            cursor: str | None = None
+            while True:
+                page = self._store.queue(f"{self.run_name}:{kind}").dead(limit=500, after=cursor)
+                names |= {json.loads(item.value)["name"] for item in page.items}
+                if (cursor := page.cursor) is None:
+                    break
+        return names
+
+    def _traffic(self, verb: str) -> int:
+        statuses = self._store.snapshot(self.ids, preview=0).queues.values()
+        return sum(status.totals.traffic.get(verb, 0) for status in statuses)
+
+    def _resumed(self) -> int:
+        logs = (importer.running.said for importer in self.importers)
+        return sum(log.read_bytes().count(b"Resuming after line") for log in logs if log.exists())
+
+    def _memory(self, site: Running) -> Line:
+        what, seen = f"{site.name}: memory", self._samples[site.life]
+        found = verdict.memory(seen) if seen else None
+        if found is None:
+            return Line(what, "not watched for long enough")
+        told = (
+            f"{found.first / 1e6:.1f} to {found.last / 1e6:.1f} MB in {found.seconds / 60:.1f} min, "
+            f"{found.slope / 1e6:+.3f} MB a minute"
+        )
+        return Line(what, told, not found.grows if found.judged else None)
+
+
+def say(line: str) -> None:
+    """Print at once, with the time."""
+    sys.stdout.write(f"{time.strftime('%H:%M:%S')} {line}\n")
+    sys.stdout.flush()
+
+
+def print_table(lines: Sequence[Line]) -> None:
+    """Print what was seen."""
+    width = max(len(line.what) for line in lines)
+    marks = {None: "", True: "  well", False: "  WRONG"}
+    for line in lines:
+        sys.stdout.write(f"{line.what:<{width}}  {line.seen}{marks[line.well]}\n")
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def main() -> int:
+    """Run it and print what was seen."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=30.0)
+    parser.add_argument("--seconds", type=float, help="instead of --minutes")
+    parser.add_argument("--store", default="", help="a store URL; empty: an embedded store in the run's folder")
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1_000_000))
+    parser.add_argument("--rate", type=float, default=60.0, help="items a second that are imported (default: 60)")
+    parser.add_argument("--kill-every", type=float, default=8.0, metavar="SECONDS")
+    parser.add_argument("--shift", type=int, default=3600, metavar="SECONDS", help="by which clocks are off")
+    parser.add_argument("--folder", type=Path, help="where logs go; kept (default: a temporary one)")
+    options = parser.parse_args()
+    folder = options.folder or Path(tempfile.mkdtemp(prefix="two-sites-"))
+    folder.mkdir(parents=True, exist_ok=True)
+    url = options.store or f"lmdb:{folder / 'store'}"
+    seconds = options.minutes * 60 if options.seconds is None else options.seconds
+    say(f"seed {options.seed}, {seconds:.0f} s, {url.partition(':')[0]} store, logs in {folder}")
+    soak = Soak(
+        url,
+        folder,
+        seconds=seconds,
+        seed=options.seed,
+        rate=options.rate,
+        kill_every=options.kill_every,
+        shift=options.shift,
+    )
+    lines = soak.run()
+    print_table(lines)
+    wrong = any(line.well is False for line in lines)
+    if not wrong and options.folder is None:
+        shutil.rmtree(folder)
+    return int(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
