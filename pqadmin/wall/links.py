@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import DatabaseError
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
@@ -49,14 +50,14 @@ def redeem(slug: str, token: str, *, address: str, now: datetime) -> str | None:
     """Return the secret of a new cookie for a token that was never used; None for any other."""
     secret = secrets.token_urlsafe(_BYTES)
     # One statement decides between two screens that use a token at once.
-    taken = Link.objects.filter(
-        board__slug=slug,
-        token_hash=_hash(token),
-        used_at=None,
-        revoked_at=None,
-        made_at__gt=now - UNUSED_FOR,
-    ).update(used_at=now, cookie_hash=_hash(secret), seen_at=now, seen_from=address[:64])
+    fresh = {"used_at": now, "cookie_hash": _hash(secret), "seen_at": now, "seen_from": address[:64]}
+    taken = _unused(slug, token, now).update(**fresh)
     return secret if taken else None
+
+
+def is_unused(slug: str, token: str, *, now: datetime) -> bool:
+    """Say whether a token could be redeemed, changing nothing."""
+    return _unused(slug, token, now).exists()
 
 
 def find(slug: str, secret: str) -> Link | None:
@@ -100,6 +101,12 @@ def set_cookie(request: HttpRequest, response: HttpResponse, slug: str, secret: 
         secure=request.is_secure(),
         httponly=True,
         samesite="Strict",
+    )
+
+
+def _unused(slug: str, token: str, now: datetime) -> QuerySet[Link]:
+    return Link.objects.filter(
+        board__slug=slug, token_hash=_hash(token), used_at=None, revoked_at=None, made_at__gt=now - UNUSED_FOR
     )
 
 

@@ -11,12 +11,12 @@ from typing import Any
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied, SuspiciousOperation
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render, resolve_url
 from django.urls import reverse
 from django.utils import timezone, translation
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_http_methods
 
 from pqadmin.accounts.rights import Right, RightMissing
 from pqadmin.accounts.roles import role_of
@@ -43,9 +43,9 @@ _AGAIN = 15
 
 
 @login_not_required
-@require_safe
+@require_http_methods(["GET", "HEAD", "POST"])
 def wall(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show a board, or turn a link's token into the screen's cookie."""
+    """Show a board; turn a link's token, when its page's button is pressed, into the screen's cookie."""
     try:
         answer = _answer(request, slug)
     except Http404 as missing:
@@ -57,29 +57,29 @@ def wall(request: HttpRequest, slug: str) -> HttpResponse:
         answer = errors.server_error(request)
         if answer.status_code == 500:
             log.exception("a wall could not be shown")
-        answer.headers["Refresh"] = str(_AGAIN)  # nobody stands there to load the page anew
+        if request.method != "POST":
+            answer.headers["Refresh"] = str(_AGAIN)  # no person stands there to load the page anew
     for name, value in _HEADERS.items():
-        answer.headers[name] = value
+        answer.headers.setdefault(name, value)
     return answer
 
 
 def _answer(request: HttpRequest, slug: str) -> HttpResponse:
     address = reverse("wall:wall", args=[slug])
     secret = request.COOKIES.get(links.COOKIE, "")
-    # Only a GET uses a token up: whoever previews addresses asks for their heads.
-    if "token" in request.GET and request.method == "GET":
-        fresh = links.redeem(slug, request.GET["token"][:200], address=_client(request), now=timezone.now())
-        if fresh is not None:
-            clean = leave(address)
-            links.set_cookie(request, clean, slug, fresh)
-            return clean
+    token = (request.POST if request.method == "POST" else request.GET).get("token")
+    if token is not None:
+        fits = _redeem if request.method == "POST" else _offer
+        answer = fits(request, slug, token[:200])
+        if answer is not None:
+            return answer
     spec = read(slug)
     looking = None if spec is None else access.by_link(spec, request.COOKIES)
-    if "token" in request.GET and (looking is not None or request.user.is_authenticated):
-        return HttpResponseRedirect(address)  # never stays in the address bar
+    if (token is not None or request.method == "POST") and (looking is not None or request.user.is_authenticated):
+        return leave(address)  # a token never stays in the address bar
     if looking is None:
         if not request.user.is_authenticated:
-            return _turn_away(request, address, token="token" in request.GET, cookie=bool(secret))
+            return _turn_away(request, address, token=token is not None, cookie=bool(secret))
         looking = access.by_person(request.user)
         if looking is None:
             raise RightMissing(Right.READ, role_of(request.user))
@@ -91,6 +91,31 @@ def _answer(request: HttpRequest, slug: str) -> HttpResponse:
     if looking.link is not None:
         links.note_seen(looking.link, address=_client(request), now=timezone.now())
         links.set_cookie(request, answer, slug, secret)
+    return answer
+
+
+def _redeem(request: HttpRequest, slug: str, token: str) -> HttpResponse | None:
+    """Use a token up and give the screen its cookie; None for a token that opens nothing."""
+    fresh = links.redeem(slug, token, address=_client(request), now=timezone.now())
+    if fresh is None:
+        return None
+    clean = leave(reverse("wall:wall", args=[slug]))
+    links.set_cookie(request, clean, slug, fresh)
+    return clean
+
+
+def _offer(request: HttpRequest, slug: str, token: str) -> HttpResponse | None:
+    """Show the button that uses a token up; None for a token that opens nothing.
+
+    Opening the address changes nothing: chats and mail programs open it for a preview. The button is pressed by no
+    script either, as some previews run these.
+    """
+    if not links.is_unused(slug, token, now=timezone.now()):
+        return None
+    context = {"address": reverse("wall:wall", args=[slug]), "token": token}
+    answer = render(request, "wall/open.html", context)
+    # With `no-referrer` browsers say of the form that it came from nowhere, and it would be refused.
+    answer.headers["Referrer-Policy"] = "strict-origin"
     return answer
 
 

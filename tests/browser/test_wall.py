@@ -120,13 +120,19 @@ def mint(page: Page, slug: str) -> str:
     return address
 
 
+def let_in(hung: Page, address: str) -> None:
+    """Open a link's address on a screen and press its button."""
+    hung.goto(address)
+    hung.click("button")
+    hung.wait_for_selector(LIVE)
+
+
 @pytest.fixture
 def screen(page: Page, new_page: NewPage, furnished: Store, strict: Any) -> Iterator[tuple[Page, Page, str]]:
     """The admin's page, a screen that a link has let in, and the link's token."""
     address = mint(page, make_board(page, f"Hall {time.time_ns()}"))
     hung = new_page(storage_state=None)
-    hung.goto(address)
-    hung.wait_for_selector(LIVE)
+    let_in(hung, address)
     yield page, hung, address.partition("token=")[2]
     strict.allowed.append("WebSocket|Failed to load resource")
 
@@ -277,8 +283,7 @@ def test_screens_side_by_side_turn_to_the_next_board_at_the_same_moment(
     page.get_by_text("Changed; its screens follow.").wait_for()
     screens = [new_page(storage_state=None), new_page(storage_state=None)]
     for hung in screens:
-        hung.goto(mint(page, orders))
-        hung.wait_for_selector(LIVE)
+        let_in(hung, mint(page, orders))
         hung.evaluate(
             """() => { window.turns = [];
                 const name = document.querySelector('[data-part=name]');
@@ -309,8 +314,7 @@ def test_no_request_but_the_first_tells_the_token(page: Page, new_page: NewPage,
     hung = new_page(storage_state=None)
     hung.on("request", lambda request: requests.append(request))
     hung.on("websocket", lambda socket: sockets.append(socket.url))
-    hung.goto(address)
-    hung.wait_for_selector(LIVE)
+    let_in(hung, address)
     hung.reload()
     hung.wait_for_selector(LIVE)
     assert len(requests) > 10

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 
 from queues import Store, open_store
 from tests.browser.conftest import PATIENCE, NewPage, Site, failing_store, sign_in, until
-from tests.browser.test_wall import LIVE, make_board, mint
+from tests.browser.test_wall import LIVE, let_in, make_board, mint
 
 VEIL, AGE, WHY = (f"[data-part={part}]" for part in ("veil", "veil-age", "veil-why"))
 #: Where the script of the page itself comes from, which brings all others.
@@ -37,8 +37,7 @@ def hung(page: Page, new_page: NewPage, board: str, strict: Any) -> Iterator[Pag
     screen = new_page(storage_state=None)
     screen.add_init_script(AT_ONCE)
     screen.clock.install()
-    screen.goto(address)
-    screen.wait_for_selector(LIVE)
+    let_in(screen, address)
     screen.evaluate("window.old = true")
     yield screen
     strict.allowed.append("WebSocket|Failed to load resource")
@@ -272,8 +271,7 @@ def test_a_deploy_of_another_release_reaches_a_screen_that_nobody_touches(
         sign_in(admin, "admin", site.password)
         address = mint(admin, make_board(admin, "Hall"))
         screen = wall.new_page()
-        screen.goto(address)
-        screen.wait_for_selector(LIVE)
+        let_in(screen, address)
         screen.evaluate("window.old = true")
         shown = screen.locator("body").get_attribute("data-release")
         site.stop()

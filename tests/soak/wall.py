@@ -29,7 +29,7 @@ from queues import Store, open_store
 from queues.errors import QueueError, StoreError
 from tests.browser import conftest
 from tests.browser.conftest import ARGUMENTS, Site, sign_in
-from tests.browser.test_wall import LIVE, make_board, mint
+from tests.browser.test_wall import LIVE, let_in, make_board, mint
 
 #: Seconds; reached only when something hangs, also on a machine that does much else.
 PATIENCE = 180.0
@@ -164,8 +164,7 @@ def run(
         metrics = {metric["name"]: metric["value"] for metric in session.send("Performance.getMetrics")["metrics"]}
         return f"heap {metrics['JSHeapUsedSize'] / 1e6:.2f} MB, {metrics['Nodes']} nodes"
 
-    screen.goto(address)
-    screen.wait_for_selector(LIVE)
+    let_in(screen, address)
     say(f"live; {memory()}")
     screen.wait_for_timeout(third)
     watch(screen, "the server", site.stop, site.start, DEPLOY)

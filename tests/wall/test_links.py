@@ -28,7 +28,7 @@ from queues import Store
 from tests.accounts.matrix import PAGES, Open
 from tests.live.conftest import PATIENCE, Looks
 from tests.schemas import validate
-from tests.wall.conftest import MakeBoard, mint
+from tests.wall.conftest import MakeBoard, mint, redeem
 
 
 def cookie_of(client: Client) -> Any:
@@ -39,7 +39,7 @@ def test_a_token_works_once_and_becomes_a_cookie(admin: Client, make_board: Make
     make_board("Hall")
     address = mint(admin, "hall")
     screen = Client()
-    answer = screen.get(address)
+    answer = redeem(screen, address)
     assert (answer.status_code, answer["Location"]) == (303, "/wall/hall")
     assert answer["Referrer-Policy"] == "no-referrer"
     assert "no-store" in answer["Cache-Control"]
@@ -63,7 +63,7 @@ def test_a_token_works_once_and_becomes_a_cookie(admin: Client, make_board: Make
 def test_the_cookie_is_secure_where_the_site_is(admin: Client, make_board: MakeBoard) -> None:
     make_board("Hall")
     screen = Client()
-    screen.get(mint(admin, "hall"), secure=True)
+    redeem(screen, mint(admin, "hall"), secure=True)
     assert cookie_of(screen)["secure"]
 
 
@@ -74,7 +74,7 @@ def test_only_hashes_are_kept_and_nothing_of_the_token_is_in_the_audit(
     token = mint(admin, "hall").partition("token=")[2]
     assert len(token) >= 43
     screen = Client()
-    screen.get(f"/wall/hall?token={token}")
+    redeem(screen, f"/wall/hall?token={token}")
     secret = cookie_of(screen).value
     kept = json.dumps(list(Link.objects.values()), default=str)
     assert token not in kept
@@ -87,11 +87,42 @@ def test_only_hashes_are_kept_and_nothing_of_the_token_is_in_the_audit(
     assert token not in admin.get("/boards/hall/").content.decode()
 
 
-def test_looking_for_a_pages_head_does_not_use_a_token_up(admin: Client, make_board: MakeBoard) -> None:
+def test_opening_a_links_address_does_not_use_the_token_up(admin: Client, make_board: MakeBoard) -> None:
+    """Chats and mail programs open addresses for a preview, with and without scripts; the screen comes later."""
     make_board("Hall")
     address = mint(admin, "hall")
-    assert Client().head(address).status_code == 403
-    assert Client().get(address).status_code == 303
+    for look in (Client().head, Client().get, Client().get):
+        seen = look(address)
+        assert seen.status_code == 200
+        assert links.COOKIE not in seen.cookies
+        assert seen["Cache-Control"] == "no-store, private"
+        assert seen["X-Robots-Tag"] == "noindex"
+    assert "<script" not in seen.content.decode()
+    screen = Client()
+    assert redeem(screen, address).status_code == 303
+    assert screen.get("/wall/hall").status_code == 200
+
+
+def test_the_button_of_a_link_stands_the_sites_own_guard_of_forms(admin: Client, make_board: MakeBoard) -> None:
+    make_board("Hall")
+    address = mint(admin, "hall")
+    token = address.partition("token=")[2]
+    screen = Client(enforce_csrf_checks=True)
+    assert screen.post("/wall/hall", {"token": token}).status_code == 403
+    page = screen.get(address, secure=True)
+    # Under `no-referrer` a browser sends `Origin: null` with the form, which Django refuses.
+    assert page["Referrer-Policy"] == "strict-origin"
+    fields = {"token": token, "csrfmiddlewaretoken": page.context["csrf_token"]}
+    sent = screen.post("/wall/hall", fields, secure=True, headers={"Origin": "https://testserver"})
+    assert (sent.status_code, sent.url) == (303, "/wall/hall")
+
+
+def test_a_screen_that_starts_at_its_links_address_is_led_to_the_board(admin: Client, make_board: MakeBoard) -> None:
+    make_board("Hall")
+    address, screen = mint(admin, "hall"), Client()
+    redeem(screen, address)
+    again = screen.get(address)
+    assert (again.status_code, again.url) == (303, "/wall/hall")
 
 
 def test_a_token_is_for_its_own_board_and_for_a_day(
@@ -105,15 +136,17 @@ def test_a_token_is_for_its_own_board_and_for_a_day(
     with monkeypatch.context() as patch:
         patch.setattr(timezone, "now", lambda: later)
         assert Client().get(address).status_code == 403
-    assert Client().get(address).status_code == 303
+        assert Client().post("/wall/hall", {"token": address.partition("token=")[2]}).status_code == 403
+    assert redeem(Client(), address).status_code == 303
 
 
 @pytest.mark.parametrize("token", ["", "x", "a" * 5000, "%00", "' OR 1=1 --", "\u202e"])
 def test_a_wrong_token_opens_nothing(token: str, make_board: MakeBoard, monitor: Monitor) -> None:
     make_board("Hall")
-    answer = Client().get("/wall/hall", {"token": token})
-    assert answer.status_code == 403
-    assert links.COOKIE not in answer.cookies
+    for send in (Client().get, Client().post):
+        answer = send("/wall/hall", {"token": token})
+        assert answer.status_code == 403
+        assert links.COOKIE not in answer.cookies
 
 
 def test_nobody_learns_whether_a_board_exists(make_board: MakeBoard, monitor: Monitor) -> None:
