@@ -70,5 +70,5 @@ def _cell(value: Any) -> str:
 
 def _rows(rows: list[list[str]]) -> bytes:
     text = io.StringIO()
-    csv.writer(text, lineterminator="\r\n").writerows(rows)
+    csv.writer(text, lineterminator="\r\n", quoting=csv.QUOTE_ALL).writerows(rows)
     return text.getvalue().encode("utf-8", "replace")

@@ -1,8 +1,9 @@
 """CSV (RFC 4180, comma, header line) with the columns `value`, `value_base64`, `value_json`, `priority`,
 `priority_base64`.
 
-A record may span lines inside double quotes; its number is that of its last line. Text that a spreadsheet would run
-as a formula is written as base64, be it a value or a priority; numbers are none.
+A record may span lines inside double quotes; its number is that of its last line. Every cell is written in quotes;
+cells without are read too. Text that a spreadsheet would run as a formula is written as base64, be it a value or a
+priority; numbers are none.
 """
 
 from __future__ import annotations
@@ -154,8 +155,7 @@ def write(stream: IO[bytes], entries: Iterator[Entry], *, priority_type: Priorit
     """Write a header and the entries and return their number; `priority_type` is None for a FIFO queue."""
     columns = [*_PRIORITY_COLUMNS[priority_type], "value", "value_base64"]
     text = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=True)
-    # CR LF also makes the writer quote a lone CR in a cell, which LF alone would not.
-    writer = csv.writer(text, lineterminator="\r\n")
+    writer = csv.writer(text, lineterminator="\r\n", quoting=csv.QUOTE_ALL)
     count = 0
     try:
         writer.writerow(columns)

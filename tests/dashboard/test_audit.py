@@ -127,8 +127,9 @@ def test_no_cell_of_the_file_is_run_by_a_spreadsheet(operator: Desk, store: Stor
     for formula in FORMULAS:
         ann.pause("jobs", reason=formula)
     _, text = body(operator, "/audit/export/?format=csv")
-    for row in csv.reader(io.StringIO(text, newline="")):
+    for row in csv.reader(io.StringIO(text, newline=""), quoting=csv.QUOTE_NONNUMERIC):
         for cell in row:
+            assert isinstance(cell, str), "a cell without quotes is read as a number"
             assert not is_formula(cell), cell
     reasons = [row["reason"] for row in csv.DictReader(io.StringIO(text, newline=""))]
     assert reasons[-2::-1] == [defused(formula) for formula in FORMULAS]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import csv
 import io
 import json
 import tracemalloc
@@ -259,8 +260,26 @@ def test_no_exported_csv_cell_is_a_formula() -> None:
     hostile = [b"=cmd|' /C calc'!A0", b"+1", b"-1", b"@SUM(A1)", b"\tx"]
     file = io.BytesIO()
     formats.write(file, "csv", (Entry(line=0, value=value, priority=1) for value in hostile), priority_type="int")
-    text = file.getvalue().decode()
-    assert [base64.b64decode(row.split(",")[2]) for row in text.splitlines()[1:]] == hostile
+    rows = list(csv.DictReader(io.StringIO(file.getvalue().decode(), newline="")))
+    assert [base64.b64decode(row["value_base64"]) for row in rows] == hostile
+
+
+@pytest.mark.parametrize("value", [b"", b"plain", b"1;=1+1", b"two\r\nlines", b'a "quote", and a comma', b"\xff"])
+def test_every_csv_cell_is_quoted_and_comes_back(value: bytes) -> None:
+    file = io.BytesIO()
+    formats.write(file, "csv", iter([Entry(line=0, value=value, priority=-5)]), priority_type="int")
+    # QUOTE_NONNUMERIC reads any cell without quotes as a number: one of ours would be no text then.
+    rows = list(csv.reader(io.StringIO(file.getvalue().decode(), newline=""), quoting=csv.QUOTE_NONNUMERIC))
+    assert [type(cell) for row in rows for cell in row] == [str] * 6
+    (entry,) = read(file.getvalue(), "csv")
+    assert isinstance(entry, Entry)
+    assert (entry.value, entry.priority) == (value, -5)
+
+
+def test_csv_files_without_quotes_are_read_as_before() -> None:
+    (entry,) = read(b"priority,value,value_base64\r\n-5,x,\r\n", "csv")
+    assert isinstance(entry, Entry)
+    assert (entry.value, entry.priority) == (b"x", -5)
 
 
 @pytest.mark.parametrize("priority", ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\rx", "\x1b[31m", "\ufeff=1"])
@@ -268,7 +287,7 @@ def test_no_exported_text_priority_is_a_formula(priority: str) -> None:
     file = io.BytesIO()
     entries = [Entry(line=0, value=b"x", priority=priority), Entry(line=0, value=b"y", priority="plain")]
     assert formats.write(file, "csv", iter(entries), priority_type="str") == 2
-    header, hostile, plain = (row.split(",") for row in file.getvalue().decode().splitlines())
+    header, hostile, plain = csv.reader(io.StringIO(file.getvalue().decode(), newline=""))
     assert header == ["priority", "priority_base64", "value", "value_base64"]
     assert hostile == ["", base64.b64encode(priority.encode()).decode(), "x", ""]
     assert plain == ["plain", "", "y", ""]
@@ -282,7 +301,7 @@ def test_no_exported_text_priority_is_a_formula(priority: str) -> None:
 def test_a_number_is_no_formula() -> None:
     file = io.BytesIO()
     formats.write(file, "csv", iter([Entry(line=0, value=b"x", priority=-5)]), priority_type="int")
-    assert file.getvalue() == b"priority,value,value_base64\r\n-5,x,\r\n"
+    assert file.getvalue() == b'"priority","value","value_base64"\r\n"-5","x",""\r\n'
 
 
 @pytest.mark.parametrize(
