@@ -19,7 +19,7 @@ from queues.kv.port import KeyValue, KeyValueStore, ReadTransaction
 from queues.packing import Range
 from queues.priority import Priority
 from queues.queue_keys import OUTSIDE, STATES, QueueKeys, Side
-from queues.suffixes import place, read_place, ready_elements
+from queues.suffixes import read_place, ready_elements
 from queues.tally import counted_in
 from queues.totals import total
 
@@ -260,4 +260,4 @@ def _elements(suffix: bytes, config: Config) -> tuple[Priority | None, int, byte
 
 
 def _shows(entry: bytes | None, generation: int, suffix: bytes) -> bool:
-    return entry is not None and entry[5:] == place(generation, suffix)[5:]
+    return entry is not None and read_place(entry)[:2] == (generation, suffix)

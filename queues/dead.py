@@ -52,19 +52,24 @@ class Entry:
         return records.encode(header, self.value)
 
 
-def insert(tr: Transaction, keys: QueueKeys, entry: Entry, tally: Tally) -> Item:
-    """Write one item, from another state, as dead."""
+def insert(tr: Transaction, keys: QueueKeys, entry: Entry, tally: Tally, *, nonce: bytes = b"") -> Item:
+    """Write one item, from another state, as dead; `nonce` is that of its lease that expired."""
     tr.set(keys.dead_item(entry.suffix), entry.encode())
-    tr.set(keys.index("dead", entry.rand), place(OUTSIDE, entry.suffix, entry.attempts))
+    tr.set(keys.index("dead", entry.rand), place(OUTSIDE, entry.suffix, entry.attempts, nonce))
     tally.state(OUTSIDE, "dead", "in")
     return as_item(entry)
 
 
 def remove(tr: Transaction, keys: QueueKeys, entry: Entry, tally: Tally) -> None:
     """Take a dead item, on whose record `tr` conflicts, out of the set."""
+    remove_at(tr, keys, entry.rand, entry.suffix, tally)
+
+
+def remove_at(tr: Transaction, keys: QueueKeys, rand: bytes, suffix: bytes, tally: Tally) -> None:
+    """Take the dead item at this place, on whose record or index `tr` conflicts, out of the set."""
     tr.use_reserve()  # the value moves or goes, it does not come in
-    tr.clear(keys.dead_item(entry.suffix))
-    tr.clear(keys.index("dead", entry.rand))
+    tr.clear(keys.dead_item(suffix))
+    tr.clear(keys.index("dead", rand))
     tally.state(OUTSIDE, "dead", "out")
 
 

@@ -2,7 +2,8 @@
 
 A lease is one record under the item's id, and one key by which its expiry is found. The record says at which place the
 item stood, so that it goes back there, and holds a nonce that every new lease changes: whoever comes with another nonce
-holds a lease that is over. Time never decides who holds a lease; it only decides when a sweep ends it.
+holds a lease that is over. Time never decides who holds a lease; it only decides when a sweep ends it. The nonce of a
+lease that expired stays with the item until something else happens to it: see queues/expired.py.
 
 Leases are outside of generations: a purge leaves them alone, and what comes back goes to the newest generation.
 
@@ -140,11 +141,23 @@ def is_last(entry: Entry, config: Config) -> bool:
 
 
 def give_back(
-    tr: Transaction, keys: QueueKeys, config: Config, entry: Entry, tally: Tally, *, now_ms: int, reason: str
+    tr: Transaction,
+    keys: QueueKeys,
+    config: Config,
+    entry: Entry,
+    tally: Tally,
+    *,
+    now_ms: int,
+    reason: str,
+    expired: bool = False,
 ) -> Item:
-    """Put the item of an ended lease back at its place, or to the dead after its last attempt."""
+    """Put the item of an ended lease back at its place, or to the dead after its last attempt.
+
+    One that `expired` can still be acknowledged there: see queues/expired.py.
+    """
+    nonce = entry.nonce if expired else b""
     if not is_last(entry, config):
-        return back_to_place(tr, keys, config, entry, tally)
+        return back_to_place(tr, keys, config, entry, tally, nonce=nonce)
     priority, count, _ = ready_elements(entry.suffix, fifo=config.fifo)
     tally.traffic("dead")
     return dead.insert(
@@ -161,12 +174,17 @@ def give_back(
             value=entry.value,
         ),
         tally,
+        nonce=nonce,
     )
 
 
-def back_to_place(tr: Transaction, keys: QueueKeys, config: Config, entry: Entry, tally: Tally) -> Item:
+def back_to_place(
+    tr: Transaction, keys: QueueKeys, config: Config, entry: Entry, tally: Tally, *, nonce: bytes = b""
+) -> Item:
     """Make the item of an ended lease ready at its place, with the attempts that the entry says."""
-    return ready.become_ready(tr, keys, config, tally, suffix=entry.suffix, value=entry.value, attempts=entry.attempts)
+    return ready.become_ready(
+        tr, keys, config, tally, suffix=entry.suffix, value=entry.value, attempts=entry.attempts, nonce=nonce
+    )
 
 
 def expire_due(tr: Transaction, keys: QueueKeys, config: Config, *, until_ms: int, limit: int, budget: int) -> int:
@@ -189,7 +207,7 @@ def expire_due(tr: Transaction, keys: QueueKeys, config: Config, *, until_ms: in
             break
         remove(tr, keys, entry, tally)
         reason = f"lease expired at attempt {entry.attempts}"
-        give_back(tr, keys, config, entry, tally, now_ms=until_ms, reason=reason)
+        give_back(tr, keys, config, entry, tally, now_ms=until_ms, reason=reason, expired=True)
         ended += 1
     if ended:
         tally.traffic("expire", ended)

@@ -16,21 +16,20 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from queues import delayed, ids, leased, ready
+from queues import delayed, ids, leased
 from queues.config import MAX_REASON, Config
 from queues.cursor import End
 from queues.delays import Delays, either
 from queues.errands import Errand, Finish
 from queues.errors import BadTime, BadToken, BadValue, StaleLease
+from queues.expired import ExpiredRead
 from queues.handle import check_limit, check_number
 from queues.item import Item, Page
 from queues.kv.port import ReadTransaction, Result, Transaction
-from queues.queue_keys import STATES
-from queues.suffixes import ready_elements, timed_suffix
+from queues.suffixes import NONCE_SIZE, ready_elements, timed_suffix
 from queues.takes import LATE_MS, Take
 from queues.tally import Tally
 
-_NONCE_SIZE = 8
 #: Characters of a worker's name that are kept.
 MAX_WORKER = 200
 _WHY_NOT = "nobody else would keep to a lease."
@@ -63,7 +62,7 @@ class Leases(Delays):
             now_ms=self._backing.now_ms(),
             expires_ms=self._expires_ms(seconds),
             worker=_worker(worker),
-            nonces=tuple(os.urandom(_NONCE_SIZE) for _ in range(n)),
+            nonces=tuple(os.urandom(NONCE_SIZE) for _ in range(n)),
         )
 
     def _lease_in(self, tr: Transaction, *, n: int, end: End, terms: leased.Terms, serializable: bool) -> list[Lease]:
@@ -74,14 +73,17 @@ class Leases(Delays):
     def _as_leases(self, entries: Any) -> list[Lease]:
         return [_as_lease(entry, leased.as_item(entry, self.config)) for entry in entries]
 
-    def ack(self, lease: Lease | str, *, tr: Transaction | None = None) -> None:
+    def ack(self, lease: Lease | str, *, must_hold: bool = False, tr: Transaction | None = None) -> None:
         """Say that the leased item is done: it is gone for good. Acknowledging again changes nothing.
 
-        Raises `StaleLease` when the lease is over and the item is still in this queue: somebody else may work on it.
-        When it is nowhere in this queue any more, this succeeds, and does not tell why: acknowledged before, or deleted
-        or moved meanwhile, which can be undone.
+        A lease that has expired can be acknowledged as long as nothing else has happened to the item: no other worker
+        took it, and nobody changed it. Else raises `StaleLease` when the item is still in this queue: another worker
+        may work on it. When it is nowhere in this queue any more, this succeeds, and does not tell why: acknowledged
+        before, or deleted or moved meanwhile, which can be undone. With `must_hold` it raises `StaleLease` then too,
+        so that what the same `tr` does is done once for each item.
         """
-        if self.ack_many([lease], tr=tr):
+        errand = self._acking([lease], must_hold=must_hold)
+        if errand is not None and self._run(errand, tr):
             raise stale()
 
     def ack_many(self, leases: Iterable[Lease | str], *, tr: Transaction | None = None) -> list[str]:
@@ -90,13 +92,14 @@ class Leases(Delays):
         over: list[str] = [] if errand is None else self._run(errand, tr)
         return over
 
-    def _acking(self, leases: Iterable[Lease | str]) -> Errand | None:
+    def _acking(self, leases: Iterable[Lease | str], *, must_hold: bool = False) -> Errand | None:
         """Return the errand that acknowledges; None when there is nothing to acknowledge."""
         self._own(_WHY_NOT)
         held = {_parse(lease): _token(lease) for lease in leases}
         if not held:
             return None
         check_number(len(held))
+        now_ms = self._backing.now_ms()
 
         def begin(tr: Transaction) -> Finish:
             reads = [(rand, nonce, tr.get(self._keys.lease(rand))) for rand, nonce in held]
@@ -106,21 +109,22 @@ class Leases(Delays):
             tr: Transaction, reads: list[tuple[bytes, bytes, Result[bytes | None]]], config: Config, tally: Tally
         ) -> list[str]:
             over: list[tuple[bytes, bytes]] = []
+            acked = set()
             for rand, nonce, read in reads:
                 record = read.wait()
                 entry = None if record is None else leased.decode(rand, record)
                 if entry is not None and entry.nonce == nonce:
                     leased.remove(tr, self._keys, entry, tally)
+                    acked.add(rand)
                 else:
                     over.append((rand, nonce))
-            if acked := len(held) - len(over):
-                tally.traffic("ack", acked)
+            if acked:
+                tally.traffic("ack", len(acked))
             # A lease that is over counts as acknowledged before if its item is nowhere in this queue.
-            places = [
-                (lease, [ready.PlaceRead(tr, self._keys, config.generations, lease[0], state) for state in STATES])
-                for lease in over
-            ]
-            return [held[lease] for lease, found in places if any(read.wait() is not None for read in found)]
+            looks = [(lease, ExpiredRead(tr, self._keys, config, *lease)) for lease in over if lease[0] not in acked]
+            there = [(lease, look) for lease, look in looks if must_hold or look.is_there()]
+            acked |= {lease[0] for lease, look in there if look.take(tally, now_ms=now_ms)}
+            return [held[lease] for lease, _ in there if lease[0] not in acked]
 
         return Errand(begin=begin, rands=tuple(rand for rand, _ in held))
 
@@ -283,7 +287,7 @@ def _parse(lease: Lease | str) -> tuple[bytes, bytes]:
         nonce = bytes.fromhex(rest)
     except ValueError:
         nonce = b""
-    if rand is None or len(nonce) != _NONCE_SIZE:
+    if rand is None or len(nonce) != NONCE_SIZE:
         raise BadToken("This is not the token of a lease.")
     return rand, nonce
 

@@ -15,7 +15,7 @@ from queues.config import Config
 from queues.keyspace import Keyspace
 from queues.kv.port import KeyValue, KeyValueStore, Transaction
 from queues.queue_keys import QueueKeys
-from queues.suffixes import place, read_place, ready_elements, timed_elements
+from queues.suffixes import in_generation, place, read_place, ready_elements, timed_elements
 from queues.tally import Tally
 from queues.totals import total
 from queues.unreadable import UNREADABLE, Tell, warn
@@ -84,14 +84,16 @@ def _move_ready(tr: Transaction, keys: QueueKeys, config: Config, pairs: list[Ke
     old, new = keys.generation(generation), keys.generation(newest)
     entries = [ready.Entry(generation, old.suffix_of(key), key, value) for key, value in pairs]
     tally = Tally(keys, wake=False)
-    for entry in ready.with_attempts(tr, keys, config, entries):
-        priority, _, rand = ready_elements(entry.suffix, fifo=config.fifo)
+    elements = [ready_elements(entry.suffix, fifo=config.fifo) for entry in entries]
+    reads = [tr.get(keys.index("ready", rand, generation)) for _, _, rand in elements]
+    for entry, (priority, _, rand), read in zip(entries, elements, reads, strict=True):
+        where = read.wait() or place(generation, entry.suffix)
         tr.add_read_conflict_key(entry.key)
         tr.clear(entry.key)
         tr.clear(keys.index("ready", rand, generation))
         tr.set(new.ready(entry.suffix), entry.value)
-        tr.set(keys.index("ready", rand, newest), place(newest, entry.suffix, entry.attempts))
-        if entry.attempts:
+        tr.set(keys.index("ready", rand, newest), in_generation(where, newest))
+        if read_place(where)[2]:
             tr.set(new.tried, b"")
         if priority is not None:
             band = band_of(priority, config.edges)

@@ -89,15 +89,26 @@ def put_back(tr: Transaction, keys: QueueKeys, config: Config, item: Item, *, ve
 
 
 def become_ready(
-    tr: Transaction, keys: QueueKeys, config: Config, tally: Tally, *, suffix: bytes, value: bytes, attempts: int
+    tr: Transaction,
+    keys: QueueKeys,
+    config: Config,
+    tally: Tally,
+    *,
+    suffix: bytes,
+    value: bytes,
+    attempts: int,
+    nonce: bytes = b"",
 ) -> Item:
-    """Write one item, new or from another state, as ready at this place in the newest generation."""
+    """Write one item, new or from another state, as ready at this place in the newest generation.
+
+    `nonce` is that of its lease that expired.
+    """
     generation = config.generations[-1]
     ready = keys.generation(generation)
     entry = Entry(generation, suffix, ready.ready(suffix), value, attempts)
     item = as_item(entry, config)
     tr.set(entry.key, value)
-    tr.set(keys.index("ready", bytes.fromhex(item.id), generation), place(generation, suffix, attempts))
+    tr.set(keys.index("ready", bytes.fromhex(item.id), generation), place(generation, suffix, attempts, nonce))
     if attempts:
         tr.set(ready.tried, b"")
     tally.wake()

@@ -52,17 +52,37 @@ def timed_elements(suffix: bytes) -> tuple[int, bytes]:
     return ms, rand
 
 
-_PLACE_FORMAT = 1
-
+#: Without and with the nonce of a lease that expired: 0.1 wrote the first only.
+_PLACE_FORMAT, _EXPIRED_FORMAT = 1, 2
+#: Bytes of a lease's nonce.
+NONCE_SIZE = 8
+_HEAD = 9
+_BEHIND_NONCE = _HEAD + NONCE_SIZE
 
 _place = Struct(">BII").pack
 
 
-def place(generation: int, suffix: bytes, attempts: int = 0) -> bytes:
-    """Return the value of an index key: where the item stands, and how often it was tried."""
+def place(generation: int, suffix: bytes, attempts: int = 0, nonce: bytes = b"") -> bytes:
+    """Return the value of an index key: where the item stands, and how often it was tried.
+
+    `nonce` is that of the lease that expired, for an item to which nothing has happened since.
+    """
+    if nonce:
+        return _place(_EXPIRED_FORMAT, attempts, generation) + nonce + suffix
     return _place(_PLACE_FORMAT, attempts, generation) + suffix
 
 
 def read_place(value: bytes) -> tuple[int, bytes, int]:
     """Return (generation, suffix, attempts) of an index value."""
-    return int.from_bytes(value[5:9], "big"), value[9:], int.from_bytes(value[1:5], "big")
+    suffix = value[_HEAD if value[0] == _PLACE_FORMAT else _BEHIND_NONCE :]
+    return int.from_bytes(value[5:9], "big"), suffix, int.from_bytes(value[1:5], "big")
+
+
+def expired_nonce(value: bytes) -> bytes:
+    """Return the nonce of the lease that expired, of an index value; empty when something happened since."""
+    return b"" if value[0] == _PLACE_FORMAT else value[_HEAD:_BEHIND_NONCE]
+
+
+def in_generation(value: bytes, generation: int) -> bytes:
+    """Return an index value that says the same of another generation."""
+    return value[:5] + generation.to_bytes(4, "big") + value[_HEAD:]

@@ -131,9 +131,10 @@ class AsyncQueue:
 
     # What is held
 
-    async def ack(self, lease: Lease | str) -> None:
+    async def ack(self, lease: Lease | str, *, must_hold: bool = False) -> None:
         """Say that the leased item is done: see `Queue.ack`."""
-        if await self.ack_many([lease]):
+        errand = self.queue._acking([lease], must_hold=must_hold)
+        if errand is not None and await self._ask(self.queue._errands, errand):
             raise stale()
 
     async def ack_many(self, leases: Iterable[Lease | str]) -> list[str]:

@@ -134,7 +134,7 @@ def test_a_lease_that_is_not_acknowledged_in_time_comes_back_to_its_place(jobs: 
     assert jobs.find(first.id) == back == jobs.items().items[0]
     assert values(jobs.items().items) == [b"first", b"second", b"third"]
     assert jobs.totals().traffic == {"push": 3, "lease": 1, "expire": 1}
-    for late in (jobs.ack, jobs.release, lambda lease: jobs.extend(lease, seconds=5)):
+    for late in (jobs.release, lambda lease: jobs.extend(lease, seconds=5)):
         with pytest.raises(StaleLease):
             late(lease)
     assert depths(jobs) == (3, 0, 0, 0)
@@ -163,6 +163,8 @@ def test_many_are_acknowledged_and_stale_ones_told(jobs: Queue, clock: Clock) ->
     short, long = jobs.lease(2, seconds=5), jobs.lease(2, seconds=50)
     clock.advance(5)
     assert jobs.expire() == 2
+    for lease in jobs.lease(2):  # the same two: the first leases are stale now
+        jobs.release(lease)
     assert jobs.ack_many([*short, *long, long[0].token]) == [short[0].token, short[1].token]
     assert depths(jobs) == (3, 0, 0, 0)
     assert jobs.totals().traffic["ack"] == 2
@@ -174,6 +176,109 @@ def test_many_are_acknowledged_and_stale_ones_told(jobs: Queue, clock: Clock) ->
     assert depths(jobs)[2] == 0
     with pytest.raises(TooLarge):
         jobs.ack_many(f"{n:040x}-{0:016x}" for n in range(1_001))
+
+
+def expired(jobs: Queue, clock: Clock) -> Lease:
+    """Return a lease that has expired, its item ready at its place again."""
+    lease = one(jobs.lease(seconds=10))
+    clock.advance(10)
+    assert jobs.expire() == 1
+    return lease
+
+
+def test_an_expired_lease_that_nobody_took_is_acknowledged(store: Store, jobs: Queue, clock: Clock) -> None:
+    jobs.push_many([(b"a", 1), (b"b", 1), (b"c", 20)])
+    lease = expired(jobs, clock)
+    assert jobs.find(lease.item.id).state == "ready"
+    assert [finding for finding in store.doctor.examine().findings if finding.kind != "slot"] == []
+    jobs.ack(lease, must_hold=True)
+    assert jobs.find(lease.item.id) is None
+    assert values(jobs.items().items) == [b"b", b"c"]
+    assert depths(jobs) == (2, 0, 0, 0)
+    assert jobs.totals().traffic == {"push": 3, "lease": 1, "expire": 1, "ack": 1}
+    jobs.ack(lease)
+    with pytest.raises(StaleLease):
+        jobs.ack(lease, must_hold=True)
+    assert jobs.totals().traffic["ack"] == 1
+
+
+def test_a_lease_that_expired_at_the_last_attempt_is_acknowledged(jobs: Queue, clock: Clock) -> None:
+    jobs.configure(max_attempts=1)
+    jobs.push_many([(b"a", 1), (b"b", 2)])
+    lease, other = expired(jobs, clock), expired(jobs, clock)
+    assert depths(jobs) == (0, 0, 0, 2)
+    assert jobs.ack_many([lease, other.token, lease.token]) == []
+    assert depths(jobs) == (0, 0, 0, 0)
+    assert jobs.totals().traffic["ack"] == 2
+
+
+def test_many_expired_leases_are_acknowledged_with_others(store: Store, jobs: Queue, clock: Clock) -> None:
+    mail = store.create_queue("mail", kind="fifo")
+    mail.enqueue_many([b"%d" % n for n in range(6)])
+    short, long = mail.lease(2, seconds=5), mail.lease(2, seconds=50)
+    clock.advance(5)
+    mail.expire()
+    again = one(mail.lease())
+    assert again.item.id == short[0].item.id
+    assert mail.ack_many([*long, *short]) == [short[0].token]
+    assert values(mail.items().items) == [b"4", b"5"]
+    mail.ack(again)
+    check_full_count(store, mail)
+
+
+OTHERWISE = {
+    "leased by another worker": lambda store, jobs, item: jobs.lease(),
+    "leased and given back": lambda store, jobs, item: jobs.release(one(jobs.lease())),
+    "leased and given back uncounted": lambda store, jobs, item: jobs.release(one(jobs.lease()), count_attempt=False),
+    "edited": lambda store, jobs, item: store.acts("o").edit_item("jobs", item.id, b"other", expect=item.value),
+    "of another priority": lambda store, jobs, item: store.acts("o").reprioritise("jobs", [item.id], priority=3),
+    "delayed": lambda store, jobs, item: store.acts("o").delay("jobs", [item.id], delay=MINUTE),
+    "deleted and put back": lambda store, jobs, item: store.acts("o").undo(
+        store.acts("o").delete_items("jobs", [item.id]).trash_id
+    ),
+}
+
+
+@pytest.mark.parametrize("how", OTHERWISE)
+def test_an_expired_lease_is_stale_once_anything_else_happened(
+    store: Store, jobs: Queue, clock: Clock, how: str
+) -> None:
+    jobs.push(b"x", priority=1)
+    lease = expired(jobs, clock)
+    OTHERWISE[how](store, jobs, lease.item)
+    before = jobs.find(lease.item.id)
+    for must_hold in (False, True):
+        with pytest.raises(StaleLease):
+            jobs.ack(lease, must_hold=must_hold)
+    assert jobs.ack_many([lease]) == [lease.token]
+    assert jobs.find(lease.item.id) == before
+
+
+def test_an_expired_lease_is_stale_once_the_dead_item_is_retried(jobs: Queue, clock: Clock) -> None:
+    jobs.configure(max_attempts=1)
+    jobs.push(b"x", priority=1)
+    lease = expired(jobs, clock)
+    retried = jobs.retry_dead(lease.item.id)
+    with pytest.raises(StaleLease):
+        jobs.ack(lease)
+    assert jobs.find(lease.item.id) == retried
+
+
+def test_an_expired_lease_of_a_purged_item_is_over(store: Store, jobs: Queue, clock: Clock) -> None:
+    jobs.push(b"x", priority=1)
+    lease = expired(jobs, clock)
+    (trash_id,) = store.acts("o").purge("jobs", confirm="jobs").trash_ids
+    with pytest.raises(StaleLease):
+        jobs.ack(lease, must_hold=True)
+    jobs.ack(lease)  # nowhere in the queue, as after any deletion
+    assert "ack" not in jobs.totals().traffic
+    jobs.push(b"y", priority=2)
+    store.acts("o").undo(trash_id)
+    assert values(jobs.items().items) == [b"x", b"y"]
+    while store.merge_generations():
+        pass
+    jobs.ack(lease, must_hold=True)  # nothing has happened to it
+    assert values(jobs.items().items) == [b"y"]
 
 
 def test_a_released_item_is_back_at_once(jobs: Queue) -> None:
@@ -257,8 +362,6 @@ def test_an_item_is_dead_after_its_last_attempt(jobs: Queue, clock: Clock) -> No
     assert jobs.dead().items == (dead,)
     assert depths(jobs) == (0, 0, 0, 1)
     assert jobs.totals().traffic == {"push": 1, "lease": 5, "expire": 5, "dead": 1}
-    with pytest.raises(StaleLease):
-        jobs.ack(lease)
     assert jobs.lease() == jobs.pop_many(1) == []
 
 
@@ -451,9 +554,8 @@ def test_leases_survive_renaming_deleting_and_restoring(store: Store, jobs: Queu
     jobs.ack(b)
     jobs.extend(c, seconds=60)
     assert jobs.expire() == 1
-    with pytest.raises(StaleLease):
-        jobs.ack(d)
-    assert depths(jobs) == (1, 0, 1, 0)
+    jobs.ack(d)
+    assert depths(jobs) == (0, 0, 1, 0)
 
 
 def test_leases_are_outside_of_generations(store: Store, jobs: Queue, clock: Clock) -> None:

@@ -127,9 +127,50 @@ def test_of_an_ack_and_an_expiry_exactly_one_wins(store: Store, jobs: Queue, clo
         assert jobs.expire() == 0
         assert jobs.find(lease.item.id) is None
     else:
+        jobs.ack(lease)  # nobody took it meanwhile
+        assert jobs.find(lease.item.id) is None
+        assert jobs.totals().traffic == {"push": 6, "lease": 1, "expire": 1, "ack": 1}
+
+
+@pytest.mark.parametrize("ack_first", [True, False])
+@pytest.mark.parametrize(
+    ("verb", "dead"), [("pop", False), ("lease", False), ("ack", False), ("retry", True), ("ack", True)]
+)
+def test_of_an_ack_of_an_expired_lease_and_anything_else_exactly_one_wins(
+    store: Store, jobs: Queue, clock: Clock, verb: str, ack_first: bool, dead: bool
+) -> None:
+    jobs.configure(max_attempts=1 if dead else 5)
+    (lease,) = jobs.lease(seconds=10)
+    clock.advance(10)
+    jobs.expire()
+    ack, other = begin(store), begin(store)
+    jobs.ack(lease, tr=ack)
+    others: dict[str, Callable[[], object]] = {
+        "pop": lambda: strict_pop(jobs, other),
+        "lease": lambda: strict_lease(jobs, other),
+        "retry": lambda: jobs.retry_dead(lease.item.id, tr=other),
+        "ack": lambda: jobs.ack(lease, tr=other),
+    }
+    others[verb]()
+    one(*((ack, other) if ack_first else (other, ack)))
+    if ack_first:
+        assert jobs.find(lease.item.id) is None
+    elif verb in ("pop", "ack"):
+        jobs.ack(lease)
+    else:
         with pytest.raises(StaleLease):
             jobs.ack(lease)
-        assert jobs.find(lease.item.id).state == "ready"
+    assert jobs.totals().traffic.get("ack", 0) == (1 if ack_first or verb == "ack" else 0)
+
+
+def test_no_push_conflicts_with_the_ack_of_an_expired_lease(store: Store, jobs: Queue, clock: Clock) -> None:
+    (lease,) = jobs.lease(seconds=10)
+    clock.advance(10)
+    jobs.expire()
+    ack, push = begin(store), begin(store)
+    jobs.ack(lease, tr=ack)
+    jobs.push(b"x", priority=-1, tr=push)
+    both(ack, push)
 
 
 @pytest.mark.parametrize("extend_first", [True, False])

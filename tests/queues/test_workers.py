@@ -399,6 +399,23 @@ def test_who_lost_the_lease_does_not_take_the_item_from_its_next_holder(
     jobs.ack(theirs)
 
 
+def test_work_that_ends_after_its_lease_expired_is_done_unless_somebody_took_it(
+    store: Store, jobs: Queue, desk: Desk, clock: Clock
+) -> None:
+    jobs.configure(max_attempts=1)
+    jobs.push_many([(b"wait", 1), (b"wait", 2)])
+    pool = Pool(store, worker_of(desk), ["jobs"], threads=2)
+    pool.start()
+    await_true(lambda: len(desk.values) == 2)
+    clock.advance(61)
+    assert jobs.expire() == 2
+    assert jobs.depth("dead") == 2
+    desk.may_end.set()
+    tally = pool.stop(LONG)
+    assert (tally.done, tally.failed) == (2, 0)
+    assert (jobs.depth(), jobs.depth("dead"), jobs.depth("leased")) == (0, 0, 0)
+
+
 def test_an_unanswered_acknowledgement_that_was_not_applied_is_not_taken_for_one(
     store: Store,
     jobs: Queue,

@@ -57,6 +57,8 @@ class Known:
     #: When it is due, when its lease ends, when it died.
     ms: int = 0
     token: str = ""
+    #: The token of the lease that expired, if nothing has happened since.
+    expired: str = ""
 
 
 class Ahead(Clock):
@@ -110,17 +112,18 @@ class TimeModel(RuleBasedStateMachine):
         return sorted(found, key=lambda item: (item.ms, item.id))
 
     def put(self, item: Known, **changes: object) -> None:
-        self.items[item.id] = replace(item, **changes)
+        self.items[item.id] = replace(item, **{"expired": "", **changes})
 
     def become_ready(self, item: Known) -> None:
         self.order += 1
         self.put(item, state="ready", order=self.order, ms=0)
 
-    def give_back(self, item: Known, now_ms: int) -> None:
+    def give_back(self, item: Known, now_ms: int, *, expired: bool = True) -> None:
+        known = item.token if expired else ""
         if self.max_attempts is not None and item.attempts >= self.max_attempts:
-            self.put(item, state="dead", ms=now_ms, token="")
+            self.put(item, state="dead", ms=now_ms, token="", expired=known)
         else:
-            self.put(item, state="ready", ms=0, token="")
+            self.put(item, state="ready", ms=0, token="", expired=known)
 
     def note_late(self, now_ms: int) -> None:
         """A take promoted some of what was late, whichever, and ended the first leases that were over."""
@@ -201,8 +204,10 @@ class TimeModel(RuleBasedStateMachine):
         item = self.items.get(token[:40])
         if item is None:
             self.queues[ahead].ack(token)
-        elif item.token == token:
-            self.queues[ahead].ack(token)
+            with pytest.raises(StaleLease):
+                self.queues[ahead].ack(token, must_hold=True)
+        elif token in (item.token, item.expired):
+            self.queues[ahead].ack(token, must_hold=True)
             del self.items[item.id]
         else:
             with pytest.raises(StaleLease):
@@ -212,7 +217,7 @@ class TimeModel(RuleBasedStateMachine):
     @precondition(lambda self: getattr(self, "tokens", None))
     def ack_many(self, picks: list[int], ahead: bool) -> None:
         tokens = list(dict.fromkeys(self.tokens[-1 - at % len(self.tokens)] for at in picks))
-        current = {item.token for item in self.items.values()}
+        current = {token for item in self.items.values() for token in (item.token, item.expired)}
         acked = {token[:40] for token in tokens if token in current}
         stale = [
             token for token in tokens if token not in current and token[:40] in self.items and token[:40] not in acked
@@ -232,7 +237,7 @@ class TimeModel(RuleBasedStateMachine):
                 self.queues[ahead].release(token, delay=span)
             return
         released = self.queues[ahead].release(token, delay=span)
-        self.give_back(item, now_ms)
+        self.give_back(item, now_ms, expired=False)
         if self.items[item.id].state == "ready" and delay is not None and delay > 0:
             self.put(item, state="delayed", ms=to_ms(released.due_at), order=0, token="")
         assert (released.state, released.attempts) == (self.items[item.id].state, item.attempts)

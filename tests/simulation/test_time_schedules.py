@@ -18,6 +18,7 @@ import pytest
 
 from queues import Queue, Store, leased
 from queues.errors import OutcomeUnknown, StaleLease
+from queues.expired import ExpiredRead
 from queues.kv.simulated import SimulatedTransaction
 from tests.full_count import check_full_count
 from tests.simulation.history import Violation
@@ -256,6 +257,27 @@ def any_nonce(entry: Callable[..., Any]) -> Callable[..., Any]:
 def test_the_nonce_of_a_lease(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leased, "decode", any_nonce(leased.decode))
     assert "in spite of" in noticed()
+
+
+def test_the_nonce_of_a_lease_that_expired(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every token for the right one of an item that is ready or dead."""
+    monkeypatch.setattr(ExpiredRead, "__init__", knowing_the_nonce(ExpiredRead.__init__))
+    assert noticed()
+
+
+def knowing_the_nonce(init: Callable[..., None]) -> Callable[..., None]:
+    """Return a look for an expired lease that any token fits."""
+
+    class Any8(bytes):
+        def __eq__(self, other: object) -> bool:
+            return True
+
+        __hash__ = bytes.__hash__
+
+    def fit(look: Any, tr: Any, keys: Any, config: Any, rand: bytes, nonce: bytes) -> None:
+        init(look, tr, keys, config, rand, Any8(nonce))
+
+    return fit
 
 
 def test_the_read_of_the_lease_that_ends(monkeypatch: pytest.MonkeyPatch) -> None:
