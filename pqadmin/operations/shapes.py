@@ -63,7 +63,8 @@ def queue_shape(queue: Queue) -> Shape:
 def status_shape(status: QueueStatus, now: datetime) -> Shape:
     """Describe a queue and its ends; the ends' values are left out: peek shows them."""
     if status.unreadable:
-        return dict.fromkeys(_STATUS) | {"queue": status.name, "unreadable": status.unreadable}
+        known = {"queue": status.name, "unreadable": status.unreadable, "state": state_of(status, now)}
+        return dict.fromkeys(_STATUS) | known
     uncounted = status.attached and status.counted_at is None
     return {
         "queue": status.name,
@@ -82,14 +83,30 @@ def status_shape(status: QueueStatus, now: datetime) -> Shape:
         "prefix": _prefix(status.prefix),
         "counted_at": time_shape(status.counted_at),
         "unreadable": None,
+        "state": state_of(status, now),
     }
 
 
 #: What is known of a queue that can be read.
 _STATUS = (
     *("queue", "kind", "priority_type", "ready", "delayed", "leased", "dead", "arrived", "left", "oldest"),
-    *("min_priority", "max_priority", "pause", "prefix", "counted_at", "unreadable"),
+    *("min_priority", "max_priority", "pause", "prefix", "counted_at", "unreadable", "state"),
 )
+
+
+def state_of(status: QueueStatus, now: datetime) -> str:
+    """Return the word for how a queue stands: of all that hold, the one that needs a look first."""
+    totals = status.totals
+    words = (
+        ("unreadable", bool(status.unreadable)),
+        ("paused", status.pause is not None and status.pause.holds(to_ms(now))),
+        ("drift", status.drift),
+        ("dead", totals.dead > 0),
+        ("closed", status.closed),
+        ("attached", status.attached),
+        ("empty", not (totals.ready or totals.delayed or totals.leased)),
+    )
+    return next((word for word, holds in words if holds), "ok")
 
 
 def pause_shape(pause: Pause | None, now: datetime) -> Shape | None:

@@ -17,11 +17,13 @@ from rich.text import Text
 from pqadmin.dashboard import foreign
 from pqadmin.dashboard.format import UNKNOWN, age_since, clock, counted, number, visible
 from pqadmin.dashboard.redaction import NOTHING
+from pqadmin.operations.shapes import state_of
 from queues import Item, Job, QueueStatus
-from queues.ids import to_ms
 
 #: Columns of characters when the output is a file or a pipe: wide enough that nothing is folded.
 _PIPE_WIDTH = 200
+#: States of a queue that need no look.
+_QUIET = ("ok", "empty")
 #: Characters of an item's value on its line.
 _VALUE_WIDTH = 60
 
@@ -44,17 +46,19 @@ def console(stream: IO[str] | TextIOBase) -> Console:
 
 
 def print_queues(output: Console, statuses: Sequence[QueueStatus], now: datetime) -> None:
-    """Print one line for each queue: its kind, depth, ends, oldest age and pause."""
-    table = _table(("Queue", "Kind", ">Ready", "Min", "Max", ">Oldest", "State"))
+    """Print one line for each queue: its kind, items in each state, ends, oldest age and how it stands."""
+    table = _table(("Queue", "Kind", ">Ready", ">Delayed", ">Leased", ">Dead", "Min", "Max", ">Oldest", "State"))
     for status in statuses:
         table.add_row(
             _text(status.name, "bold"),
             Text("" if status.unreadable else "fifo" if status.kind == "fifo" else status.priority_type),
             Text(_depth(status)),
+            *(Text(_number(status, depth)) for depth in (status.totals.delayed, status.totals.leased)),
+            Text(_number(status, status.totals.dead), "red" if status.totals.dead else ""),
             Text("" if status.min is None else foreign.priority_short(status.min)),
             Text("" if status.max is None else foreign.priority_short(status.max)),
             Text("" if status.oldest is None else age_since(status.oldest, now)),
-            _text(_state(status, now), "yellow"),
+            _text(_state(status, now), "" if state_of(status, now) in _QUIET else "yellow"),
         )
     output.print(table)
 
@@ -119,14 +123,19 @@ def _depth(status: QueueStatus) -> str:
     return counted(None if status.counted_at is None else status.totals.ready)
 
 
+def _number(status: QueueStatus, depth: int) -> str:
+    """Return a depth that queues of others, and those that cannot be read, do not have."""
+    return "" if status.unreadable or status.attached else number(depth)
+
+
 def _state(status: QueueStatus, now: datetime) -> str:
     if status.unreadable:
         return f"unreadable: {status.unreadable}"
     if status.attached:
         when = "not counted yet" if status.counted_at is None else f"counted {clock(status.counted_at, now)}"
         return f"attached, {when}"
-    pause = status.pause
-    return f"paused: {pause.reason}" if pause is not None and pause.holds(to_ms(now)) else ""
+    word = state_of(status, now)
+    return f"paused: {status.pause.reason}" if word == "paused" and status.pause is not None else word
 
 
 def _table(columns: Iterable[str]) -> Table:

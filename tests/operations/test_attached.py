@@ -63,6 +63,7 @@ def test_depth_counts_and_says_when(run: Run, shop: Shop, others: Others) -> Non
     assert answer.out == "3\n"
     assert re.search(r"legacy is attached: counted \d\d:\d\d:\d\d UTC", answer.err)
     assert run("depth", "legacy", "ours").out == "3\tlegacy\n1\tours\n"
+    assert run("depth", "legacy", "ours", "--all").out == "3\t0\t0\t0\tlegacy\n1\t0\t0\t0\tours\n"
     legacy, ours = run("depth", "legacy", "ours", "--json").json["depths"]
     assert (legacy["ready"], ours["ready"]) == (3, 1)
     assert legacy["counted_at"] is not None
@@ -79,6 +80,7 @@ def test_queues_lists_it_with_its_count(run: Run, shop: Shop, others: Others) ->
     assert (legacy["ready"], legacy["arrived"], legacy["left"], legacy["oldest"]) == (3, None, None, None)
     assert legacy["counted_at"] is not None
     assert (ours["prefix"], ours["counted_at"], ours["arrived"]) == (None, None, 0)
+    assert (legacy["state"], ours["state"]) == ("attached", "empty")
 
 
 def test_a_list_that_is_not_counted_in_time_says_so(

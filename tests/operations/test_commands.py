@@ -216,13 +216,65 @@ def test_depth(run: Run, shop: Shop, jobs: Queue) -> None:
     }
 
 
+def test_depth_of_every_state(run: Run, shop: Shop, jobs: Queue) -> None:
+    """`depth QUEUE` prints what can be taken; the other states are asked for, or all of them."""
+    shop.store.create_queue("mail", kind="fifo")
+    jobs.push(b"later", priority=1, delay=timedelta(hours=1))
+    jobs.lease(1, seconds=60)
+    kill(shop, jobs)
+    told = {"ready": 1, "delayed": 1, "leased": 1, "dead": 1}
+    for state, number in told.items():
+        assert run("depth", "jobs", "--state", state).out == f"{number}\n"
+    assert run("depth", "jobs", "mail", "--state=dead").out == "1\tjobs\n0\tmail\n"
+    assert run("depth", "jobs", "--all").out == "1\t1\t1\t1\tjobs\n"
+    assert run("depth", "jobs", "mail", "--all").out == "1\t1\t1\t1\tjobs\n0\t0\t0\t0\tmail\n"
+    assert run("depth", "jobs", "--json").json["depths"] == [{"queue": "jobs", **told, "counted_at": None}]
+    assert run("depth", "jobs", "--all", "--state=dead").code != 0
+
+
+def kill(shop: Shop, queue: Queue) -> None:
+    """Let the next item be dead."""
+    shop.store.acts("ada").configure(queue.name, max_attempts=1)
+    (lease,) = queue.lease(1, seconds=60)
+    queue.release(lease, reason="no address")
+
+
+def test_queues_tells_every_state_and_how_a_queue_stands(run: Run, shop: Shop, jobs: Queue) -> None:
+    acts = shop.store.acts("ada")
+    for name in ("broken", "closed", "later", "idle", "held"):
+        shop.store.create_queue(name)
+    for _ in range(4):
+        shop.store.queue("broken").push(b"x", priority=1)
+        kill(shop, shop.store.queue("broken"))
+    shop.store.queue("later").push(b"x", priority=1, delay=timedelta(hours=1))
+    acts.configure("closed", closed=True)
+    shop.store.queue("held").push(b"x", priority=1)
+    acts.pause("held", reason="deploy")
+    shapes = {shape["queue"]: shape for shape in run("queues", "--json").json["queues"]}
+    assert {name: shape["state"] for name, shape in shapes.items()} == {
+        "broken": "dead",
+        "closed": "closed",
+        "held": "paused",
+        "idle": "empty",
+        "jobs": "ok",
+        "later": "ok",
+    }
+    assert (shapes["broken"]["ready"], shapes["broken"]["dead"]) == (0, 4)
+    lines = {line.split()[0]: line.split() for line in run("queues").out.splitlines()}
+    assert lines["Queue"] == ["Queue", "Kind", "Ready", "Delayed", "Leased", "Dead", "Min", "Max", "Oldest", "State"]
+    assert lines["broken"] == ["broken", "int", "0", "0", "0", "4", "dead"]
+    assert lines["later"] == ["later", "int", "0", "1", "0", "0", "ok"]
+    assert lines["idle"][-1] == "empty"
+    assert lines["held"][-2:] == ["paused:", "deploy"]
+
+
 def test_queues_as_json(run: Run, shop: Shop, jobs: Queue) -> None:
     shop.store.create_queue("mail:out", kind="fifo").enqueue(b"x")
     jobs.pause(reason="deploy", by="ada")
     jobs_shape, mail_shape = run("queues", "--json").json["queues"]
     assert list(jobs_shape) == [
         "queue", "kind", "priority_type", "ready", "delayed", "leased", "dead", "arrived", "left", "oldest",
-        "min_priority", "max_priority", "pause", "prefix", "counted_at", "unreadable",
+        "min_priority", "max_priority", "pause", "prefix", "counted_at", "unreadable", "state",
     ]  # fmt: skip
     assert (jobs_shape["ready"], jobs_shape["min_priority"], jobs_shape["max_priority"]) == (3, 1, 9)
     assert jobs_shape["pause"]["reason"] == "deploy"
@@ -239,6 +291,7 @@ def test_a_queue_that_can_not_be_read_is_a_line_that_says_so(run: Run, shop: Sho
     assert (first["queue"], first["ready"], second["queue"], second["ready"]) == ("bad", None, "jobs", 3)
     assert first["unreadable"].startswith("Its bytes are damaged")
     assert list(first) == list(second)
+    assert (first["state"], second["state"]) == ("unreadable", "ok")
     assert "–  " in run("queues").out
     assert "unreadable: Its bytes are damaged" in run("queues").out
     refused = run("pop", "bad")

@@ -12,15 +12,28 @@ from pqadmin.operations.command import StoreCommand
 from pqadmin.operations.shapes import depth_shape
 from queues import Queue, Store, Totals
 
+#: The states of an item, in the order of the columns of --all.
+STATES = ("ready", "delayed", "leased", "dead")
+
 
 class Command(StoreCommand):
-    """Print the exact number of ready items of one queue or of several; items of attached queues are counted."""
+    """Print the exact number of items of one queue or of several: the ready ones, those of a state, or all states."""
 
-    help = "Print how many items are ready in a queue, exactly. Only items of attached queues are counted for it."
+    help = (
+        "Print how many items a queue holds, exactly: those that are ready, unless --state or --all says otherwise. "
+        "Only items of attached queues are counted for it."
+    )
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         """Declare the arguments."""
         parser.add_argument("queue", nargs="+", help="one queue prints the number alone; several, a line each")
+        which = parser.add_mutually_exclusive_group()
+        which.add_argument("--state", choices=STATES, default="ready", help="items of this state (default: ready)")
+        which.add_argument(
+            "--all",
+            action="store_true",
+            help="a line for each queue: ready, delayed, leased, dead and its name, separated by tabs",
+        )
 
     def run(self, store: Store, options: dict[str, Any]) -> None:
         """Read all depths of our own queues in one transaction, so that their sum is true, and count the others."""
@@ -35,7 +48,12 @@ class Command(StoreCommand):
             self.print_json({"depths": [depth_shape(queue.name, totals, at) for queue, totals, at in depths]})
             return
         for queue, totals, at in depths:
-            self.stdout.write(str(totals.ready) if len(depths) == 1 else f"{totals.ready}\t{queue.name}")
+            if options["all"]:
+                numbers = "\t".join(str(getattr(totals, state)) for state in STATES)
+                self.stdout.write(f"{numbers}\t{queue.name}")
+            else:
+                depth = getattr(totals, options["state"])
+                self.stdout.write(str(depth) if len(depths) == 1 else f"{depth}\t{queue.name}")
             if at is not None:
                 self.stderr.write(f"{queue.name} is attached: counted {clock(at)}.", lambda same: same)
 

@@ -22,9 +22,9 @@ _PATIENCE, _STEP_SECONDS = 3.0, 0.05
 
 
 class Command(StoreCommand):
-    """List queues with their depth, ends, oldest age and pause; attached ones with when they were counted."""
+    """List queues with their items in each state, ends, oldest age and how they stand."""
 
-    help = "List the queues with their numbers: depth, both ends, oldest age, pause."
+    help = "List the queues with their numbers: items in each state, both ends, oldest age, and how they stand."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         """Declare the arguments."""
