@@ -27,6 +27,8 @@ from queues.errors import QueueError, StoreError, StoreUnavailable
 
 #: The ends of a queue; FIFO queues call them head and tail.
 ENDS = ("min", "max", "head", "tail")
+#: `pop` and `lease` took nothing, as nothing was ready.
+EXIT_EMPTY = 4
 #: What a shell reports for a program that was stopped by SIGINT or by a closed pipe.
 EXIT_INTERRUPTED = 130
 EXIT_PIPE_CLOSED = 141
@@ -168,6 +170,31 @@ def whole_number(text: str) -> int:
         if (number := int(text)) >= 1:
             return number
     raise ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+
+
+def exit_code(text: str) -> int:
+    """Read an exit code from the command line."""
+    with contextlib.suppress(ValueError):
+        if 0 <= (code := int(text)) <= 255:
+            return code
+    raise ArgumentTypeError(f"{text!r} is not an exit code from 0 to 255")
+
+
+def add_exit_empty(parser: CommandParser) -> None:
+    """Declare --exit-empty."""
+    parser.add_argument(
+        "--exit-empty",
+        type=exit_code,
+        default=EXIT_EMPTY,
+        metavar="CODE",
+        help="the exit code when nothing was ready (default: %(default)s)",
+    )
+
+
+def end_empty(options: dict[str, Any]) -> None:
+    """End the command as its options say when nothing was ready, which it has told already."""
+    if options["exit_empty"]:
+        raise CommandError("", returncode=options["exit_empty"])
 
 
 def line_number(text: str) -> int:

@@ -137,7 +137,7 @@ def test_pop_takes_from_either_end_and_keeps_it_in_the_trash(run: Run, shop: Sho
     assert run("pop", "jobs", "-n", "5", "--json").json["items"][1]["value_base64"] == "/wA="
     assert jobs.depth() == 0
     assert run("pop", "jobs", "--json").json["items"] == []
-    assert run("pop", "jobs").out == "jobs is empty.\n"
+    assert run("pop", "jobs").out == "jobs has nothing ready.\n"
 
 
 def test_pop_tells_how_to_undo_it(run: Run, shop: Shop, jobs: Queue) -> None:

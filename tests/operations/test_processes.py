@@ -318,3 +318,19 @@ def test_load_needs_a_store_that_others_can_open() -> None:
         _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1
     assert json.loads(err)["error"]["message"].startswith("memory: is private")
+
+
+def test_a_loop_over_pop_in_a_shell_ends(url: str, store: Store) -> None:
+    store.create_queue("jobs").push_many([(b"first", 1), (b"second", 2)])
+    loop = 'while "$0" manage.py pop jobs --json --store "$1"; do :; done; "$0" manage.py pop jobs --store "$1"'
+    done = subprocess.run(
+        ["sh", "-c", loop, sys.executable, url],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    shapes = [json.loads(line) for line in done.stdout.splitlines()[:3]]
+    assert [[item["value"] for item in shape["items"]] for shape in shapes] == [["first"], ["second"], []]
+    assert (done.returncode, done.stdout.splitlines()[3:], done.stderr) == (4, ["jobs has nothing ready."], "")

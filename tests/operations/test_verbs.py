@@ -209,6 +209,22 @@ def test_whoever_waits_through_a_pause_gets_what_is_there_when_it_ends(run: Run,
     assert [item["value"] for item in found["items" if verb == "pop" else "leases"]] == ["kept"]
 
 
+@pytest.mark.parametrize("verb", ["pop", "lease"])
+def test_nothing_ready_ends_a_loop_in_a_shell(run: Run, shop: Shop, verb: str) -> None:
+    """The exit code is 4, or what --exit-empty says; what was taken ends with 0, fewer than asked for too."""
+    jobs = shop.store.create_queue("jobs")
+    jobs.push_many([(b"a", 1), (b"b", 2)])
+    assert [run(verb, "jobs").code, run(verb, "jobs", "-n", "9").code, run(verb, "jobs").code] == [0, 0, 4]
+    for told in ((), ("--json",), ("--timeout=0.01s",)):
+        found = run(verb, "jobs", *told)
+        assert (found.code, found.error, found.err) == (4, "", "")
+        assert run(verb, "jobs", *told, "--exit-empty=0").code == 0
+        assert run(verb, "jobs", *told, "--exit-empty", "75").code == 75
+    assert run(verb, "jobs", "--json").json == {"queue": "jobs", "items" if verb == "pop" else "leases": []}
+    for wrong in ("256", "-1", "none"):
+        assert "exit code" in run(verb, "jobs", f"--exit-empty={wrong}").error
+
+
 @pytest.mark.parametrize(("text", "seconds"), [("90", 90), ("90s", 90), ("1.5m", 90), ("2h", 7200), ("1d", 86_400)])
 def test_spans_are_read(text: str, seconds: float) -> None:
     assert span(text).total_seconds() == seconds

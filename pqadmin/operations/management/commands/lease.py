@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from pqadmin.operations.command import ENDS, StoreCommand, whole_number
+from pqadmin.operations.command import ENDS, StoreCommand, add_exit_empty, end_empty, whole_number
 from pqadmin.operations.shapes import item_shape, time_shape
 from pqadmin.operations.tables import console, print_items
 from pqadmin.operations.times import seconds, waited
@@ -29,6 +29,7 @@ class Command(StoreCommand):
         parser.add_argument("--for", dest="span", type=seconds, default=60.0, metavar="SPAN", help="default: 60s")
         parser.add_argument("--worker", metavar="NAME", help="who holds them (default: this machine and process)")
         parser.add_argument("--timeout", type=seconds, metavar="SPAN", help="wait so long for an item")
+        add_exit_empty(parser)
 
     def run(self, store: Store, options: dict[str, Any]) -> None:
         """Lease the items and show them."""
@@ -53,3 +54,5 @@ class Command(StoreCommand):
                 self.stdout.write(f"Token: {lease.token}")
         else:
             self.stdout.write(f"{queue.name} has nothing ready.")
+        if not held:
+            end_empty(options)

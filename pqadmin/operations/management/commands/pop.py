@@ -9,7 +9,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from pqadmin.operations.command import ENDS, StoreCommand, whole_number
+from pqadmin.operations.command import ENDS, StoreCommand, add_exit_empty, end_empty, whole_number
 from pqadmin.operations.shapes import item_shape
 from pqadmin.operations.tables import console, print_items
 from pqadmin.operations.times import seconds, waited
@@ -38,6 +38,7 @@ class Command(StoreCommand):
             metavar="SPAN",
             help="wait so long for the first item: 90s, 15m; through a pause too",
         )
+        add_exit_empty(parser)
         parser.add_argument("--reason", default="", help="why, for the audit trail")
 
     def run(self, store: Store, options: dict[str, Any]) -> None:
@@ -54,6 +55,8 @@ class Command(StoreCommand):
                 self._show(queue.name, taken, options)
             raise
         self._show(queue.name, taken, options)
+        if not taken:
+            end_empty(options)
 
     def _wait(self, queue: Queue, timeout: float | None, take: Callable[[], None], taken: list[Popped]) -> None:
         """Take what is there; while nothing is, wait for the rest of the time and try again."""
@@ -95,4 +98,4 @@ class Command(StoreCommand):
             if len(taken) > _SHOWN:
                 self.print_line("The others are put back from the trash's page; --json prints the ids of all.")
         else:
-            self.stdout.write(f"{name} is empty.")
+            self.stdout.write(f"{name} has nothing ready.")
