@@ -84,12 +84,30 @@ def test_bad_lines_are_numbered_left_out_and_counted(run: Run, jobs: Queue, file
     assert answer.code == 3
     assert answer.error == "2 bad lines were left out."
     assert answer.json == {"queue": "jobs", "items": 4, "bad": 2, "blank": 1, "last_line": 7}
-    assert [line.split(":")[0] for line in answer.err.splitlines()] == [
+    assert values(jobs) == [b"1", b"2", b"5", b"6"]
+    again = run("import_items", "jobs", str(file))
+    assert [line.split(":")[0] for line in again.err.splitlines()] == [
         "Line 3",
         "Line 7",
         "Committed to line 7 (4 items).",
     ]
-    assert values(jobs) == [b"1", b"2", b"5", b"6"]
+
+
+def test_with_json_every_line_is_json(run: Run, jobs: Queue, file: Path) -> None:
+    """Standard output is one document; standard error has an object a line: what is bad, committed, resumed."""
+    file.write_bytes(b"nonsense\n" * 21 + lines(1, 2) + b"nonsense\n" * 2)
+    answer = run("import_items", "jobs", str(file), "--json", "--create")
+    assert answer.json == {"queue": "jobs", "items": 2, "bad": 23, "blank": 0, "last_line": 25}
+    told = [json.loads(line) for line in answer.err.splitlines()]
+    bad = [shape["bad"] for shape in told if "bad" in shape]
+    assert [(shape["first_line"], shape["last_line"]) for shape in bad] == [*((n, n) for n in range(1, 22)), (24, 25)]
+    assert [shape["reason"] is None for shape in bad] == [False] * 20 + [True] * 2
+    assert [shape["committed"] for shape in told if "committed" in shape] == [{"last_line": 25, "items": 2}]
+    resumed = run("import_items", "jobs", str(file), "--json", "--resume")
+    (mark,) = [json.loads(line) for line in resumed.err.splitlines()]
+    assert set(mark["resumed"]) == {"last_line", "at", "by"}
+    assert mark["resumed"]["last_line"] == 25
+    assert run("import_items", "jobs", str(file), "--json", "--resume", "--quiet").err == ""
 
 
 def test_of_many_bad_lines_the_first_tell_why_and_all_their_numbers(run: Run, jobs: Queue, file: Path) -> None:

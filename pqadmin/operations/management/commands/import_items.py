@@ -11,7 +11,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from pqadmin.dashboard.format import moment, visible
+from pqadmin.dashboard.format import visible
 from pqadmin.operations import formats
 from pqadmin.operations.command import (
     EXIT_INTERRUPTED,
@@ -21,7 +21,7 @@ from pqadmin.operations.command import (
     stdin_bytes,
     whole_number,
 )
-from pqadmin.operations.import_marks import MarkedPusher, last_mark
+from pqadmin.operations.import_marks import ImportMark, MarkedPusher, last_mark
 from pqadmin.operations.importing import CHUNK_ITEMS, Importer, ImportReport, StoppedAtBadEntry
 from pqadmin.operations.interruption import Interrupted, Interruption
 from pqadmin.operations.progress import ImportProgress, place
@@ -86,9 +86,13 @@ class Command(StoreCommand):
             file_format = options["format"] or formats.format_of_name(options["file"]) or formats.sniff(stream)
             queue = self._queue(store, options)
             source = "stdin" if options["file"] == _STDIN else os.path.realpath(options["file"])
-            start = self._start(store, queue, source, options)
+            mark = self._mark(store, queue, source, options)
+            start: int = options["skip"] if mark is None else mark.last_line
             total = None if options["file"] == _STDIN else os.fstat(stream.fileno()).st_size
-            with ImportProgress(self.progress_stream(), total=total, quiet=options["quiet"]) as progress:
+            how = {"quiet": options["quiet"], "as_json": options["json"]}
+            with ImportProgress(self.progress_stream(), total=total, **how) as progress:
+                if mark is not None:
+                    progress.resumed(mark)
                 importer = Importer(
                     MarkedPusher(store, queue, actor=os_user(), source=source).push,
                     on_commit=lambda report: progress.committed(report, _position(stream)),
@@ -121,21 +125,13 @@ class Command(StoreCommand):
             options["queue"], kind=options["kind"], priority_type=options["priority_type"]
         )
 
-    def _start(self, store: Store, queue: Queue, source: str, options: dict[str, Any]) -> int:
+    def _mark(self, store: Store, queue: Queue, source: str, options: dict[str, Any]) -> ImportMark | None:
+        """Return how far an earlier import of the file came, when it is to be gone on with."""
         if not options["resume"]:
-            skip: int = options["skip"]
-            return skip
+            return None
         if options["file"] == _STDIN:
             raise CommandError("--resume needs a file to recognise; with standard input use --skip.")
-        mark = last_mark(store, queue, source)
-        if mark is None:
-            return 0
-        if not options["quiet"]:
-            self.stderr.write(
-                f"Resuming after line {mark.last_line} (committed {moment(mark.at)} by {visible(mark.actor)}).",
-                lambda text: text,
-            )
-        return mark.last_line
+        return last_mark(store, queue, source)
 
     def _tell_result(self, queue: Queue, report: ImportReport, options: dict[str, Any]) -> None:
         if options["json"]:
