@@ -9,21 +9,26 @@ FROM foundationdb/foundationdb:7.3.79 AS foundationdb
 
 FROM python:3.11-slim-bookworm AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
-RUN python -m venv /opt/pqadmin
+# pip and the build tools have an environment of their own; the one that the image gets holds what runs, and no pip.
+RUN python -m venv /opt/build && python -m venv --without-pip /opt/pqadmin
 WORKDIR /src
-COPY requirements.lock ./
-RUN /opt/pqadmin/bin/python -m pip install --require-hashes --requirement requirements.lock
+COPY requirements.lock requirements-build.lock ./
+RUN /opt/build/bin/python -m pip install --require-hashes --requirement requirements-build.lock \
+    && /opt/build/bin/python -m pip --python /opt/pqadmin/bin/python install --require-hashes --requirement requirements.lock
 COPY pyproject.toml README.md LICENSE ./
 COPY queues queues
 COPY pqadmin pqadmin
-# The build backend is in the lock as well, so nothing is downloaded here.
-RUN /opt/pqadmin/bin/python -m pip wheel --no-deps --no-build-isolation --wheel-dir /wheel . \
-    && /opt/pqadmin/bin/python -m pip install --no-deps /wheel/*.whl
+# The build backend is locked as well, so nothing is downloaded here.
+RUN /opt/build/bin/python -m pip wheel --no-deps --no-build-isolation --wheel-dir /wheel . \
+    && /opt/build/bin/python -m pip --python /opt/pqadmin/bin/python install --no-deps /wheel/*.whl
 
 FROM python:3.11-slim-bookworm
 LABEL org.opencontainers.image.title="pqadmin" \
       org.opencontainers.image.description="Durable double-ended priority queues with a live operations dashboard" \
       org.opencontainers.image.licenses="Apache-2.0"
+# The base image's own pip and its build tools are not needed to run anything.
+RUN python -m pip uninstall --yes --quiet pip setuptools wheel \
+    && rm -r /usr/local/lib/python3.11/ensurepip
 RUN groupadd --system --gid 10001 pqadmin \
     && useradd --system --uid 10001 --gid 10001 --no-create-home --home-dir /var/lib/pqadmin \
         --shell /usr/sbin/nologin pqadmin \

@@ -60,9 +60,9 @@ $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "pqadmin needs Python 3.11 or newer")'
 	$(PYTHON) -m venv $(VENV)
 
-$(SERVE_READY): requirements.lock pyproject.toml | $(BIN)/python
+$(SERVE_READY): requirements.lock requirements-build.lock pyproject.toml | $(BIN)/python
 	@rm -f $(TEST_READY)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock -r requirements-build.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 

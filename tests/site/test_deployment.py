@@ -85,11 +85,60 @@ def test_server_client_and_binding_are_of_one_version(compose: dict[str, Any], w
     found = re.search(r"^foundationdb==(\S+)", text("requirements.lock"), re.MULTILINE)
     assert found
     image = f"foundationdb/foundationdb:{found.group(1)}"
-    images = {service["image"] for service in compose["services"].values()}
+    images = {unpinned(service["image"]) for service in compose["services"].values()}
     assert images == {image, "pqadmin"}
-    assert ("FROM", f"{image} AS foundationdb") in instructions()
+    assert ("FROM", f"{image} AS foundationdb") in [(keyword, unpinned(rest)) for keyword, rest in instructions()]
     assert workflow["jobs"]["foundationdb"]["env"]["FDB_VERSION"] == found.group(1)
     assert set(re.findall(r"_(7\.\S+?)-1_amd64", WORKFLOW.read_text(encoding="utf-8"))) == {found.group(1)}
+
+
+def unpinned(image: str) -> str:
+    return re.sub(r"@sha256:[0-9a-f]{64}", "", image)
+
+
+def pin(folder: Path, answer: str) -> subprocess.CompletedProcess[str]:
+    """Run deploy/pin-images.sh on a copy of the files, with a registry that gives this answer for every image."""
+    for name in ("Dockerfile", "docker-compose.yml", "deploy/pin-images.sh"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        if not (folder / name).exists():
+            shutil.copy(ROOT / name, folder / name)
+    (folder / "bin").mkdir(exist_ok=True)
+    docker = folder / "bin" / "docker"
+    docker.write_text(f"#!/bin/sh\necho '{answer}'\n", encoding="utf-8")
+    docker.chmod(0o755)
+    path = f"{docker.parent}:{os.environ['PATH']}"
+    command = ["sh", folder / "deploy" / "pin-images.sh"]
+    return subprocess.run(command, env=os.environ | {"PATH": path}, capture_output=True, text=True, check=False)
+
+
+def base_images(folder: Path) -> set[str]:
+    found = re.findall(
+        r"^FROM (\S+)|^ *image: (\S+)",
+        "".join((folder / name).read_text(encoding="utf-8") for name in ("Dockerfile", "docker-compose.yml")),
+        re.MULTILINE,
+    )
+    return {docker or compose for docker, compose in found} - {"pqadmin"}
+
+
+def test_base_images_are_pinned_to_what_the_registry_says_and_again_later(tmp_path: Path) -> None:
+    before = {unpinned(image) for image in base_images(ROOT)}
+    for digest in ("sha256:" + "a1" * 32, "sha256:" + "b2" * 32):
+        assert pin(tmp_path, digest).returncode == 0
+        assert base_images(tmp_path) == {f"{image}@{digest}" for image in before}
+    assert " AS foundationdb" in (tmp_path / "Dockerfile").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("answer", ["", "sha256:abc", "error: no such host", "sha256:" + "A" * 64])
+def test_an_answer_that_is_no_digest_pins_nothing(answer: str, tmp_path: Path) -> None:
+    assert pin(tmp_path, answer).returncode == 1
+    for name in ("Dockerfile", "docker-compose.yml"):
+        assert (tmp_path / name).read_bytes() == (ROOT / name).read_bytes()
+
+
+def test_a_base_image_is_pinned_by_one_whole_digest_or_not_at_all() -> None:
+    versions = [unpinned(image) for image in base_images(ROOT)]
+    assert len(versions) == len(set(versions)), "one image by two digests"
+    assert not [image for image in versions if "@" in image]
 
 
 # docker-compose.yml
@@ -205,10 +254,22 @@ def test_the_image_is_nobody_special_and_serves() -> None:
 
 
 def test_the_image_installs_what_is_locked() -> None:
-    installs = [rest for keyword, rest in instructions("build") if keyword == "RUN" and "pip" in rest]
+    installs = [rest for keyword, rest in instructions("build") if keyword == "RUN" and "-m pip " in rest]
     assert installs
     for line in " && ".join(installs).split("&&"):
-        assert "--require-hashes --requirement requirements.lock" in line or "--no-deps" in line, line
+        assert re.search(r"--require-hashes --requirement requirements(-build)?\.lock$", line.strip()) or (
+            "--no-deps" in line
+        ), line
+
+
+def test_no_build_tool_and_no_pip_is_in_the_image() -> None:
+    copied = [rest.split()[1] for keyword, rest in instructions("last") if keyword == "COPY" and "--from=build" in rest]
+    assert copied == ["/opt/pqadmin"]
+    runs = [line.strip() for keyword, rest in instructions("build") if keyword == "RUN" for line in rest.split("&&")]
+    assert "python -m venv --without-pip /opt/pqadmin" in runs
+    into = [line for line in runs if "--python /opt/pqadmin/bin/python install" in line]
+    assert [line.rpartition(" ")[2] for line in into] == ["requirements.lock", "/wheel/*.whl"]
+    assert any("pip uninstall --yes --quiet pip setuptools wheel" in rest for _, rest in instructions("last"))
 
 
 def test_what_the_image_copies_is_there_and_not_ignored() -> None:
