@@ -2,12 +2,15 @@
 
 The mark is the chunk's audit record, in the chunk's own transaction. So even after a kill between the commit and the
 printed line, the audit knows the last committed line exactly, and `--resume` goes on from there.
+
+Which mark is the last is told by the push order of its items, not by a clock: an import may go on in a process whose
+clock is behind. Attached queues have no push order of ours; there the newest mark counts.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -32,12 +35,14 @@ class ImportMark:
 class MarkedPusher:
     """Pushes the chunks of one file into one queue, with their marks. `source` names the file: its absolute path."""
 
-    def __init__(self, store: Store, queue: Queue, *, actor: str, source: str) -> None:
+    def __init__(
+        self, store: Store, queue: Queue, *, actor: str, source: str, clock: Callable[[], float] = time.time
+    ) -> None:
         self._store = store
         self._queue = queue
         self._actor = actor
         self._source = source
-        self._minter = Minter(time.time)
+        self._minter = Minter(clock)
 
     def push(self, entries: Sequence[Entry], last_line: int) -> None:
         """Push the entries as one transaction, or raise with nothing written."""
@@ -46,11 +51,14 @@ class MarkedPusher:
 
         def write(tr: Transaction) -> None:
             if queue.kind == "fifo":
-                queue.enqueue_many([entry.value for entry in entries], tr=tr)
+                pushed = queue.enqueue_many([entry.value for entry in entries], tr=tr)
             else:
-                queue.push_many(
+                pushed = queue.push_many(
                     [(entry.value, entry.priority) for entry in entries if entry.priority is not None], tr=tr
                 )
+            mark = {"import": self._source, "last_line": last_line}
+            if not queue.attached:
+                mark["count"] = pushed[-1].count
             self._store.audit.write(
                 tr,
                 audit_id,
@@ -60,7 +68,7 @@ class MarkedPusher:
                 queue_id=queue.id,
                 queue=queue.name,
                 count=len(entries),
-                after={"import": self._source, "last_line": last_line},
+                after=mark,
             )
 
         self._store.transact(write)
@@ -68,21 +76,25 @@ class MarkedPusher:
 
 def last_mark(store: Store, queue: Queue, source: str) -> ImportMark | None:
     """Return how far the last import of a file into a queue came; None when the audit tells of none."""
+    last: tuple[int, ImportMark] | None = None
     cursor: str | None = None
     for _ in range(_LOOK_BACK // _PAGE):
         page = store.audit.entries(queue=queue.name, limit=_PAGE, after=cursor)
         for entry in page.entries:
             mark = _mark(entry, source)
-            if mark is not None:
-                return mark
+            if mark is not None and (last is None or mark[0] > last[0]):  # of equal ones the newest
+                last = mark
         cursor = page.cursor
         if cursor is None:
             break
-    return None
+    return None if last is None else last[1]
 
 
-def _mark(entry: AuditEntry, source: str) -> ImportMark | None:
+def _mark(entry: AuditEntry, source: str) -> tuple[int, ImportMark] | None:
+    """Return the mark of a record about this file, behind its place in the push order."""
     after = entry.after or {}
     if after.get("import") != source or not isinstance(after.get("last_line"), int):
         return None
-    return ImportMark(last_line=after["last_line"], at=entry.at, actor=entry.actor)
+    count = after.get("count")  # 0.1 wrote none
+    order = count if isinstance(count, int) else -1
+    return order, ImportMark(last_line=after["last_line"], at=entry.at, actor=entry.actor)

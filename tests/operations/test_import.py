@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
+import time
 from pathlib import Path
 
 import pytest
 
+from pqadmin.operations.entries import Entry
+from pqadmin.operations.import_marks import MarkedPusher, last_mark
 from queues import Queue
 from tests.operations.conftest import Run, Shop
 
@@ -188,6 +191,19 @@ def test_resume_goes_on_from_the_audit(run: Run, jobs: Queue, file: Path) -> Non
     assert values(jobs) == [b"1", b"2", b"3", b"4", b"5", b"6"]
     assert run("import_items", "jobs", str(file), "--resume").code == 0
     assert jobs.depth() == 6
+
+
+def test_resume_goes_on_from_what_was_pushed_last_whatever_the_clocks_say(shop: Shop, jobs: Queue) -> None:
+    """An hour fast, then an hour slow, then imported anew by a right clock: each time the last commit counts."""
+
+    def push(last_line: int, ahead: float) -> int | None:
+        how = {"actor": "ada", "source": "/file", "clock": lambda: time.time() + ahead}
+        MarkedPusher(shop.store, jobs, **how).push([Entry(line=last_line, value=b"x", priority=1)], last_line)
+        mark = last_mark(shop.store, jobs, "/file")
+        return None if mark is None else mark.last_line
+
+    assert last_mark(shop.store, jobs, "/file") is None
+    assert [push(500, 3600.0), push(1000, -3600.0), push(1500, 0.0), push(500, -3600.0)] == [500, 1000, 1500, 500]
 
 
 def test_resume_knows_files_apart(run: Run, jobs: Queue, file: Path) -> None:
