@@ -1,11 +1,24 @@
-"""Jobs: what a handler is given, and how it says that it was stopped half way."""
+"""Jobs: what a handler is given, how it completes one itself, and how it says that it was stopped half way."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 from queues.item import Item
+from queues.kv.port import Transaction
+from queues.leases import Lease
+from queues.store import Store
+
+T = TypeVar("T")
+
+
+class Complete(Protocol):
+    """Acknowledges an item in the transaction of a function."""
+
+    def __call__(self, fn: Callable[[Transaction], T], /) -> T:
+        """Return what the function returned."""
 
 
 class Stopped(Exception):
@@ -26,3 +39,18 @@ class Job:
     item: Item
     #: Whether the pool is stopping: a long handler may then end early by raising `Stopped`.
     stopping: Callable[[], bool]
+    #: The lease, as it began: it is extended for as long as the handler runs.
+    lease: Lease
+    #: The pool's open store.
+    store: Store
+    _complete: Complete
+
+    def complete(self, fn: Callable[[Transaction], T]) -> T:
+        """Run `fn(tr)` and acknowledge the item in one transaction, and return what `fn` returned.
+
+        All of it happens, or nothing. As with `Store.transact`, `fn` may run more than once, and every verb in it needs
+        its `tr`. After it the pool acknowledges nothing, whatever the handler still does. Raises `StaleLease`, before
+        `fn` runs, when another worker has taken the item: the handler has nothing left to do then. Raises
+        `RuntimeError` when it has returned before; after an error it may be called again.
+        """
+        return self._complete(fn)

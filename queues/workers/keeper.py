@@ -1,4 +1,4 @@
-"""The keeper: extends the leases of items that handlers work on."""
+"""The keeper: extends leases, in a thread of the pool's process or in a process of its own."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from queues.errors import QueueError, StaleLease, StoreError
-from queues.leases import Lease
 from queues.queue import Queue
-from queues.workers.worker import Handler
 
 log = logging.getLogger("queues.workers")
 
@@ -22,36 +20,45 @@ AFTER_TROUBLE = 1.0
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class Task:
-    """A leased item on its way through a worker."""
+class Held:
+    """A lease that is extended again and again."""
 
-    queue: Queue
-    lease: Lease
-    handler: Handler
+    queue: Callable[[], Queue]
+    #: The queue's name, as told in the log.
+    name: str
+    token: str
+    seconds: float
     #: When it is extended next, by the keeper's clock.
-    extend_at: float = field(default=0.0)
+    extend_at: float = 0.0
+
+    @property
+    def item_id(self) -> str:
+        """The id of the leased item."""
+        return self.token.partition("-")[0]
 
 
 class Keeper:
-    """Extends the leases of tasks for as long as they are kept. `run` is the body of its thread."""
+    """Extends leases for as long as they are kept. `run` is the body of its thread."""
 
-    def __init__(self, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, *, lost: Callable[[str], None], monotonic: Callable[[], float] = time.monotonic) -> None:
+        #: Hears the token of a lease that is over although it is kept.
+        self._lost = lost
         self._monotonic = monotonic
         self._condition = threading.Condition()
-        self._kept: set[Task] = set()
+        self._held: dict[str, Held] = {}
         self._stopped = False
 
-    def keep(self, task: Task) -> None:
-        """Extend a task's lease from now on."""
-        task.extend_at = self._monotonic() + task.handler.seconds * PART
+    def keep(self, held: Held) -> None:
+        """Extend a lease from now on."""
+        held.extend_at = self._monotonic() + held.seconds * PART
         with self._condition:
-            self._kept.add(task)
+            self._held[held.token] = held
             self._condition.notify()
 
-    def drop(self, task: Task) -> None:
-        """Extend a task's lease no longer."""
+    def drop(self, token: str) -> None:
+        """Extend a lease no longer."""
         with self._condition:
-            self._kept.discard(task)
+            self._held.pop(token, None)
 
     def stop(self) -> None:
         """Let `run` end."""
@@ -62,33 +69,31 @@ class Keeper:
     def run(self) -> None:
         """Extend leases until told to stop."""
         while (due := self._wait()) is not None:
-            for task in due:
-                self._extend(task)
+            for held in due:
+                self._extend(held)
 
-    def _wait(self) -> list[Task] | None:
+    def _wait(self) -> list[Held] | None:
         with self._condition:
             while not self._stopped:
                 now = self._monotonic()
-                if due := [task for task in self._kept if task.extend_at <= now]:
+                if due := [held for held in self._held.values() if held.extend_at <= now]:
                     return due
-                nearest = min((task.extend_at for task in self._kept), default=None)
+                nearest = min((held.extend_at for held in self._held.values()), default=None)
                 self._condition.wait(None if nearest is None else nearest - now)
             return None
 
-    def _extend(self, task: Task) -> None:
-        name, item_id, seconds = task.queue.name, task.lease.item.id, task.handler.seconds
+    def _extend(self, held: Held) -> None:
+        if held.token not in self._held:
+            return
         try:
-            task.queue.extend(task.lease, seconds=seconds)
+            held.queue().extend(held.token, seconds=held.seconds)
         except StaleLease:
             with self._condition:
-                lost = task in self._kept  # else it is done meanwhile
-                self._kept.discard(task)
+                lost = self._held.pop(held.token, None) is not None  # else it is done meanwhile
             if lost:
-                log.warning(
-                    "%s: the lease of item %s is lost while it is worked on", task.queue.name, task.lease.item.id
-                )
+                self._lost(held.token)
         except (StoreError, QueueError) as error:
-            log.warning("%s: the lease of item %s was not extended: %s", name, item_id, error)
-            task.extend_at = self._monotonic() + min(AFTER_TROUBLE, seconds * PART)
+            log.warning("%s: the lease of item %s was not extended: %s", held.name, held.item_id, error)
+            held.extend_at = self._monotonic() + min(AFTER_TROUBLE, held.seconds * PART)
         else:
-            task.extend_at = self._monotonic() + seconds * PART
+            held.extend_at = self._monotonic() + held.seconds * PART

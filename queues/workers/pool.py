@@ -12,6 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from queues.errors import (
     Conflict,
@@ -28,9 +29,10 @@ from queues.queue import Queue
 from queues.store import Store
 from queues.waiting import LONGEST, Outlook
 from queues.workers.dispatcher import AFTER_TROUBLE, Dispatcher, look, tend
+from queues.workers.heartbeats import Heartbeats
 from queues.workers.job import Job, Stopped
-from queues.workers.keeper import Keeper, Task
 from queues.workers.settling import Settling, place_of
+from queues.workers.task import Task
 from queues.workers.worker import Handler, Worker
 
 log = logging.getLogger("queues.workers")
@@ -56,7 +58,7 @@ class Tally:
 
 
 class Pool:
-    """Worker threads, a dispatcher and a keeper. Start it, and stop it; it is used once.
+    """Worker threads, a dispatcher and heartbeats. Start it, and stop it; it is used once.
 
     With `once`, it ends by itself when nothing is ready or due and nobody is at work.
     """
@@ -81,7 +83,7 @@ class Pool:
             if queue.attached:
                 raise NotForAttached(queue.name, "nobody else would keep to a lease, so workers leave it alone.")
         self._dispatcher = Dispatcher(store, opened)
-        self._keeper = Keeper()
+        self._heartbeats = Heartbeats()
         self._settling = Settling()
         self._condition = threading.Condition()
         self._leased: deque[Task] = deque()
@@ -95,7 +97,7 @@ class Pool:
         self._stopping = threading.Event()
         self._pause = threading.Event()
         self._workers = [self._thread(self._work, f"pqadmin-worker-{n}") for n in range(threads)]
-        self._helpers = [self._thread(self._keeper.run, "pqadmin-keeper")]
+        self._helpers = [self._thread(self._heartbeats.run, "pqadmin-heartbeats")]
         if not once:  # where the end is near, who feeds does what is due
             self._helpers.append(self._thread(self._dispatcher.run, "pqadmin-dispatcher"))
 
@@ -127,7 +129,7 @@ class Pool:
         with self._condition:
             left = list(self._running)
         for task in left:
-            self._keeper.drop(task)
+            self._heartbeats.drop(task)
             self._settling.give_back(task)
         self._end()
         return self.tally()
@@ -154,7 +156,7 @@ class Pool:
 
     def _end(self) -> None:
         """Let the helpers end."""
-        self._keeper.stop()
+        self._heartbeats.stop()
         self._dispatcher.stop()
         while self._alive(self._helpers):
             self._store.interrupt()
@@ -216,10 +218,13 @@ class Pool:
     def _run(self, task: Task) -> None:
         name, item = task.queue.name, task.lease.item
         began = time.monotonic()
-        self._keeper.keep(task)
+        self._heartbeats.keep(task)
         try:
-            task.handler.function(Job(queue=name, item=item, stopping=self._stopping.is_set))
+            task.handler.function(self._job(task))
         except BaseException as error:
+            if task.completed:
+                log.warning("%s: item %s failed after it was completed: %s", name, item.id, place_of(error))
+                return
             if isinstance(error, Stopped) and self._stopping.is_set():
                 log.info("%s: item %s was stopped after %.3f s", name, item.id, time.monotonic() - began)
                 self._settling.stop(task)
@@ -237,7 +242,17 @@ class Pool:
             log.info("%s: item %s done in %.3f s", name, item.id, time.monotonic() - began)
             self._settling.finish(task)
         finally:
-            self._keeper.drop(task)
+            self._heartbeats.drop(task)
+
+    def _job(self, task: Task) -> Job:
+        return Job(
+            queue=task.queue.name,
+            item=task.lease.item,
+            stopping=self._stopping.is_set,
+            lease=task.lease,
+            store=self._store,
+            _complete=partial(self._settling.complete, self._store, task),
+        )
 
     # Feeding: with the condition held, but for the time of waiting and leasing
 

@@ -8,6 +8,7 @@ import time
 import traceback
 from collections.abc import Callable
 from datetime import timedelta
+from typing import TypeVar
 
 from queues.errors import (
     Conflict,
@@ -20,8 +21,11 @@ from queues.errors import (
     StoreUnavailable,
 )
 from queues.item import Item
-from queues.workers.keeper import Task
+from queues.kv.port import Transaction
+from queues.store import Store
+from queues.workers.task import Task
 
+T = TypeVar("T")
 log = logging.getLogger("queues.workers")
 
 #: Characters of a reason, which operators read in a list.
@@ -43,8 +47,29 @@ class Settling:
         self._given_back: set[Task] = set()
         self.done = self.failed = self.dead = self.stopped = self.cut_off = 0
 
+    def complete(self, store: Store, task: Task, fn: Callable[[Transaction], T]) -> T:
+        """Acknowledge the item in the transaction of `fn`, for its handler: see `Job.complete`."""
+        if task.completed:
+            raise RuntimeError("This job is completed already: complete() acknowledges once.")
+
+        def acknowledge_too(tr: Transaction) -> T:
+            task.queue.ack(task.lease, must_hold=True, tr=tr)
+            return fn(tr)
+
+        task.settling = True
+        try:
+            result = store.transact(acknowledge_too)
+            task.completed = True
+        finally:
+            task.settling = task.completed
+        self._count("done")
+        return result
+
     def finish(self, task: Task) -> None:
-        """Acknowledge the item."""
+        """Acknowledge the item, unless its handler did."""
+        if task.completed:
+            return
+        task.settling = True
         if self._persist(task, lambda: task.queue.ack(task.lease), "acknowledged"):
             self._count("done")
 
@@ -78,6 +103,10 @@ class Settling:
         self._until = time.monotonic() + grace
 
     def _release(self, task: Task, delay: timedelta, reason: str, *, count_attempt: bool = True) -> bool:
+        if task.completed:
+            return False
+        task.settling = True
+
         def release() -> None:
             item: Item = task.queue.release(task.lease, delay=delay, reason=reason, count_attempt=count_attempt)
             if item.state == "dead":
