@@ -30,7 +30,7 @@ class AuditEntry:
     """One act."""
 
     id: str
-    #: By the clock of the process that acted, UTC.
+    #: By the store's clock, UTC.
     at: datetime
     actor: str
     #: How the act came in: web, api, cli.

@@ -26,7 +26,7 @@ class Backing:
     kv: KeyValueStore
     keyspace: Keyspace
     minter: Minter
-    #: Seconds since the epoch.
+    #: Seconds since the epoch, by the store's clock.
     clock: Callable[[], float]
     counts: AttachedCounts
     #: What it does in threads of its own.
@@ -39,11 +39,11 @@ class Backing:
     seen: Seen = field(default_factory=Seen)
 
     def now_ms(self) -> int:
-        """Return the milliseconds since the epoch by this process's clock."""
+        """Return the milliseconds since the epoch by the store's clock."""
         return int(self.clock() * 1000)
 
     def now(self) -> datetime:
-        """Return the time by this process's clock, UTC."""
+        """Return the time by the store's clock, UTC."""
         return at(self.now_ms())
 
     def read(self, fn: Callable[[ReadTransaction], T], tr: ReadTransaction | None) -> T:

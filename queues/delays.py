@@ -31,7 +31,7 @@ class Delays(Taking):
     def promote(self, limit: int = 100, *, tr: Transaction | None = None) -> int:
         """Make at most `limit` items (1 to 1,000) that are due ready, in due order, and return their number.
 
-        Never early by this process's clock. Sweeps call this until it returns 0, and pops for what is late; two at once
+        Never early by the store's clock. Sweeps call this until it returns 0, and pops for what is late; two at once
         do each item once. A call stops early at 1 MB of values.
         """
         self._own("its items are never delayed.")

@@ -38,7 +38,7 @@ class Holding:
     name: str
     #: Grows by one whenever somebody takes the role.
     term: int
-    #: Until when it holds without being renewed, by the holder's clock, in milliseconds.
+    #: Until when it holds without being renewed, by the store's clock, in milliseconds.
     expires_ms: int
     #: Grows with every renewal, so that each can be seen, whatever the clock says.
     renewed: int = 0

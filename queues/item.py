@@ -39,7 +39,7 @@ class Item(_Made):
     count: int | None
     #: Raw bytes; cut when the read asked for a preview.
     value: bytes
-    #: When it was pushed, UTC, by the pusher's clock; None where others wrote the item.
+    #: When it was pushed, UTC, by the store's clock; None where others wrote the item.
     pushed_at: datetime | None
     #: Bytes of the whole value.
     size: int

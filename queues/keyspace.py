@@ -5,6 +5,7 @@ Only these two modules and what they are made of (suffixes.py, packing.py) build
 Elements are packed by FoundationDB's tuple layer on every engine, under one root, by default ("pq",):
 
     ("store",)                            = record       format version, store id; checked when a store is opened
+    ("clock",)                            = record       anchor of the store's time line: see queues/clock.py
     ("store", "v")                        = total        directory change: ADD 1 whenever a name comes, goes or changes
     ("name", name)                        = id           8 bytes
     ("c", id)                             = record       config: see queues/config.py; written by operators only
@@ -99,6 +100,7 @@ class Keyspace:
         self.root = pack(*root)
         self.range = children(self.root)
         self.store = self.root + pack("store")
+        self.clock = self.root + pack("clock")
         self.directory_change = self.root + pack("store", "v")
         self._names = self.root + pack("name")
         self._configs = self.root + pack("c")
@@ -140,10 +142,11 @@ class Keyspace:
 
     @property
     def content(self) -> tuple[Range, ...]:
-        """The ranges of what a copy carries: all keys but slots, the store record and the mark of the copy itself."""
+        """The ranges of what a copy carries: all keys but clock, slots, store record and copy mark."""
         begin, end = self.range
         return (
-            (begin, self.copy_mark),
+            (begin, self.clock),
+            (self.clock + FIRST, self.copy_mark),
             (self.copy_mark + FIRST, self.all_slots[0]),
             (self.all_slots[1], self.store),
             (self.store + FIRST, end),

@@ -212,7 +212,7 @@ class Leases(Delays):
         return Errand(begin=lambda tr: partial(finish, tr, leased.HeldRead(tr, self._keys, rand, nonce)), rands=(rand,))
 
     def expire(self, limit: int = 100, *, tr: Transaction | None = None) -> int:
-        """End at most `limit` leases (1 to 1,000) whose time is over by this process's clock; return their number.
+        """End at most `limit` leases (1 to 1,000) whose time is over by the store's clock; return their number.
 
         Items go back to their places, or to the dead after their last attempt. Sweeps call this until it returns 0. A
         call stops early at 1 MB of values.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -15,6 +16,7 @@ from queues.attached.counts import AttachedCounts
 from queues.attached.queue import open_queue
 from queues.audit import Audit
 from queues.backing import Backing
+from queues.clock import StoreClock
 from queues.config import Config
 from queues.doctor import Doctor
 from queues.emptying import sweep_trash
@@ -28,7 +30,8 @@ from queues.job_runner import JobRunner
 from queues.jobs import sweep_jobs
 from queues.keyspace import Keyspace
 from queues.kv import open_kv
-from queues.kv.port import KeyValueStore, ReadTransaction, Transaction
+from queues.kv.boottime import boottime
+from queues.kv.port import Count, KeyValueStore, ReadTransaction, Transaction
 from queues.merging import merge
 from queues.priority import Priority
 from queues.queue import Queue
@@ -52,19 +55,27 @@ def open_store(
     url: str,
     *,
     root: tuple[Any, ...] = ("pq",),
-    clock: Callable[[], float] = time.time,
     max_bytes: int | None = None,
+    clock: Callable[[], float] | None = None,
+    wall: Callable[[], float] = time.time,
+    count: Callable[[], Count] | None = None,
+    elapsed: Callable[[], float] = boottime,
 ) -> Store:
     """Open the store at a URL, creating it when it is not there.
 
     `lmdb:PATH` is a folder on this machine; `memory:` lives and ends with this object. `root` is the tuple under
-    which all keys lie. `max_bytes` limits what pushes may fill. Raises `BadStoreURL`, `StoreUnavailable` and its
+    which all keys lie. `max_bytes` limits what pushes may fill.
+
+    The last four are for tests. `clock` is the store's time itself, in seconds since the epoch, and the same in every
+    process. Without it the store keeps its time: see `queues.clock`, of which the others are this process's sources.
+    Raises `BadStoreURL`, `StoreUnavailable` and its
     kinds, `OlderFormat`, `NewerFormat`, `NotAStore`, `CopyUnfinished`.
     """
     keyspace = Keyspace(root)
     kv = open_kv(url, max_bytes=max_bytes, slots=keyspace.slots)
     try:
-        return Store(kv, url=url, keyspace=keyspace, clock=clock)
+        own = StoreClock(kv, keyspace, wall=wall, count=count or kv.count, elapsed=elapsed, aside=Aside())
+        return Store(kv, url=url, keyspace=keyspace, clock=clock or own)
     except BaseException:
         kv.close()
         raise
@@ -85,6 +96,8 @@ class Store:
         self.url = url
         self._kv = kv
         self._keyspace = keyspace
+        #: None where the caller gives the time.
+        self.clock = clock if isinstance(clock, StoreClock) else None
         #: Depths of attached queues, counted behind the back of whoever looks.
         self.counts = AttachedCounts(kv, keyspace, clock)
         self._backing = Backing(
@@ -105,6 +118,9 @@ class Store:
             sweep_unclaimed=lambda config: sweep_unclaimed(self._backing, self.trash, config),
         )
         self.id = store_record.settle(kv, self._keyspace, url)
+        if self.clock is not None:
+            self.clock.open()
+            kv.keep_time(self.clock)
 
     def __enter__(self) -> Self:
         return self
@@ -121,6 +137,8 @@ class Store:
         """Finish what was accepted and release the store. Idempotent."""
         self.counts.close()
         self._backing.servers.stop()
+        if self.clock is not None:
+            self.clock.close()
         self._kv.close()
 
     # Queues
@@ -395,6 +413,30 @@ class Store:
     def merge_generations(self, limit: int = 10_000) -> int:
         """Merge what undone purges brought back, at most `limit` items or a step more; return how many."""
         return merge(self._kv, self._keyspace, limit=limit)
+
+    # Time
+
+    def now(self) -> datetime:
+        """Return the time by the store's clock, UTC: the same in all its processes."""
+        return self._backing.now()
+
+    @property
+    def skew(self) -> float:
+        """The seconds by which this process's wall clock is ahead of the store's clock; costs no read."""
+        return 0.0 if self.clock is None else self.clock.skew
+
+    def set_clock(self, *, by: str, via: str = "cli") -> float:
+        """Set the store's clock by this process's own; return by how many seconds it was set forward.
+
+        All processes follow within seconds; leases and delays keep their times. The audit notes it.
+        """
+        audit_id = self._backing.minter.mint()
+
+        def note(tr: Transaction, was: datetime, now: datetime) -> None:
+            before, after = {"time": was.isoformat()}, {"time": now.isoformat()}
+            self.audit.write(tr, audit_id, actor=by, via=via, verb="set_clock", count=0, before=before, after=after)
+
+        return 0.0 if self.clock is None else self.clock.set(note)
 
     def size(self) -> tuple[int, int]:
         """Return (bytes used, bytes allowed); allowed is 0 where the engine sets no limit."""

@@ -12,7 +12,7 @@ from queues.keyspace import Keyspace
 from queues.kv.port import KeyValue, KeyValueStore, Transaction
 from queues.kv.slots import Mark
 
-#: Milliseconds by the clock of whoever sweeps.
+#: Milliseconds by the store's clock.
 KEPT_MS = 24 * 3600 * 1000
 #: Slots of one transaction.
 _STEP = 500

@@ -18,7 +18,7 @@ from queues.staging import said_ms
 from queues.trash import Trash
 from queues.unreadable import UNREADABLE, Tell, warn
 
-#: Milliseconds by the clock of whoever sweeps after which nobody can be waiting any more, skewed clocks included.
+#: Milliseconds after which nobody can be waiting any more.
 KEPT_MS = 300_000
 #: Who is said to have removed the items.
 NOBODY = "a process that died"

@@ -241,6 +241,7 @@ VERBS = {
     "reset_password": gettext_lazy("made a new password"),
     "arm": gettext_lazy("armed"),
     "disarm": gettext_lazy("disarmed"),
+    "set_clock": gettext_lazy("set the store's clock"),
     "make_board": gettext_lazy("made a board"),
     "change_board": gettext_lazy("changed a board"),
     "remove_board": gettext_lazy("removed a board"),

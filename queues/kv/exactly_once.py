@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
 from queues.kv import guard
+from queues.kv.boottime import boottime
 from queues.kv.errors import Conflict, OutcomeUnknown, StoreError
 from queues.kv.port import Transaction
 from queues.kv.slots import Mark, Slot, SlotPool
@@ -67,13 +68,6 @@ class Attempt(Transaction, Protocol):
         """Whether anything was written."""
 
 
-def elapsed_clock() -> float:
-    """Return seconds that also count while the machine sleeps."""
-    if hasattr(time, "CLOCK_BOOTTIME"):
-        return time.clock_gettime(time.CLOCK_BOOTTIME)
-    return time.time()
-
-
 class ExactlyOnce:
     """Runs functions exactly once. Thread-safe.
 
@@ -84,13 +78,14 @@ class ExactlyOnce:
         self,
         slots: SlotPool | None,
         *,
-        clock: Callable[[], float] = elapsed_clock,
+        clock: Callable[[], float] = boottime,
         wall: Callable[[], float] = time.time,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._slots = slots
         self._clock = clock
-        self._wall = wall
+        #: Seconds since the epoch, for marks.
+        self.wall = wall
         self._sleep = sleep
         self._random = random.Random()  # noqa: S311 - spreads retries, guards nothing
         #: Whether some function ended unknown, so that an attempt of this process may still land.
@@ -115,7 +110,7 @@ class ExactlyOnce:
 
     def now_ms(self) -> int:
         """Return milliseconds since the epoch."""
-        return int(self._wall() * 1000)
+        return int(self.wall() * 1000)
 
     def pause(self, attempt: int) -> None:
         """Wait a little, longer with every try."""

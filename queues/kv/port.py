@@ -184,6 +184,15 @@ class Landing(Protocol):
         """Take tickets of this landing whose answers have come; called once for all of a batch. Never blocks."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Count:
+    """A count of microseconds that all processes of a store see alike, while its epoch stays the same."""
+
+    #: Counts of different epochs have nothing to do with each other.
+    epoch: str
+    micros: int
+
+
 class KeyValueStore(Protocol):
     """One open store. Thread-safe; not usable in a forked child (`ForkedStore`)."""
 
@@ -223,6 +232,12 @@ class KeyValueStore(Protocol):
 
     def interrupt(self) -> None:
         """Wake every thread that is in `watch`; each returns True. Used at shutdown."""
+
+    def count(self) -> Count:
+        """Return the count of microseconds that all processes of this store share; no wall clock has a part in it."""
+
+    def keep_time(self, clock: Callable[[], float]) -> None:
+        """Take the times that the engine itself writes from this clock, in seconds since the epoch."""
 
     def reads(self) -> int:
         """Return how many reads have been issued through this store since it was opened in this process."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
-from queues import Store
+from queues import Store, open_store
+from queues.clock import SKEWED
 from queues.store_record import FORMAT
 from queues.totals import total_bytes
 from tests.operations.conftest import Run, Shop
@@ -109,3 +112,36 @@ def test_it_says_since_when_the_audit_holds_acts(run: Run, store: Store, setting
     assert told in run("doctor").out.splitlines()
     found = run("doctor", "--json").json["audit"]
     assert (found["days"], found["since"][:10]) == (int(days), f"{oldest:%Y-%m-%d}")
+
+
+# The clock
+
+
+def test_clocks_that_differ_are_noted(run: Run, store: Store) -> None:
+    assert "clock" not in run("doctor").out
+    assert abs(run("doctor", "--json").json["clock"]["skew_seconds"]) < SKEWED
+    set_ahead(store, 3_600.0)
+    answer = run("doctor")
+    assert answer.code == 0
+    assert "Note: This process's clock is 1 h 0 min behind the store's, which shows 2" in answer.out
+    assert run("doctor", "--json").json["clock"]["skew_seconds"] == pytest.approx(-3_600, abs=1)
+
+
+def test_the_stores_clock_is_set_by_this_machines(run: Run, store: Store) -> None:
+    set_ahead(store, 3_600.0)
+    answer = run("doctor", "--set-clock")
+    assert answer.code == 0
+    assert answer.out.startswith("The store's clock was set back by 1 h 0 min: 2")
+    store.clock.calibrate()
+    assert abs(store.skew) < 1
+    assert "clock" not in run("doctor").out
+    told = run("doctor", "--set-clock", "--json").json
+    assert told["forward_seconds"] == pytest.approx(0, abs=1)
+    assert {entry.verb for entry in store.audit.entries().entries} == {"set_clock"}
+
+
+def set_ahead(store: Store, seconds: float) -> None:
+    """Let the store's clock have been set by a machine whose clock is ahead."""
+    with open_store(store.url, wall=lambda: time.time() + seconds) as wrong:
+        wrong.set_clock(by="boss")
+    store.clock.calibrate()

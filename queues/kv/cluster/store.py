@@ -16,7 +16,7 @@ from queues.kv.combining import Combiner
 from queues.kv.errors import StoreError, StoreUnavailable
 from queues.kv.exactly_once import PATIENCE, ExactlyOnce, NotCommitted
 from queues.kv.lifecycle import Lifecycle
-from queues.kv.port import MAX_TRANSACTION_SECONDS, ReadTransaction, Server, Ticket, Transaction
+from queues.kv.port import MAX_TRANSACTION_SECONDS, Count, ReadTransaction, Server, Ticket, Transaction
 from queues.kv.slots import SlotPool
 from queues.kv.watching import Wake, WatchBoard, Watcher
 
@@ -137,6 +137,16 @@ class ClusterStore:
         """Wake every thread that is in `watch`."""
         if not self._lifecycle.forked:
             self._board.rouse_all(Wake.INTERRUPTED, self)
+
+    def count(self) -> Count:
+        """Return the version of a commit made now, in the epoch that the cluster's last recovery began."""
+        guard.refuse_nesting()
+        self._lifecycle.check()
+        return self._look(lambda tr: tr.count())
+
+    def keep_time(self, clock: Callable[[], float]) -> None:
+        """Take the times of slots' marks from this clock."""
+        self._exactly_once.wall = clock
 
     def reads(self) -> int:
         """Return how many reads have been issued through this store."""

@@ -13,7 +13,7 @@ from queues.kv.cluster import native
 from queues.kv.cluster.failures import TRANSACTION_TIMED_OUT, TRANSACTION_TOO_OLD, of_commit, of_reading
 from queues.kv.errors import StoreError, TransactionEnded
 from queues.kv.limits import KEYS_END, check_key, check_limit, check_value, raised, too_large, too_old
-from queues.kv.port import MAX_TRANSACTION_SECONDS, MAX_TRANSACTION_SIZE, KeyValue, Result
+from queues.kv.port import MAX_TRANSACTION_SECONDS, MAX_TRANSACTION_SIZE, Count, KeyValue, Result
 from queues.kv.results import Ready
 
 T = TypeVar("T")
@@ -26,6 +26,11 @@ BACKGROUND_TAG = "pqadmin-bg"
 
 #: Seconds: from when on a transaction is near its end; and how long an answer takes that was there already.
 _OLD, _AT_ONCE = 0.9 * MAX_TRANSACTION_SECONDS, 0.5
+
+#: What each recovery of the cluster writes: where the epoch before it ended.
+_RECOVERED = b"\xff/globals/lastEpochEnd"
+#: What a transaction conflicts on that only counts; nobody reads it, and nothing is written there.
+_COUNTED = b"pqadmin counts"
 
 _DELTA = struct.Struct("<Q")
 
@@ -264,6 +269,20 @@ class ClusterTransaction:
         """Return about how many bytes all keys and values take, from the servers' samples."""
         self._check()
         return int(self._wait(self._native.get_estimated_range_size_bytes(b"", KEYS_END)))
+
+    def count(self) -> Count:
+        """Commit nothing but a conflict range, and return the version, with what the last recovery wrote.
+
+        Versions are microseconds within an epoch. The version that a transaction reads is that of the newest commit,
+        seconds ago where nothing is written; a commit gets the sequencer's version of this moment. Every recovery
+        writes the key, so a version of another epoch than was read conflicts.
+        """
+        self._native.options.set_read_system_keys()
+        epoch = self._native.get(_RECOVERED)
+        recovered = Pending(self, epoch, lambda: epoch.value).wait() or b""
+        self._native.add_write_conflict_key(_COUNTED)
+        self.arm()
+        return Count(epoch=recovered.hex(), micros=int(self._native.get_committed_version()))
 
     def arm(self) -> None:
         """Commit a transaction that only reads, so that its watches begin."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
-from queues.kv import guard
+from queues.kv import boottime, guard
 from queues.kv.embedded.environment import Environment
 from queues.kv.embedded.failures import FileReplaced, translate
 from queues.kv.embedded.poller import Poller
@@ -19,7 +19,7 @@ from queues.kv.embedded.turns import Turns
 from queues.kv.embedded.writer import Writer
 from queues.kv.errors import BadStoreURL
 from queues.kv.lifecycle import Lifecycle
-from queues.kv.port import ReadTransaction, Server, Ticket, Transaction
+from queues.kv.port import Count, ReadTransaction, Server, Ticket, Transaction
 from queues.kv.watching import Wake, WatchBoard, Watcher
 
 T = TypeVar("T")
@@ -160,6 +160,13 @@ class EmbeddedStore:
         if self._lifecycle.forked:
             return
         self._engine.board.rouse_all(Wake.INTERRUPTED, self)
+
+    def count(self) -> Count:
+        """Return the machine's microseconds since its start: every process of this store runs on it."""
+        return boottime.count()
+
+    def keep_time(self, clock: Callable[[], float]) -> None:
+        """Do nothing: this engine writes no times."""
 
     def reads(self) -> int:
         """Return how many reads have been issued to this file in this process."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -12,7 +13,7 @@ from queues.kv.combining import Combiner
 from queues.kv.entries import Entry
 from queues.kv.exactly_once import ExactlyOnce
 from queues.kv.lifecycle import Lifecycle, on_fork
-from queues.kv.port import MAX_TRANSACTION_SECONDS, ReadTransaction, Server, Ticket, Transaction
+from queues.kv.port import MAX_TRANSACTION_SECONDS, Count, ReadTransaction, Server, Ticket, Transaction
 from queues.kv.simulated.attempt import Attempt
 from queues.kv.simulated.faults import Fault, Faults, JumpingClock
 from queues.kv.simulated.history import History
@@ -35,6 +36,8 @@ class Memory:
         self.board = WatchBoard()
         self.late = LateCommits()
         self.openers = 0
+        #: Of its clock; a recovery begins another one.
+        self.epoch = secrets.token_hex(8)
 
 
 class SimulatedStore:
@@ -146,6 +149,14 @@ class SimulatedStore:
     def interrupt(self) -> None:
         """Wake every thread that is in `watch`."""
         self._memory.board.rouse_all(Wake.INTERRUPTED, self)
+
+    def count(self) -> Count:
+        """Return the microseconds of the database's own clock."""
+        return Count(epoch=self._memory.epoch, micros=int(self._store_clock() * 1e6))
+
+    def keep_time(self, clock: Callable[[], float]) -> None:
+        """Take the times of slots' marks from this clock."""
+        self._exactly_once.wall = clock
 
     def reads(self) -> int:
         """Return how many reads have been issued through this store."""

@@ -11,11 +11,12 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
-from pqadmin.dashboard.format import number, visible
-from pqadmin.operations.command import StoreCommand
+from pqadmin.dashboard.format import moment, number, visible
+from pqadmin.operations.command import StoreCommand, os_user
 from pqadmin.operations.shapes import time_shape
 from pqadmin.operations.tables import console
 from queues import Store
+from queues.clock import SKEWED, describe, spelled
 from queues.findings import Examination
 from queues.store_record import FORMAT
 
@@ -37,9 +38,15 @@ class Command(StoreCommand):
     def add_own_arguments(self, parser: CommandParser) -> None:
         """Declare the arguments."""
         parser.add_argument("--repair", action="store_true", help="mend what can be mended, and tell what was done")
+        parser.add_argument(
+            "--set-clock", action="store_true", help="only set the store's clock by this machine's, for all processes"
+        )
 
     def run(self, store: Store, options: dict[str, Any]) -> None:
         """Examine the store; opening it has shown that its format is this release's."""
+        if options["set_clock"]:
+            self._set_clock(store, options)
+            return
         with self._progress() as on_queue:
             examine = store.doctor.repair if options["repair"] else store.doctor.examine
             found = examine(on_queue=on_queue)
@@ -47,10 +54,20 @@ class Command(StoreCommand):
             self._print_json(store, found)
         else:
             self._print(found, repaired=options["repair"])
+            if abs(store.skew) > SKEWED:
+                self.print_line(f"Note: {_skew_words(store)} {_FOLLOW}")
             if (oldest := store.audit.oldest_at()) is not None:
                 self.print_line(_retention(oldest))
         if not found.healthy:
             raise Unhealthy(_verdict(found, repaired=options["repair"]))
+
+    def _set_clock(self, store: Store, options: dict[str, Any]) -> None:
+        moved = store.set_clock(by=os_user())
+        if options["json"]:
+            self.print_json({"store": store.url, "time": time_shape(store.now()), "forward_seconds": round(moved, 3)})
+        else:
+            way = "forward" if moved >= 0 else "back"
+            self.print_line(f"The store's clock was set {way} by {spelled(abs(moved))}: {moment(store.now())}.")
 
     @contextmanager
     def _progress(self) -> Iterator[Callable[[str], None]]:
@@ -85,6 +102,7 @@ class Command(StoreCommand):
                 "findings": [asdict(finding) for finding in found.findings],
                 "notes": list(found.notes),
                 "mended": list(found.mended),
+                "clock": {"time": time_shape(store.now()), "skew_seconds": round(store.skew, 3)},
                 "audit": {
                     "since": time_shape(store.audit.oldest_at()),
                     "days": settings.PQADMIN_AUDIT_DAYS,
@@ -98,6 +116,16 @@ def _retention(oldest: datetime) -> str:
     days = settings.PQADMIN_AUDIT_DAYS
     kept = f"for {number(days)} days" if days else "for ever"
     return f"The audit keeps acts {kept} (PQADMIN_AUDIT_DAYS); the oldest is of {oldest:%Y-%m-%d %H:%M} UTC."
+
+
+#: What to do about clocks that differ.
+_FOLLOW = (
+    "Times follow the store's. Correct this machine's clock, or, where the store's is wrong, run doctor --set-clock."
+)
+
+
+def _skew_words(store: Store) -> str:
+    return f"{describe(store.skew)}, which shows {moment(store.now())}."
 
 
 def _verdict(found: Examination, *, repaired: bool) -> str:
