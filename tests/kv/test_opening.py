@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -120,8 +121,57 @@ def refusal(path: Path) -> StoreError:
 
 def test_a_file_in_place_of_the_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
-    assert isinstance(refusal(tmp_path / "file"), StoreReadOnly)
-    assert isinstance(refusal(tmp_path / "file" / "below"), StoreReadOnly)
+    for path in (tmp_path / "file", tmp_path / "file" / "below", tmp_path / "file" / "below" / "deeper"):
+        error = refusal(path)
+        assert isinstance(error, StoreReadOnly)
+        assert f"{tmp_path / 'file'} is a file, not a folder" in str(error)
+
+
+@contextmanager
+def without_privileges(folder: Path) -> Iterator[None]:
+    """Be a user whom root's rights do not help; the folder can be reached by them."""
+    if os.geteuid() != 0:
+        yield
+        return
+    for above in (folder, *folder.parents[:-1]):
+        above.chmod(above.stat().st_mode | 0o011)
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.mark.parametrize("name", ["data.mdb", "lock.mdb", "turns"])
+def test_a_file_that_this_user_may_not_write_is_named(tmp_path: Path, name: str) -> None:
+    kv = open_kv(f"lmdb:{tmp_path}/store")
+    put(kv, b"key")
+    kv.close()
+    (tmp_path / "store").chmod(0o777)
+    for file in (tmp_path / "store").iterdir():
+        file.chmod(0o666)
+    (tmp_path / "store" / name).chmod(0o444)
+    with without_privileges(tmp_path / "store"):
+        error = refusal(tmp_path / "store")
+    assert isinstance(error, StoreReadOnly)
+    assert f"write access to the file {tmp_path / 'store' / name}, which belongs to " in str(error)
+    (tmp_path / "store" / name).chmod(0o666)
+    with without_privileges(tmp_path / "store"):
+        again = open_kv(f"lmdb:{tmp_path}/store")
+        assert get(again, b"key") == b"value"
+        again.close()
+
+
+def test_a_folder_that_this_user_may_not_write_is_named(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir(mode=0o555)
+    folder.chmod(0o555)
+    with without_privileges(folder):
+        for path in (folder, folder / "store", folder / "deep" / "store"):
+            error = refusal(path)
+            assert isinstance(error, StoreReadOnly)
+            assert f"write access to the folder {folder}, which belongs to " in str(error)
+    folder.chmod(0o755)
 
 
 @contextmanager
@@ -147,7 +197,7 @@ def test_a_read_only_folder(tmp_path: Path, existing: bool) -> None:
     with read_only(folder):
         error = refusal(folder) if existing else refusal(folder / "store")
     assert isinstance(error, StoreReadOnly)
-    assert "write access" in str(error)
+    assert f"Mount the file system of {folder}" in str(error)
 
 
 def test_a_file_that_is_no_store(tmp_path: Path) -> None:

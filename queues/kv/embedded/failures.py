@@ -6,9 +6,11 @@ import errno
 
 import lmdb
 
-from queues.kv.errors import StoreError, StoreFull, StoreReadOnly, StoreUnavailable
+from queues.kv.embedded.access import refused
+from queues.kv.errors import StoreError, StoreFull, StoreUnavailable
 
-_READ_ONLY = {errno.EACCES, errno.EPERM, errno.EROFS}
+#: This user may not write here, or no one may, or a file stands where a folder is to be.
+_REFUSED = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST}
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
@@ -35,16 +37,8 @@ def translate(error: Exception, path: str) -> StoreError:
         )
     if code in _NO_ROOM or isinstance(error, lmdb.DiskError):
         return StoreFull("The disk under the store {path} is full; nothing was written. Make room on it.", path=path)
-    if code in _READ_ONLY or isinstance(error, lmdb.ReadonlyError):
-        return StoreReadOnly(
-            "The store {path} can not be written: {reason}. Give this user write access to the folder.",
-            path=path,
-            reason=reason(error),
-        )
-    if code in {errno.ENOTDIR, errno.EEXIST}:
-        return StoreReadOnly(
-            "The store {path} can not be created: a file is in its place. Choose another folder.", path=path
-        )
+    if code in _REFUSED or isinstance(error, lmdb.ReadonlyError):
+        return refused(path, code, reason(error))
     if isinstance(error, (lmdb.InvalidError, lmdb.CorruptedError, lmdb.PageNotFoundError, lmdb.VersionMismatchError)):
         return StoreUnavailable(
             "The store {path} is not a store that this release can read: {reason}. Restore it from a "
