@@ -314,6 +314,7 @@ _DETAILS = {
     "prefix": pgettext_lazy("detail", "prefix"),
     "priority": pgettext_lazy("detail", "priority"),
     "priority_type": pgettext_lazy("detail", "type of priorities"),
+    "push_order": pgettext_lazy("detail", "push order"),
     "queues": pgettext_lazy("detail", "queues"),
     "reason": pgettext_lazy("detail", "reason"),
     "role": pgettext_lazy("detail", "role"),

@@ -58,7 +58,7 @@ class MarkedPusher:
                 )
             mark = {"import": self._source, "last_line": last_line}
             if not queue.attached:
-                mark["count"] = pushed[-1].count
+                mark["push_order"] = pushed[-1].count
             self._store.audit.write(
                 tr,
                 audit_id,
@@ -95,6 +95,7 @@ def _mark(entry: AuditEntry, source: str) -> tuple[int, ImportMark] | None:
     after = entry.after or {}
     if after.get("import") != source or not isinstance(after.get("last_line"), int):
         return None
-    count = after.get("count")  # 0.1 wrote none
-    order = count if isinstance(count, int) else -1
-    return order, ImportMark(last_line=after["last_line"], at=entry.at, actor=entry.actor)
+    order = after.get("push_order")  # 0.1 wrote none
+    return (order if isinstance(order, int) else -1), ImportMark(
+        last_line=after["last_line"], at=entry.at, actor=entry.actor
+    )

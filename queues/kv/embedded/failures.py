@@ -28,7 +28,7 @@ class FileReplaced(StoreUnavailable):
 
 def translate(error: Exception, path: str) -> StoreError:
     """Turn an error of LMDB or of the file system into one of ours."""
-    code = error.errno if isinstance(error, OSError) else getattr(error, "code", 0)
+    code = (error.errno if isinstance(error, OSError) else getattr(error, "code", 0)) or 0
     if isinstance(error, lmdb.MapFullError):
         return StoreFull(
             "The store {path} has no room left in its map; nothing was written. Let workers take items, or "
