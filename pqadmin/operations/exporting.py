@@ -40,6 +40,8 @@ def entries(queue: Queue, *, end: str, on_page: Callable[[int], None] = lambda c
 def replacing(path: Path) -> Iterator[IO[bytes]]:
     """Open a file that takes its name only when the block ends well; what stood there stays until then.
 
+    It is readable by its owner alone, whatever the umask is and whatever stood there.
+
     A pipe or device is written directly: it has nothing to replace.
     """
     target = Path(os.path.realpath(path))
@@ -61,8 +63,8 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _made(waiting: Path) -> IO[bytes]:
-    """Make a file whose name nobody knows: what refuses it is said of its folder."""
+    """Make a file of the user's own, by a name that no other process knows: what refuses it is said of its folder."""
     try:
-        return waiting.open("xb")
+        return os.fdopen(os.open(waiting, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb")
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(waiting.parent)) from error

@@ -16,7 +16,7 @@ from django.db.migrations.executor import MigrationExecutor
 
 from pqadmin.accounts.passwords import new_password
 from pqadmin.accounts.roles import Role, grant
-from pqadmin.server import assets, secret_key
+from pqadmin.server import assets, rights, secret_key
 
 log = logging.getLogger(__name__)
 
@@ -42,8 +42,8 @@ def prepare() -> FirstAdmin | None:
     """
     data: Path = settings.PQADMIN_DATA
     try:
-        data.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with _alone(data / ".starting"):
+        rights.protect(data)
+        with _alone(data / rights.MARK):
             settings.SECRET_KEY = secret_key.ensure(data)
             _migrate()
             assets.prepare()

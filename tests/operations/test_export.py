@@ -134,3 +134,18 @@ def test_a_folder_that_is_not_there_is_told_in_a_line(run: Run, shop: Shop, tmp_
     (tmp_path / "file").write_bytes(b"")
     answer = run("export_items", "from", str(tmp_path / "file" / "f.csv"))
     assert (answer.code, answer.error) == (1, f"{tmp_path / 'file'}: Not a directory")
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022])
+def test_an_exports_file_is_its_owners_alone(umask: int, tmp_path: Path) -> None:
+    there = tmp_path / "there"
+    there.write_bytes(b"before")
+    there.chmod(0o644)
+    before = os.umask(umask)
+    try:
+        for path in (there, tmp_path / "new"):
+            with replacing(path) as stream:
+                stream.write(b"after")
+            assert (path.read_bytes(), path.stat().st_mode & 0o777) == (b"after", 0o600)
+    finally:
+        os.umask(before)

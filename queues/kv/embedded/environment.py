@@ -12,6 +12,7 @@ from pathlib import Path
 
 import lmdb
 
+from queues.kv.embedded import redo, rights
 from queues.kv.embedded.failures import FileReplaced, translate
 from queues.kv.embedded.flushes import Flushes
 from queues.kv.errors import StoreClosed, StoreError, StoreUnavailable
@@ -57,7 +58,8 @@ class Environment:
         self._sweep_at = 0.0
         self._look_at = 0.0
         try:
-            path.mkdir(parents=True, exist_ok=True)
+            path.mkdir(mode=rights.FOLDER, parents=True, exist_ok=True)
+            rights.warn_of_writers(path)
         except OSError as error:
             raise translate(error, self.path) from error
         self._data = path / "data.mdb"
@@ -282,17 +284,25 @@ class Environment:
             return self._map(sizes[1], create=create)
 
     def _map(self, size: int, *, create: bool) -> lmdb.Environment:
-        _allocate(Path(self.path) / "lock.mdb")
-        return lmdb.open(
+        folder = Path(self.path)
+        _allocate(folder / "lock.mdb")
+        env = lmdb.open(
             self.path,
             map_size=size,
             max_readers=MAX_READERS,
             max_spare_txns=_SPARE_READS,
             readahead=False,
             metasync=self.flushes.twice,
-            mode=0o660,
+            mode=rights.file_mode(folder),
             create=create,
         )
+        try:
+            for name in ("data.mdb", redo.NAME):
+                rights.settle(folder / name)
+        except BaseException:
+            env.close()
+            raise
+        return env
 
     def _shut(self) -> None:
         env, self._env = self._env, None
@@ -359,7 +369,7 @@ def _allocate(lock_file: Path) -> None:
 
     Only while this process does not have it open: closing any descriptor of it would drop LMDB's locks.
     """
-    descriptor = os.open(lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o660)
+    descriptor = rights.open_file(lock_file)
     try:
         if os.fstat(descriptor).st_blocks * 512 < _LOCK_BYTES:
             os.posix_fallocate(descriptor, 0, _LOCK_BYTES)

@@ -24,6 +24,8 @@ from typing import NamedTuple, Self
 
 import lmdb
 
+from queues.kv.embedded import rights
+
 log = logging.getLogger("queues.kv")
 
 NAME = "redo"
@@ -74,7 +76,7 @@ class Redo:
     @classmethod
     def make(cls, folder: Path) -> Self:
         """Open or create the log of a store, ready to be written. Raises OSError, RuntimeError without a thread."""
-        made = cls(os.open(folder / NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o660), folder)
+        made = cls(rights.open_file(folder / NAME), folder)
         try:
             made._allocate()
             thread = threading.Thread(target=made._flush, name="pq-redo", daemon=True)

@@ -14,6 +14,8 @@ import os
 import time
 from pathlib import Path
 
+from queues.kv.embedded import rights
+
 #: Processes that can have a mark; more of them work, without fairness.
 SLOTS = 128
 #: Seconds to wait for somebody to take the lock, and how long one that did not is passed over.
@@ -32,7 +34,7 @@ class Turns:
 
     def __init__(self, path: Path, *, patience: float = _PATIENCE) -> None:
         self._patience = patience
-        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o660)
+        self._fd = rights.open_file(path)
         if os.fstat(self._fd).st_size < len(_NOBODY_IS_HERE):
             os.posix_fallocate(self._fd, 0, len(_NOBODY_IS_HERE))  # a hole would kill us on a full disk
         self._map = mmap.mmap(self._fd, len(_NOBODY_IS_HERE))

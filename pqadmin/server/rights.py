@@ -1,0 +1,70 @@
+"""Rights of what the site keeps: its data folder 0700 and the files in it 0600, whatever was there and the umask is."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from django.conf import settings
+
+from pqadmin.server import secret_key
+
+log = logging.getLogger(__name__)
+
+#: The file by which starts at the same time wait for each other.
+MARK = ".starting"
+#: What SQLite writes beside its file; it gives these the file's rights, but they may be there from before.
+_BESIDE = ("", "-wal", "-shm", "-journal")
+
+
+def protect(data: Path) -> None:
+    """Make the data folder and the tables' file where missing, and take rights of other users away; raises OSError.
+
+    What belongs to another user can not be repaired; a warning says so.
+    """
+    data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if _narrow(data, 0o700):
+        log.warning(
+            "A store that a group shares belongs into a folder of its own, outside of %s: see docs/operations.md.", data
+        )
+    _narrow(data / MARK, 0o600)
+    for table in _tables():
+        with contextlib.suppress(OSError):  # the database says by itself what keeps it from its file
+            os.close(os.open(table, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        for beside in _BESIDE:
+            _narrow(table.with_name(table.name + beside), 0o600)
+    if _narrow(data / secret_key.FILE, 0o600):
+        log.warning(
+            "The secret key %s could be read by other users, who can sign sessions with it: stop the site, delete the "
+            "file and start again if you do not trust them.",
+            data / secret_key.FILE,
+        )
+
+
+def _narrow(path: Path, most: int) -> bool:
+    """Take away the rights beyond `most`; say whether there were any."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return False
+    now = stat.S_IMODE(found.st_mode)
+    wanted = now & ~(0o777 & ~most)
+    if now == wanted:
+        return False
+    if found.st_uid == os.geteuid():
+        path.chmod(wanted)
+        log.warning("%s had the rights %04o, and has %04o now.", path, now, wanted)
+    else:
+        log.warning("%s has the rights %04o and belongs to another user: chmod %04o it.", path, now, wanted)
+    return True
+
+
+def _tables() -> Iterator[Path]:
+    for database in settings.DATABASES.values():
+        name = str(database["NAME"])
+        if database["ENGINE"] == "django.db.backends.sqlite3" and not name.startswith((":memory:", "file:")):
+            yield Path(name)

@@ -1,0 +1,58 @@
+"""The rights of what the site keeps, as a command in a process of its own makes and repairs them."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+
+def run(data: Path, name: str, *, umask: int) -> str:
+    """Run a command that makes whatever the site needs, and return what it logs."""
+    command = [sys.executable, "-m", "pqadmin", "create_user", name, "--role", "viewer"]
+    settings = {key: value for key, value in os.environ.items() if not key.startswith(("PQ", "DATABASE"))}
+    done = subprocess.run(
+        command,
+        env=settings | {"PQADMIN_DATA": str(data)},
+        umask=umask,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stderr
+
+
+def modes(folder: Path) -> dict[str, int]:
+    """Return the modes of the folder and of the files in it; its folders are behind its own rights."""
+    return {path.name: path.stat().st_mode & 0o7777 for path in (folder, *folder.iterdir()) if path.name != "static"}
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022])
+def test_a_data_folder_is_its_owners_alone(umask: int, tmp_path: Path) -> None:
+    data = tmp_path / "var"
+    assert run(data, "ann", umask=umask) == ""
+    assert modes(data) == {"var": 0o700, ".starting": 0o600, "secret_key": 0o600, "site.sqlite3": 0o600}
+
+
+def test_a_data_folder_that_was_there_is_repaired_and_the_log_says_so(tmp_path: Path) -> None:
+    data = tmp_path / "var"
+    run(data, "ann", umask=0o077)
+    data.chmod(0o2775)
+    for path in data.iterdir():
+        path.chmod(0o644 if path.is_file() else 0o755)
+    with closing(sqlite3.connect(data / "site.sqlite3")) as tables:
+        assert tables.execute("select count(*) from auth_user").fetchone() == (2,)
+        for beside in ("-wal", "-shm"):  # there while the tables are open
+            (data / f"site.sqlite3{beside}").chmod(0o644)
+        said = run(data, "bob", umask=0o022)
+        assert set(modes(data).values()) == {0o2700, 0o600}
+        assert {"site.sqlite3-wal", "site.sqlite3-shm"} <= modes(data).keys()
+    assert f"{data} had the rights 2775, and has 2700 now" in said
+    assert f"{data / 'site.sqlite3'} had the rights 0644, and has 0600 now" in said
+    assert "could be read by other users, who can sign sessions with it" in said
+    assert run(data, "eve", umask=0o022) == ""
