@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from queues.backing import Backing
@@ -12,11 +13,14 @@ from queues.errors import QueueNotFound
 from queues.item import Item
 from queues.kv.port import ReadTransaction, Transaction
 from queues.queue import Queue
+from queues.trash import KEPT_MS, Trash
 
 if TYPE_CHECKING:
     from queues.store import Store
 
 T = TypeVar("T")
+#: Verbs that take items away, for whose audit it matters how long they can be put back.
+_TAKING = frozenset({"pop_min", "pop_max", "dequeue", "delete", "purge", "ack"})
 #: Called with a queue, a verb and the details of an audit record.
 Note = Callable[..., None]
 
@@ -26,7 +30,8 @@ class Popped:
     """An item that a person took, and where it can be put back from."""
 
     item: Item
-    trash_id: str
+    #: None where the act kept nothing.
+    trash_id: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,11 +45,16 @@ class Pushed:
 class Acting:
     """One person at work, come in by one way (web, api, cli)."""
 
-    def __init__(self, store: Store, backing: Backing, *, actor: str, via: str) -> None:
+    def __init__(self, store: Store, backing: Backing, *, actor: str, via: str, keep: timedelta | None = None) -> None:
         self._store = store
         self._backing = backing
         self._actor = actor
         self._via = via
+        self._trash = Trash(backing, keep=keep)
+
+    def _kept(self, trash_id: bytes) -> str | None:
+        """Return the id by which what an act took is put back; None when it kept nothing."""
+        return trash_id.hex() if self._trash.keeps else None
 
     def _queue(self, tr: ReadTransaction, name: str, expect_id: int | None) -> Queue:
         """Return the queue of this name; `QueueNotFound` when the name stands for another than `expect_id` now."""
@@ -59,6 +69,8 @@ class Acting:
 
         def run(tr: Transaction) -> T:
             def note(queue: Queue, verb: str, *, reason: str = "", **details: Any) -> None:
+                if self._trash.keep_ms != KEPT_MS and verb in _TAKING:
+                    details["after"] = {**(details.get("after") or {}), "kept_seconds": self._trash.keep_ms / 1000}
                 self._store.audit.write(
                     tr,
                     audit_id,

@@ -109,7 +109,7 @@ class Acts(PushJobs, StateActs, PurgeActs, RevealActs, SettingsActs):
             pushed = _push(queue, items, delay, due, tr)
             if trash_id is not None:
                 there = picking.arrived(tr, self._backing.keyspace, queue.config, pushed)
-                self._store.trash.put_arrivals(tr, trash_id, queue.config, there, by=self._actor)
+                self._trash.put_arrivals(tr, trash_id, queue.config, there, by=self._actor)
             one = pushed[0] if len(pushed) == 1 else None
             audit(
                 queue,
@@ -152,7 +152,7 @@ class Acts(PushJobs, StateActs, PurgeActs, RevealActs, SettingsActs):
                     "Another item stands at this end now than the one you confirmed: nothing was taken.", taken[0]
                 )
             for trash_id, item in zip(trash_ids, taken, strict=False):
-                self._store.trash.put_item(tr, trash_id, queue.config, item, by=self._actor)
+                self._trash.put_item(tr, trash_id, queue.config, item, by=self._actor)
             if taken:
                 audit(
                     queue,
@@ -164,7 +164,8 @@ class Acts(PushJobs, StateActs, PurgeActs, RevealActs, SettingsActs):
                     before=shown(taken[0]) if len(taken) == 1 else None,
                 )
             return [
-                Popped(item=item, trash_id=trash_id.hex()) for trash_id, item in zip(trash_ids, taken, strict=False)
+                Popped(item=item, trash_id=self._kept(trash_id))
+                for trash_id, item in zip(trash_ids, taken, strict=False)
             ]
 
         return self._act(act)

@@ -73,9 +73,9 @@ class ItemActs(Picks):
             found = picking.find(tr, keyspace, queue.config, [item_id], skip_missing=False, expect=marks).standings
             moving.delete(tr, keyspace, queue.config, found)
             item = picking.item_of(found[0], queue.config)
-            self._store.trash.put_item(tr, trash_id, queue.config, item, by=self._actor, act="delete", there=found[0])
+            self._trash.put_item(tr, trash_id, queue.config, item, by=self._actor, act="delete", there=found[0])
             audit(queue, "delete", item=item.id, reason=reason, before=shown(item))
-            return Popped(item=item, trash_id=trash_id.hex())
+            return Popped(item=item, trash_id=self._kept(trash_id))
 
         return self._act(act)
 
@@ -101,7 +101,7 @@ class ItemActs(Picks):
                 tr, self._backing.keyspace, queue.config, item_ids, skip_missing=skip_missing, expect=expect
             )
             changed = moving.delete(tr, self._backing.keyspace, queue.config, found.standings)
-            self._store.trash.put_changes(tr, trash_id, queue.config, changed, by=self._actor, act="delete")
+            self._trash.put_changes(tr, trash_id, queue.config, changed, by=self._actor, act="delete")
             return self._note(audit, queue, "delete", changed, trash_id, found.missing, reason)
 
         return self._act(act)
@@ -142,9 +142,7 @@ class ItemActs(Picks):
                 priority=priority,
                 rands=rands[: len(found.standings)],
             )
-            self._store.trash.put_changes(
-                tr, trash_id, queue.config, changed, by=self._actor, act="move", to=target.config
-            )
+            self._trash.put_changes(tr, trash_id, queue.config, changed, by=self._actor, act="move", to=target.config)
             return self._note(audit, queue, "move", changed, trash_id, found.missing, reason, to=target)
 
         return self._act(act)
@@ -178,7 +176,7 @@ class ItemActs(Picks):
                 tr, keyspace, queue.config, found.standings, priority=priority, shift=shift, place=place
             )
             if changed:
-                self._store.trash.put_changes(tr, trash_id, queue.config, changed, by=self._actor, act="reprioritise")
+                self._trash.put_changes(tr, trash_id, queue.config, changed, by=self._actor, act="reprioritise")
             skipped = found.missing + len(found.standings) - len(changed)
             return self._note(audit, queue, "reprioritise", changed, trash_id, skipped, reason)
 
@@ -207,7 +205,7 @@ class ItemActs(Picks):
             found = picking.find(tr, keyspace, queue.config, [item_id], skip_missing=False).standings
             changed = moving.edit(tr, keyspace, queue.config, found[0], value, expect=expect)
             if changed:
-                self._store.trash.put_changes(tr, trash_id, queue.config, changed, by=self._actor, act="edit")
+                self._trash.put_changes(tr, trash_id, queue.config, changed, by=self._actor, act="edit")
             return self._note(audit, queue, "edit", changed, trash_id, 1 - len(changed), reason)
 
         return self._act(act)
@@ -285,4 +283,4 @@ class ItemActs(Picks):
         died = sum(
             each.after is not None and (each.before.state, each.after.state) == ("leased", "dead") for each in changed
         )
-        return Changed(count=len(changed), skipped=skipped, trash_id=trash_id.hex(), died=died)
+        return Changed(count=len(changed), skipped=skipped, trash_id=self._kept(trash_id), died=died)

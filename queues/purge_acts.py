@@ -51,10 +51,10 @@ class PurgeActs(AttachedActs):
                     seen=expect_depth,
                 )
             for trash_id, (generation, items) in zip(trash_ids, taken.items(), strict=False):
-                self._store.trash.put_generation(tr, trash_id, queue.config, generation, depth=items, by=self._actor)
+                self._trash.put_generation(tr, trash_id, queue.config, generation, depth=items, by=self._actor)
             if taken:
                 audit(queue, "purge", count=depth, reason=reason, before={"depth": depth})
-            used = tuple(trash_id.hex() for trash_id in trash_ids[: len(taken)])
+            used = tuple(filter(None, map(self._kept, trash_ids[: len(taken)])))
             return Purged(count=depth, skipped=0, trash_ids=used)
 
         purged = self._act(act)

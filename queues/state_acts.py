@@ -182,9 +182,9 @@ class StateActs(ItemActs):
             if there.state == "leased" and item.worker != self._actor:
                 raise ItemLeased("Another worker holds this item: only who leased it says that it is done.")
             transitions.acknowledge(tr, keyspace, queue.config, there)
-            self._store.trash.put_item(tr, trash_id, queue.config, item, by=self._actor, act="ack", there=there)
+            self._trash.put_item(tr, trash_id, queue.config, item, by=self._actor, act="ack", there=there)
             audit(queue, "ack", item=item.id, reason=reason, before=shown(item))
-            return Popped(item=item, trash_id=trash_id.hex())
+            return Popped(item=item, trash_id=self._kept(trash_id))
 
         return self._act(act)
 
@@ -213,7 +213,7 @@ class StateActs(ItemActs):
             some = transitions.in_state(found.standings, state) if skip_missing else found.standings
             changed = do(tr, queue, some or found.standings)
             if changed:
-                self._store.trash.put_changes(tr, trash_id, queue.config, changed, by=self._actor, act=verb)
+                self._trash.put_changes(tr, trash_id, queue.config, changed, by=self._actor, act=verb)
             skipped = found.missing + len(found.standings) - len(changed)
             return self._note(audit, queue, verb, changed, trash_id, skipped, reason)
 

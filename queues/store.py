@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -284,9 +284,13 @@ class Store:
         restored = self._backing.transact(lambda tr: self.trash.restore(tr, trash_id), tr)
         return restored.item if restored.item is not None else open_queue(self._backing, restored.config)
 
-    def acts(self, actor: str, *, via: str = "web") -> Acts:
-        """Return the acts of a person: each is audited, and undoable where it removes something."""
-        return Acts(self, self._backing, actor=actor, via=via)
+    def acts(self, actor: str, *, via: str = "web", keep: timedelta | None = None) -> Acts:
+        """Return the acts of a person: each is audited, and undoable where it removes something.
+
+        `keep` is how long the trash keeps what they take, for programs that act so: at most, and unless given, 7 days;
+        zero keeps nothing. Raises `BadTime`.
+        """
+        return Acts(self, self._backing, actor=actor, via=via, keep=keep)
 
     def job_runner(self, *, shown: Shown = all_shown) -> JobRunner:
         """Return a runner of the store's jobs; `shown` gives, by a queue's config, what a searcher sees of a value."""

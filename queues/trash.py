@@ -8,6 +8,7 @@ acts changed about several items lies beside their record (see `queues.changes`)
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import Any
 
 from queues import changes, ids, records
@@ -17,6 +18,7 @@ from queues.config import Config
 from queues.errors import (
     AlreadyRestored,
     BadCursor,
+    BadTime,
     KeyTooLarge,
     TrashNotFound,
 )
@@ -30,6 +32,7 @@ from queues.trash_looks import Asked, Looking
 __all__ = ["KEPT_MS", "Restored", "Trash", "TrashEntry", "TrashPage"]
 
 MAX_PAGE = 1_000
+_NOTHING = timedelta(0)
 #: Bytes of a value that a record holds itself; others write larger ones than we do.
 _INLINE = 90_000
 
@@ -37,8 +40,21 @@ _INLINE = 90_000
 class Trash:
     """The trash of one store."""
 
-    def __init__(self, backing: Backing) -> None:
+    def __init__(self, backing: Backing, *, keep: timedelta | None = None) -> None:
+        """Raise `BadTime` for a time to keep things that is below zero or longer than the store's own."""
+        if keep is not None and not _NOTHING <= keep <= timedelta(milliseconds=KEPT_MS):
+            raise BadTime(
+                "The trash keeps things for 0 seconds to {days} days.",
+                days=KEPT_MS // 86_400_000,
+            )
         self._backing = backing
+        #: Milliseconds for which it keeps what is put into it from here.
+        self.keep_ms = KEPT_MS if keep is None else keep // timedelta(milliseconds=1)
+
+    @property
+    def keeps(self) -> bool:
+        """Say whether it keeps at all what is put into it from here."""
+        return self.keep_ms > 0
 
     def put_item(
         self,
@@ -51,7 +67,9 @@ class Trash:
         act: str = "pop",
         there: Standing | None = None,
     ) -> None:
-        """Record an item that `tr` takes, and where it stood."""
+        """Record an item that `tr` takes, and where it stood, unless nothing is kept."""
+        if not self.keeps:
+            return
         header = {
             "what": "item",
             "act": act,
@@ -83,7 +101,9 @@ class Trash:
         act: str,
         to: Config | None = None,
     ) -> None:
-        """Record what `tr` changes about items of a queue, or where it moves them."""
+        """Record what `tr` changes about items of a queue, or where it moves them, unless nothing is kept."""
+        if not self.keeps:
+            return
         header = {
             "what": "items",
             "act": act,
@@ -100,7 +120,9 @@ class Trash:
     def put_arrivals(
         self, tr: Transaction, trash_id: bytes, config: Config, arrived: Sequence[Standing], *, by: str
     ) -> None:
-        """Record items that `tr` pushes; undoing it takes them out again."""
+        """Record items that `tr` pushes, unless nothing is kept; undoing it takes them out again."""
+        if not self.keeps:
+            return
         header = {
             "what": "items",
             "act": "push",
@@ -117,7 +139,7 @@ class Trash:
     def put_generation(
         self, tr: Transaction, trash_id: bytes, config: Config, generation: int, *, depth: int, by: str
     ) -> None:
-        """Record a generation that `tr` takes out of a queue."""
+        """Record a generation that `tr` takes out of a queue: a sweep clears it, at once where nothing is kept."""
         header = {
             "what": "items",
             "act": "purge",
@@ -139,7 +161,9 @@ class Trash:
         by: str,
         act: str = "purge",
     ) -> None:
-        """Record the items of an attached queue that `tr` takes at once."""
+        """Record the items of an attached queue that `tr` takes at once, unless nothing is kept."""
+        if not self.keeps:
+            return
         keyspace = self._backing.keyspace
         header = {
             "what": "items",
@@ -155,7 +179,7 @@ class Trash:
         self._put(tr, trash_id, header | _foreign(config, items), b"")
 
     def put_queue(self, tr: Transaction, trash_id: bytes, config: Config, *, depth: int, by: str) -> None:
-        """Record a queue whose name and config `tr` removes."""
+        """Record a queue whose name and config `tr` removes: a sweep clears it, at once where nothing is kept."""
         header = {
             "what": "queue",
             "act": "delete_queue",
@@ -170,7 +194,7 @@ class Trash:
     def _put(self, tr: Transaction, trash_id: bytes, header: dict[str, Any], value: bytes) -> None:
         tr.use_reserve()  # a full store can still be emptied by hand
         keyspace = self._backing.keyspace
-        deadline_ms = ids.minted_ms(trash_id) + KEPT_MS
+        deadline_ms = ids.minted_ms(trash_id) + self.keep_ms
         header |= {"deadline": deadline_ms, "restored": False}
         if len(value) > _INLINE:
             tr.set(keyspace.trash_part(trash_id, 0, changes.VALUE), value)

@@ -300,6 +300,7 @@ _DETAILS = {
     "grants": pgettext_lazy("detail", "grants"),
     "import": pgettext_lazy("detail", "file"),
     "job": pgettext_lazy("detail", "job"),
+    "kept_seconds": pgettext_lazy("detail", "seconds in the trash"),
     "kind": pgettext_lazy("detail", "kind"),
     "label": pgettext_lazy("detail", "screen"),
     "language": pgettext_lazy("detail", "language"),

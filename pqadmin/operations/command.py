@@ -12,6 +12,7 @@ import pwd
 import sys
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -95,9 +96,9 @@ class StoreCommand(OwnCommand):
         """Return the store's URL: the option, else the site's."""
         return str(options["store"] or settings.PQADMIN_STORE)
 
-    def acts(self, store: Store) -> Acts:
-        """Return the audited acts of the operating system's user."""
-        return store.acts(os_user(), via="cli")
+    def acts(self, store: Store, *, keep: timedelta | None = None) -> Acts:
+        """Return the audited acts of the operating system's user; `keep` is what `add_keep` has read."""
+        return store.acts(os_user(), via="cli", keep=keep)
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         """Run; turn what a person can cause into `CommandError`, and that into a line when run from a shell."""

@@ -17,6 +17,8 @@ class ItemCommand(StoreCommand):
 
     #: What is said of the items, with their number first.
     done = ""
+    #: The same where nothing can be undone.
+    done_for_good = ""
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         """Declare the arguments."""
@@ -31,12 +33,14 @@ class ItemCommand(StoreCommand):
         """Act on the items and say what was done."""
         queue = store.queue(options["queue"])
         shared = {"reason": options["reason"], "skip_missing": options["skip_missing"]}
-        changed = self.change(self.acts(store), queue.name, options["ids"], options, **shared)
+        acts = self.acts(store, keep=options.get("keep"))
+        changed = self.change(acts, queue.name, options["ids"], options, **shared)
         if options["json"]:
             shape = {"queue": queue.name, "items": changed.count, "skipped": changed.skipped}
             self.print_json(shape | {"trash_id": changed.trash_id})
             return
-        self.stdout.write(f"{queue.name}: {items(changed.count, self.done)}.")
+        done = self.done_for_good if changed.count and changed.trash_id is None else self.done
+        self.stdout.write(f"{queue.name}: {items(changed.count, done)}.")
         if changed.skipped:
             self.stdout.write(f"{changed.skipped:,} were not there, or did not need it.")
         if changed.trash_id is not None:

@@ -46,6 +46,20 @@ def add_when(parser: CommandParser, *, required: bool = False) -> None:
     when.add_argument("--due", type=moment, metavar="TIME", help="not before this time, ISO 8601; without a zone: UTC")
 
 
+def add_keep(parser: CommandParser) -> None:
+    """Declare --keep and --no-trash, of which one may be given."""
+    keep = parser.add_mutually_exclusive_group()
+    keep.add_argument(
+        "--keep",
+        type=span,
+        metavar="SPAN",
+        help="how long the trash keeps what is taken: 10m, 1h (default: 7d, the most)",
+    )
+    keep.add_argument(
+        "--no-trash", dest="keep", action="store_const", const=timedelta(0), help="keep nothing: there is no undo"
+    )
+
+
 @contextmanager
 def waited(timeout: float) -> Iterator[None]:
     """Take once more after waiting in vain: of a paused queue it is said that it is, not that it holds nothing."""

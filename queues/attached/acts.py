@@ -109,7 +109,7 @@ class AttachedActs(Acting):
                     continue
                 count, skipped = count + len(chunk.items), skipped + chunk.skipped
                 if chunk.items:
-                    trash_ids.append(trash_id.hex())
+                    trash_ids.append(trash_id)
                     step.took(len(chunk.items), sum(item.size for item in chunk.items))
                 after = chunk.place
                 finished = after is None or after >= last
@@ -120,7 +120,13 @@ class AttachedActs(Acting):
             if not trash_ids:
                 raise
             failure = error  # what was taken is told all the same: it lies in the trash under these ids only
-        return Purged(count=count, skipped=skipped, trash_ids=tuple(trash_ids), finished=finished, failure=failure)
+        return Purged(
+            count=count,
+            skipped=skipped,
+            trash_ids=tuple(filter(None, map(self._kept, trash_ids))),
+            finished=finished,
+            failure=failure,
+        )
 
     def put_back_items(self, trash_id: str) -> int:
         """Put the items that one chunk of a purge took back under their same keys, and return how many."""
@@ -152,7 +158,7 @@ class AttachedActs(Acting):
         def act(tr: Transaction, audit: Note) -> Chunk:
             chunk = queue.take_chunk(tr, after=after, last=last, limit=limit)
             if chunk.items:
-                self._store.trash.put_items(tr, trash_id, queue.config, chunk.items, by=self._actor)
+                self._trash.put_items(tr, trash_id, queue.config, chunk.items, by=self._actor)
                 audit(queue, "purge", count=len(chunk.items), reason=reason)
             return chunk
 

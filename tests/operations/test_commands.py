@@ -151,6 +151,33 @@ def test_pop_tells_how_to_undo_it(run: Run, shop: Shop, jobs: Queue) -> None:
     assert run("pop", "jobs", "-n", "7").out.count("Undo: ") == 5
 
 
+def test_a_program_pops_without_filling_the_trash(run: Run, shop: Shop, jobs: Queue) -> None:
+    answer = run("pop", "jobs", "--no-trash", "--json").json
+    assert [(item["value"], item["trash_id"]) for item in answer["items"]] == [("low", None)]
+    assert "Undo" not in run("pop", "jobs", "--no-trash").out
+    assert shop.store.trash.entries().entries == ()
+    assert run("pop", "jobs", "--keep=10m", "--reason", "nightly").out.count("Undo: ") == 1
+    (entry,) = shop.store.trash.entries().entries
+    assert entry.deadline - entry.at == timedelta(minutes=10)
+    for wrong in (("--keep=8d",), ("--keep=soon",), ("--keep=1h", "--no-trash")):
+        assert run("pop", "jobs", *wrong).code not in (0, 4)
+    assert [entry.verb for entry in shop.store.audit.entries().entries] == ["pop_min"] * 3
+
+
+def test_deleting_and_purging_for_good(run: Run, shop: Shop, jobs: Queue) -> None:
+    first = jobs.items().items[0].id
+    assert run("delete_items", "jobs", first, "--no-trash").out == "jobs: 1 item is gone.\n"
+    answer = run("purge", "jobs", "--confirm", "jobs", "--no-trash")
+    assert answer.out == "Purged jobs: 2 items are gone.\n"
+    assert run("purge", "jobs", "--confirm", "jobs", "--no-trash").out == "jobs held nothing to purge.\n"
+    shop.store.sweep_trash()
+    assert shop.store.trash.entries().entries == ()
+    jobs.push(b"x", priority=1)
+    assert "Undo: pqadmin undo" in run("purge", "jobs", "--confirm", "jobs", "--keep", "1h").out
+    (entry,) = shop.store.trash.entries().entries
+    assert entry.deadline - entry.at == timedelta(hours=1)
+
+
 def test_pop_from_a_fifo_queue_takes_the_head_only(run: Run, shop: Shop) -> None:
     shop.store.create_queue("mail", kind="fifo").enqueue_many([b"first", b"second", b"third"])
     assert run("pop", "mail", "--end", "head", "--json").json["items"][0]["value"] == "first"

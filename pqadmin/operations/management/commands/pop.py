@@ -12,7 +12,7 @@ from django.core.management.base import CommandError, CommandParser
 from pqadmin.operations.command import ENDS, StoreCommand, add_exit_empty, end_empty, whole_number
 from pqadmin.operations.shapes import item_shape
 from pqadmin.operations.tables import console, print_items
-from pqadmin.operations.times import seconds, waited
+from pqadmin.operations.times import add_keep, seconds, waited
 from queues import Popped, Queue, Store
 from queues.errors import QueueError, QueuePaused, StoreError, TooLarge
 
@@ -23,9 +23,11 @@ _SHOWN = 5
 
 
 class Command(StoreCommand):
-    """Take items from one end; each is audited and stays in the trash."""
+    """Take items from one end; each is audited, and stays in the trash unless told otherwise."""
 
-    help = "Take items from one end of a queue. Each is audited and can be put back from the trash."
+    help = (
+        "Take items from one end of a queue. Each is audited, and can be put back from the trash for 7 days (--keep)."
+    )
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         """Declare the arguments."""
@@ -39,6 +41,7 @@ class Command(StoreCommand):
             help="wait so long for the first item: 90s, 15m; through a pause too",
         )
         add_exit_empty(parser)
+        add_keep(parser)
         parser.add_argument("--reason", default="", help="why, for the audit trail")
 
     def run(self, store: Store, options: dict[str, Any]) -> None:
@@ -72,7 +75,7 @@ class Command(StoreCommand):
                 take()
 
     def _take(self, store: Store, name: str, end: str, taken: list[Popped], options: dict[str, Any]) -> None:
-        acts = self.acts(store)
+        acts = self.acts(store, keep=options["keep"])
         step = _STEP
         while (wanted := options["n"] - len(taken)) > 0:
             step = min(step, wanted)
@@ -93,9 +96,10 @@ class Command(StoreCommand):
             self.print_json({"queue": name, "items": items})
         elif taken:
             print_items(console(self.stdout), [popped.item for popped in taken])
-            for popped in taken[:_SHOWN]:
-                self.print_line(f"Undo: pqadmin undo {popped.trash_id}")
-            if len(taken) > _SHOWN:
+            kept = [popped.trash_id for popped in taken if popped.trash_id is not None]
+            for trash_id in kept[:_SHOWN]:
+                self.print_line(f"Undo: pqadmin undo {trash_id}")
+            if len(kept) > _SHOWN:
                 self.print_line("The others are put back from the trash's page; --json prints the ids of all.")
         else:
             self.stdout.write(f"{name} has nothing ready.")

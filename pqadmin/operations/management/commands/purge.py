@@ -8,6 +8,7 @@ from django.core.management.base import CommandParser
 
 from pqadmin.operations.command import StoreCommand
 from pqadmin.operations.plain_text import items
+from pqadmin.operations.times import add_keep
 from queues import Store
 
 
@@ -23,12 +24,15 @@ class Command(StoreCommand):
         """Declare the arguments."""
         parser.add_argument("queue")
         parser.add_argument("--confirm", required=True, metavar="NAME", help="the queue's name again")
+        add_keep(parser)
         parser.add_argument("--reason", default="", help="why, for the audit trail")
 
     def run(self, store: Store, options: dict[str, Any]) -> None:
         """Purge the queue and say how to undo it."""
         name = store.queue(options["queue"]).name
-        purged = self.acts(store).purge(name, confirm=options["confirm"], reason=options["reason"])
+        purged = self.acts(store, keep=options["keep"]).purge(
+            name, confirm=options["confirm"], reason=options["reason"]
+        )
         if options["json"]:
             self.print_json(
                 {
@@ -39,10 +43,11 @@ class Command(StoreCommand):
                     "finished": purged.finished,
                 }
             )
-        elif not purged.trash_ids:
+        elif not purged.count:
             self.stdout.write(f"{name} held nothing to purge.")
         else:
-            self.stdout.write(f"Purged {name}: {items(purged.count, 'are in the trash')}.")
+            done = "are in the trash" if purged.trash_ids else "are gone"
+            self.stdout.write(f"Purged {name}: {items(purged.count, done)}.")
             for trash_id in purged.trash_ids:
                 self.stdout.write(f"Undo: pqadmin undo {trash_id}")
         if purged.failure is not None:  # after what was done, which is in the trash
