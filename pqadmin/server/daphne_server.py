@@ -5,6 +5,7 @@ import contextlib
 import os
 import signal
 import socket
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +20,8 @@ from pqadmin.server.pace import Pace
 from pqadmin.server.site_socket import MAX_MESSAGE, SiteSocket, accept_compression
 
 reactor: Any = installed_reactor  # the asyncio one; its type depends on what was installed
+# Twisted counts by the wall clock: set back an hour, it would call nothing for an hour that is to be called later.
+reactor.seconds = time.monotonic
 GOING_AWAY = 1012  # "service restart": the page reconnects with a back-off
 REQUESTS_FINISH_WITHIN = 5.0  # seconds
 SOCKETS_CLOSE_WITHIN = 1.0
