@@ -31,14 +31,14 @@ def overlaps(*attempts: Attempt, **ends: Life) -> verdict.Overlaps:
 
 def test_one_attempt_behind_the_other_is_well() -> None:
     found = overlaps(attempt(0, 1), attempt(1.5, 2, process="b"), attempt(3, process="b"))
-    assert (found.after_an_end, found.beside_the_living, found.wrong) == (0, 0, [])
+    assert (found.after_an_end, found.beside_the_living, found.wrong) == (0, {}, [])
 
 
 def test_a_lease_that_was_taken_from_a_living_process_is_found() -> None:
     found = overlaps(attempt(0, 9), attempt(0.5, 1, process="b"))
-    assert (found.beside_the_living, len(found.wrong)) == (1, 1)
+    assert (found.beside_the_living, len(found.wrong)) == ({"quick": 1}, 1)
     late = overlaps(attempt(0, 9), attempt(6.1, 7, process="b"))
-    assert (late.beside_the_living, late.wrong) == (1, [])
+    assert (late.beside_the_living, late.wrong) == ({"quick": 1}, [])
 
 
 @pytest.mark.parametrize(("began", "wrong"), [(10.5, 1), (12.5, 0)])
@@ -116,13 +116,36 @@ def test_only_the_wall_clock_is_shifted(tmp_path) -> None:
         "time.monotonic(), time.clock_gettime(time.CLOCK_BOOTTIME))"
     )
 
-    def clocks(shift: int) -> list[float]:
-        done = subprocess.run(
-            [sys.executable, "-c", program], env=wall_clock.variables(library, shift), capture_output=True, check=True
-        )
+    def clocks(ahead: int) -> list[float]:
+        wall_clock.set_ahead(tmp_path / "clock", ahead)
+        variables = wall_clock.variables(library, tmp_path / "clock")
+        done = subprocess.run([sys.executable, "-c", program], env=variables, capture_output=True, check=True)
         return [float(word) for word in done.stdout.split()]
 
     right, fast, slow = clocks(0), clocks(3600), clocks(-3600)
     for at, by in enumerate((3600, 3600, 0, 0)):
         assert fast[at] - right[at] == pytest.approx(by, abs=60)
         assert slow[at] - right[at] == pytest.approx(-by, abs=60)
+
+
+@pytest.mark.skipif(not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="needs a C compiler")
+def test_the_wall_clock_of_a_running_process_is_set(tmp_path) -> None:
+    clock = tmp_path / "clock"
+    wall_clock.set_ahead(clock, 0)
+    with subprocess.Popen(
+        [sys.executable, "-c", "import time\nwhile input(): print(time.time() - time.monotonic(), flush=True)"],
+        env=wall_clock.variables(wall_clock.build(tmp_path), clock),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+
+        def offset() -> float:
+            process.stdin.write("?\n")
+            process.stdin.flush()
+            return float(process.stdout.readline())
+
+        before = offset()
+        wall_clock.set_ahead(clock, -3600)
+        assert offset() - before == pytest.approx(-3600, abs=1)
+        process.communicate("\n")

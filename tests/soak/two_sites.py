@@ -2,11 +2,11 @@
 
     python -m tests.soak.two_sites [--minutes 30 | --seconds 40] [--store fdb:CLUSTER_FILE] [--seed N] [--folder PATH]
 
-Each process gets a wall clock that is right, an hour fast or an hour slow whenever it starts (`wall_clock.c`; needs a
-C compiler). Importers push files chunk by chunk and resume them after each kill. Handlers are quick, take longer than
-their leases, hold the interpreter for longer than their leases, fail, or always fail; some push what follows, delayed,
-in the transaction that acknowledges. Workers and importers are killed to the end, sites in the first 40 % of the
-time: then their memory is watched. SIGKILL mostly, SIGTERM at times.
+Each process gets a wall clock that is right, an hour fast or an hour slow whenever it starts, and at times while it
+runs (`wall_clock.c`; needs a C compiler). Importers push files chunk by chunk and resume them after each kill. Handlers
+are quick, take longer than their leases, hold the interpreter for longer than their leases, fail, or always fail; some
+push what follows, delayed, in the transaction that acknowledges. Workers and importers are killed to the end, sites in
+the first 40 % of the time: then their memory is watched. SIGKILL mostly, SIGTERM at times.
 
 Afterwards nothing is killed and the store must run empty. Then each value must have been completed once, by a key that
 the acknowledging transaction counts up; each id must stand for one value; no attempt may have begun on what was
@@ -81,6 +81,7 @@ class Running:
         #: When it started.
         self.since = 0.0
         self.said: Path = soak.folder / f"{name}.log"
+        self._clock = soak.folder / f"{name}.clock"
 
     def start(self, shift: int) -> None:
         """Start the next process."""
@@ -90,18 +91,23 @@ class Running:
         with self.said.open("ab") as output:
             output.write(f"--- {self.life}, clock {shift:+d} s\n".encode())
             output.flush()
+            self.set_clock(shift)
             self.since = boottime()
             self._soak.lives[self.life] = verdict.Life(process=self.life)
             self.process = subprocess.Popen(
                 self._command(self.life),
                 env=clean
                 | {"PYTHONUNBUFFERED": "1", "PYTHONPATH": str(ROOT), **self._variables}
-                | wall_clock.variables(self._soak.library, shift),
+                | wall_clock.variables(self._soak.library, self._clock),
                 cwd=self._soak.folder,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
             )
+
+    def set_clock(self, shift: int) -> None:
+        """Set the wall clock of the process that runs, and of those to come, ahead by so many seconds."""
+        wall_clock.set_ahead(self._clock, shift)
 
     def end(self, number: signal.Signals, *, within: float = ENDED) -> int:
         """Send a signal, wait for the end and return the exit code; what does not end in time is killed."""
@@ -316,7 +322,7 @@ class Soak:
         self._pushed: Counter[str] = Counter()
         self._expected: list[str] = []
         self._poison: set[str] = set()
-        self._depth = 0
+        self._imported = self._depth = 0
         self._samples: dict[str, list[tuple[float, int]]] = defaultdict(list)
         self._sums = 0
         self._store = open_store(url)
@@ -355,6 +361,7 @@ class Soak:
     def expect(self, kind: str, value: Mapping[str, Any]) -> None:
         """Note what a line of a file is to bring about."""
         self._pushed[kind] += 1
+        self._imported += 1
         if value.get("fails", 0) < 0:
             self._poison.add(value["name"])
             return
@@ -399,11 +406,17 @@ class Soak:
                 self._sample()
             if now >= next_kill:
                 next_kill = now + self._kill_every * self._chance.uniform(0.3, 1.7)
-                # A site takes seconds to start: one in twelve kills while they are killed at all.
-                sites = now < sites_until and self._chance.random() < 1 / 6
-                self._kill(self._chance.choice(self.sites if sites else self.workers))
+                if self._chance.random() < 1 / 4:
+                    self._set_a_clock()
+                else:  # rarely a site, which takes seconds to start
+                    sites = now < sites_until and self._chance.random() < 1 / 6
+                    self._kill(self._chance.choice(self.sites if sites else self.workers))
             self._restart_what_ended()
             time.sleep(0.1)
+
+    def _set_a_clock(self) -> None:
+        self.counted["clocks set of running processes"] += 1
+        self._chance.choice([*self.sites, *self.workers]).set_clock(self._chance.choice(self.shifts))
 
     def _kill(self, running: Running) -> None:
         what = "a site" if running in self.sites else "a worker"
@@ -484,15 +497,15 @@ class Soak:
         judged = verdict.judge_effects(self._expected, effects(self._store, self.run_name))
         over = verdict.overlaps(attempts, self.lives, LEASED)
         dead, pushed, acked = self._dead(), self._traffic("push"), self._traffic("ack")
-        found = self._store.doctor.examine()
-        lines = [Line(f"kills: {what}", str(count)) for what, count in sorted(self.counted.items())]
+        audited, found = self._audited(), self._store.doctor.examine()
+        lines = [Line(what, str(count)) for what, count in sorted(self.counted.items())]
         lines += [
             Line("processes started", str(len(self.lives))),
             Line("imports resumed behind committed lines", str(self._resumed())),
             Line("values expected to be completed", str(len(self._expected))),
             Line("attempts", str(len(attempts))),
             Line("overlaps of attempts behind a kill or stop", str(over.after_an_end)),
-            Line("overlaps of attempts of living processes", str(over.beside_the_living)),
+            Line("overlaps of attempts of living processes", _by_kind(over.beside_the_living)),
             self._none("lost", judged.lost),
             self._none("done twice", judged.twice),
             self._none("done, never pushed", judged.from_nowhere),
@@ -503,6 +516,7 @@ class Soak:
             self._none("dead that should not be", sorted(dead - self._poison)),
             self._none("not dead that should be", sorted(self._poison - dead)),
             Line("samples of sums", str(self._sums)),
+            Line("imported by the audit", f"{audited} of {self._imported}", audited == self._imported),
             Line("pushed by the counters", f"{pushed} of {self._pushed.total()}", pushed == self._pushed.total()),
             Line("acknowledged by the counters", f"{acked} of {len(self._expected)}", acked == len(self._expected)),
             self._none("doctor's findings", [str(finding) for finding in found.findings]),
@@ -537,6 +551,18 @@ class Soak:
         statuses = self._store.snapshot(self.ids, preview=0).queues.values()
         return sum(status.totals.traffic.get(verb, 0) for status in statuses)
 
+    def _audited(self) -> int:
+        """Return how many items the audit says were imported: a record whose id was minted again would be missing."""
+        count = 0
+        for kind in LEASED:
+            cursor: str | None = None
+            while True:
+                page = self._store.audit.entries(queue=f"{self.run_name}:{kind}", limit=1_000, after=cursor)
+                count += sum(entry.count for entry in page.entries if entry.verb == "push")
+                if (cursor := page.cursor) is None:
+                    break
+        return count
+
     def _resumed(self) -> int:
         logs = (importer.running.said for importer in self.importers)
         return sum(log.read_bytes().count(b"Resuming after line") for log in logs if log.exists())
@@ -565,6 +591,10 @@ def print_table(lines: Sequence[Line]) -> None:
     marks = {None: "", True: "  well", False: "  WRONG"}
     for line in lines:
         sys.stdout.write(f"{line.what:<{width}}  {line.seen}{marks[line.well]}\n")
+
+
+def _by_kind(counts: Counter[str]) -> str:
+    return ", ".join(f"{count} {kind}" for kind, count in counts.most_common()) or "0"
 
 
 def _free_port() -> int:

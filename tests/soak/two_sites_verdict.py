@@ -83,7 +83,7 @@ class Overlaps:
     #: The earlier one's process had been killed or told to stop.
     after_an_end: int = 0
     #: The earlier one's process lived: its lease had been over, or was taken.
-    beside_the_living: int = 0
+    beside_the_living: Counter[str] = field(default_factory=Counter)
     #: The earlier one's lease cannot have been over.
     wrong: list[str] = field(default_factory=list)
 
@@ -114,7 +114,7 @@ def overlaps(attempts: Sequence[Attempt], lives: Mapping[str, Life], leased: Map
                 if gone:
                     found.after_an_end += 1
                 else:
-                    found.beside_the_living += 1
+                    found.beside_the_living[earlier.kind] += 1
                 if earlier.kind == HELD_KIND or (life.told is not None and life.told <= later.began):
                     continue
                 earliest = _over_at(earlier, life, leased[earlier.kind], later.began, holding[earlier.process])
