@@ -49,9 +49,11 @@ def prepare() -> FirstAdmin | None:
             assets.prepare()
             return _first_admin()
     except OSError as error:
-        raise CannotStart(f"the data folder {data} can not be used: {error.strerror or error}") from error
+        cause = f"{error.filename}: " if error.filename and Path(error.filename) != data else ""
+        raise CannotStart(f"the data folder {data} can not be used: {cause}{error.strerror or error}") from error
     except DatabaseError as error:
-        raise CannotStart(f"the site's tables can not be used: {str(error).strip().splitlines()[0]}") from error
+        name, why = settings.DATABASES[DEFAULT_DB_ALIAS]["NAME"], str(error).strip().splitlines()[0]
+        raise CannotStart(f"the site's tables can not be used: {name}: {why}") from error
 
 
 @contextmanager

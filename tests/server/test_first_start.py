@@ -1,6 +1,7 @@
 """What the first start makes, in the process itself."""
 
 import os
+import re
 import stat
 import threading
 from pathlib import Path
@@ -57,6 +58,13 @@ def test_what_the_site_keeps_is_for_its_owner(data: Path) -> None:
 def test_a_file_in_the_folders_place(data: Path) -> None:
     data.write_text("")
     with pytest.raises(CannotStart, match="can not be used"):
+        prepare()
+
+
+@pytest.mark.parametrize("name", ["secret_key", ".starting"])
+def test_the_file_that_cannot_be_used_is_named(data: Path, name: str) -> None:
+    (data / name).mkdir(parents=True)
+    with pytest.raises(CannotStart, match=f"{re.escape(str(data / name))}: Is a directory"):
         prepare()
 
 

@@ -42,7 +42,8 @@ class Command(StoreCommand):
             print_items(console(self.stdout), items)
         else:
             ready = options["state"] == "ready"
-            self.stdout.write(f"{queue.name} is empty." if ready else f"{queue.name} has no {options['state']} items.")
+            none = "has nothing ready" if ready else f"has no {options['state']} items"
+            self.stdout.write(f"{queue.name} {none}.")
 
 
 def _items(queue: Queue, state: str, end: str, n: int) -> tuple[Item, ...]:
