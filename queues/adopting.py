@@ -59,7 +59,8 @@ def clear_rest(kv: KeyValueStore, keyspace: Keyspace, queue_id: int) -> int:
 def _mend_name(tr: Transaction, keyspace: Keyspace, orphan: StrayName, now_ms: int) -> str | None:
     tr.use_reserve()
     key, shown = keyspace.name(orphan.name), display_name(orphan.name)
-    if tr.get(key).wait() != orphan.queue_id.to_bytes(8, "big"):
+    there = tr.get(key).wait()
+    if there is None or int.from_bytes(there, "big") != orphan.queue_id:
         return None
     record = tr.get(keyspace.config(orphan.queue_id)).wait()
     config = decode(record)

@@ -13,7 +13,7 @@ from queues import ids
 from queues.errors import BadSetting
 from queues.keyspace import Keyspace
 from queues.kv.port import KeyValueStore, Transaction
-from queues.packing import LAST, Range
+from queues.packing import Range
 
 _DAY_MS = 86_400_000
 #: Days: a hundred years, which no clock of a store reaches.
@@ -77,7 +77,7 @@ def _clear_listed(tr: Transaction, keyspace: Keyspace, within: Range, limit: byt
         return None
     last = keys[-1]
     # Entries of one list are in order of time: behind a young one there are no old ones.
-    return last + b"\0" if old and old[-1] == last else keyspace.audit_list(last) + LAST
+    return last + b"\0" if old and old[-1] == last else keyspace.behind_audit_list(last)
 
 
 def _clear_records(tr: Transaction, within: Range) -> int:

@@ -374,9 +374,9 @@ class Keyspace:
         """Return the ranges of the keys that list audit records: by queue, by actor, by item."""
         return children(self._audit_queues), children(self._audit_actors), children(self._audit_items)
 
-    def audit_list(self, key: bytes) -> bytes:
-        """Return what an index key of the audit has in common with the others of its queue, actor or item."""
-        return key[: -len(pack(self.last_id(key)))]
+    def behind_audit_list(self, key: bytes) -> bytes:
+        """Return where the next list of an audit index begins: that of another queue, actor or item."""
+        return children(key[: -len(pack(self.last_id(key)))])[1]
 
     @staticmethod
     def last_id(key: bytes) -> bytes:

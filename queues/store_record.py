@@ -6,13 +6,16 @@ A root without it holds no store: one that is begun, or the target of a copy tha
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from queues import records
-from queues.errors import CopyUnfinished, NewerFormat, NotAStore, OlderFormat
+from queues.errors import CopyUnfinished, NewerFormat, NotAStore, OlderFormat, StoreDamaged
 from queues.keyspace import Keyspace
 from queues.kv.port import KeyValueStore, ReadTransaction, Transaction
+from queues.unreadable import UNREADABLE, why
 
 #: Of the keys and records under the root. A newer one is refused, an older one upgraded by a command.
 #: 1: the first. 2: attached queues, whose items lie outside the root. 3: settings that are kept in configs, the agenda,
@@ -77,7 +80,10 @@ def require(kv: KeyValueStore, keyspace: Keyspace, url: str) -> StoreRecord:
 def find(tr: ReadTransaction, keyspace: Keyspace) -> StoreRecord | None:
     """Return the record; None when no store was begun here."""
     found = tr.get(keyspace.store).wait()
-    return None if found is None else StoreRecord.decode(found)
+    if found is None:
+        return None
+    with _reading():
+        return StoreRecord.decode(found)
 
 
 def check(record: StoreRecord, url: str) -> None:
@@ -110,7 +116,25 @@ def is_empty(tr: ReadTransaction, keyspace: Keyspace) -> bool:
 def copy_header(tr: ReadTransaction, keyspace: Keyspace) -> dict[str, Any] | None:
     """Return how far the unfinished copy into this root is; None when there is none."""
     mark = tr.get(keyspace.copy_mark).wait()
-    return None if mark is None else records.decode(mark)[0]
+    if mark is None:
+        return None
+    with _reading():
+        header = records.decode(mark)[0]
+        header["from"]
+        return header
+
+
+@contextmanager
+def _reading() -> Iterator[None]:
+    """Raise `StoreDamaged` for what decoding raises inside of this block."""
+    try:
+        yield
+    except NewerFormat:
+        raise
+    except UNREADABLE as error:
+        raise StoreDamaged(
+            "The record that says what store this is cannot be read. {why} Restore a backup.", why=why(error)
+        ) from error
 
 
 def refuse_copy(tr: ReadTransaction, keyspace: Keyspace, url: str) -> None:

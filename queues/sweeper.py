@@ -25,6 +25,7 @@ from queues.errors import (
     OutcomeUnknown,
     QueueError,
     StoreClosed,
+    StoreDamaged,
     StoreError,
     StoreUnavailable,
     TransactionTooOld,
@@ -133,16 +134,20 @@ class Sweeper:
         self._resting: dict[int, float] = {}
         #: Kinds of work that met nothing but what can not be read, and until when they are left alone.
         self._spared: dict[str, float] = {}
+        #: The damage of the store's file that was met.
+        self._damage: StoreDamaged | None = None
         #: Kinds of work that fail, and what can not be read: told once.
         self._failing: set[str] = set()
 
     def sweep(self) -> Swept:
-        """Do all that is due now, and return what was done."""
+        """Do all that is due now, and return what was done; raise `StoreDamaged` at the end where damage was met."""
         swept = Swept()
         while True:
             done = self.round()
             swept += done.swept
             if done.rest > 0:
+                if self._damage is not None:
+                    raise self._damage
                 return swept
 
     def run(self, going: Callable[[], bool], tell: Callable[[Swept], None] = lambda swept: None) -> None:
@@ -251,6 +256,7 @@ class Sweeper:
             pass  # others do it at this moment: the next round looks what they left
         except Exception as error:
             rest = _AFTER_TROUBLE if isinstance(error, _TROUBLE) else _AFTER_DAMAGE
+            self._note_damage(error)
             log.warning("Queue %d rests for %g s: %s: %s", queue_id, rest, type(error).__name__, error)
             self._resting[queue_id] = self._count() + rest
         return swept
@@ -336,6 +342,10 @@ class Sweeper:
             self._failing.add(what)
             warn(what, error)
 
+    def _note_damage(self, error: Exception) -> None:
+        if isinstance(error, StoreDamaged):
+            self._damage = error
+
     def _attempt(self, what: str, work: Callable[[], int]) -> int:
         """Do it; what fails is told once, until it goes well again, and keeps nothing else from being done."""
         try:
@@ -343,6 +353,7 @@ class Sweeper:
         except (StoreClosed, ForkedStore):
             raise
         except Exception as error:
+            self._note_damage(error)
             if what not in self._failing:
                 known = isinstance(error, StoreError | QueueError)
                 log.warning("%s were not swept: %s: %s", what, type(error).__name__, error, exc_info=not known)

@@ -19,12 +19,14 @@ from typing import Any, TextIO
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser, OutputWrapper
 
+from pqadmin import crash_watch
 from pqadmin.base_command import OwnCommand
 from pqadmin.operations.formats import BadFormat
 from pqadmin.operations.plain_text import json_text
 from pqadmin.operations.shapes import Shape, error_shape
 from queues import Acts, Store, open_store
-from queues.errors import QueueError, StoreError, StoreUnavailable
+from queues.errors import QueueError, StoreDamaged, StoreError, StoreUnavailable
+from queues.verification import verify_store
 
 #: The ends of a queue; FIFO queues call them head and tail.
 ENDS = ("min", "max", "head", "tail")
@@ -52,6 +54,8 @@ class StoreCommand(OwnCommand):
     has_store = True
     #: Whether the command prints JSON on demand.
     has_json = True
+    #: The store that the command works on, once it is known.
+    _url = ""
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         """Make the parser: Django's, which names its class itself, in ours."""
@@ -74,7 +78,8 @@ class StoreCommand(OwnCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run the command on the store at its URL."""
-        url = self.store_url(options)
+        url = self._url = self.store_url(options)
+        self.watch(url)
         if not self.may_make_store(options):
             refuse_missing(url)
         self.run_at(url, options)
@@ -83,6 +88,11 @@ class StoreCommand(OwnCommand):
         """Open the store and do the command's work in it; commands that need it closed do theirs here."""
         with open_store(url) as store:
             self.run(store, options)
+
+    def watch(self, url: str) -> None:
+        """Have a fatal error in the store's engine end this process with a line, if a shell has started it."""
+        if getattr(self, "_called_from_command_line", False):
+            crash_watch.watch(url)
 
     def may_make_store(self, options: dict[str, Any]) -> bool:
         """Say whether a store that is not there is made; to most commands a missing one is a mistyped one."""
@@ -119,6 +129,11 @@ class StoreCommand(OwnCommand):
             failure, cause = CommandError(_os_message(error)), error
         except KeyboardInterrupt as error:
             failure, cause = CommandError("Interrupted.", returncode=EXIT_INTERRUPTED), error
+        except Exception:  # whatever it is, on a damaged store it comes of the damage
+            damage = _damage(self._url)
+            if damage is None:
+                raise
+            failure, cause = CommandError(str(damage)), damage
         if not getattr(self, "_called_from_command_line", False) or options.get("traceback"):
             raise failure from cause
         self._tell(failure, cause, as_json=bool(options.get("json")))
@@ -145,6 +160,17 @@ class StoreCommand(OwnCommand):
             self.stderr.write(message, lambda text: text)
         else:
             self.stderr.write(message)
+
+
+def _damage(url: str) -> StoreDamaged | None:
+    """Return what is wrong with the file of a store; None: nothing, or it has none."""
+    try:
+        verify_store(url)
+    except StoreDamaged as damage:
+        return damage
+    except StoreError:
+        return None
+    return None
 
 
 def os_user() -> str:

@@ -6,15 +6,18 @@ import time
 from django.conf import settings
 
 from queues import Store, open_store
-from queues.errors import StoreUnreachable
+from queues.errors import StoreDamaged, StoreUnreachable
 
 #: Seconds for which a store that can not be reached is not tried again: whoever waits meanwhile hears so at once,
 #: instead of each waiting in turn for a cluster that does not answer.
 TRY_AGAIN_AFTER = 2.0
+#: The same for a damaged one, which may have been put back: it is read whole before it is opened.
+TRY_DAMAGED_AFTER = 30.0
 
 _lock = threading.Lock()
 _store: Store | None = None
-_refused: tuple[float, StoreUnreachable] | None = None
+#: When it was refused last, and how.
+_refused: tuple[float, StoreUnreachable | StoreDamaged] | None = None
 
 
 def get_store() -> Store:
@@ -23,15 +26,19 @@ def get_store() -> Store:
     if _store is None:
         with _lock:
             if _store is None:
-                if _refused is not None and time.monotonic() - _refused[0] < TRY_AGAIN_AFTER:
-                    raise StoreUnreachable(_refused[1].words)
+                if _refused is not None and time.monotonic() - _refused[0] < _rest(_refused[1]):
+                    raise type(_refused[1])(_refused[1].words)
                 try:
                     _store = open_store(settings.PQADMIN_STORE)
                     _refused = None
-                except StoreUnreachable as error:
+                except (StoreUnreachable, StoreDamaged) as error:
                     _refused = (time.monotonic(), error)
                     raise
     return _store
+
+
+def _rest(refusal: StoreUnreachable | StoreDamaged) -> float:
+    return TRY_DAMAGED_AFTER if isinstance(refusal, StoreDamaged) else TRY_AGAIN_AFTER
 
 
 def opened_store() -> Store | None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
 from queues.kv.errors import BadStoreURL, EmbeddedOnly
 from queues.kv.port import KeyValueStore
 
-__all__ = ["back_up_kv", "open_kv", "restore_kv"]
+__all__ = ["back_up_kv", "open_kv", "restore_kv", "verify_kv"]
 
 T = TypeVar("T")
 
@@ -70,6 +71,18 @@ def restore_kv(backup: str, url: str, check: Callable[[KeyValueStore], T]) -> T:
     from queues.kv.embedded.backup import restore
 
     return restore(backup, path, check)
+
+
+def verify_kv(url: str) -> None:
+    """Read all pages of an embedded store, which may be in use; other engines look after their own.
+
+    Raises `StoreDamaged`. What was damaged and can still be read as a key and a value is not found here.
+    """
+    engine, path = _parts(url)
+    if engine == "lmdb" and path and Path(path).is_dir():
+        from queues.kv.embedded.damage import verify
+
+        verify(Path(path))
 
 
 def _parts(url: str) -> tuple[str, str]:

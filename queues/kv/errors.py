@@ -27,6 +27,10 @@ class StoreReadOnly(StoreUnavailable):
     """The store's folder or file can not be written."""
 
 
+class StoreDamaged(StoreUnavailable):
+    """The store's file is damaged; restore a backup."""
+
+
 class StoreFull(StoreUnavailable):
     """No room is left in the store (disk or map); nothing was written. Pops still work."""
 

@@ -7,11 +7,13 @@ import socket
 import sqlite3
 import stat
 import time
+import urllib.error
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from tests.damaged import make_store
 from tests.server.conftest import PATIENCE
 
 
@@ -189,3 +191,23 @@ def _can_bind_ipv6() -> bool:
     except OSError:
         return False
     return True
+
+
+def test_a_damaged_store_is_told_on_pages_until_it_is_put_back(serve, tmp_path: Path) -> None:
+    """The site goes on: a supervisor would start it again and again."""
+    folder = tmp_path / "store"
+    make_store(folder)
+    whole = (folder / "data.mdb").read_bytes()
+    (folder / "data.mdb").write_bytes(whole[: len(whole) // 2])
+    site = serve(PQADMIN_STORE=f"lmdb:{folder}")
+    site.wait_for("can not be used yet: .* is damaged: .*backup")
+    for path, expected in (("/livez", 200), ("/readyz", 503), ("/accounts/login/", 200)):
+        try:
+            status = site.get(path)[0]
+        except urllib.error.HTTPError as error:
+            status = error.code
+        assert status == expected, path
+    assert site.process.poll() is None
+    assert not [line for line in site.complained if "Traceback" in line]
+    site.signal(signal.SIGTERM)
+    assert site.exit_code() == 0

@@ -19,6 +19,7 @@ from typing import TypeVar
 import lmdb
 
 from queues.kv.embedded import redo
+from queues.kv.embedded.damage import SUSPECT, verify_copy
 from queues.kv.embedded.failures import translate
 from queues.kv.embedded.flushes import flush
 from queues.kv.embedded.store import open_embedded
@@ -29,7 +30,7 @@ T = TypeVar("T")
 
 _DATA, _LOCK = "data.mdb", "lock.mdb"
 #: What an open store keeps beside its file.
-_BESIDE = (_LOCK, "turns", redo.NAME)
+_BESIDE = (_LOCK, "turns", redo.NAME, SUSPECT)
 
 
 def back_up(path: str, to: str, check: Callable[[KeyValueStore], T]) -> T:
@@ -41,7 +42,7 @@ def back_up(path: str, to: str, check: Callable[[KeyValueStore], T]) -> T:
         raise StoreUnavailable("There is no store in {path}.", path=path)
     with closing(open_embedded(path, max_bytes=None, clock=time.monotonic)) as store, _beside(target) as part:
         store.copy_into(str(part))
-        return _into_place(part, target, check)
+        return _into_place(part, target, path, check)
 
 
 def restore(backup: str, path: str, check: Callable[[KeyValueStore], T]) -> T:
@@ -58,7 +59,7 @@ def restore(backup: str, path: str, check: Callable[[KeyValueStore], T]) -> T:
     target.parent.mkdir(parents=True, exist_ok=True)
     with _beside(target) as part:
         _copy(backup, part)
-        return _into_place(part, target, check)
+        return _into_place(part, target, backup, check)
 
 
 def _copy(backup: str, part: Path) -> None:
@@ -87,7 +88,8 @@ def _beside(target: Path) -> Iterator[Path]:
         shutil.rmtree(part, ignore_errors=True)
 
 
-def _into_place(part: Path, target: Path, check: Callable[[KeyValueStore], T]) -> T:
+def _into_place(part: Path, target: Path, of: str, check: Callable[[KeyValueStore], T]) -> T:
+    verify_copy(part, of)
     with closing(open_embedded(str(part), max_bytes=None, clock=time.monotonic)) as store:
         checked = check(store)
     for name in _BESIDE:

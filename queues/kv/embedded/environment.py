@@ -12,7 +12,7 @@ from pathlib import Path
 
 import lmdb
 
-from queues.kv.embedded import redo, rights
+from queues.kv.embedded import damage, redo, rights
 from queues.kv.embedded.failures import FileReplaced, translate
 from queues.kv.embedded.flushes import Flushes
 from queues.kv.errors import StoreClosed, StoreError, StoreUnavailable
@@ -52,6 +52,8 @@ class Environment:
         self._readers = 0
         self._env: lmdb.Environment | None = None
         self._identity = (0, 0)
+        #: Bytes of the open file, at least: LMDB never makes it smaller.
+        self._size = 0
         self._shutting = False
         self._closed = False
         self._spares: list[lmdb.Transaction[bytes]] = []
@@ -62,6 +64,7 @@ class Environment:
             rights.warn_of_writers(path)
         except OSError as error:
             raise translate(error, self.path) from error
+        self._folder = path
         self._data = path / "data.mdb"
         self._data_path = str(self._data)  # looked at before every commit, and a Path takes its time
         self.flushes = Flushes(path)
@@ -232,6 +235,7 @@ class Environment:
 
     def _check_file(self) -> None:
         """Raise `StoreUnavailable` when the open file is no longer the one at the path."""
+        least = self._size  # before the look: another thread may look later, at a larger file
         try:
             found = os.stat(self._data_path)  # noqa: PTH116
         except OSError as error:
@@ -241,6 +245,9 @@ class Environment:
             ) from error
         if (found.st_dev, found.st_ino) != self._identity:
             raise FileReplaced("The store's file {path} was replaced by another one. Try again.", path=str(self._data))
+        if found.st_size < least:
+            raise damage.damaged(self.path, "its file data.mdb was cut off")
+        self._size = found.st_size
 
     def _reopen(self) -> None:
         """Close and open the file again, waiting for the reads that are under way. Only the writer thread may."""
@@ -258,10 +265,11 @@ class Environment:
     def _open(self, *, create: bool) -> None:
         env = None
         try:
+            damage.check(self._folder, self._data, opened_before=(self._folder / "turns").exists())
             self.flushes.prepare(first=create)
             env = self._map_some(create=create)
             found = self._data.stat()
-            self._identity = (found.st_dev, found.st_ino)
+            self._identity, self._size = (found.st_dev, found.st_ino), found.st_size
             env.reader_check()
             self.flushes.opened(env, first=create)
         except BaseException as error:

@@ -7,11 +7,16 @@ import errno
 import lmdb
 
 from queues.kv.embedded.access import refused
-from queues.kv.errors import StoreError, StoreFull, StoreUnavailable
+from queues.kv.embedded.damage import damaged
+from queues.kv.errors import StoreDamaged, StoreError, StoreFull, StoreUnavailable
 
 #: This user may not write here, or no one may, or a file stands where a folder is to be.
 _REFUSED = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST}
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+#: What LMDB says of pages that cannot be.
+_DAMAGE = (lmdb.CorruptedError, lmdb.PageNotFoundError, lmdb.CursorFullError, lmdb.PanicError)
 
 
 class EngineFailure(Exception):
@@ -39,8 +44,10 @@ def translate(error: Exception, path: str) -> StoreError:
         return StoreFull("The disk under the store {path} is full; nothing was written. Make room on it.", path=path)
     if code in _REFUSED or isinstance(error, lmdb.ReadonlyError):
         return refused(path, code, reason(error))
-    if isinstance(error, (lmdb.InvalidError, lmdb.CorruptedError, lmdb.PageNotFoundError, lmdb.VersionMismatchError)):
-        return StoreUnavailable(
+    if isinstance(error, _DAMAGE):
+        return damaged(path, reason(error))
+    if isinstance(error, (lmdb.InvalidError, lmdb.VersionMismatchError)):
+        return StoreDamaged(
             "The store {path} is not a store that this release can read: {reason}. Restore it from a "
             "backup, or choose another folder.",
             path=path,

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
+import lmdb
+
 from queues.kv import boottime, guard
 from queues.kv.embedded.environment import Environment
 from queues.kv.embedded.failures import FileReplaced, translate
@@ -68,6 +70,8 @@ class Engine:
             guard.enter()
             try:
                 return fn(tr)
+            except lmdb.Error as error:
+                raise translate(error, self.environment.path) from error
             finally:
                 guard.leave()
                 tr.end()

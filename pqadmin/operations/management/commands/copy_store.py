@@ -37,6 +37,8 @@ class Command(StoreCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Copy the store."""
         from_url, to_url = options["from_url"], options["to_url"]
+        self._url = from_url
+        self.watch(from_url)
         refuse_missing(from_url)
         progress = _Lines(self, quiet=options["quiet"], as_json=options["json"])
         began = time.monotonic()

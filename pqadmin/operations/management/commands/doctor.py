@@ -19,6 +19,7 @@ from queues import Store
 from queues.clock import SKEWED, describe, spelled
 from queues.findings import Examination
 from queues.store_record import FORMAT
+from queues.verification import verify_store
 
 
 class Unhealthy(CommandError):
@@ -41,6 +42,11 @@ class Command(StoreCommand):
         parser.add_argument(
             "--set-clock", action="store_true", help="only set the store's clock by this machine's, for all processes"
         )
+
+    def run_at(self, url: str, options: dict[str, Any]) -> None:
+        """Read the file of an embedded store whole first: LMDB would stumble over damaged pages."""
+        verify_store(url)
+        super().run_at(url, options)
 
     def run(self, store: Store, options: dict[str, Any]) -> None:
         """Examine the store; opening it has shown that its format is this release's."""

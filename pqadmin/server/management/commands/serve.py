@@ -15,10 +15,10 @@ from django.core.management.base import CommandError
 from django.db import connections
 from django.urls import get_resolver
 
-from pqadmin import __version__
+from pqadmin import __version__, crash_watch
 from pqadmin.base_command import OwnCommand
 from pqadmin.server import banner, environment, first_start, housekeeping, jobs, listening, store
-from queues.errors import QueueError, StoreError, StoreUnreachable
+from queues.errors import QueueError, StoreDamaged, StoreError, StoreUnreachable
 
 THREADS_END_WITHIN = 3.0  # seconds
 
@@ -53,11 +53,14 @@ class Command(OwnCommand):
         out = sys.stdout
         if admin is not None:
             banner.show_admin(out, admin)
+        crash_watch.watch(settings.PQADMIN_STORE)
         try:
             store.get_store()
-        except StoreUnreachable as error:
-            # It may come back by itself: pages and machines are told so until then.
-            self.stderr.write(f"The store {settings.PQADMIN_STORE} can not be reached yet: {error}")
+        except (StoreUnreachable, StoreDamaged) as error:
+            # It may come back, or be put back: pages and machines are told so until then. To end would be to be started
+            # again and again.
+            how = "used" if isinstance(error, StoreDamaged) else "reached"
+            self.stderr.write(f"The store {settings.PQADMIN_STORE} can not be {how} yet: {error}")
         except (StoreError, QueueError) as error:
             raise CommandError(f"The store {settings.PQADMIN_STORE} can not be used: {error}") from None
         if host not in settings.ALLOWED_HOSTS and host not in {"0.0.0.0", "::"}:  # noqa: S104

@@ -1,0 +1,58 @@
+"""A watch over a command that reads an embedded store: a fatal signal ends it with one line.
+
+LMDB trusts its pages, so a damaged one may end the process by SIGBUS, SIGSEGV or SIGABRT, when no Python code can run
+any more. What `faulthandler` writes then goes to a shell that waits for it; the shell writes the line, and a mark by
+which the store is read whole, by a child process, before it is opened again.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import faulthandler
+import os
+import signal
+from pathlib import Path
+
+_SHELL = "/bin/sh"
+_FATAL = (signal.SIGBUS, signal.SIGSEGV, signal.SIGABRT, signal.SIGFPE, signal.SIGILL)
+#: $1: the line. $2: the mark.
+_SCRIPT = """
+trap '' INT TERM HUP QUIT
+IFS= read -r first || exit 0
+case $first in "Fatal Python error"*) ;; *) exit 0 ;; esac
+: > "$2"
+printf '%s\\n' "$1" >&2
+"""
+
+
+def watch(url: str) -> None:
+    """Watch this process to its end if it uses an embedded store; called once, before the store is opened."""
+    engine, _, path = url.partition(":")
+    if engine != "lmdb" or not Path(path).is_dir() or not Path(_SHELL).exists() or faulthandler.is_enabled():
+        return
+    line = (
+        f"A fatal error ended this command: the file of the store {url} may be damaged. "
+        "pqadmin doctor reads it whole and says so."
+    )
+    reader, writer = os.pipe()
+    try:
+        os.posix_spawn(
+            _SHELL,
+            [_SHELL, "-c", _SCRIPT, "pqadmin", line, str(Path(path).absolute() / "suspect")],
+            {},
+            file_actions=[
+                (os.POSIX_SPAWN_DUP2, reader, 0),
+                (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+            ],
+        )
+    except OSError:
+        os.close(writer)
+        return
+    finally:
+        os.close(reader)
+    libc = ctypes.CDLL(None)
+    libc.signal.argtypes, libc.signal.restype = (ctypes.c_int, ctypes.c_void_p), ctypes.c_void_p
+    leave = ctypes.cast(libc["_exit"], ctypes.c_void_p)
+    for number in _FATAL:
+        libc.signal(number, leave)  # once faulthandler has written: the exit code is the signal's number
+    faulthandler.enable(file=writer, all_threads=False)

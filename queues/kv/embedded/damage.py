@@ -1,0 +1,90 @@
+"""Damage of a store's file, looked for before LMDB maps it: what the map cannot give ends the process.
+
+A file that is shorter than its meta page says, or that a process died of, is first read whole by a child process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import struct
+from pathlib import Path
+
+from queues.kv.embedded.verifying import find_damage
+from queues.kv.errors import StoreDamaged
+
+log = logging.getLogger("queues.kv")
+
+#: Lies beside a file that a process died of, until it was read whole.
+SUSPECT = "suspect"
+#: A meta page, from its magic number on: magic, version, address, map size; two trees (page size, flags, depth, pages
+#: of three kinds, entries, root); the last page, the number of the commit.
+_META = struct.Struct("=IIQQ" + 2 * "IHHQQQQQ" + "QQ")
+_HEADER_BYTES, _MAGIC = 16, 0xBEEFC0DE
+
+
+def check(folder: Path, data: Path, *, opened_before: bool) -> None:
+    """Raise `StoreDamaged` for a file that must not be mapped; nothing is done where there is none."""
+    try:
+        needed, size = _needed(data), data.stat().st_size
+    except FileNotFoundError:
+        return
+    if size == 0:
+        if opened_before:
+            raise damaged(str(folder), "its file data.mdb is empty")
+        return
+    if needed is None:
+        return  # LMDB itself says that this is none of its files
+    mark = folder / SUSPECT
+    if size >= needed and not mark.exists():
+        return
+    verify(folder)
+    if size < needed:  # what is missing was never written, nor is it ever read
+        with data.open("r+b") as file:
+            os.posix_fallocate(file.fileno(), size, needed - size)
+    with contextlib.suppress(OSError):
+        mark.unlink(missing_ok=True)
+
+
+def verify(folder: Path) -> None:
+    """Have a child process read all of a store; raise `StoreDamaged`."""
+    found = find_damage(str(folder))
+    if found:
+        raise damaged(str(folder), found)
+
+
+def verify_copy(folder: Path, of: str) -> None:
+    """Have a child process read all of a copy that nothing else uses; raise `StoreDamaged` of what was copied."""
+    found = find_damage(str(folder), private=True)
+    if found:
+        raise damaged(of, found)
+
+
+def damaged(path: str, reason: str) -> StoreDamaged:
+    """Return the error that says that a store is damaged, and what to do."""
+    return StoreDamaged(
+        "The store {path} is damaged: {reason}. Restore a backup into another folder, and keep the damaged one.",
+        path=path,
+        reason=reason,
+    )
+
+
+def _needed(data: Path) -> int | None:
+    """Return the bytes that a file has to have by its newest meta page; None: it has none."""
+    newest: tuple[int, int] | None = None
+    with data.open("rb") as file:
+        at = 0
+        for _ in range(2):
+            page = os.pread(file.fileno(), _HEADER_BYTES + _META.size, at)
+            if len(page) < _HEADER_BYTES + _META.size:
+                return 1 << 62 if at else None  # cut off within its first pages
+            meta = _META.unpack_from(page, _HEADER_BYTES)
+            if meta[0] != _MAGIC:
+                return None
+            page_size, last_page, txnid = meta[4], meta[-2], meta[-1]
+            if not at:
+                at = page_size
+            if newest is None or txnid > newest[0]:
+                newest = txnid, (last_page + 1) * page_size
+    return None if newest is None else newest[1]

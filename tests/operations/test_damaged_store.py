@@ -1,0 +1,122 @@
+"""Commands on damaged stores: each ends with one clear line and an exit code, never a traceback, never a signal."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from itertools import cycle
+from pathlib import Path
+
+import pytest
+
+from queues import open_store
+from tests.damaged import KINDS, copy_damaged, make_store
+
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE = 120
+#: Commands that read all of a store, and some of those that read a part of it.
+WHOLE = ("doctor", "backup")
+PARTS = cycle(
+    [
+        ("queues",),
+        ("export_items", "jobs"),
+        ("push", "jobs", "v", "--priority", "1"),
+        ("pop", "jobs"),
+        ("sweep",),
+        ("copy_store",),
+    ]
+)
+
+
+def run(url: str, command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a command as a shell does."""
+    store = [] if command == "copy_store" else ["--store", url]
+    return subprocess.run(
+        [sys.executable, str(ROOT / "manage.py"), command, *arguments, *store],
+        env={name: value for name, value in os.environ.items() if name != "PYTHONFAULTHANDLER"},
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=PATIENCE,
+    )
+
+
+def check(done: subprocess.CompletedProcess[str], *, damaged: bool) -> None:
+    assert "Traceback" not in done.stderr, done.stderr
+    assert done.returncode >= 0, f"ended by signal {-done.returncode}: {done.stderr}"
+    if damaged:
+        assert done.returncode != 0, done.args
+    if done.returncode:
+        own = ("Assertion", " WARNING ")  # LMDB's last words, and the log of what else was met
+        lines = [line for line in done.stderr.splitlines() if not any(word in line for word in own)]
+        assert len(lines) == 1, lines
+
+
+@pytest.fixture(scope="module")
+def healthy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("healthy") / "store"
+    make_store(folder)
+    return folder
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_commands_end_with_a_line_whatever_is_damaged(tmp_path: Path, healthy: Path, kind: str) -> None:
+    store, backup = tmp_path / "store", tmp_path / "backup"
+    certain = copy_damaged(healthy, store, kind, 1)
+    url = f"lmdb:{store}"
+    done = run(url, "backup", str(backup))
+    check(done, damaged=certain)
+    assert backup.exists() == (done.returncode == 0), "a backup of a damaged store leaves nothing behind"
+    assert not list(tmp_path.glob(".*.part"))
+    examined = run(url, "doctor")
+    check(examined, damaged=certain)
+    if done.returncode:
+        assert examined.returncode, "doctor finds what keeps a backup from being made"
+    command, *arguments = next(PARTS)
+    if command == "copy_store":
+        arguments = [url, f"lmdb:{tmp_path / 'copy'}", "--quiet"]
+    check(run(url, command, *arguments), damaged=False)
+
+
+def test_a_cut_off_store_is_told_by_every_command(tmp_path: Path, healthy: Path) -> None:
+    store = tmp_path / "store"
+    copy_damaged(healthy, store, "cut", 3)
+    before = (store / "data.mdb").read_bytes()
+    for command in (("queues",), ("export_items", "jobs"), ("push", "jobs", "v", "--priority", "1")):
+        done = run(f"lmdb:{store}", *command)
+        check(done, damaged=True)
+        assert f"The store {store} is damaged: " in done.stderr
+        assert "backup" in done.stderr
+    assert (store / "data.mdb").read_bytes() == before, "it is left as it is"
+
+
+def test_a_fatal_signal_ends_a_command_with_a_line_and_has_the_store_read_whole_next(
+    tmp_path: Path, healthy: Path
+) -> None:
+    store = tmp_path / "store"
+    make_store(store)
+    script = (
+        "import ctypes, os, sys\n"
+        "sys.argv = ['pqadmin', 'queues', '--store', sys.argv[1]]\n"
+        "import queues.directory\n"
+        "queues.directory.names = lambda *a, **k: ctypes.string_at(8)\n"
+        "from pqadmin.cli import main\n"
+        "main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, f"lmdb:{store}"], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE
+    )
+    assert done.returncode == signal.SIGSEGV
+    assert done.stderr.splitlines() == [
+        (
+            f"A fatal error ended this command: the file of the store lmdb:{store} may be damaged. "
+            "pqadmin doctor reads it whole and says so."
+        )
+    ]
+    assert (store / "suspect").exists()
+    assert run(f"lmdb:{store}", "queues").returncode == 0, "it was read whole, and nothing is wrong with it"
+    assert not (store / "suspect").exists()
+    with open_store(f"lmdb:{store}") as opened:
+        assert opened.queue("mail").depth() == 150
