@@ -16,16 +16,23 @@ from django.urls import re_path
 
 from pqadmin.live.routing import websocket_urlpatterns
 from pqadmin.server import assets
+from pqadmin.server.admission import Admission
+from pqadmin.server.bodies import Bodies
 from pqadmin.server.handler import SyncHandler
+from pqadmin.server.health import Health
 from pqadmin.server.origin import SameOrigin
 from pqadmin.server.pool import ThreadPool
 from pqadmin.server.proxy import TrustedProxy
 from pqadmin.wall.routing import websocket_urlpatterns as wall_urlpatterns
 
-pages = ThreadPool(SyncHandler(), threads=settings.PQADMIN_THREADS)
+pages = ThreadPool(SyncHandler(), threads=settings.PQADMIN_VIEW_THREADS)
 routes = [*websocket_urlpatterns, *wall_urlpatterns, re_path("", WebsocketDenier.as_asgi())]
 sockets = SameOrigin(AuthMiddlewareStack(URLRouter(routes)))
-application = TrustedProxy(
+admitted = Admission(
     ProtocolTypeRouter({"http": assets.serve(pages), "websocket": sockets}),
-    trusted=settings.PQADMIN_TRUSTED_PROXY,
+    per_address=settings.PQADMIN_REQUESTS_PER_ADDRESS,
+    per_session=settings.PQADMIN_REQUESTS_PER_PERSON,
+    sockets_per_address=settings.PQADMIN_CONNECTIONS_PER_ADDRESS,
+    cookie=settings.SESSION_COOKIE_NAME,
 )
+application = Bodies(Health(TrustedProxy(admitted, trusted=settings.PQADMIN_TRUSTED_PROXY)))

@@ -13,6 +13,15 @@ PQADMIN_DATA = _chosen.data
 PQADMIN_HOST = _chosen.host
 PQADMIN_PORT = _chosen.port
 PQADMIN_TRUSTED_PROXY = _chosen.trusted_proxy
+PQADMIN_MAX_BODY = _chosen.max_body
+PQADMIN_MAX_UPLOAD = _chosen.max_upload
+PQADMIN_MAX_CONNECTIONS = _chosen.max_connections
+PQADMIN_CONNECTIONS_PER_ADDRESS = _chosen.connections_per_address
+PQADMIN_REQUESTS_PER_ADDRESS = _chosen.requests_per_address
+PQADMIN_REQUESTS_PER_PERSON = _chosen.requests_per_person
+PQADMIN_SOCKETS_PER_PERSON = _chosen.sockets_per_person
+PQADMIN_VIEW_THREADS = _chosen.view_threads  # a request waits its turn on the least busy one
+PQADMIN_MIN_FREE_BYTES = _chosen.min_free_bytes
 PQADMIN_ENVIRONMENT = _chosen.environment
 PQADMIN_ARM_MINUTES = _chosen.arm_minutes
 PQADMIN_REDACT = _chosen.redact
@@ -21,7 +30,6 @@ PQADMIN_GROWING_SECONDS = _chosen.growing_seconds
 PQADMIN_OLDEST_SECONDS = _chosen.oldest_seconds
 PQADMIN_DEAD_ITEMS = _chosen.dead_items
 PQADMIN_AUDIT_DAYS = _chosen.audit_days
-PQADMIN_THREADS = 4  # threads that run views; a request waits its turn on the least busy one
 
 DEBUG = False
 ALLOWED_HOSTS = list(_chosen.allowed_hosts)
@@ -122,7 +130,7 @@ SILENCED_SYSTEM_CHECKS = [
 
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2_500_000
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 1000
-FILE_UPLOAD_MAX_MEMORY_SIZE = 2_500_000
+FILE_UPLOAD_MAX_MEMORY_SIZE = 250_000  # bodies that wait for a thread; larger ones wait in a temporary file
 FILE_UPLOAD_HANDLERS = ["pqadmin.dashboard.uploads.BoundedUpload"]
 
 LANGUAGE_CODE = "en"

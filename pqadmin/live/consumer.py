@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from typing import Any, cast
 
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
+from django.conf import settings
 from django.contrib.auth.models import User
 
 from pqadmin.accounts.rights import Right
@@ -15,12 +17,16 @@ from pqadmin.accounts.scope import scope_of
 from pqadmin.live import requests, wire
 from pqadmin.live.guard import NOT_ALLOWED, SIGNED_OUT, Pass
 from pqadmin.live.hub import RESTARTING
+from pqadmin.live.isolation import isolate
 from pqadmin.live.monitor import Monitor, get_monitor
 from pqadmin.live.pipe import PIPE, Pipe
 from pqadmin.live.release import release
 from pqadmin.live.requests import Ack, BadRequest, Resync, Visible, Watch
 from pqadmin.live.slot import BEAT, Slot
+from pqadmin.server.allowance import Allowance
+from pqadmin.server.places import Places
 from queues.errors import StoreError
+from queues.repeats import Repeats
 
 #: Close code of a client that keeps sending nonsense; RFC 6455 leaves 4000 to 4999 to applications.
 ABUSE = 4400
@@ -28,8 +34,19 @@ ABUSE = 4400
 MAX_BAD = 20
 #: Messages per second that a client may send, counted over bursts of as many seconds.
 MAX_RATE, BURST = 50, 4
+#: The person has as many sockets as one may have.
+TOO_MANY = 4429
 #: Seconds without a word from the server after which the screen calls itself stale.
 STALE_AFTER = 5.0
+
+log = logging.getLogger(__name__)
+_repeats = Repeats(log)
+#: Sockets open at once, by person and by link of a wall.
+_places = Places(settings.PQADMIN_SOCKETS_PER_PERSON)
+
+
+def allowance(now: float) -> Allowance:
+    return Allowance(rate=MAX_RATE, burst=MAX_RATE * BURST, now=now)
 
 
 class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is not typed
@@ -45,8 +62,9 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
     _joined = False
     _ending = False
     _bad = 0
-    _allowance = float(MAX_RATE * BURST)
-    _counted = 0.0
+    _allowance: Allowance
+    #: Whose place this socket has.
+    _place: tuple[str, object] | None = None
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Serve the socket until it is closed, and let go of it whatever happens."""
@@ -68,9 +86,11 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
     async def connect(self) -> None:
         """Let the socket in if somebody is signed in who may read; `pqadmin.server.origin` has checked its origin."""
         loop = asyncio.get_running_loop()
-        self._wake, self._counted = asyncio.Event(), loop.time()
+        self._wake, self._allowance = asyncio.Event(), allowance(loop.time())
         self._monitor = get_monitor()
         code = await self._refusal()
+        if code is None and not self._take_place():
+            code = TOO_MANY
         if code is not None:
             await self.close(code)
             return
@@ -197,11 +217,21 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
         return True
 
     async def _send_frames(self) -> None:
-        while True:
+        while not self._ending:
             await self._wake.wait()
             self._wake.clear()
-            while not self._ending and (message := self._next()) is not None:
+            while (message := self._next_or_end()) is not None:
                 await self.send((message[0] + message[1]).decode())
+
+    def _next_or_end(self) -> tuple[bytes, bytes] | None:
+        found: tuple[bytes, bytes] | None = None
+
+        def take(_: LiveConsumer) -> None:
+            nonlocal found
+            found = None if self._ending else self._next()
+
+        isolate(self, take)
+        return found
 
     def _next(self) -> tuple[bytes, bytes] | None:
         now, wall = asyncio.get_running_loop().time(), time.time()
@@ -221,18 +251,25 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
         return None if beat is None else (beat, b"")
 
     def _within_rate(self) -> bool:
-        now = asyncio.get_running_loop().time()
-        self._allowance = min(MAX_RATE * BURST, self._allowance + (now - self._counted) * MAX_RATE)
-        self._counted = now
-        self._allowance -= 1
-        return self._allowance >= 0
+        return self._allowance.take(asyncio.get_running_loop().time())
 
     async def _complain(self, code: str, message: str, *, fatal: bool) -> None:
         await self.send(wire.error(code, message, fatal=fatal))
         if fatal:
             self.end(ABUSE)
 
+    def _take_place(self) -> bool:
+        place = ("link", self.badge.link) if self.badge.link else ("person", self.badge.user_id)
+        if not _places.take(place):
+            _repeats.warn(place, "%s %s has too many live sockets open; one more was refused.", *place)
+            return False
+        self._place = place
+        return True
+
     def _let_go(self) -> None:
+        if self._place is not None:
+            _places.give_back(self._place)
+            self._place = None
         if self._joined:
             self._joined = False
             self._monitor.hub.leave(self)

@@ -19,6 +19,7 @@ from django.utils import timezone
 
 from pqadmin.accounts.rights import Right
 from pqadmin.accounts.scope import Scope, scopes_of
+from pqadmin.live.isolation import isolate
 from queues.repeats import Repeats
 
 log = logging.getLogger(__name__)
@@ -79,13 +80,17 @@ async def check(sockets: Collection[Guarded]) -> None:
             type(error), "Who may still look was not checked: the database failed: %s. It is tried again soon.", error
         )
         return
-    for socket in sockets:
+
+    def settle(socket: Guarded) -> None:
         badge = socket.badge
         now = found.get(badge)
         if isinstance(now, int):
             socket.end(now)
         elif now is not None and now != badge.scope:
             socket.admit(replace(badge, scope=now))
+
+    for socket in sockets:
+        isolate(socket, settle)
 
 
 def standing(badges: Collection[Pass]) -> dict[Pass, Scope | int]:

@@ -7,6 +7,7 @@ loop never has a queue of ticks before it. Frames never pass through a channel l
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from types import MappingProxyType
@@ -15,8 +16,13 @@ from typing import NamedTuple, Protocol
 from pqadmin.accounts.rights import Right
 from pqadmin.accounts.scope import Scope
 from pqadmin.live.guard import Pass
+from pqadmin.live.isolation import isolate
 from pqadmin.live.slot import Slot
 from pqadmin.live.ticks import Tick
+from queues.repeats import Repeats
+
+log = logging.getLogger(__name__)
+_repeats = Repeats(log)
 
 #: Seconds between looks at beats, patience and sessions.
 ROUND = 0.5
@@ -43,6 +49,10 @@ class Watcher(Protocol):
 
     def end(self, code: int) -> None:
         """Close the socket with this code."""
+
+
+def _wake(watcher: Watcher) -> None:
+    watcher.wake()
 
 
 Guard = Callable[[Collection[Watcher]], Awaitable[None]]
@@ -92,7 +102,7 @@ class Desk:
     def close_all(self, code: int) -> None:
         """Close every socket of this loop."""
         for watcher in tuple(self.watchers):
-            watcher.end(code)
+            isolate(watcher, lambda one: one.end(code))
 
     def _deliver(self) -> None:
         with self._lock:
@@ -101,7 +111,9 @@ class Desk:
         #: Of the new queues alone, once for all sockets of one sight: all names would take long just when many grow.
         seen: dict[Scope, frozenset[int]] = {}
         grown = False
-        for watcher in self.watchers:
+
+        def tell(watcher: Watcher) -> None:
+            nonlocal grown
             slot = watcher.slot
             if trouble is None:
                 slot.recover()
@@ -113,6 +125,9 @@ class Desk:
                     seen[slot.sight] = frozenset(queue_id for queue_id, name in new.items() if sees(name))
                 slot.add(seen[slot.sight])
                 grown = True
+
+        for watcher in self.watchers:
+            isolate(watcher, tell)
         self._turn = list(self.watchers)
         self._spent = 0.0
         self._wake_some()
@@ -124,7 +139,7 @@ class Desk:
         began = self.loop.time()
         some, self._turn = self._turn[-AT_ONCE:], self._turn[:-AT_ONCE]
         for watcher in some:
-            watcher.wake()
+            isolate(watcher, _wake)
         self._spent += self.loop.time() - began
         if self._turn:
             self.loop.call_soon(self._wake_some)
@@ -133,17 +148,31 @@ class Desk:
 
     def _round(self) -> None:
         self._timer = self.loop.call_later(ROUND, self._round)
+        # First: whatever happens to frames, those who may no longer look are sent away.
+        if self._guard is not None and (self._guarding is None or self._guarding.done()):
+            self._guarding = self.loop.create_task(self._check(self._guard))
         now = self.loop.time()
-        for watcher in tuple(self.watchers):
+
+        def look_at(watcher: Watcher) -> None:
             if watcher.slot.too_slow(now):
                 watcher.end(TOO_SLOW)
             else:
                 watcher.wake()
-        if self._guard is not None and (self._guarding is None or self._guarding.done()):
-            self._guarding = self.loop.create_task(self._check(self._guard))
+
+        for watcher in tuple(self.watchers):
+            isolate(watcher, look_at)
 
     async def _check(self, guard: Guard) -> None:
-        await guard(tuple(self.watchers))
+        try:
+            await guard(tuple(self.watchers))
+        except Exception as error:  # the next round checks again
+            _repeats.warn(
+                type(error),
+                "Who may still look was not checked: %s: %s. It is tried again soon.",
+                type(error).__name__,
+                error,
+                exc_info=True,
+            )
 
 
 class Shown(NamedTuple):

@@ -75,6 +75,10 @@ def parse(text: str) -> Request:
         raise BadRequest("too-large", f"A message has at most {MAX_MESSAGE:,} bytes.")
     try:
         message = json.loads(text)
+        if "\\u" in text or not text.isascii():
+            json.dumps(message, ensure_ascii=False).encode()  # wherever a text stands, half a character is none
+    except UnicodeEncodeError:
+        raise BadRequest("bad-text", "A text holds half of a surrogate pair.") from None
     except (ValueError, RecursionError):
         raise BadRequest("not-json", "A message is one JSON object.") from None
     if not isinstance(message, dict):

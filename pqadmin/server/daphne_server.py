@@ -7,15 +7,17 @@ import signal
 import socket
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
-from daphne.http_protocol import HTTPFactory, WebRequest
 from daphne.server import Server
 from daphne.ws_protocol import WebSocketFactory
 from twisted.internet import reactor as installed_reactor
 from twisted.logger import globalLogBeginner
 
 from pqadmin.live.pipe import PIPE
+from pqadmin.server import twisted_log
+from pqadmin.server.bodies import BODY
+from pqadmin.server.http_channel import Limits, SiteFactory, SiteRequest
 from pqadmin.server.pace import Pace
 from pqadmin.server.site_socket import MAX_MESSAGE, SiteSocket, accept_compression
 
@@ -33,7 +35,9 @@ MOST_UNSENT = 1_000_000
 class DaphneServer(Server):  # type: ignore[misc]
     """Daphne's server on an open socket; the first signal drains it, the second ends the process at once."""
 
-    def __init__(self, application: Any, listener: socket.socket, *, on_drain: Callable[[], None]) -> None:
+    def __init__(
+        self, application: Any, listener: socket.socket, limits: Limits, *, on_drain: Callable[[], None]
+    ) -> None:
         super().__init__(
             application,
             endpoints=["none: the socket is open already"],
@@ -45,13 +49,14 @@ class DaphneServer(Server):  # type: ignore[misc]
             server_name="pqadmin",
         )
         self._listener = listener
+        self._limits = limits
         self._on_drain = on_drain
         self._draining: asyncio.Task[None] | None = None
         self.connections: dict[Any, dict[str, Any]] = {}
 
     def run(self) -> None:
         """Serve until a signal; returns when everything is drained."""
-        self.http_factory = HTTPFactory(self)
+        self.http_factory = SiteFactory(self, self._limits)
         self.ws_factory = WebSocketFactory(self, server=self.server_name)
         self.ws_factory.protocol = SiteSocket
         self.ws_factory.setProtocolOptions(
@@ -62,7 +67,7 @@ class DaphneServer(Server):  # type: ignore[misc]
             maxMessagePayloadSize=self.websocket_max_message_size,
             maxFramePayloadSize=self.websocket_max_frame_size,
         )
-        globalLogBeginner.beginLoggingTo([], redirectStandardIO=False, discardBuffer=True)
+        globalLogBeginner.beginLoggingTo([cast(Any, twisted_log.tell)], redirectStandardIO=False, discardBuffer=True)
         reactor.callLater(1, self.application_checker)
         reactor.callLater(2, self.timeout_checker)
         self._port = reactor.adoptStreamPort(self._listener.fileno(), self._listener.family, self.http_factory)
@@ -75,9 +80,11 @@ class DaphneServer(Server):  # type: ignore[misc]
         reactor.run(installSignalHandlers=False)
 
     def create_application(self, protocol: Any, scope: dict[str, Any]) -> Any:
-        """Begin an application; a websocket's finds the short way to its client in the scope."""
+        """Begin an application; a websocket's finds the short way to its client in the scope, a request's its body."""
         if isinstance(protocol, SiteSocket):
             scope.setdefault("extensions", {})[PIPE] = protocol
+        elif protocol.body is not None:
+            scope.setdefault("extensions", {})[BODY] = protocol.body
         return super().create_application(protocol, scope)
 
     async def handle_reply(self, protocol: Any, message: dict[str, Any]) -> None:
@@ -126,7 +133,7 @@ class DaphneServer(Server):  # type: ignore[misc]
             for protocol in self._open(SiteSocket):
                 with contextlib.suppress(Exception):  # one that is half open has nothing to be told
                     protocol.serverClose(GOING_AWAY)
-            await self._until_none(WebRequest, REQUESTS_FINISH_WITHIN)
+            await self._until_none(SiteRequest, REQUESTS_FINISH_WITHIN)
             await self._until_none(SiteSocket, SOCKETS_CLOSE_WITHIN)
             await asyncio.wait([told], timeout=SOCKETS_CLOSE_WITHIN)
         finally:

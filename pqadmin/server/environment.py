@@ -57,6 +57,51 @@ TRUSTED_PROXY = Setting(
     default="",
     meaning="Addresses or networks, by commas, of proxies whose X-Forwarded-For and -Proto are believed.",
 )
+MAX_BODY = Setting(
+    name="PQADMIN_MAX_BODY",
+    default="1000000",
+    meaning="Bytes of the body of a request; a larger one is refused (413).",
+)
+MAX_UPLOAD = Setting(
+    name="PQADMIN_MAX_UPLOAD",
+    default="25000000",
+    meaning="Bytes of the body of a request to a page that takes files.",
+)
+MAX_CONNECTIONS = Setting(
+    name="PQADMIN_MAX_CONNECTIONS",
+    default="0",
+    meaning="Connections open at once; 0: as many as the process may have files open, less a reserve.",
+)
+CONNECTIONS_PER_ADDRESS = Setting(
+    name="PQADMIN_CONNECTIONS_PER_ADDRESS",
+    default="500",
+    meaning="Connections of one address open at once, trusted proxies aside; 0: no limit.",
+)
+REQUESTS_PER_ADDRESS = Setting(
+    name="PQADMIN_REQUESTS_PER_ADDRESS",
+    default="100",
+    meaning="Requests of one address under way at once; 0: no limit.",
+)
+REQUESTS_PER_PERSON = Setting(
+    name="PQADMIN_REQUESTS_PER_PERSON",
+    default="30",
+    meaning="Requests of one session under way at once; 0: no limit.",
+)
+SOCKETS_PER_PERSON = Setting(
+    name="PQADMIN_SOCKETS_PER_PERSON",
+    default="50",
+    meaning="Live pages of one person, or screens of one wall link, open at once; 0: no limit.",
+)
+VIEW_THREADS = Setting(
+    name="PQADMIN_VIEW_THREADS",
+    default="4",
+    meaning="Threads that answer requests, 1 to 64.",
+)
+MIN_FREE_BYTES = Setting(
+    name="PQADMIN_MIN_FREE_BYTES",
+    default="104857600",
+    meaning="Bytes free on the disks of data folder and store, below which /readyz answers 503; 0: not checked.",
+)
 ENVIRONMENT = Setting(
     name="PQADMIN_ENVIRONMENT",
     default="",
@@ -116,6 +161,15 @@ SETTINGS = (
     PORT,
     ALLOWED_HOSTS,
     TRUSTED_PROXY,
+    MAX_BODY,
+    MAX_UPLOAD,
+    MAX_CONNECTIONS,
+    CONNECTIONS_PER_ADDRESS,
+    REQUESTS_PER_ADDRESS,
+    REQUESTS_PER_PERSON,
+    SOCKETS_PER_PERSON,
+    VIEW_THREADS,
+    MIN_FREE_BYTES,
     ENVIRONMENT,
     ARM_MINUTES,
     DATABASE_URL,
@@ -138,6 +192,15 @@ class Environment:
     port: int
     allowed_hosts: tuple[str, ...]
     trusted_proxy: tuple[Network, ...]
+    max_body: int
+    max_upload: int
+    max_connections: int
+    connections_per_address: int
+    requests_per_address: int
+    requests_per_person: int
+    sockets_per_person: int
+    view_threads: int
+    min_free_bytes: int
     environment: str
     arm_minutes: int
     database: Mapping[str, Any]
@@ -170,6 +233,15 @@ def read(variables: Mapping[str, str]) -> Environment:
         port=value(PORT, parse_port),
         allowed_hosts=value(ALLOWED_HOSTS, lambda text: _allowed_hosts(text, host)),
         trusted_proxy=value(TRUSTED_PROXY, _networks),
+        max_body=value(MAX_BODY, _bytes),
+        max_upload=value(MAX_UPLOAD, _bytes),
+        max_connections=value(MAX_CONNECTIONS, _whole),
+        connections_per_address=value(CONNECTIONS_PER_ADDRESS, _whole),
+        requests_per_address=value(REQUESTS_PER_ADDRESS, _whole),
+        requests_per_person=value(REQUESTS_PER_PERSON, _whole),
+        sockets_per_person=value(SOCKETS_PER_PERSON, _whole),
+        view_threads=value(VIEW_THREADS, _threads),
+        min_free_bytes=value(MIN_FREE_BYTES, _bytes_or_none),
         environment=value(ENVIRONMENT, _environment),
         arm_minutes=value(ARM_MINUTES, _minutes),
         database=value(DATABASE_URL, lambda text: _database(text, data)),
@@ -205,6 +277,16 @@ def _store(text: str, data: Path) -> str:
 def _bytes(text: str) -> int:
     if not re.fullmatch(r"[0-9]{1,18}", text) or not int(text):
         raise ValueError("a number of bytes")
+    return int(text)
+
+
+def _bytes_or_none(text: str) -> int:
+    return 0 if text == "0" else _bytes(text)
+
+
+def _threads(text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,2}", text) or not 1 <= int(text) <= 64:
+        raise ValueError("a number of threads, from 1 to 64")
     return int(text)
 
 
@@ -281,7 +363,7 @@ def _sqlite(name: str) -> Mapping[str, Any]:
         "NAME": name,
         "CONN_MAX_AGE": None,
         "OPTIONS": {
-            "timeout": 20,
+            "timeout": 2,
             "transaction_mode": "IMMEDIATE",
             "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
         },

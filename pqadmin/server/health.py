@@ -1,16 +1,38 @@
-"""Is the process alive, and can it serve? For machines, without login."""
+"""Is the process alive, and can it serve? For machines, without login.
 
+`Health` answers before the application, on no thread that runs views and with nothing of Django's but the checks: so
+the answer comes when views wait for a locked table, and under any host name.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
 import logging
+import shutil
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, connection, connections
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.http import require_safe
 
+from pqadmin.server.plain_page import RETRY_AFTER
+from pqadmin.server.pool import Application
+from pqadmin.server.security import HEADERS
 from pqadmin.server.store import get_store
 from queues.errors import QueueError, StoreError
+from queues.repeats import Repeats
 
 log = logging.getLogger(__name__)
+_repeats = Repeats(log)
+
+#: Seconds that one check may take.
+WITHIN = 2.0
 
 
 @login_not_required
@@ -23,24 +45,92 @@ def livez(request: HttpRequest) -> JsonResponse:
 @login_not_required
 @require_safe
 def readyz(request: HttpRequest) -> JsonResponse:
-    """Answer 200 if the store and the database can be read, else 503 and which can not."""
-    checks = {"store": _store(), "database": _database()}
-    ready = all(checks.values())
-    return JsonResponse(
+    """Answer 200 if store and database can be read and disks have room, else 503 and what is wrong."""
+    status, body = _report({name: check() for name, check in _checks().items()})
+    return JsonResponse(body, status=status, headers={} if status == 200 else {"Retry-After": str(RETRY_AFTER)})
+
+
+class Health:
+    """ASGI application that answers /livez and /readyz, and passes everything else on."""
+
+    def __init__(self, application: Application) -> None:
+        self._application = application
+        self._threads = {name: _Thread(name, check) for name, check in _checks().items()}
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer one request, or pass it on."""
+        path = scope.get("path")
+        if scope["type"] != "http" or path not in {"/livez", "/readyz"} or scope["method"] not in {"GET", "HEAD"}:
+            await self._application(scope, receive, send)
+        elif path == "/livez":
+            await _answer(scope, send, 200, {"status": "ok"})
+        else:
+            found = await asyncio.gather(*(thread.ask() for thread in self._threads.values()))
+            await _answer(scope, send, *_report(dict(zip(self._threads, found, strict=True))))
+
+
+class _Thread:
+    """The thread of one check: a check that hangs holds up neither the others nor the event loop."""
+
+    def __init__(self, name: str, check: Callable[[], bool]) -> None:
+        self._name = name
+        self._check = check
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix=f"health-{name}")
+        self._running: Future[bool] | None = None
+
+    async def ask(self) -> bool:
+        """Return what the check says; False if it takes too long."""
+        if self._running is None or self._running.done():
+            self._running = self._executor.submit(self._run)
+        try:
+            return await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(self._running)), WITHIN)
+        except TimeoutError:
+            _repeats.warn(self._name, "not ready: the %s has not answered within %g s", self._name, WITHIN)
+            return False
+
+    def _run(self) -> bool:
+        try:
+            return self._check()
+        finally:
+            connections.close_all()  # this thread's own: the next check finds out whether one can be opened
+
+
+def _checks() -> dict[str, Callable[[], bool]]:
+    return {"store": _store, "database": _database, "disk": _disk}
+
+
+def _report(found: dict[str, bool]) -> tuple[int, dict[str, Any]]:
+    ready = all(found.values())
+    return (
+        200 if ready else 503,
         {
             "status": "ok" if ready else "unavailable",
-            "checks": {name: "ok" if ok else "unavailable" for name, ok in checks.items()},
+            "checks": {name: "ok" if ok else "unavailable" for name, ok in found.items()},
         },
-        status=200 if ready else 503,
-        headers={} if ready else {"Retry-After": "5"},
     )
+
+
+async def _answer(scope: Any, send: Any, status: int, body: dict[str, Any]) -> None:
+    content = json.dumps(body).encode()
+    headers = {
+        **HEADERS,
+        "Content-Type": "application/json",
+        "Content-Length": str(len(content)),
+        "Cache-Control": "no-store, private",
+        "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    }
+    if status != 200:
+        headers["Retry-After"] = str(RETRY_AFTER)
+    fields = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+    await send({"type": "http.response.start", "status": status, "headers": fields})
+    await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else content})
 
 
 def _store() -> bool:
     try:
         get_store().snapshot(())  # decodes no queue: one that can not be read does not take the site away
     except (StoreError, QueueError) as error:
-        log.warning("not ready: the store: %s", error)
+        _repeats.warn("store", "not ready: the store: %s", error)
         return False
     return True
 
@@ -50,6 +140,27 @@ def _database() -> bool:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
     except DatabaseError as error:
-        log.warning("not ready: the database: %s", type(error).__name__)
+        _repeats.warn("database", "not ready: the database: %s", type(error).__name__)
         return False
     return True
+
+
+def _disk() -> bool:
+    """Say whether the disks of the data folder and of an embedded store have room."""
+    least = settings.PQADMIN_MIN_FREE_BYTES
+    engine, _colon, path = settings.PQADMIN_STORE.partition(":")
+    folders = [Path(settings.PQADMIN_DATA), *([Path(path)] if engine == "lmdb" else [])]
+    for folder in folders if least else ():
+        try:
+            free = shutil.disk_usage(_existing(folder)).free
+        except OSError as error:
+            _repeats.warn("disk", "not ready: the disk of %s: %s", folder, error)
+            return False
+        if free < least:
+            _repeats.warn("disk", "not ready: the disk of %s has %d bytes free, less than %d", folder, free, least)
+            return False
+    return True
+
+
+def _existing(folder: Path) -> Path:
+    return next((path for path in (folder, *folder.absolute().parents) if path.exists()), folder)

@@ -42,7 +42,12 @@ class TrustedProxy:
         return scope
 
     def _is_trusted(self, address: str) -> bool:
-        return _is_address(address) and any(ip_address(address) in network for network in self._trusted)
+        return is_in(address, self._trusted)
+
+
+def is_in(address: str, networks: Sequence[Network]) -> bool:
+    """Say whether an address is in one of these networks; what is no address is in none."""
+    return _is_address(address) and any(ip_address(address) in network for network in networks)
 
 
 def _all(headers: Iterable[tuple[bytes, bytes]], wanted: bytes) -> list[str]:

@@ -11,7 +11,9 @@ it is, in a deflate block of its own.
 
 from __future__ import annotations
 
+import logging
 import secrets
+import time
 import zlib
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -25,10 +27,19 @@ from daphne.ws_protocol import WebSocketProtocol
 from twisted.internet.tcp import Connection
 
 from pqadmin.live.pipe import Shared
+from pqadmin.server.allowance import Allowance
+from queues.repeats import Repeats
+
+log = logging.getLogger(__name__)
+_repeats = Repeats(log)
 
 _TEXT, _PACKED_TEXT = 0x81, 0xC1
 #: Bytes of a message of a client, unpacked.
 MAX_MESSAGE = 64 * 1024
+#: Bytes that may wait for a client that does not read, and messages of a client that may wait for us.
+MOST_UNSENT, MOST_UNREAD = 2_000_000, 200
+#: Pings a second, data frames a second, and how many of each may come at once.
+PINGS, FRAMES = (2.0, 20.0), (100.0, 500.0)
 #: Smaller messages are not worth the packing. Level and window of deflate: half the work of the usual level, 6.
 _PACKED_FROM, _LEVEL, _WINDOW = 1_000, 2, 15
 #: What a packed message of RFC 7692 leaves out at its end, and a block with nothing in it.
@@ -79,6 +90,72 @@ class SiteSocket(WebSocketProtocol):  # type: ignore[misc]
     #: Hears acknowledgements; says whether that was the end of it.
     acknowledged: Callable[[int], bool] | None = None
 
+    def connectionMade(self) -> None:  # noqa: N802 # Twisted's name
+        """Begin; a client that does not read is not read from either, as Twisted tells us when to pause."""
+        now = time.monotonic()
+        self._pings = Allowance(rate=PINGS[0], burst=PINGS[1], now=now)
+        self._frames = Allowance(rate=FRAMES[0], burst=FRAMES[1], now=now)
+        self.transport.unregisterProducer()  # the HTTP channel that this connection was
+        self.transport.registerProducer(self, True)
+        super().connectionMade()
+
+    def connectionLost(self, reason: Any) -> None:  # noqa: N802 # Twisted's name
+        """Forget the connection."""
+        super().connectionLost(reason)
+        self.factory.server_class.http_factory.left(self.transport)
+
+    def pauseProducing(self) -> None:  # noqa: N802 # Twisted's name
+        """Read no more until the client has read."""
+        self.transport.pauseProducing()
+
+    def resumeProducing(self) -> None:  # noqa: N802 # Twisted's name
+        """Read on."""
+        self.transport.resumeProducing()
+
+    def stopProducing(self) -> None:  # noqa: N802 # Twisted's name
+        """Take note that the connection is gone; `connectionLost` is told as well."""
+
+    def onPing(self, payload: bytes) -> None:  # noqa: N802 # autobahn's name
+        """Answer, unless there are too many."""
+        if self._pings.take(time.monotonic()):
+            super().onPing(payload)
+        else:
+            self._drop("sends too many pings")
+
+    def onPong(self, payload: bytes) -> None:  # noqa: N802 # autobahn's name
+        """Count answers: a client may send them unasked."""
+        if not self._pings.take(time.monotonic()):
+            self._drop("sends too many pongs")
+
+    def onMessageFrameBegin(self, length: int) -> None:  # noqa: N802 # autobahn's name
+        """Count frames, of which an endless message may have any number."""
+        super().onMessageFrameBegin(length)
+        if not self._frames.take(time.monotonic()):
+            self._drop("sends too many frames")
+
+    def onMessage(self, payload: bytes, isBinary: bool) -> None:  # noqa: N802,N803 # autobahn's names
+        """Hand a message on, unless too many wait already."""
+        if self.application_queue.qsize() >= MOST_UNREAD:
+            self._drop("sends faster than it can be heard")
+        else:
+            super().onMessage(payload, isBinary)
+
+    def sendData(self, data: bytes, sync: bool = False, chopsize: int | None = None) -> None:  # noqa: N802
+        """Send bytes, unless too many wait for the client already."""
+        super().sendData(data, sync, chopsize)
+        self._check_unsent()
+
+    def _check_unsent(self) -> None:
+        if _unsent(self.transport) > MOST_UNSENT:
+            self._drop("does not read what it is sent")
+
+    def _drop(self, why: str) -> None:
+        """Cut the connection off: what waits for the client is thrown away."""
+        if self.state != self.STATE_CLOSED:
+            _repeats.warn(why, "A socket of %s was cut off: the client %s.", self.peer, why)
+            self.wasNotCleanReason = why
+            self.dropConnection(abort=True)
+
     def serverClose(self, code: int | None = None) -> None:  # noqa: N802 # Daphne's name
         """Close with `code`, 1000 unless given."""
         if code is not None and 1001 <= code <= 1014:
@@ -92,6 +169,9 @@ class SiteSocket(WebSocketProtocol):  # type: ignore[misc]
 
     def dataReceived(self, data: bytes) -> None:  # noqa: N802 # Twisted's name
         """Take in bytes: an acknowledgement that came alone and whole at once, anything else as ever."""
+        if self.state == self.STATE_CONNECTING and hasattr(self, "handshake_deferred"):
+            self._drop("sends before it was let in")
+            return
         hear = self.acknowledged
         compression = self._perMessageCompress
         size = len(data) - _BEFORE
@@ -135,7 +215,7 @@ class SiteSocket(WebSocketProtocol):  # type: ignore[misc]
             start = bytes((first, 127)) + size.to_bytes(8, "big") + head
         sent = 0
         # Twisted's buffers would copy both parts, and ask the reactor to be woken, and to be left alone again.
-        if isinstance(transport, Connection) and not transport._tempDataBuffer and not _unsent(transport):  # noqa: SLF001
+        if isinstance(transport, Connection) and not _unsent(transport):
             try:
                 sent = transport.socket.sendmsg((start, body))
             except OSError:  # would block, or worse: Twisted finds out
@@ -144,6 +224,7 @@ class SiteSocket(WebSocketProtocol):  # type: ignore[misc]
             transport.write(start[sent:] + body)
         elif sent < len(start) + len(body):
             transport.write(body[sent - len(start) :])
+        self._check_unsent()
         return True
 
 
@@ -156,5 +237,8 @@ def _unpacked(text: bytes) -> bytes:
 
 
 def _unsent(transport: Any) -> int:
-    unsent: int = len(transport.dataBuffer) - transport.offset
+    """Return the bytes in Twisted's buffers; 0 when the connection is gone."""
+    if not hasattr(transport, "_tempDataLen"):
+        return 0
+    unsent: int = len(transport.dataBuffer) - transport.offset + transport._tempDataLen  # noqa: SLF001 # none public
     return unsent

@@ -10,7 +10,7 @@ from channels.db import database_sync_to_async
 from django.db import DatabaseError
 
 from pqadmin.live import requests
-from pqadmin.live.consumer import STALE_AFTER, LiveConsumer
+from pqadmin.live.consumer import STALE_AFTER, TOO_MANY, LiveConsumer, allowance
 from pqadmin.live.guard import NOT_ALLOWED, Pass
 from pqadmin.live.hub import RESTARTING
 from pqadmin.live.monitor import get_monitor
@@ -41,10 +41,12 @@ class WallConsumer(LiveConsumer):
     async def connect(self) -> None:
         """Let the screen in; `pqadmin.server.origin` has checked its origin."""
         loop = asyncio.get_running_loop()
-        self._wake, self._counted = asyncio.Event(), loop.time()
+        self._wake, self._allowance = asyncio.Event(), allowance(loop.time())
         self._monitor = get_monitor()
         self._slug = str(self.scope["url_route"]["kwargs"]["slug"])
         code = await self._refusal()
+        if code is None and not self._take_place():
+            code = TOO_MANY
         if code is not None:
             await self.close(code)
             return

@@ -58,7 +58,7 @@ def test_livez_asks_nothing_of_store_or_database() -> None:
 
 def test_readyz(db) -> None:
     answer = Client().get("/readyz")
-    assert answer.json() == {"status": "ok", "checks": {"store": "ok", "database": "ok"}}
+    assert answer.json() == {"status": "ok", "checks": {"store": "ok", "database": "ok", "disk": "ok"}}
     assert answer.headers["Cache-Control"] == "no-store, private"
 
 
@@ -69,7 +69,8 @@ def test_readyz_says_which_part_is_away(db, monkeypatch) -> None:
     monkeypatch.setattr(health, "get_store", away)
     answer = Client().get("/readyz")
     assert answer.status_code == 503
-    assert answer.json() == {"status": "unavailable", "checks": {"store": "unavailable", "database": "ok"}}
+    assert answer.json()["status"] == "unavailable"
+    assert answer.json()["checks"] == {"store": "unavailable", "database": "ok", "disk": "ok"}
     assert answer.headers["Retry-After"] == "5"
 
 
@@ -81,7 +82,7 @@ def test_readyz_without_a_database(db, monkeypatch) -> None:
     monkeypatch.setattr(health, "connection", Down())
     answer = Client().get("/readyz")
     assert answer.status_code == 503
-    assert answer.json()["checks"] == {"store": "ok", "database": "unavailable"}
+    assert answer.json()["checks"] == {"store": "ok", "database": "unavailable", "disk": "ok"}
     assert b"hunter2" not in answer.content
 
 

@@ -23,12 +23,14 @@ from pqadmin.dashboard.refusals import Refusal, explain
 from pqadmin.dashboard.templatetags.dashboard import environment_kind
 from pqadmin.dashboard.views import frame
 from pqadmin.server.audit import note
+from pqadmin.server.bodies import takes_uploads
 from queues.errors import StoreError
 
 #: The fields of a refused form ride under this prefix, so that they do not meet the fields of arming.
 KEPT = "kept:"
 
 
+@takes_uploads  # the fields of a refused form, which may be a long list of items
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 @require(Right.ACT, harmless=lambda _request: True)

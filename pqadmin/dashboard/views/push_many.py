@@ -23,6 +23,7 @@ from pqadmin.dashboard.refusals import Refusal, explain
 from pqadmin.dashboard.said import said
 from pqadmin.dashboard.views import frame
 from pqadmin.operations import formats
+from pqadmin.server.bodies import takes_uploads
 from pqadmin.server.store import get_store
 from queues import Item, Job, QueueStatus, push_jobs
 from queues.acting import Pushed
@@ -33,6 +34,7 @@ from queues.priority import Priority
 _SAMPLES = 5
 
 
+@takes_uploads
 @require_http_methods(["GET", "HEAD", "POST"])
 @require(Right.ACT, harmless=lambda request: "check" in request.POST)
 @frame.seeing_queue

@@ -17,7 +17,7 @@ from django.urls import get_resolver
 
 from pqadmin import __version__, crash_watch
 from pqadmin.base_command import OwnCommand
-from pqadmin.server import banner, environment, first_start, housekeeping, jobs, listening, store
+from pqadmin.server import banner, descriptors, environment, first_start, housekeeping, jobs, listening, proxy, store
 from queues.errors import QueueError, StoreDamaged, StoreError, StoreUnreachable
 
 THREADS_END_WITHIN = 3.0  # seconds
@@ -40,6 +40,7 @@ class Command(OwnCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Serve; a CommandError says on one line why not."""
         host, port = options["host"], options["port"]
+        self._descriptors = descriptors.raise_limit()
         try:
             with listening.bind(host, port) as listener:
                 self._serve(listener, host)
@@ -69,10 +70,18 @@ class Command(OwnCommand):
 
         from pqadmin.asgi import application, pages  # needs the prepared files
         from pqadmin.live import monitor
+        from pqadmin.server import bodies
         from pqadmin.server.daphne_server import DaphneServer  # installs the reactor
+        from pqadmin.server.http_channel import Limits
 
         get_resolver().url_patterns  # noqa: B018 # import every view now, not in the first request
-        server = DaphneServer(application, listener, on_drain=monitor.shutdown)
+        limits = Limits(
+            body=bodies.most,
+            connections=descriptors.connections(self._descriptors, settings.PQADMIN_MAX_CONNECTIONS),
+            connections_per_address=settings.PQADMIN_CONNECTIONS_PER_ADDRESS,
+            is_proxy=lambda address: proxy.is_in(address, settings.PQADMIN_TRUSTED_PROXY),
+        )
+        server = DaphneServer(application, listener, limits, on_drain=monitor.shutdown)
         badge = [("Environment", settings.PQADMIN_ENVIRONMENT)] if settings.PQADMIN_ENVIRONMENT else []
         banner.show(
             out,

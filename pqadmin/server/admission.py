@@ -1,0 +1,76 @@
+"""Requests and sockets under way at once, counted by address and by session."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from typing import Any
+
+from channels.security.websocket import WebsocketDenier
+from django.http import parse_cookie
+
+from pqadmin.server import plain_page
+from pqadmin.server.places import Places
+from pqadmin.server.pool import Application
+from queues.repeats import Repeats
+
+log = logging.getLogger(__name__)
+_repeats = Repeats(log)
+
+
+class Admission:
+    """ASGI application that refuses what is over a limit; behind `TrustedProxy`, which knows the address."""
+
+    def __init__(
+        self, application: Application, *, per_address: int, per_session: int, sockets_per_address: int, cookie: str
+    ) -> None:
+        self._application = application
+        self._cookie = cookie
+        self._addresses, self._sessions = Places(per_address), Places(per_session)
+        self._sockets = Places(sockets_per_address)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Pass one request or socket on, or refuse it."""
+        address = str((scope.get("client") or [""])[0])
+        if scope["type"] == "websocket":
+            wanted = [(self._sockets, address)]
+        elif scope["type"] == "http":
+            wanted = [(self._addresses, address)]
+            if session := self._session(scope):
+                wanted.append((self._sessions, session))
+        else:
+            await self._application(scope, receive, send)
+            return
+        taken = [(places, key) for places, key in wanted if places.take(key)]
+        try:
+            if len(taken) == len(wanted):
+                await self._application(scope, receive, send)
+            else:
+                _repeats.warn(("429", address), "%s has too much under way at once; more was refused.", address)
+                await (WebsocketDenier() if scope["type"] == "websocket" else _refuse)(scope, receive, send)
+        finally:
+            for places, key in taken:
+                places.give_back(key)
+
+    def _session(self, scope: Any) -> str:
+        """Return a name for the session; as an unknown one is as good as none, nothing is looked up."""
+        found = parse_cookie(_header(scope, b"cookie")).get(self._cookie)
+        return hashlib.sha256(found.encode()).hexdigest() if found else ""
+
+
+async def _refuse(scope: Any, receive: Any, send: Any) -> None:
+    headers = {"accept-language": _header(scope, b"accept-language"), "cookie": _header(scope, b"cookie")}
+    status, title, text = plain_page.too_many(plain_page.language_of(headers))
+    fields = plain_page.headers(status)
+    await send(
+        {
+            "type": "http.response.start",
+            "status": status,
+            "headers": [(name.lower().encode(), value.encode()) for name, value in fields.items()],
+        }
+    )
+    await send({"type": "http.response.body", "body": plain_page.body(status, title, text)})
+
+
+def _header(scope: Any, wanted: bytes) -> str:
+    return b";".join(value for name, value in scope.get("headers", ()) if name.lower() == wanted).decode("latin-1")

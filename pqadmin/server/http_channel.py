@@ -1,0 +1,304 @@
+"""HTTP connections: Twisted's channel with limits on bodies, deadlines, and a limit of connections.
+
+Twisted's own timeout is one of silence, which a byte now and then renews; these are of a whole request.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from io import BytesIO
+from typing import IO, Any
+
+from daphne.http_protocol import HTTPFactory, WebRequest
+from twisted.internet import protocol
+from twisted.protocols import policies
+from twisted.web import http
+
+from pqadmin.server import plain_page
+from pqadmin.server.places import Places
+from queues.repeats import Repeats
+
+_Protocol: Any = protocol.Protocol  # half of Twisted is typed, not this half
+_TimeoutMixin: Any = policies.TimeoutMixin
+_HTTPChannel: Any = http.HTTPChannel
+
+log = logging.getLogger(__name__)
+_repeats = Repeats(log)
+
+#: Seconds in which the head of a request arrives.
+HEAD_WITHIN = 20.0
+#: Bytes of a body that arrive at least in so many seconds.
+LEAST, EVERY = 20_000, 20.0
+#: Seconds and bytes for which a refused request is read past, so that the client sees the answer.
+LINGER, MOST_PAST = 5.0, 64_000_000
+#: Bytes on the wire for each byte of a body: chunks of one byte take six.
+_OVERHEAD = 4
+_SLACK = 65_536
+#: Connections over a limit that are told so at once; more are closed without a word. Seconds that they have.
+TOLD_AT_ONCE, TOLD_WITHIN = 50, 3.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What the server takes from its clients."""
+
+    #: Bytes of a body by the request's target.
+    body: Callable[[bytes], int]
+    #: Connections of all addresses, and of one address; 0 is no limit.
+    connections: int
+    connections_per_address: int
+    #: Says whether an address is a proxy's, behind which many people are.
+    is_proxy: Callable[[str], bool]
+
+
+class SiteRequest(WebRequest):  # type: ignore[misc] # daphne is not typed
+    """A request whose body nobody looks at before the application does."""
+
+    content: Any  # the body until all of it has come
+    #: What came as the body, once all of it has come.
+    body: IO[bytes] | None = None
+    #: Bytes of the body so far.
+    brought = 0
+
+    def __init__(self, channel: SiteChannel, queued: object = False) -> None:
+        # Twisted would parse forms here, in the event loop, for any address and before anybody is asked.
+        super().__init__(channel, queued, parsePOSTFormSubmission=False)
+
+    def handleContentChunk(self, data: bytes) -> None:  # noqa: N802 # Twisted's name
+        """Keep a part of the body, or refuse the request when that would be too much."""
+        if not self.channel.takes(self, len(data)):
+            return
+        try:
+            super().handleContentChunk(data)
+        except OSError as error:  # larger bodies are kept in a file
+            _repeats.warn("disk", "A request's body can not be kept: %s", error)
+            self.channel.refuse(plain_page.no_room)
+
+    def process(self) -> Any:
+        """Begin the application; the body goes another way than Daphne's (`pqadmin.server.bodies`)."""
+        self.content.seek(0)
+        self.body, self.content = self.content, BytesIO()
+        return super().process()
+
+    def connectionLost(self, reason: Any) -> None:  # noqa: N802 # Twisted's name
+        """Let go of a body that no application has taken."""
+        super().connectionLost(reason)
+        if self.body is not None:
+            self.body.close()
+
+
+class SiteChannel(_HTTPChannel):  # type: ignore[misc]
+    """One HTTP connection."""
+
+    factory: SiteFactory
+    _refused = False
+    #: Bytes that were read past, and bytes on the wire for the request under way.
+    _past = 0
+    _wire = 0
+    _most = 0
+    _seen = 0
+    _deadline: Any = None
+
+    def connectionMade(self) -> None:  # noqa: N802 # Twisted's name
+        """Begin to wait for a request."""
+        super().connectionMade()
+        self.factory.entered(self.transport)
+        self._within(HEAD_WITHIN, self._head_too_slow)
+
+    def connectionLost(self, reason: Any) -> None:  # noqa: N802 # Twisted's name
+        """Forget the connection."""
+        self._within(None)
+        super().connectionLost(reason)
+        self.factory.left(self.transport)
+
+    def dataReceived(self, data: bytes) -> None:  # noqa: N802 # Twisted's name
+        """Take in bytes."""
+        if self._refused:
+            self._past += len(data)
+            if self._past > MOST_PAST:
+                self.transport.abortConnection()
+            return
+        self._wire += len(data)
+        if self._deadline is None and not self._handlingRequest:
+            self._within(HEAD_WITHIN, self._head_too_slow)  # the next request on the same connection
+        super().dataReceived(data)
+
+    def rawDataReceived(self, data: bytes) -> None:  # noqa: N802 # Twisted's name
+        """Take in a part of a body, or of the requests that come after it."""
+        if not self._refused:
+            super().rawDataReceived(data)
+
+    def lineReceived(self, line: bytes) -> None:  # noqa: N802 # Twisted's name
+        """Take in a line of the head."""
+        if not self._refused:
+            super().lineReceived(line)
+
+    def allHeadersReceived(self) -> None:  # noqa: N802 # Twisted's name
+        """Refuse a body that is announced as too large, before the client is told to go on with it."""
+        self._within(None)
+        self._most, self._wire, self._seen = self.factory.limits.body(self._path), 0, 0
+        if self.length is not None and self.length > self._most:
+            self._too_large()
+            return
+        super().allHeadersReceived()
+        if self.length != 0:
+            self._within(EVERY, self._look_at_rate)
+
+    def allContentReceived(self) -> None:  # noqa: N802 # Twisted's name
+        """Begin to answer."""
+        if not self._refused:
+            self._within(None)
+            super().allContentReceived()
+
+    def takes(self, request: SiteRequest, size: int) -> bool:
+        """Say whether a body may grow by so many bytes; if not, the request is refused."""
+        if self._refused:
+            return False
+        request.brought += size
+        self._seen += size
+        if request.brought > self._most or self._wire > _OVERHEAD * self._most + _SLACK:
+            self._too_large()
+            return False
+        return True
+
+    def refuse(self, words: Callable[[str], tuple[int, str, str]]) -> None:
+        """Answer with such a page, hear no more, and close the connection once the client has had time to read."""
+        if self._refused:
+            return
+        self._refused = True
+        self.setTimeout(None)
+        self.transport.write(plain_page.response(*words(self._language())))
+        self._networkProducer.unregisterProducer()
+        self.transport.loseWriteConnection()
+        self._within(LINGER, self.transport.abortConnection)
+
+    def _too_large(self) -> None:
+        most = self._most
+        _repeats.warn("413", "A body of more than %d bytes from %s was refused.", most, self._host())
+        self.refuse(lambda language: plain_page.too_large(most, language))
+
+    def _head_too_slow(self) -> None:
+        if not self._wire:  # a browser that connected ahead of time
+            self.loseConnection()
+            return
+        _repeats.warn("408", "%s has not sent the head of a request within %g s.", self._host(), HEAD_WITHIN)
+        self.refuse(plain_page.too_slow)
+
+    def _look_at_rate(self) -> None:
+        if self._seen >= LEAST:
+            self._seen = 0
+            self._within(EVERY, self._look_at_rate)
+            return
+        _repeats.warn(
+            "slow", "%s sends the body of a request too slowly: %d bytes in %g s.", self._host(), self._seen, EVERY
+        )
+        self.refuse(plain_page.too_slow)
+
+    def _respondToBadRequestAndDisconnect(self) -> None:  # noqa: N802 # Twisted's name, and the one place for all of it
+        _repeats.warn("400", "%s sent what is no HTTP request.", self._host())
+        self.refuse(plain_page.malformed)
+
+    def _host(self) -> str:
+        return str(getattr(self.transport.getPeer(), "host", "?"))
+
+    def _language(self) -> str:
+        if not self.requests:
+            return "en"
+        raw = self.requests[-1].requestHeaders.getAllRawHeaders()
+        return plain_page.language_of(
+            {name.lower().decode("latin-1"): values[0].decode("latin-1") for name, values in raw}
+        )
+
+    def _within(self, seconds: float | None, then: Callable[[], object] | None = None) -> None:
+        if self._deadline is not None and self._deadline.active():
+            self._deadline.cancel()
+        self._deadline = None if seconds is None else self.callLater(seconds, self._reached, then)
+
+    def _reached(self, then: Callable[[], object]) -> None:
+        self._deadline = None
+        then()
+
+
+class Refusal(_TimeoutMixin, _Protocol):  # type: ignore[misc]
+    """A connection over a limit: its request is answered with why, unread."""
+
+    def __init__(self, factory: SiteFactory, answer: bytes) -> None:
+        self._factory, self._answer = factory, answer
+
+    def connectionMade(self) -> None:  # noqa: N802 # Twisted's name
+        """Wait for the request, as an answer before it would be lost; not for long."""
+        self.setTimeout(TOLD_WITHIN)
+
+    def dataReceived(self, data: bytes) -> None:  # noqa: N802 # Twisted's name
+        """Answer once, and read past the rest."""
+        if self._answer:
+            self.transport.write(self._answer)
+            self._answer = b""
+            self.transport.loseWriteConnection()
+
+    def timeoutConnection(self) -> None:  # noqa: N802 # Twisted's name
+        """Close it."""
+        self.transport.abortConnection()
+
+    def connectionLost(self, reason: Any = None) -> None:  # noqa: N802 # Twisted's name
+        """Let the next one be told."""
+        self.setTimeout(None)
+        self._factory.told -= 1
+
+
+class SiteFactory(HTTPFactory):  # type: ignore[misc] # daphne is not typed
+    """Makes the connections, and counts them."""
+
+    protocol = SiteChannel
+
+    def __init__(self, server: Any, limits: Limits) -> None:
+        super().__init__(server)
+        self.limits = limits
+        #: Connections that are being told that there are too many.
+        self.told = 0
+        #: By connection: its address, but of a proxy, which is not counted by address.
+        self._open: dict[Any, str | None] = {}
+        self._places = Places(limits.connections_per_address)
+        self._full = False
+
+    def buildProtocol(self, addr: Any) -> Any:  # noqa: N802 # Twisted's name
+        """Return what serves a new connection; None closes it at once."""
+        host = str(getattr(addr, "host", ""))
+        if self.limits.connections and len(self._open) >= self.limits.connections:
+            self._full = True
+            _repeats.warn(
+                "full", "There is no room for more than %d connections; %s was refused.", len(self._open), host
+            )
+            return self._refusal(plain_page.no_room())
+        if not self.limits.is_proxy(host) and not self._places.free(host):
+            most = self.limits.connections_per_address
+            _repeats.warn("address", "%s has %d connections open; one more was refused.", host, most)
+            return self._refusal(plain_page.too_many())
+        channel = super().buildProtocol(addr)
+        channel.requestFactory = SiteRequest
+        return channel
+
+    def entered(self, transport: Any) -> None:
+        """Count a connection, until it is `left`."""
+        host = str(getattr(transport.getPeer(), "host", ""))
+        counted = not self.limits.is_proxy(host) and self._places.take(host)
+        self._open[transport] = host if counted else None
+
+    def left(self, transport: Any) -> None:
+        """Count a connection no longer; a second call does nothing."""
+        host = self._open.pop(transport, None)
+        if host is not None:
+            self._places.give_back(host)
+        if self._full and len(self._open) < self.limits.connections * 9 // 10:
+            self._full = False
+            log.warning("There is room for connections again: %d are open.", len(self._open))
+
+    def _refusal(self, page: tuple[int, str, str]) -> Refusal | None:
+        if self.told >= TOLD_AT_ONCE:
+            return None
+        self.told += 1
+        refusal = Refusal(self, plain_page.response(*page))
+        refusal.callLater = self.reactor.callLater
+        return refusal

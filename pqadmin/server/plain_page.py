@@ -1,0 +1,93 @@
+"""Pages of the server itself, for requests that reach neither Django nor a template."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http import HTTPStatus
+
+from django.conf import settings
+from django.http import HttpRequest
+from django.utils import translation
+from django.utils.html import escape
+from django.utils.translation import gettext as _
+
+from pqadmin.server.security import HEADERS
+
+#: Seconds after which a client that was refused for want of room may try again.
+RETRY_AFTER = 5
+
+
+def language_of(headers: Mapping[str, str]) -> str:
+    """Return the reader's language by cookie and Accept-Language; `headers` have lower-case names."""
+    request = HttpRequest()
+    request.META["HTTP_ACCEPT_LANGUAGE"] = headers.get("accept-language", "")
+    for part in headers.get("cookie", "").split(";"):
+        name, _equals, value = part.strip().partition("=")
+        if name == settings.LANGUAGE_COOKIE_NAME:
+            request.COOKIES[name] = value
+    return translation.get_language_from_request(request)
+
+
+def malformed(language: str = "en") -> tuple[int, str, str]:
+    """Return status, title and text for what is no HTTP request."""
+    with translation.override(language):
+        return 400, _("Bad request"), _("The server does not understand what was sent.")
+
+
+def too_large(most: int, language: str = "en") -> tuple[int, str, str]:
+    """Return status, title and text for a body over the limit."""
+    with translation.override(language):
+        return (
+            413,
+            _("Too much was sent"),
+            _("A request to this address may have %(n)s bytes at most. Nothing was changed.") % {"n": f"{most:,}"},
+        )
+
+
+def too_slow(language: str = "en") -> tuple[int, str, str]:
+    """Return status, title and text for a request that did not arrive in time."""
+    with translation.override(language):
+        return 408, _("The request came too slowly"), _("Nothing was changed. Try again.")
+
+
+def too_many(language: str = "en") -> tuple[int, str, str]:
+    """Return status, title and text for an address or a person with too much at once."""
+    with translation.override(language):
+        return (
+            429,
+            _("Too many requests at once"),
+            _("You or others at your address have too many requests or connections open. Try again in a few seconds."),
+        )
+
+
+def no_room(language: str = "en") -> tuple[int, str, str]:
+    """Return status, title and text for a server that has no room for one more connection."""
+    with translation.override(language):
+        return 503, _("The site is busy"), _("There is no room for another connection now. Try again in a few seconds.")
+
+
+def headers(status: int) -> dict[str, str]:
+    """Return the headers of such a page, but for its length."""
+    own = {
+        "Content-Type": "text/html; charset=utf-8",
+        "Cache-Control": "no-store, private",
+        "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    }
+    retry = {"Retry-After": str(RETRY_AFTER)} if status in {429, 503} else {}
+    return {**HEADERS, **own, **retry}
+
+
+def body(status: int, title: str, text: str) -> bytes:
+    """Return the page."""
+    return (
+        f'<!doctype html><html><meta charset="utf-8"><title>{escape(title)} · pqadmin</title>'
+        f'<h1>{escape(title)}</h1><p>{escape(text)}</p><p>{status}</p><p><a href="/">pqadmin</a></p></html>'
+    ).encode()
+
+
+def response(status: int, title: str, text: str) -> bytes:
+    """Return the whole HTTP/1.1 answer, after which the connection is closed."""
+    content = body(status, title, text)
+    fields = {**headers(status), "Content-Length": str(len(content)), "Connection": "close"}
+    lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", *(f"{name}: {value}" for name, value in fields.items())]
+    return "\r\n".join([*lines, "", ""]).encode("latin-1") + content
