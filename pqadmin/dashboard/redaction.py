@@ -68,10 +68,11 @@ class Redaction:
             return False
         return self._shown is None or not self._shown.fullmatch(key)
 
-    def spans(self, value: bytes) -> list[Span]:
+    def spans(self, value: bytes, *, anywhere: bool = False) -> list[Span]:
         """Return the parts of JSON, whole or cut off anywhere, that stand under hidden keys.
 
-        What is no JSON is looked through the same way: a quoted key with a colon behind it counts there too.
+        What is no JSON is looked through the same way: a quoted key with a colon behind it counts there too. With
+        `anywhere` JSON may begin behind other bytes, so every quote may begin a key, not only each second one.
         """
         found: list[Span] = []
         at = 0
@@ -83,6 +84,8 @@ class Redaction:
             if not colon:
                 if b"\\" in raw and self.covers(_unescaped(raw)):
                     found.append((string.start(), at if value[at - 1 : at] == b'"' else len(value)))
+                elif anywhere and at - 1 > string.start() and value[at - 1 : at] == b'"':
+                    at -= 1
             elif self._hides_raw(raw):
                 end = _end(value, at)
                 found.append((at, end))

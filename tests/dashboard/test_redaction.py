@@ -18,8 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pqadmin.accounts.roles import Role
-from pqadmin.dashboard.redaction import MARK, Redaction, covered
+from pqadmin.dashboard.redaction import MARK, Redaction, covered, rules_of
 from pqadmin.dashboard.values import hidden, masked, one_line, plain, show
+from pqadmin.dashboard.values.compressed import MAX_LEVELS
 from queues import Store
 from tests.dashboard.conftest import Desk
 from tests.dashboard.test_values import pack
@@ -439,3 +440,47 @@ def test_frames_hide_what_pages_hide(store: Store) -> None:
     assert "[redacted]" in wire.ends(reading.ends[queue.id])
     assert "DE89" not in wire.ends(reading.ends[queue.id])
     assert "hunter2" not in sent
+
+
+ENDS_AT_A_KEY = (
+    b"\x81\xa8password",
+    b"\xff\x81\xa8password",
+    b'\xff\xfe{"password":',
+    b'\xff\xfe{"password":}',
+    b'{"password":',
+)
+
+
+@pytest.mark.parametrize("value", ENDS_AT_A_KEY, ids=repr)
+def test_a_value_of_which_every_byte_is_shown_is_not_marked_as_redacted(
+    value: bytes, operator: Desk, store: Store
+) -> None:
+    """Under the key there is nothing, so nothing is hidden: on the page, in a file, in the editor, as a download."""
+    item = store.create_queue("jobs").push(value, priority=1)
+    page = operator.open(f"/queues/jobs/items/{item.id}/")
+    assert "Parts of this value are redacted" not in page
+    assert "▒" not in page
+    assert hidden(value, rules_of(())) == ()
+    assert masked(value, rules_of(())) == value
+    assert operator.client.get(f"/queues/jobs/items/{item.id}/download/").content == value
+
+
+@pytest.mark.parametrize("before", [b'\xff"', b'\xff" "', b'\x00\xff"\\', b'\xfe""" '], ids=repr)
+def test_json_behind_binary_bytes_with_quotes_is_redacted(before: bytes) -> None:
+    """A stray quote before it must not make its keys look like values."""
+    value = before + b'{"a": "b", "password": "hunter2", "c": 1}'
+    assert "hunter2" not in plain(value, rules_of(())).decode()
+    assert b"hunter2" not in masked(value, rules_of(()))
+    assert "hunter2" not in one_line(value, rules_of(()))
+    (part,) = (value[begin:end] for begin, end in hidden(value, rules_of(())))
+    assert part == b'"hunter2"'
+
+
+def test_what_is_packed_deeper_than_is_looked_is_not_shown_as_bytes() -> None:
+    value = b'{"password": "hunter2"}'
+    for _ in range(MAX_LEVELS + 1):
+        value = gzip.compress(value, mtime=0)
+    seen = show(value, rules=rules_of(()), everything=True)
+    assert seen.hides
+    assert gzip.compress(b'{"password": "hunter2"}', mtime=0)[:8].hex(" ") not in seen.html
+    assert "▒" in seen.html

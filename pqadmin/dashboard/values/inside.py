@@ -74,9 +74,9 @@ def parts(data: bytes, rules: Redaction, *, inside: Inside | None = None) -> tup
         return (), False
     if is_wide(data, rules):
         return ((0, len(data)),), False
-    quoted = rules.spans(data)
     if write.as_text(data, cut=True) is not None:
-        return tuple(quoted), False
+        return tuple(rules.spans(data)), False
+    quoted = rules.spans(data, anywhere=True)
     inside = inside or Inside(rules)
     if _ESCAPED in data and data[0] <= _TUPLE and any(msgpack.hidden_parts(_unescaped(data), rules, inside=inside)):
         return ((0, len(data)),), False

@@ -80,7 +80,11 @@ def look(value: bytes, rules: Redaction) -> Look:
             spans = ((0, len(data)),)
     else:
         spans, stopped = parts(data, rules)
+    # What is cut off right behind a key hides nothing.
+    spans = tuple((begin, end) for begin, end in spans if begin < end)
     deeper = len(levels) == compressed.MAX_LEVELS and compressed.unpack(data, limit=1) is not None
+    if deeper and rules:
+        spans = ((0, len(data)),)  # packed bytes tell what is in them to anybody who unpacks them
     return Look(
         kind=kind,
         data=data,
@@ -115,7 +119,7 @@ def masked(value: bytes, rules: Redaction) -> bytes:
         return value
     if write.as_text(value) is not None and not compressed.begins_packed(value) and decoded_value(value) is None:
         # Most values are text; for those nothing needs to be decoded.
-        spans = rules.spans(value)
+        spans = [(begin, end) for begin, end in rules.spans(value) if begin < end]
         return covered(value, spans, _JSON_MARK.encode()) if spans else value
     seen = look(value, rules)
     return _plain(seen, rules) if seen.hides else value
