@@ -37,6 +37,7 @@ from queues.priority import Priority
 from queues.queue import Queue
 from queues.snapshots import read_statuses
 from queues.status import Snapshot
+from queues.store_address import StoreAddress
 from queues.sweeper import Sweeper, Swept
 from queues.sweeping import sweep_slots
 from queues.totals import total_bytes
@@ -75,7 +76,10 @@ def open_store(
     kv = open_kv(url, max_bytes=max_bytes, slots=keyspace.slots)
     try:
         own = StoreClock(kv, keyspace, wall=wall, count=count or kv.count, elapsed=elapsed, aside=Aside())
-        return Store(kv, url=url, keyspace=keyspace, clock=clock or own)
+        store = Store(kv, url=url, keyspace=keyspace, clock=clock or own)
+        if (clock, wall, count, elapsed) == (None, time.time, None, boottime):
+            store.address = StoreAddress.of(url, root, max_bytes)
+        return store
     except BaseException:
         kv.close()
         raise
@@ -94,6 +98,8 @@ class Store:
         aside: Aside | None = None,
     ) -> None:
         self.url = url
+        #: By what another process opens the same store; None when none can, or the clock was given.
+        self.address: StoreAddress | None = None
         self._kv = kv
         self._keyspace = keyspace
         #: None where the caller gives the time.

@@ -3,27 +3,39 @@
 from __future__ import annotations
 
 import logging
+import threading
 
+from queues.store import Store
 from queues.workers.keeper import Held, Keeper
+from queues.workers.keeper_process import KeeperProcess, NoProcess
 from queues.workers.task import Task
 
 log = logging.getLogger("queues.workers")
 
 
 class Heartbeats:
-    """Extends the leases of tasks for as long as they are kept. `run` is the body of its thread."""
+    """Extends the leases of tasks for as long as they are kept. `run` is the body of its thread.
 
-    def __init__(self) -> None:
+    A process of its own does it, unless no other process can open the store: handlers may hold the interpreter.
+    """
+
+    def __init__(self, store: Store) -> None:
         self._tasks: dict[str, Task] = {}
-        self._keeper = Keeper(lost=self._tell_lost)
+        self._stopped = False
+        self._keeper: Keeper | KeeperProcess
+        if store.address is None:
+            self._keeper = Keeper(lost=self._tell_lost)
+        else:
+            self._keeper = KeeperProcess(store.address, lost=self._tell_lost)
+
+    def await_ready(self, given_up: threading.Event) -> None:
+        """Wait until leases can be extended, some seconds at most, before any is taken."""
+        self._keeper.await_ready(given_up)
 
     def keep(self, task: Task) -> None:
-        """Extend a task's lease from now on."""
-        token = task.lease.token
-        self._tasks[token] = task
-        self._keeper.keep(
-            Held(queue=lambda: task.queue, name=task.queue.name, token=token, seconds=task.handler.seconds)
-        )
+        """Extend a task's lease from now on; call it before its handler begins."""
+        self._tasks[task.lease.token] = task
+        self._keeper.keep(_held(task))
 
     def drop(self, task: Task) -> None:
         """Extend a task's lease no longer."""
@@ -32,13 +44,26 @@ class Heartbeats:
 
     def run(self) -> None:
         """Extend leases until told to stop."""
-        self._keeper.run()
+        try:
+            self._keeper.run()
+        except NoProcess as error:
+            log.warning("Leases are extended by a thread, as no process can be started: %s", error)
+            self._keeper = Keeper(lost=self._tell_lost)
+            for task in list(self._tasks.values()):
+                self._keeper.keep(_held(task), at_once=True)
+            if not self._stopped:
+                self._keeper.run()
 
     def stop(self) -> None:
         """Let `run` end."""
+        self._stopped = True
         self._keeper.stop()
 
     def _tell_lost(self, token: str) -> None:
         task = self._tasks.get(token)
         if task is not None and not task.settling:
             log.warning("%s: the lease of item %s is lost while it is worked on", task.queue.name, task.lease.item.id)
+
+
+def _held(task: Task) -> Held:
+    return Held(queue=lambda: task.queue, name=task.queue.name, token=task.lease.token, seconds=task.handler.seconds)

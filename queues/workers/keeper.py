@@ -48,12 +48,15 @@ class Keeper:
         self._held: dict[str, Held] = {}
         self._stopped = False
 
-    def keep(self, held: Held) -> None:
-        """Extend a lease from now on."""
-        held.extend_at = self._monotonic() + held.seconds * PART
+    def keep(self, held: Held, *, at_once: bool = False) -> None:
+        """Extend a lease from now on, `at_once` for the first time when it is not fresh."""
+        held.extend_at = self._monotonic() + (0.0 if at_once else held.seconds * PART)
         with self._condition:
             self._held[held.token] = held
             self._condition.notify()
+
+    def await_ready(self, given_up: threading.Event) -> None:
+        """Wait until leases can be extended: a thread always can."""
 
     def drop(self, token: str) -> None:
         """Extend a lease no longer."""

@@ -83,7 +83,7 @@ class Pool:
             if queue.attached:
                 raise NotForAttached(queue.name, "nobody else would keep to a lease, so workers leave it alone.")
         self._dispatcher = Dispatcher(store, opened)
-        self._heartbeats = Heartbeats()
+        self._heartbeats = Heartbeats(store)
         self._settling = Settling()
         self._condition = threading.Condition()
         self._leased: deque[Task] = deque()
@@ -279,6 +279,7 @@ class Pool:
 
     def _lease(self, wanted: int) -> tuple[list[Task], bool]:
         """Return at most so many leased items; else wait for them once, or say that nothing is due now."""
+        self._heartbeats.await_ready(self._stopping)
         awake, rest = self._awake()
         try:
             outlooks = look(self._store, awake)

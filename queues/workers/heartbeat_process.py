@@ -1,0 +1,119 @@
+"""The heartbeat process: extends the leases that a pool names, whatever holds that pool's interpreter.
+
+A pool starts it as `python -m queues.workers.heartbeat_process` and writes lines of JSON to its standard input: first
+the store, then leases to keep and to drop. It answers by lines on its standard output: that it is ready, that a lease
+is lost, what is to be logged. At the end of its input, or when its parent is another process than the pool's, it ends:
+leases of a pool that was killed are not extended.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+from queues.errors import QueueError, QueueNotFound, StoreError
+from queues.queue import Queue
+from queues.store import Store, open_store
+from queues.store_address import StoreAddress
+from queues.workers.keeper import AFTER_TROUBLE, Held, Keeper
+
+log = logging.getLogger("queues.workers")
+
+#: Seconds that an extension under way gets to end.
+PATIENCE = 5.0
+#: Characters of a line for the log: what is written at once to a pipe is never torn below 4,096 bytes.
+MAX_TEXT = 900
+
+
+class HeartbeatProcess:
+    """What the process does: one thread listens to the pool, one extends leases."""
+
+    def __init__(self, address: StoreAddress, parent: int) -> None:
+        self._address = address
+        self._parent = parent
+        self._keeper = Keeper(lost=lambda token: tell(lost=token))
+        self._ended = threading.Event()
+        self._store: Store | None = None
+        self._queues: dict[int, Queue] = {}
+
+    def run(self, lines: Iterable[str]) -> None:
+        """Extend leases until the pool has ended."""
+        threading.Thread(target=self._listen, args=(lines,), daemon=True).start()
+        while not self._ended.is_set():
+            try:
+                address = self._address
+                self._store = open_store(address.url, root=address.root, max_bytes=address.max_bytes)
+            except (StoreError, QueueError) as error:
+                log.warning("Leases are not extended, the store can not be opened: %s", error)
+                self._ended.wait(AFTER_TROUBLE)
+                continue
+            with self._store:
+                tell(ready=True)
+                self._keeper.run()
+
+    def _listen(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            said = json.loads(line)
+            if "drop" in said:
+                self._keeper.drop(said["drop"])
+                continue
+            queue = partial(self._queue, said["queue"], said["name"])
+            held = Held(queue=queue, name=said["name"], token=said["keep"], seconds=said["seconds"])
+            self._keeper.keep(held, at_once=said["at_once"] or self._store is None)
+        self._ended.set()
+        self._keeper.stop()
+        threading.Event().wait(PATIENCE)
+        os._exit(1)
+
+    def _queue(self, queue_id: int, name: str) -> Queue:
+        """Return the queue of this id, which had this name."""
+        if os.getppid() != self._parent:  # a child of the pool's process may hold our input open
+            os._exit(0)
+        queue = self._queues.get(queue_id)
+        if queue is None:
+            queue = self._queues[queue_id] = self._find(queue_id, name)
+        return queue
+
+    def _find(self, queue_id: int, name: str) -> Queue:
+        assert self._store is not None
+        for known, known_id in self._store.directory().items():
+            if known_id == queue_id:
+                return self._store.queue(known)
+        raise QueueNotFound(name)
+
+
+def tell(**what: Any) -> None:
+    """Tell the pool something; what it does not read in time is left unsaid."""
+    try:
+        os.write(1, json.dumps(what).encode() + b"\n")
+    except (BlockingIOError, BrokenPipeError):
+        return
+
+
+class TellingHandler(logging.Handler):
+    """Lets the pool's process log what is logged here."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Tell the pool."""
+        tell(log=record.getMessage()[:MAX_TEXT], level=record.levelno)
+
+
+def main() -> None:
+    """Be the heartbeat process of the pool that writes to standard input."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # the pool decides when its work ends
+        signal.signal(number, signal.SIG_IGN)
+    os.set_blocking(1, False)
+    logging.getLogger("queues").addHandler(TellingHandler())
+    address, parent = StoreAddress.decode(sys.stdin.readline()), int(sys.stdin.readline())
+    HeartbeatProcess(address, parent).run(sys.stdin)
+
+
+if __name__ == "__main__":
+    main()

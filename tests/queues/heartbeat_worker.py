@@ -1,0 +1,46 @@
+"""What the tests of heartbeats start as a process: a pool whose handlers stay until a named pipe is opened."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import sys
+import threading
+
+from queues import open_store
+from queues.workers import Job, Pool, Worker
+
+
+def stay(job: Job) -> None:
+    """Stay until the pipe is opened, as the item's value says."""
+    how, _, pipe = job.item.value.decode().partition(" ")
+    if how == "fork":
+        if os.fork() == 0:  # it has every descriptor of this process
+            signal.pause()
+        print("forked", flush=True)
+    print("begun", flush=True)
+    if how == "hold":
+        ctypes.PyDLL(None).open(pipe.encode(), os.O_RDONLY)  # with the interpreter held: no other thread runs
+    else:
+        os.close(os.open(pipe, os.O_RDONLY))
+
+
+def main() -> None:
+    """Work until SIGTERM."""
+    url, root, seconds = sys.argv[1], tuple(json.loads(sys.argv[2])), float(sys.argv[3])
+    worker = Worker()
+    worker.handles("jobs", seconds=seconds)(stay)
+    asked = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: asked.set())
+    with open_store("lmdb:" + os.path.relpath(url.partition(":")[2]), root=root) as store:
+        os.chdir("/")
+        pool = Pool(store, worker, ["jobs"], threads=1)
+        pool.start()
+        asked.wait()
+        print(pool.stop(60.0).done, flush=True)
+
+
+if __name__ == "__main__":
+    main()
