@@ -45,7 +45,7 @@ class Query:
     """What is looked for: items of one state that fit in every respect that is named. Bounds belong to their ranges."""
 
     state: str = "ready"
-    #: A part of the value, ASCII letters of either case.
+    #: A part of the value, ASCII letters of either case; of a dead item, or of the reason why it is dead.
     text: str = ""
     #: A whole id, or a part of one.
     item_id: str = ""
@@ -62,7 +62,7 @@ class Query:
 
     def matches(self, item: Item, *, shown: Callable[[bytes], bytes] | None = None) -> bool:
         """Say whether an item with its whole value fits; `shown` gives what the searcher sees of a value."""
-        return self.fits(item) and self.says(item.value, shown=shown)
+        return self.fits(item) and (self.says(item.value, shown=shown) or self._reasons(item))
 
     def fits(self, item: Item) -> bool:
         """Say whether an item fits in all respects but its value."""
@@ -84,10 +84,15 @@ class Query:
 
     def picked(self, met: Met, *, shown: Callable[[bytes], bytes] | None) -> Item | None:
         """Return what a walk met as an item if it fits; its value is looked at first, as that is the less work."""
-        if not self.says(met.value, shown=shown):
+        said = self.says(met.value, shown=shown)
+        if not said and self.state != "dead":
             return None
         item = met.item()
-        return item if self.fits(item) else None
+        return item if self.fits(item) and (said or self._reasons(item)) else None
+
+    def _reasons(self, item: Item) -> bool:
+        """Say whether the reason why an item is dead contains the text, by the same rule as a value does."""
+        return item.state == "dead" and self.says(item.reason.encode("utf-8", "surrogatepass"))
 
     def encode(self) -> dict[str, Any]:
         """Return it as plain JSON values, without what is not named."""

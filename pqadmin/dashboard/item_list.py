@@ -230,7 +230,12 @@ def _scope_limits(seen: Seen) -> str:
     """Say in what a search for text does not look, whatever it found: nobody shall take that for not there."""
     if not seen.asked.query.text or seen.asked.state == TRASH:
         return ""
-    if rules_of(seen.status.redact):
+    redacts = bool(rules_of(seen.status.redact))
+    if seen.asked.state == "dead":
+        if redacts:
+            return _("Text is looked for in reasons, and in values as stored, but not in packed or redacted parts.")
+        return _("Text is looked for in reasons, and in values as stored, but not inside of gzip or zlib.")
+    if redacts:
         return _("Text is looked for in values as stored: not inside of gzip or zlib, nor in what is redacted.")
     return _("Text is looked for in values as stored: not inside of gzip or zlib.")
 

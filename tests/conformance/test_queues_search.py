@@ -221,6 +221,37 @@ def test_what_the_searcher_may_not_see_is_not_found(store: Store) -> None:
     assert [item.value for item in jobs.search(Query(text="CARD"), shown=hide).items] == [b"card 4111"]
 
 
+def test_the_reason_of_a_dead_item_is_looked_through_as_its_value_is(store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    jobs.configure(max_attempts=1)
+    jobs.push_many([(b"one", 1), (b"two timeout", 2), (b"three", 3), (b"four", 4)])
+    for lease, reason in zip(jobs.lease(3, seconds=60), ("Timeout of the Übersetzer", "", "no such card"), strict=True):
+        jobs.release(lease, reason=reason)
+    assert [item.value for item in walk(jobs, Query(state="dead", text="tIMEOUT"), limit=1, scan=1)] == [
+        b"one",
+        b"two timeout",
+    ]
+    (found,) = jobs.search(Query(state="dead", text="Übersetzer")).items
+    assert found.reason == "Timeout of the Übersetzer"
+    assert not jobs.search(Query(state="ready", text="timeout")).items
+    one = jobs.search(Query(state="dead", text="such CARD", item_id=jobs.dead().items[2].id)).items
+    assert [item.value for item in one] == [b"three"]
+    hidden = jobs.search(Query(state="dead", text="timeout"), shown=lambda value: b"").items
+    assert [item.value for item in hidden] == [b"one"], "what is hidden of values is not found, reasons are told"
+
+
+def test_a_job_on_dead_items_takes_those_that_the_search_finds_by_reason(store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    jobs.configure(max_attempts=1)
+    jobs.push_many([(b"%d" % n, n) for n in range(6)])
+    for n, lease in enumerate(jobs.lease(6, seconds=60)):
+        jobs.release(lease, reason="timeout" if n % 2 else "refused")
+    acts = store.acts("ann")
+    job = acts.begin_bulk("delete", "jobs", query=Query(state="dead", text="timeout"))
+    acts.run_bulk(job.id)
+    assert [item.reason for item in jobs.dead().items] == ["refused"] * 3
+
+
 def test_attempts_of_ready_items_are_told(store: Store) -> None:
     jobs = store.create_queue("jobs")
     jobs.push_many([(b"a", 1), (b"b", 2)])

@@ -66,6 +66,10 @@ def test_each_tab_lists_its_state_with_its_depth(operator: Desk, jobs: Queue) ->
     dead = operator.open("/queues/jobs/?state=dead")
     assert values(dead) == ["hopeless-2", "hopeless-1", "hopeless-0"], "those who died last come first"
     assert "no such <customer>" in dead
+    by_reason = operator.open("/queues/jobs/?state=dead&q=SUCH+<customer>")
+    assert values(by_reason) == values(dead)
+    assert "Text is looked for in reasons, and in values as stored" in by_reason
+    assert values(operator.open("/queues/jobs/?state=dead&q=hopeless-1")) == ["hopeless-1"]
     assert values(operator.open("/queues/jobs/?state=nonsense")) == values(page)
 
 
