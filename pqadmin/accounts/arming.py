@@ -12,6 +12,8 @@ from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
 
+from pqadmin.server.store import store_now
+
 _KEY = "armed_until"
 
 
@@ -41,7 +43,7 @@ def window(request: HttpRequest, now: datetime | None = None) -> Window:
     session = getattr(request, "session", None)
     stored = None if session is None else session.get(_KEY)
     until = datetime.fromtimestamp(stored, UTC) if isinstance(stored, int) else None
-    now = now or datetime.now(UTC)
+    now = now or store_now()
     # Shortened settings hold for windows that are open already.
     shut = until is None or not now < until <= now + timedelta(minutes=minutes())
     return Window(needed=True, until=None if shut else until)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from django import forms
@@ -15,7 +15,7 @@ from pqadmin.dashboard import format as write
 from pqadmin.dashboard import reach, uncovering
 from pqadmin.dashboard.act_forms import MoveForm, ReprioritiseForm, RescheduleForm
 from pqadmin.dashboard.refusals import NoTarget, explain
-from pqadmin.server.store import get_store
+from pqadmin.server.store import get_store, store_now
 from queues import Item, QueueStatus
 from queues.errors import BadPriority, QueueError, QueueNotFound, StoreError
 from queues.names import display_name
@@ -53,7 +53,7 @@ def preview_of(
             return Preview(lines=_reprioritise(foreseen, items, fifo=status.kind == "fifo"))
         if isinstance(form, RescheduleForm):
             ready = all(item.state == "ready" for item in items)
-            return Preview(lines=_reschedule(form.arguments, datetime.now(UTC), ready=ready))
+            return Preview(lines=_reschedule(form.arguments, store_now(), ready=ready))
     except (QueueError, StoreError) as error:
         refusal = explain(NoTarget(error.words) if isinstance(error, QueueNotFound) else error)
         return Preview(lines=(f"{refusal.title}. {refusal.text}",), bad=True)

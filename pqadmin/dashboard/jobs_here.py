@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from django.http import HttpRequest
 
 from pqadmin.dashboard import reach
 from pqadmin.dashboard.job_words import Told, tell
-from pqadmin.server.store import get_store
+from pqadmin.server.store import get_store, store_now
 from queues import Job
 from queues.jobs import PUSH, UNDO
 
@@ -37,7 +36,7 @@ class JobsHere:
 
 def jobs_here(request: HttpRequest, queue_id: int) -> JobsHere:
     """Read which jobs are under way that take items out of a queue, change them or bring some to it."""
-    may, now = reach.scope(request), datetime.now(UTC)
+    may, now = reach.scope(request), store_now()
     running = get_store().acts(request.user.get_username()).running_jobs()
     here = [job for job in reversed(running) if _concerns(job, queue_id)]
     seen = [job for job in here if reach.sees_job(may, job)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from django.http import HttpRequest
@@ -25,7 +25,7 @@ from pqadmin.live.monitor import get_monitor, problem_rules
 from pqadmin.live.outlook import Known, judge
 from pqadmin.live.rows import Row, attached_row
 from pqadmin.live.wire import END_ITEMS
-from pqadmin.server.store import get_store
+from pqadmin.server.store import get_store, store_now
 from queues import Band, Item, Page, Queue, QueueStatus, ReadTransaction
 from queues.ids import to_ms
 
@@ -48,7 +48,7 @@ def see(name: str, fields: Mapping[str, str]) -> Seen:
 
     All of it is of one version, but for what a search finds: that goes by steps.
     """
-    store, now = get_store(), datetime.now(UTC)
+    store, now = get_store(), store_now()
 
     def look(tr: ReadTransaction) -> tuple[Queue, QueueStatus, Page, Page, Asked, Listed | None]:
         queue = store.queue(name, tr=tr)
@@ -64,7 +64,7 @@ def see(name: str, fields: Mapping[str, str]) -> Seen:
 
     with store.suggesting():
         queue, status, low, high, asked, listed = store.read(look)
-    now = datetime.now(UTC)
+    now = store_now()
     return Seen(
         status=status,
         row=row_of(status, now),
@@ -133,7 +133,7 @@ def about(request: HttpRequest, status: QueueStatus, **more: Any) -> dict[str, A
     return {
         "section": "queues",
         "status": status,
-        "paused": paused(status, datetime.now(UTC)),
+        "paused": paused(status, store_now()),
         "url": queue_url(status.name),
         "name_group": group,
         "name_rest": rest,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TypeVar
 from urllib.parse import urlencode
 
@@ -19,6 +19,7 @@ from django.utils.translation import gettext as _
 from pqadmin.dashboard import format as write
 from pqadmin.dashboard.moments import MAX_ZONE, BadMoment, BadZone, kept_zone, parse_past, write_moment
 from pqadmin.dashboard.said import said
+from pqadmin.server.store import store_now
 from queues import Query, Queue, QueueStatus
 from queues.cursor import End
 from queues.errors import BadPriority
@@ -74,7 +75,7 @@ class Asked:
 
 def asked(fields: Mapping[str, str], queue: Queue | QueueStatus, *, now: datetime | None = None) -> Asked:
     """Read an address for a queue. What is wrong in it is told, and asks for nothing."""
-    now = now or datetime.now(UTC)
+    now = now or store_now()
     state = fields.get("state", "")
     if state not in (*STATES, TRASH) or (queue.attached and state not in ("ready", TRASH)):
         state = "ready"

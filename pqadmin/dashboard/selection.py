@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from django.http import QueryDict
 from django.utils.crypto import constant_time_compare, salted_hmac
@@ -17,6 +17,7 @@ from pqadmin.dashboard import format as write
 from pqadmin.dashboard.addresses import item_url
 from pqadmin.dashboard.item_history import latest, verb_of
 from pqadmin.dashboard.words import verb_words
+from pqadmin.server.store import store_now
 from queues import AuditEntry, Item
 from queues.ids import at as moment_of
 from queues.ids import to_ms
@@ -107,7 +108,7 @@ def hidden_fields(picked: Sequence[Picked]) -> dict[str, str]:
     """Return the hidden fields that carry a selection."""
     return {
         PICKED: " ".join(f"{each.item.id}:{_seal(each.mark)}" for each in picked),
-        SHOWN_AT: str(to_ms(datetime.now(UTC))),
+        SHOWN_AT: str(to_ms(store_now())),
     }
 
 

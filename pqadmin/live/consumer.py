@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from typing import Any, cast
 
 from channels.db import database_sync_to_async
@@ -25,6 +24,7 @@ from pqadmin.live.requests import Ack, BadRequest, Resync, Visible, Watch
 from pqadmin.live.slot import BEAT, Slot
 from pqadmin.server.allowance import Allowance
 from pqadmin.server.places import Places
+from pqadmin.server.store import store_now
 from queues.errors import StoreError
 from queues.repeats import Repeats
 
@@ -96,7 +96,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
             return
         self.slot = Slot(loop.time(), self.badge.scope)
         await self.accept()
-        await self.send(wire.hello(now=time.time(), beat=BEAT, stale_after=STALE_AFTER, release=release()))
+        await self.send(wire.hello(now=store_now().timestamp(), beat=BEAT, stale_after=STALE_AFTER, release=release()))
         self._pipe = (self.scope.get("extensions") or {}).get(PIPE)
         if self._pipe is None:
             self._sender = loop.create_task(self._send_frames())
@@ -234,7 +234,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
         return found
 
     def _next(self) -> tuple[bytes, bytes] | None:
-        now, wall = asyncio.get_running_loop().time(), time.time()
+        now, wall = asyncio.get_running_loop().time(), store_now().timestamp()
         hub, slot = self._monitor.hub, self.slot
         tick, as_of = hub.tick, hub.as_of.get(slot.sight, 0)
         message = slot.take(tick, now=now, wall=wall, as_of=as_of)

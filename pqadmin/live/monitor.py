@@ -26,7 +26,7 @@ from pqadmin.live.polling import Pace
 from pqadmin.live.screens import Screens
 from pqadmin.live.sweep import Sweep
 from pqadmin.live.waiter import Waiter
-from pqadmin.server.store import get_store
+from pqadmin.server.store import get_store, store_now
 from queues.errors import StoreError
 from queues.store import Store
 
@@ -69,7 +69,7 @@ class Monitor:
         *,
         frame_rate: float = FRAME_RATE,
         clock: Callable[[], float] = time.monotonic,
-        wall: Callable[[], float] = time.time,
+        wall: Callable[[], float] = lambda: store_now().timestamp(),
     ) -> None:
         self._open = open_store
         self._pause = 1.0 / frame_rate

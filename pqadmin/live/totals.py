@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
 
 from pqadmin.accounts.scope import Scope
 from pqadmin.live import wire
@@ -12,6 +11,7 @@ from pqadmin.live.board import Board
 from pqadmin.live.hub import Shown
 from pqadmin.live.overviews import Overview
 from pqadmin.live.ticks import Dated, Sum
+from pqadmin.server.store import store_now
 
 #: With more queues than this the sums are worked out once a second, not with every frame.
 QUICK_TOTAL = 1_000
@@ -50,7 +50,7 @@ class Totals:
             if slow and known is not None and labels <= known.groups.keys():
                 sums[sight], as_of[sight] = known, self.as_of[sight]
                 continue
-            overview = self._board.overview(now, datetime.now(UTC), sight)
+            overview = self._board.overview(now, store_now(), sight)
             as_of[sight] = int(overview.summary.as_of.timestamp() * 1000)
             sums[sight] = self._sum(sight, overview, labels, number, as_of[sight])
             fresh = fresh or known is None or known is not sums[sight]

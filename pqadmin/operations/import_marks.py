@@ -9,7 +9,6 @@ clock is behind. Attached queues have no push order of ours; there the newest ma
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -36,13 +35,13 @@ class MarkedPusher:
     """Pushes the chunks of one file into one queue, with their marks. `source` names the file: its absolute path."""
 
     def __init__(
-        self, store: Store, queue: Queue, *, actor: str, source: str, clock: Callable[[], float] = time.time
+        self, store: Store, queue: Queue, *, actor: str, source: str, clock: Callable[[], float] | None = None
     ) -> None:
         self._store = store
         self._queue = queue
         self._actor = actor
         self._source = source
-        self._minter = Minter(clock)
+        self._minter = Minter(clock or (lambda: store.now().timestamp()))
 
     def push(self, entries: Sequence[Entry], last_line: int) -> None:
         """Push the entries as one transaction, or raise with nothing written."""

@@ -6,7 +6,7 @@ Names, priorities and values are hostile text: they are written as visible chara
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from io import TextIOBase
 from typing import IO, cast
 
@@ -63,9 +63,9 @@ def print_queues(output: Console, statuses: Sequence[QueueStatus], now: datetime
     output.print(table)
 
 
-def print_items(output: Console, items: Iterable[Item]) -> None:
+def print_items(output: Console, items: Iterable[Item], now: datetime) -> None:
     """Print one line for each item: priority, age, size, the beginning of its value, what its state adds, its id."""
-    found, now = list(items), datetime.now(UTC)
+    found = list(items)
     added = [(name, cell) for name, cell in _OF_STATES if any(cell(item, now) for item in found)]
     table = _table((">Priority", ">Age", ">Bytes", "Value", *(name for name, _ in added), "Id"))
     for column in table.columns:  # these give way on a narrow terminal, so that ids are whole

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import Any
 
-from pqadmin.server.store import get_store
+from pqadmin.server.store import get_store, store_now
 from queues import Transaction
 from queues.ids import Minter
 
-_minter = Minter(time.time)
+_minter = Minter(lambda: store_now().timestamp())
 
 
 def note(

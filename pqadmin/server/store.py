@@ -2,6 +2,7 @@
 
 import threading
 import time
+from datetime import UTC, datetime
 
 from django.conf import settings
 
@@ -44,6 +45,18 @@ def _rest(refusal: StoreUnreachable | StoreDamaged) -> float:
 def opened_store() -> Store | None:
     """Return the store if it is open, without opening it."""
     return _store
+
+
+def store_now() -> datetime:
+    """Return the time by the store's clock, UTC; by this process's own while no store is open."""
+    store = _store
+    return datetime.now(UTC) if store is None else store.now()
+
+
+def store_skew() -> float:
+    """Return the seconds by which this process's clock is ahead of the store's; 0 while no store is open."""
+    store = _store
+    return 0.0 if store is None else store.skew
 
 
 def close_store() -> None:

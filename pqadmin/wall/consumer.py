@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 
 from channels.db import database_sync_to_async
 from django.db import DatabaseError
@@ -16,6 +15,7 @@ from pqadmin.live.hub import RESTARTING
 from pqadmin.live.monitor import get_monitor
 from pqadmin.live.requests import BadRequest, Watch
 from pqadmin.live.slot import BEAT
+from pqadmin.server.store import store_now
 from pqadmin.wall import access, wire
 from pqadmin.wall.picture import Picture, choose, cut
 from pqadmin.wall.release import release
@@ -52,7 +52,7 @@ class WallConsumer(LiveConsumer):
             return
         self.slot = WallSlot(loop.time(), self.badge.scope)
         await self.accept()
-        await self.send(wire.hello(now=time.time(), beat=BEAT, stale_after=STALE_AFTER, release=release()))
+        await self.send(wire.hello(now=store_now().timestamp(), beat=BEAT, stale_after=STALE_AFTER, release=release()))
         self._sender = loop.create_task(self._send_frames())
         self._joined = True
         self._monitor.hub.join(self)
@@ -100,7 +100,7 @@ class WallConsumer(LiveConsumer):
                 self._monitor.hub.screens_changed(self)
                 self.wake()
             until = picture.turn.until
-            left = CHOOSE_EVERY if until is None else min(CHOOSE_EVERY, max(0.01, until - time.time()))
+            left = CHOOSE_EVERY if until is None else min(CHOOSE_EVERY, max(0.01, until - store_now().timestamp()))
             await asyncio.sleep(left)
 
     def _choose(self) -> Picture | None:
@@ -109,7 +109,7 @@ class WallConsumer(LiveConsumer):
             return None
         if self._monitor.board.empty:
             self._monitor.refresh()
-        viewer, now = self.badge.scope, time.time()
+        viewer, now = self.badge.scope, store_now().timestamp()
         if not self.badge.link:
             spec = cut(spec, self._monitor, viewer=viewer, now=now)
         return None if spec is None else choose(spec, self._monitor, viewer=viewer, now=now).picture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import time
 from datetime import UTC, datetime
 from typing import Any
 
@@ -24,6 +23,7 @@ from pqadmin.dashboard import format as write
 from pqadmin.dashboard.addresses import leave
 from pqadmin.live.monitor import get_monitor
 from pqadmin.server import errors
+from pqadmin.server.store import store_now
 from pqadmin.wall import access, links
 from pqadmin.wall.access import Looking
 from pqadmin.wall.picture import Chosen, choose, cut
@@ -136,7 +136,7 @@ def _cut(spec: Spec, looking: Looking) -> Spec:
     monitor = get_monitor()
     if monitor.board.empty:
         monitor.refresh()  # nobody knows yet what the board has for him
-    left = cut(spec, monitor, viewer=looking.scope, now=time.time())
+    left = cut(spec, monitor, viewer=looking.scope, now=store_now().timestamp())
     if left is None:
         raise Http404
     return left
@@ -146,7 +146,7 @@ def _show(request: HttpRequest, spec: Spec, looking: Looking) -> HttpResponse:
     monitor = get_monitor()
     with contextlib.suppress(StoreError):  # then with what is known: the page tells its age, and why, by itself
         monitor.refresh()
-    now = time.time()
+    now = store_now().timestamp()
     chosen = choose(spec, monitor, viewer=looking.scope, now=now)
     blind = monitor.board.empty
     nothing = not chosen.picture.counts.queues and not blind

@@ -104,7 +104,7 @@ def test_on_a_narrow_terminal_ids_are_whole(shop: Shop) -> None:
     jobs = shop.store.create_queue("jobs")
     item = jobs.push(b"x" * 90, priority=1, delay=timedelta(days=2))
     out = io.StringIO()
-    print_items(Console(file=out, width=100), [item])
+    print_items(Console(file=out, width=100), [item], shop.store.now())
     assert [line.split()[-1] for line in out.getvalue().splitlines()] == ["Id", item.id]
 
 

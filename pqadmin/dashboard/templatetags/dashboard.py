@@ -24,6 +24,8 @@ from pqadmin.dashboard.time_zone import chosen as time_zone_chosen
 from pqadmin.dashboard.toasts import Toast, read
 from pqadmin.dashboard.words import actor_words, countdown_words, counted_words, done_words, item_state_word, view_word
 from pqadmin.operations.load.sample import sample_load, sample_plans
+from pqadmin.server.store import store_now, store_skew
+from queues.clock import SKEWED
 from queues.names import display_name
 
 register = template.Library()
@@ -138,6 +140,13 @@ def time_zones() -> Sequence[str]:
     return ZONES
 
 
+@register.simple_tag
+def clock_skew() -> dict[str, str]:
+    """Say by how much this site's clock is ahead of the store's, or behind; nothing while that is little."""
+    skew = store_skew()
+    return {"ahead" if skew > 0 else "behind": write.age(abs(skew))} if abs(skew) > SKEWED else {}
+
+
 @register.simple_tag(takes_context=True)
 def theme(context: Context) -> str:
     """Return the chosen theme: light, dark, or empty for the system's."""
@@ -175,7 +184,7 @@ def countdown(moment: datetime | None, now: datetime | None = None) -> SafeStrin
     """
     if moment is None:
         return write.UNKNOWN
-    now = now or datetime.now(UTC)
+    now = now or store_now()
     return format_html(
         '<time data-countdown datetime="{}" data-now="{}" title="{}">{}</time>',
         write.iso(moment),
@@ -200,7 +209,7 @@ def countdown_or_none(moment: datetime | None, now: datetime) -> SafeString | st
 @register.simple_tag
 def counted_ago(moment: datetime | None, now: datetime | None = None) -> SafeString:
     """Say how old the depth of an attached queue is, as an element that the page keeps current."""
-    text = counted_words(moment, now or datetime.now(UTC))
+    text = counted_words(moment, now or store_now())
     return format_html(
         '<span class="counted" data-field="counted" data-counted="{}">{}</span>', write.iso(moment), text
     )

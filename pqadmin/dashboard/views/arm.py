@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 from django.conf import settings
@@ -24,6 +23,7 @@ from pqadmin.dashboard.templatetags.dashboard import environment_kind
 from pqadmin.dashboard.views import frame
 from pqadmin.server.audit import note
 from pqadmin.server.bodies import takes_uploads
+from pqadmin.server.store import store_now
 from queues.errors import StoreError
 
 #: The fields of a refused form ride under this prefix, so that they do not meet the fields of arming.
@@ -57,7 +57,7 @@ def arm(request: HttpRequest) -> HttpResponse:
         note(request.user.get_username(), "arm", after={"minutes": arming.minutes()})
     except StoreError as error:
         return frame.answer(request, "dashboard/arm.html", about(request, to=to, kept=kept), refusal=explain(error))
-    until = arming.arm(request, datetime.now(UTC))
+    until = arming.arm(request, store_now())
     if kept and to:
         return render(request, "dashboard/armed.html", {"to": to, "kept": kept, "until": until})
     words = ngettext(
@@ -96,7 +96,7 @@ def about(request: HttpRequest, *, to: str, kept: list[tuple[str, str]] | None =
         "minutes": arming.minutes(),
         "asks_for_name": asks_for_name(),
         "window": arming.window(request),
-        "now": datetime.now(UTC),
+        "now": store_now(),
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from typing import Any
 from urllib.parse import urlencode
@@ -35,7 +35,7 @@ from pqadmin.dashboard.words import (
     setting_words,
     verb_words,
 )
-from pqadmin.server.store import get_store
+from pqadmin.server.store import get_store, store_now
 from queues import AuditEntry, AuditPage
 from queues.errors import BadCursor, BadName, KeyTooLarge, QueueNotFound
 from queues.names import canonical
@@ -141,7 +141,7 @@ def _asked(request: HttpRequest) -> Asked:
     typed = {name: text.replace("\0", "").strip() for name, text in typed.items()}
     kept = {name: text for name, text in typed.items() if text}
     times: dict[str, datetime | None] = {"since": None, "until": None}
-    wrong, now, zone = "", datetime.now(UTC), request.GET.get("zone", "")[:MAX_ZONE].replace("\0", "")
+    wrong, now, zone = "", store_now(), request.GET.get("zone", "")[:MAX_ZONE].replace("\0", "")
     for name in times:
         if name in kept:
             try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 from urllib.parse import urlencode
@@ -24,7 +23,7 @@ from pqadmin.dashboard.looking_for import fields_of, read
 from pqadmin.dashboard.refusals import Refusal, explain
 from pqadmin.dashboard.seen import what_searchers_see
 from pqadmin.dashboard.views import frame
-from pqadmin.server.store import get_store
+from pqadmin.server.store import get_store, store_now
 from queues import QueueStatus
 from queues.errors import DepthChanged, NotForAttached
 from queues.job_changes import ACTS
@@ -148,5 +147,5 @@ def _about(
             for other in (reach.names(request, Right.ACT, but=status.name, limit=_TARGETS) if act == "move" else [])
         ],
         hidden=frame.form_fields(request, "bulk", status),
-        now=datetime.now(UTC),
+        now=store_now(),
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -20,7 +19,7 @@ from pqadmin.dashboard.chart_data import SPANS, Charted, Span, charted, marks, m
 from pqadmin.dashboard.looking import about, mix, row_of, status_of
 from pqadmin.dashboard.views import frame
 from pqadmin.dashboard.words import state_words, verb_words
-from pqadmin.server.store import get_store
+from pqadmin.server.store import get_store, store_now
 from queues import AuditEntry, QueueStatus
 
 #: Rows of a table; the charts show all.
@@ -32,7 +31,7 @@ MAX_ROWS = 200
 @frame.seeing_queue
 def history(request: HttpRequest, name: str) -> HttpResponse:
     """Show what a queue held and did, over ten minutes to ninety days."""
-    status, now, span = status_of(name), datetime.now(UTC), _span(request)
+    status, now, span = status_of(name), store_now(), _span(request)
     if status.attached:
         return render(request, "dashboard/history.html", about(request, status, row=row_of(status, now), now=now))
     store = get_store()
@@ -61,7 +60,7 @@ def history(request: HttpRequest, name: str) -> HttpResponse:
 @frame.seeing_queue
 def history_data(request: HttpRequest, name: str) -> HttpResponse:
     """Hand out the numbers of the charts anew."""
-    status, now, span = status_of(name), datetime.now(UTC), _span(request)
+    status, now, span = status_of(name), store_now(), _span(request)
     if status.attached:
         return JsonResponse({}, status=404)
     store = get_store()

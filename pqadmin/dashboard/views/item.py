@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -24,7 +23,7 @@ from pqadmin.dashboard.refusals import Refusal
 from pqadmin.dashboard.values import VIEWS, as_html, hidden, plain, show
 from pqadmin.dashboard.views import frame
 from pqadmin.dashboard.words import item_state_word
-from pqadmin.server.store import get_store
+from pqadmin.server.store import get_store, store_now
 from queues import Item, QueueStatus, ReadTransaction, ids
 from queues.neighbours import Neighbours, neighbours
 
@@ -175,7 +174,7 @@ def _context(
         history=item_history.history_of(found.id, reach.scope(request)),
         buttons=buttons(status, found, request.user.get_username()) if may_act else (),
         reveal_fields=frame.form_fields(request, "reveal", status) if may_act and shown.hides else {},
-        now=datetime.now(UTC),
+        now=store_now(),
     )
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -30,7 +29,7 @@ from pqadmin.dashboard.looking import about
 from pqadmin.dashboard.refusals import NoTarget, Refusal, explain
 from pqadmin.dashboard.values import show
 from pqadmin.dashboard.views import frame
-from pqadmin.server.store import get_store
+from pqadmin.server.store import get_store, store_now
 from queues import Acts, QueueStatus, ReadTransaction
 from queues.errors import BadPriority, NotForAttached, QueueError, QueueNotFound, StoreError
 from queues.picking import Picked, Selection
@@ -219,7 +218,7 @@ class _Page:
             "holds": words.holds(),
             "end": self.data.get("end", "min"),
             "here": jobs_here(self.request, self.status.id),
-            "now": datetime.now(UTC),
+            "now": store_now(),
             **more,
         }
 

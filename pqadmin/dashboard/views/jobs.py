@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from typing import Any
 from urllib.parse import urlencode
@@ -23,7 +23,7 @@ from pqadmin.dashboard.refusals import explain
 from pqadmin.dashboard.said import said
 from pqadmin.dashboard.views import frame
 from pqadmin.dashboard.words import damage_words
-from pqadmin.server.store import get_store
+from pqadmin.server.store import get_store, store_now
 from queues import Acts, Job, JobPage
 from queues.errors import BadCursor, JobNotFound, QueueError, StoreError, Unreadable
 from queues.ids import at, minted_ms
@@ -42,7 +42,7 @@ def _acts(request: HttpRequest) -> Acts:
 def jobs(request: HttpRequest) -> HttpResponse:
     """Show what is running, and what was, newest first."""
     after, wrong = request.GET.get("after", "")[:300] or None, ""
-    acts, now, may = _acts(request), datetime.now(UTC), reach.scope(request)
+    acts, now, may = _acts(request), store_now(), reach.scope(request)
     visible = None if may.everything else partial(reach.sees_job, may)
 
     def read(after: str | None) -> JobPage:
@@ -93,7 +93,7 @@ def _unreadable(job_id: str) -> dict[str, Any]:
 
 
 def _about(request: HttpRequest, found: Job) -> dict[str, Any]:
-    now = datetime.now(UTC)
+    now = store_now()
     other = found.of or found.undo
     return {
         "section": "jobs",

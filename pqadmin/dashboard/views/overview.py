@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from pqadmin.dashboard.words import attached_note, attached_words, problem_words
 from pqadmin.live.monitor import get_monitor
 from pqadmin.live.sparks import SPARKS
 from pqadmin.server.packing import tightly
-from pqadmin.server.store import get_store
+from pqadmin.server.store import get_store, store_now
 
 
 @tightly
@@ -38,7 +38,7 @@ def overview(request: HttpRequest) -> HttpResponse:
     monitor.refresh()
     may = scope_of(request.user)
     seen = monitor.overview(may)
-    now = datetime.now(UTC)
+    now = store_now()
     asked = {name: request.GET.get(name, "")[:4_000] for name in ("q", "group", "sort", "first", "after")}
     stars = favourites.of(request.user)
     wanted = parse(asked["q"], stars)

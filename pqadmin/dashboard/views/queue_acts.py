@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -20,7 +19,7 @@ from pqadmin.dashboard.jobs_here import jobs_here
 from pqadmin.dashboard.looking import about, status_of
 from pqadmin.dashboard.refusals import Refusal, explain
 from pqadmin.dashboard.views import frame
-from pqadmin.server.store import get_store
+from pqadmin.server.store import get_store, store_now
 from queues import Acts, QueueStatus
 from queues.errors import NotForAttached, QueueError, StoreError
 from queues.names import display_name
@@ -82,7 +81,7 @@ def pause(request: HttpRequest, name: str) -> HttpResponse:
     status = status_of(name)
     if status.attached and request.method != "POST":
         return frame.not_offered(request, status, "pause", _("it can not be paused, as others would go on taking."))
-    now = datetime.now(UTC)
+    now = store_now()
     form = PauseForm(request.POST, now=now) if request.method == "POST" else None
     context = _about(request, "pause", status, form=form, now=now)
     if form is None:

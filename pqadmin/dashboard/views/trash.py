@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 from urllib.parse import urlencode
@@ -25,7 +24,7 @@ from pqadmin.dashboard.refusals import Refusal, explain
 from pqadmin.dashboard.said import said
 from pqadmin.dashboard.views import frame
 from pqadmin.dashboard.words import TRASH_ACTS, damage_words, trash_words
-from pqadmin.server.store import get_store
+from pqadmin.server.store import get_store, store_now
 from queues import Acts, TrashEntry, TrashPage, Undone
 from queues.errors import BadCursor, ItemGoneOn, QueueError, StoreError
 from queues.names import display_name
@@ -59,7 +58,7 @@ def trash(request: HttpRequest) -> HttpResponse:
         "in_middle": after is not None,
         "first_url": "?" + urlencode(kept),
         "next_url": "" if page.cursor is None else "?" + urlencode({**kept, "after": page.cursor}),
-        "now": datetime.now(UTC),
+        "now": store_now(),
     }
     return render(request, "dashboard/trash.html", context)
 
@@ -173,5 +172,5 @@ def _ask(request: HttpRequest, entry: TrashEntry, error: ItemGoneOn) -> HttpResp
         advice=_("The others can be put back without them.") if left else "",
     )
     line = _line(request, entry, reach.known_to(reach.scope(request)))
-    context = {"section": "trash", "line": line, "left": left, "now": datetime.now(UTC)}
+    context = {"section": "trash", "line": line, "left": left, "now": store_now()}
     return frame.answer(request, "dashboard/restore.html", context, refusal=refusal)

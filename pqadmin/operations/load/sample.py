@@ -6,11 +6,12 @@ import logging
 import threading
 import time
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from pqadmin.operations.load.pace import Pace
 from pqadmin.operations.load.plan import QueuePlan, plans
 from pqadmin.operations.load.run import LoadRun, ProcessFailed
+from pqadmin.server.store import store_now
 from queues.errors import QueueError
 
 log = logging.getLogger(__name__)
@@ -39,7 +40,7 @@ class SampleLoad:
         with self._lock:
             if not self._at_work():
                 return None
-            return datetime.now(UTC) + timedelta(seconds=max(0.0, self._until - time.monotonic()))
+            return store_now() + timedelta(seconds=max(0.0, self._until - time.monotonic()))
 
     def start(self, store_url: str, planned: Sequence[QueuePlan], *, seconds: float = SECONDS) -> None:
         """Start its two processes on queues that are there; raise `SampleRuns`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -53,7 +53,7 @@ class Command(StoreCommand):
             raise CommandError(f"Say which job: pqadmin jobs {what} JOB.")
         if what == "list":
             jobs = acts.running_jobs()[::-1] if options["running"] else acts.jobs(options["limit"])
-            self._list(jobs[: options["limit"]], options)
+            self._list(jobs[: options["limit"]], options, store.now())
         elif what == "show":
             self._show([acts.job(job_id)], options)
         elif what == "cancel":
@@ -109,11 +109,11 @@ class Command(StoreCommand):
 
         return progress
 
-    def _list(self, jobs: list[Job], options: dict[str, Any]) -> None:
+    def _list(self, jobs: list[Job], options: dict[str, Any], now: datetime) -> None:
         if options["json"]:
             self.print_json({"jobs": [job_shape(job) for job in jobs]})
         elif jobs:
-            print_jobs(console(self.stdout), jobs, datetime.now(UTC))
+            print_jobs(console(self.stdout), jobs, now)
         else:
             self.stdout.write("No jobs." if not options["running"] else "No job is running.")
 

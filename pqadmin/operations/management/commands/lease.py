@@ -49,7 +49,7 @@ class Command(StoreCommand):
             ]
             self.print_json({"queue": queue.name, "leases": leases})
         elif held:
-            print_items(console(self.stdout), [lease.item for lease in held])
+            print_items(console(self.stdout), [lease.item for lease in held], store.now())
             for lease in held:
                 self.stdout.write(f"Token: {lease.token}")
         else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 from django.core.management.base import CommandParser
@@ -34,6 +33,6 @@ class Command(StoreCommand):
         self.acts(store).pause(options["queue"], reason=options["reason"], until=options["until"])
         queue = store.queue(options["queue"])
         if options["json"]:
-            self.print_json({"queue": queue.name, "pause": pause_shape(queue.pause_state, datetime.now(UTC))})
+            self.print_json({"queue": queue.name, "pause": pause_shape(queue.pause_state, store.now())})
         else:
             self.stdout.write(f"Paused {queue.name}.")

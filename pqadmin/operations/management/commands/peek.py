@@ -39,7 +39,7 @@ class Command(StoreCommand):
         if options["json"]:
             self.print_json({"queue": queue.name, "items": [item_shape(item) for item in items]})
         elif items:
-            print_items(console(self.stdout), items)
+            print_items(console(self.stdout), items, store.now())
         else:
             ready = options["state"] == "ready"
             none = "has nothing ready" if ready else f"has no {options['state']} items"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -55,9 +56,9 @@ class Command(StoreCommand):
             self._wait(queue, options["timeout"], lambda: self._take(store, queue.name, end, taken, options), taken)
         except (QueueError, StoreError):
             if taken:  # what was taken before is shown all the same
-                self._show(queue.name, taken, options)
+                self._show(queue.name, taken, options, store.now())
             raise
-        self._show(queue.name, taken, options)
+        self._show(queue.name, taken, options, store.now())
         if not taken:
             end_empty(options)
 
@@ -90,12 +91,12 @@ class Command(StoreCommand):
                 return
             taken.extend(popped)
 
-    def _show(self, name: str, taken: list[Popped], options: dict[str, Any]) -> None:
+    def _show(self, name: str, taken: list[Popped], options: dict[str, Any], now: datetime) -> None:
         if options["json"]:
             items = [{**item_shape(popped.item), "trash_id": popped.trash_id} for popped in taken]
             self.print_json({"queue": name, "items": items})
         elif taken:
-            print_items(console(self.stdout), [popped.item for popped in taken])
+            print_items(console(self.stdout), [popped.item for popped in taken], now)
             kept = [popped.trash_id for popped in taken if popped.trash_id is not None]
             for trash_id in kept[:_SHOWN]:
                 self.print_line(f"Undo: pqadmin undo {trash_id}")

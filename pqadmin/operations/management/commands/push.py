@@ -48,4 +48,4 @@ class Command(StoreCommand):
         if options["json"]:
             self.print_json({"queue": queue.name, "item": item_shape(item)})
         else:
-            print_items(console(self.stdout), [item])
+            print_items(console(self.stdout), [item], store.now())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Any
 
 from django.core.management.base import CommandParser
@@ -32,7 +31,7 @@ class Command(StoreCommand):
 
     def run(self, store: Store, options: dict[str, Any]) -> None:
         """List the queues by name."""
-        now = datetime.now(UTC)
+        now = store.now()
         statuses = list(_statuses(store, options["prefix"]))
         if options["json"]:
             self.print_json({"queues": [status_shape(status, now) for status in statuses]})

@@ -39,4 +39,4 @@ class Command(StoreCommand):
             self.print_json({"queue": queue.name, "item": item_shape(item)})
         else:
             self.stdout.write(f"{queue.name}: the item is {item.state}.")
-            print_items(console(self.stdout), [item])
+            print_items(console(self.stdout), [item], store.now())

@@ -1,0 +1,74 @@
+"""A site on a machine whose clock is wrong: pages go by the store's clock, and say that the two differ."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pqadmin.accounts.roles import Role
+from pqadmin.live import monitor as monitors
+from pqadmin.server.store import close_store, get_store
+from queues import Store, open_store
+from tests.dashboard.conftest import Desk
+
+HOUR = 3_600.0
+
+
+@pytest.fixture
+def store(monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path) -> Iterator[Store]:
+    """The site's store, which a process on another machine's clock can open too."""
+    close_store()
+    settings.PQADMIN_STORE = f"lmdb:{tmp_path / 'store'}"
+    monkeypatch.setattr(monitors, "_monitor", None)
+    monkeypatch.setattr(monitors, "PAGE_PAUSE", 0.0)
+    monkeypatch.setattr(monitors, "FIRST_PAGE", 120.0)
+    yield get_store()
+    close_store()
+
+
+def differ(store: Store, ahead: float) -> None:
+    """Let the store go by a machine whose clock is so many seconds ahead of the site's."""
+    with open_store(store.url, wall=lambda: time.time() + ahead) as other:
+        other.set_clock(by="boss")
+    assert store.clock is not None
+    store.clock.calibrate()
+
+
+@pytest.mark.parametrize(
+    ("ahead", "says"),
+    [
+        (-HOUR - 30, "This site's clock is 60 min ahead of the store's."),
+        (HOUR + 30, "This site's clock is 60 min behind the store's."),
+    ],
+)
+def test_pages_say_so_to_people_who_may_act(store: Store, desk: Callable[..., Desk], ahead: float, says: str) -> None:
+    operator, viewer = desk(Role.OPERATOR), desk(Role.VIEWER)
+    assert "data-skew" not in operator.open("/").html
+    differ(store, ahead)
+    for page in ("/", "/jobs/", "/trash/"):
+        shown = operator.open(page)
+        assert says in shown.text
+        assert "pqadmin doctor --set-clock" in shown.text
+        assert "data-skew" not in viewer.open(page).html
+
+
+@pytest.mark.parametrize("ahead", [-HOUR, HOUR])
+def test_ages_and_countdowns_are_right_all_the_same(store: Store, desk: Callable[..., Desk], ahead: float) -> None:
+    differ(store, ahead)
+    jobs = store.create_queue("jobs")
+    item = jobs.push(b"value", priority=1)
+    page = desk().open(f"/queues/jobs/items/{item.id}/").html
+    ages = re.findall(r"<time data-age[^>]*>([^<]*)</time>", page)
+    assert ages
+    assert all(age.endswith(" s") for age in ages), ages
+    jobs.push(b"later", priority=1, delay=timedelta(seconds=300))
+    page = desk(name="another").open("/queues/jobs/?state=delayed").html
+    countdowns = re.findall(r"<time data-countdown[^>]*>([^<]*)</time>", page)
+    assert countdowns
+    assert all(re.fullmatch(r"in [45]:\d\d", left) for left in countdowns), countdowns
