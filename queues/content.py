@@ -16,6 +16,7 @@ from typing import Any
 from queues import records
 from queues.errors import NewerFormat
 from queues.keyspace import Keyspace
+from queues.kv.limits import KEYS_END
 from queues.kv.port import KeyValue, KeyValueStore, ReadTransaction
 from queues.packing import Range
 
@@ -27,6 +28,8 @@ _MIN_STEP, _MAX_STEP = 4, 250
 _MAX_SECONDS = 1.0
 #: Queues of one read.
 _QUEUES = 500
+#: The smallest key.
+_FIRST_KEY = b"\x00"
 _FRAME = struct.Struct(">HI")
 
 
@@ -48,10 +51,18 @@ def cost(pairs: Sequence[tuple[bytes, bytes | None]]) -> int:
 class Walk:
     """Reads the content of one store chunk by chunk; `ranges` chooses a part of it."""
 
-    def __init__(self, kv: KeyValueStore, keyspace: Keyspace, ranges: Sequence[Range] | None = None) -> None:
+    def __init__(
+        self,
+        kv: KeyValueStore,
+        keyspace: Keyspace,
+        ranges: Sequence[Range] | None = None,
+        *,
+        prefix: bytes | None = None,
+    ) -> None:
         self._kv = kv
-        self._root = len(keyspace.root)
-        self._prefix = keyspace.root
+        #: What all keys begin with, and are told without.
+        self._prefix = keyspace.root if prefix is None else prefix
+        self._root = len(self._prefix)
         self._ranges = keyspace.content if ranges is None else tuple(ranges)
         self._step = _MIN_STEP
 
@@ -93,6 +104,19 @@ class Digest:
     checksum: str
 
 
+def outside(kv: KeyValueStore, keyspace: Keyspace) -> Walk:
+    """Return a walk over the keys that lie outside of the root: those of applications, and items of attached queues."""
+    begin, end = keyspace.range
+    return Walk(kv, keyspace, ((_FIRST_KEY, begin), (end, KEYS_END)), prefix=b"")
+
+
+def digest_outside(
+    kv: KeyValueStore, keyspace: Keyspace, *, on_chunk: Callable[[int, int], None] = lambda keys, size: None
+) -> Digest:
+    """Read the keys outside of the root and sum them up; `on_chunk` hears keys and bytes so far."""
+    return _sum(outside(kv, keyspace), (), on_chunk)
+
+
 def digest(
     kv: KeyValueStore, keyspace: Keyspace, *, on_chunk: Callable[[int, int], None] = lambda keys, size: None
 ) -> Digest:
@@ -100,9 +124,11 @@ def digest(
 
     Left out is what differs between a store and its copy: the root, slots, the store record, the base of a queue.
     """
-    walk = Walk(kv, keyspace)
     root = len(keyspace.root)
-    rebased = [(low[root:], high[root:]) for low, high in based(keyspace)]
+    return _sum(Walk(kv, keyspace), [(low[root:], high[root:]) for low, high in based(keyspace)], on_chunk)
+
+
+def _sum(walk: Walk, rebased: Sequence[Range], on_chunk: Callable[[int, int], None]) -> Digest:
     total = hashlib.sha256()
     frame = _FRAME.pack
     keys = size = 0

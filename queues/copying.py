@@ -6,6 +6,10 @@ what differs. Then both sides are read whole and compared. Equal: the base of ev
 pushed into the copy sorts behind what was copied, and the store record, written last, makes the target a store. Not
 equal: the source changed meanwhile; the next run begins another round.
 
+Keys outside of the root are those of applications that share the store, and the items of attached queues. An embedded
+store is a whole file, so they are copied and compared as well. In a cluster only the root is the store: they are left
+there, and copied into one only on demand.
+
 The copy keeps the store's id: it is the same store in another place. Slots are left behind: they belong to commits of
 the source's clients.
 """
@@ -18,14 +22,27 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from queues import records, store_record
-from queues.content import MAX_BYTES, Digest, Walk, based, cost, digest, seal, with_base
-from queues.errors import CopyUnfinished, SourceChanged, TargetNotEmpty
+from queues.content import (
+    MAX_BYTES,
+    Digest,
+    Walk,
+    based,
+    cost,
+    digest,
+    digest_outside,
+    outside,
+    seal,
+    with_base,
+)
+from queues.errors import BadSetting, CopyUnfinished, SourceChanged, TargetNotEmpty
 from queues.keyspace import Keyspace
 from queues.kv import open_kv
+from queues.kv.limits import KEYS_END
 from queues.kv.port import KeyValue, KeyValueStore, ReadTransaction, Transaction
 from queues.store_record import StoreRecord
 
 Phase = Literal["copying", "verifying", "finishing"]
+Part = Literal["root", "outside"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +65,10 @@ class Copied:
     rounds: int
     #: Whether an earlier run had begun it.
     resumed: bool
+    #: Of the keys outside of the root, of both sides; None: they were not copied.
+    outside: Digest | None
+    #: How many keys outside of the root were not copied; None when nobody looked, as in a cluster.
+    left: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +89,13 @@ class _Mark:
     seal: str = ""
     stamp: int = 0
     checksum: str = ""
+    #: The part that is carried over now: below the root, or outside of it. What was found of the latter.
+    part: Part = "root"
+    #: Whether the latter is copied at all, as the first run decided.
+    with_outside: bool = False
+    outside_keys: int = 0
+    outside_size: int = 0
+    outside_checksum: str = ""
 
     def encode(self) -> bytes:
         header = asdict(self) | {"at": self.at.hex(), "from": self.from_url}
@@ -82,7 +110,13 @@ class _Mark:
 
     def again(self, store_format: int) -> _Mark:
         """Return the mark of the next round."""
-        return _Mark(from_url=self.from_url, store_id=self.store_id, format=store_format, round=self.round + 1)
+        return _Mark(
+            from_url=self.from_url,
+            store_id=self.store_id,
+            format=store_format,
+            round=self.round + 1,
+            with_outside=self.with_outside,
+        )
 
 
 def copy_store(
@@ -90,22 +124,30 @@ def copy_store(
     to_url: str,
     *,
     root: tuple[Any, ...] = ("pq",),
+    with_outside: bool | None = None,
     on_progress: Callable[[Progress], None] = lambda progress: None,
     hold: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> Copied:
     """Copy a store into an empty place, or go on with the same copy, and return what was copied.
 
+    `with_outside` says whether keys outside of the root are copied; by default from one embedded store into another.
     `hold` is entered around each transaction, for callers that defer a stop signal. Raises `NotAStore`, `OlderFormat`
     and their kind (the source is none that can be copied), `TargetNotEmpty`, `SourceChanged` (run it again).
     """
     keyspace = Keyspace(root)
+    if with_outside and _is_cluster(from_url):
+        raise BadSetting(
+            "Keys outside of the root are not copied from a cluster: they belong to other programs.", "with_outside"
+        )
+    if with_outside is None:
+        with_outside = not _is_cluster(from_url) and not _is_cluster(to_url)
     source = open_kv(from_url, slots=keyspace.slots)
     try:
         record = store_record.require(source, keyspace, from_url)
         store_record.check(record, from_url)
         target = open_kv(to_url, slots=keyspace.slots)
         try:
-            copy = _Copy(source, target, keyspace, from_url, to_url, record)
+            copy = _Copy(source, target, keyspace, from_url, to_url, record, with_outside=with_outside)
             return copy.run(on_progress, hold)
         finally:
             target.close()
@@ -124,7 +166,10 @@ class _Copy:
         from_url: str,
         to_url: str,
         record: StoreRecord,
+        *,
+        with_outside: bool,
     ) -> None:
+        self._with_outside = with_outside
         self._source = source
         self._target = target
         self._keyspace = keyspace
@@ -146,7 +191,12 @@ class _Copy:
 
     def _begin(self) -> bool:
         """Set or read the mark; say whether an earlier run had begun."""
-        fresh = _Mark(from_url=self._from, store_id=self._record.id, format=self._record.format)
+        fresh = _Mark(
+            from_url=self._from,
+            store_id=self._record.id,
+            format=self._record.format,
+            with_outside=self._with_outside,
+        )
         keyspace = self._keyspace
 
         def begin(tr: Transaction) -> _Mark | None:
@@ -158,6 +208,16 @@ class _Copy:
             if header is None:
                 if not store_record.is_empty(tr, keyspace):
                     raise TargetNotEmpty("{to} holds something else under this root. Nothing was changed.", to=self._to)
+                if self._with_outside:
+                    begin, end = keyspace.range
+                    others = tr.get_key(b"\x00", begin), tr.get_key(end, KEYS_END)
+                    if any(key.wait() is not None for key in others):
+                        raise TargetNotEmpty(
+                            "{to} holds keys of another program outside of the root, and those of {source} are to be "
+                            "copied, too: copy into an empty place, or without them. Nothing was changed.",
+                            to=self._to,
+                            source=self._from,
+                        )
                 tr.set(keyspace.copy_mark, fresh.encode())
                 return None
             mark = _Mark.from_header(header)
@@ -171,12 +231,21 @@ class _Copy:
 
         found = self._target.transact(begin)
         self._mark = found or fresh
+        self._with_outside = self._mark.with_outside
         return found is not None
 
     def _carry(self) -> None:
         """Make the target equal to the source from the mark on."""
-        source = Walk(self._source, self._keyspace)
-        target = Walk(self._target, self._keyspace) if self._mark.round > 1 else None
+        if self._mark.part == "root":
+            self._carry_part(self._keyspace.root, lambda kv: Walk(kv, self._keyspace))
+            if not self._with_outside:
+                return
+            self._advance(replace(self._mark, part="outside", at=b""))
+        self._carry_part(b"", lambda kv: outside(kv, self._keyspace))
+
+    def _carry_part(self, prefix: bytes, walk: Callable[[KeyValueStore], Walk]) -> None:
+        source = walk(self._source)
+        target = walk(self._target) if self._mark.round > 1 else None
         at: bytes | None = self._mark.at
         while at is not None:
             chunk = source.chunk(at)
@@ -193,7 +262,7 @@ class _Copy:
                 keys=self._mark.keys + len(carried),
                 size=self._mark.size + sum(len(key) + len(value) for key, value in carried),
             )
-            self._advance(mark, changes)
+            self._advance(mark, changes, prefix)
             self._tell("copying", mark.keys, mark.size)
             at = end
 
@@ -203,6 +272,9 @@ class _Copy:
         here = digest(self._source, self._keyspace, on_chunk=lambda keys, size: self._tell("verifying", keys, size))
         after = seal(self._source, self._keyspace)
         there = digest(self._target, self._keyspace, on_chunk=lambda keys, size: self._tell("verifying", keys, size))
+        others = self._digest_outside(self._source) if self._with_outside else Digest(keys=0, size=0, checksum="")
+        if self._with_outside and others != self._digest_outside(self._target):
+            self._give_up_round()
         if before != after or here != there:
             self._give_up_round()
         # Later than whatever was copied: a base raised by it sorts what is pushed into the copy behind that.
@@ -215,10 +287,22 @@ class _Copy:
                 keys=here.keys,
                 size=here.size,
                 checksum=here.checksum,
+                outside_keys=others.keys,
+                outside_size=others.size,
+                outside_checksum=others.checksum,
                 seal=after,
                 stamp=stamp,
             )
         )
+
+    def _digest_outside(self, kv: KeyValueStore) -> Digest:
+        return digest_outside(kv, self._keyspace, on_chunk=lambda keys, size: self._tell("verifying", keys, size))
+
+    def _left(self) -> int | None:
+        """Return how many keys outside of the root are not copied; None: nobody counts those of a cluster."""
+        if self._mark.outside_checksum:
+            return 0
+        return None if _is_cluster(self._from) else self._digest_outside(self._source).keys
 
     def _raise_bases(self) -> None:
         """Raise the base of every queue, deleted ones included."""
@@ -239,7 +323,7 @@ class _Copy:
         """Make the target a store, if the source still is what was verified."""
         if seal(self._source, self._keyspace) != self._mark.seal:
             self._give_up_round()
-        mark, keyspace = self._mark, self._keyspace
+        mark, keyspace, left = self._mark, self._keyspace, self._left()
 
         def write(tr: Transaction) -> None:
             self._check_mark(tr)
@@ -253,6 +337,10 @@ class _Copy:
             digest=Digest(keys=mark.keys, size=mark.size, checksum=mark.checksum),
             rounds=mark.round,
             resumed=resumed,
+            outside=Digest(keys=mark.outside_keys, size=mark.outside_size, checksum=mark.outside_checksum)
+            if mark.outside_checksum
+            else None,
+            left=left,
         )
 
     def _give_up_round(self) -> None:
@@ -265,9 +353,11 @@ class _Copy:
             to=self._to,
         )
 
-    def _advance(self, mark: _Mark, changes: Sequence[tuple[bytes, bytes | None]] = ()) -> None:
+    def _advance(
+        self, mark: _Mark, changes: Sequence[tuple[bytes, bytes | None]] = (), prefix: bytes | None = None
+    ) -> None:
         """Write changes and the new mark as one transaction."""
-        root, key, record = self._keyspace.root, self._keyspace.copy_mark, mark.encode()
+        root, key, record = self._keyspace.root if prefix is None else prefix, self._keyspace.copy_mark, mark.encode()
 
         def write(tr: Transaction) -> None:
             self._check_mark(tr)
@@ -290,6 +380,10 @@ class _Copy:
 
     def _tell(self, phase: Phase, keys: int, size: int) -> None:
         self._on_progress(Progress(phase=phase, keys=keys, size=size))
+
+
+def _is_cluster(url: str) -> bool:
+    return url.startswith("fdb:")
 
 
 def _differences(

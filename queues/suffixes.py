@@ -54,6 +54,8 @@ def timed_elements(suffix: bytes) -> tuple[int, bytes]:
 
 #: Without and with the nonce of a lease that expired: 0.1 wrote the first only.
 _PLACE_FORMAT, _EXPIRED_FORMAT = 1, 2
+#: The first byte of such a value; a damaged one may be empty.
+_PLACE_FIRST = b"\x01"
 #: Bytes of a lease's nonce.
 NONCE_SIZE = 8
 _HEAD = 9
@@ -74,13 +76,13 @@ def place(generation: int, suffix: bytes, attempts: int = 0, nonce: bytes = b"")
 
 def read_place(value: bytes) -> tuple[int, bytes, int]:
     """Return (generation, suffix, attempts) of an index value."""
-    suffix = value[_HEAD if value[0] == _PLACE_FORMAT else _BEHIND_NONCE :]
+    suffix = value[_HEAD if value[:1] == _PLACE_FIRST else _BEHIND_NONCE :]
     return int.from_bytes(value[5:9], "big"), suffix, int.from_bytes(value[1:5], "big")
 
 
 def expired_nonce(value: bytes) -> bytes:
     """Return the nonce of the lease that expired, of an index value; empty when something happened since."""
-    return b"" if value[0] == _PLACE_FORMAT else value[_HEAD:_BEHIND_NONCE]
+    return b"" if value[:1] == _PLACE_FIRST else value[_HEAD:_BEHIND_NONCE]
 
 
 def in_generation(value: bytes, generation: int) -> bytes:

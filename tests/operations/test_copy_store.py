@@ -169,3 +169,17 @@ def test_a_full_target_says_how_to_go_on(urls: tuple[str, str], monkeypatch: pyt
     assert "PQ_STORE_MAX_BYTES" in str(error)
     assert "Run the same command again" in str(error)
     assert run(here, there)[2] is None
+
+
+def test_it_says_how_many_keys_outside_of_the_root_were_copied_or_left(urls: tuple[str, str], tmp_path: Path) -> None:
+    here, there = urls
+    with open_store(here) as store:
+        store.transact(lambda tr: [tr.set(b"app/%d" % n, b"x") for n in range(7)])
+    out, _, error = run(here, there, "--quiet")
+    assert error is None
+    assert re.search(r"^7 keys outside of the root, .* are equal too: SHA-256 [0-9a-f]{64}\.$", out, re.MULTILINE)
+    out, _, error = run(here, f"lmdb:{tmp_path / 'bare'}", "--quiet", "--no-outside")
+    assert error is None
+    assert "7 keys outside of the root are not copied" in out
+    out, _, _ = run(here, f"lmdb:{tmp_path / 'json'}", "--quiet", "--json")
+    assert json.loads(out)["outside"]["keys"] == 7

@@ -13,6 +13,7 @@ from queues import Store, content, copying, open_store, records
 from queues.content import Walk, cost, digest
 from queues.copying import Copied, Progress, copy_store
 from queues.errors import (
+    BadSetting,
     CopyUnfinished,
     NotAStore,
     OlderFormat,
@@ -351,3 +352,116 @@ def test_chunks_and_transactions_stay_small(two: tuple[str, str], monkeypatch: p
     assert end == pairs[len(first)][0]
     copy_store(here, there)
     assert contents(there) == contents(here)
+
+
+#: Keys around the root, as other programs write them: before it, behind it, and one that it begins with.
+OUTSIDE = {b"\x01": b"", b"app\x00key": b"a" * 5_000, b"\x02pp\x00": b"b", b"\xfe\xff": b"c"} | {
+    b"app/%d" % n: b"%d" % n for n in range(50)
+}
+
+
+def write_outside(url: str) -> None:
+    kv = open_kv(url)
+    kv.transact(lambda tr: [tr.set(*pair) for pair in OUTSIDE.items()])
+    kv.close()
+
+
+def read_outside(url: str) -> dict[bytes, bytes]:
+    kv = open_kv(url)
+    begin, end = KEYSPACE.range
+    pairs = kv.read(
+        lambda tr: [
+            pair
+            for low, high in ((b"\x00", begin), (end, b"\xff"))
+            for pair in tr.get_range(low, high, limit=10_000).wait()
+        ]
+    )
+    kv.close()
+    return dict(pairs)
+
+
+def embedded_like(url: str) -> bool:
+    return not url.startswith("fdb:")
+
+
+def test_keys_of_other_programs_are_copied_where_the_whole_file_is_the_store(
+    urls: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small_chunks(monkeypatch)
+    here, there = urls
+    with open_store(here) as store:
+        fill(store)
+        store.attach("theirs", prefix=("their",)).push_many([(b"x", n) for n in range(5)])
+    write_outside(here)
+    before = read_outside(here)
+    copied = copy_store(here, there)
+    assert read_outside(here) == before
+    if embedded_like(here) and embedded_like(there):
+        assert copied.outside is not None
+        assert copied.outside.keys == len(before) == len(OUTSIDE) + 5
+        assert copied.left == 0
+        assert read_outside(there) == before
+        with open_store(there) as store:
+            assert len(store.queue("theirs").items(limit=10).items) == 5
+    else:
+        assert copied.outside is None
+        assert copied.left == (len(before) if embedded_like(here) else None)
+        assert read_outside(there) == {}
+
+
+def test_keys_of_other_programs_are_left_or_copied_as_told(urls: tuple[str, str]) -> None:
+    here, there = urls
+    with open_store(here) as store:
+        fill(store)
+    write_outside(here)
+    if not embedded_like(here):
+        with pytest.raises(BadSetting, match="other programs"):
+            copy_store(here, there, with_outside=True)
+        return
+    copied = copy_store(here, there, with_outside=not embedded_like(there))
+    if embedded_like(there):
+        assert (copied.outside, copied.left) == (None, len(OUTSIDE))
+        assert read_outside(there) == {}
+    else:
+        assert read_outside(there) == OUTSIDE
+
+
+def test_a_target_with_keys_of_another_program_is_left_alone(two: tuple[str, str]) -> None:
+    here, there = two
+    with open_store(here) as store:
+        fill(store)
+    write_outside(here)
+    kv = open_kv(there)
+    kv.transact(lambda tr: tr.set(b"app/1", b"of the target"))
+    with pytest.raises(TargetNotEmpty, match="another program"):
+        copy_store(here, there)
+    assert read_outside(there) == {b"app/1": b"of the target"}
+    assert contents(there) == {}
+    copied = copy_store(here, there, with_outside=False)
+    assert copied.left == len(OUTSIDE)
+    assert read_outside(there) == {b"app/1": b"of the target"}
+    kv.close()
+
+
+def test_a_key_of_another_program_that_changes_meanwhile_is_noticed(
+    two: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small_chunks(monkeypatch)
+    here, there = two
+    with open_store(here) as store:
+        fill(store)
+    write_outside(here)
+
+    def change(progress: Progress) -> None:
+        if progress.phase == "verifying":
+            kv.transact(lambda tr: tr.set(b"app/1", b"changed"))
+            kv.transact(lambda tr: tr.clear(b"app/2"))
+
+    kv = open_kv(here)
+    with pytest.raises(SourceChanged):
+        copy_store(here, there, on_progress=change)
+    copied = copy_store(here, there, with_outside=False)  # what the first run decided stands
+    assert copied.resumed
+    assert read_outside(there) == read_outside(here)
+    assert b"app/2" not in read_outside(there)
+    kv.close()

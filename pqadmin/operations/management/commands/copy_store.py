@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import time
 from typing import Any
 
@@ -11,8 +12,8 @@ from pqadmin.dashboard.format import number, size
 from pqadmin.operations.command import EXIT_INTERRUPTED, StoreCommand, refuse_missing
 from pqadmin.operations.interruption import Interrupted, Interruption
 from pqadmin.operations.plain_text import json_text
-from queues.copying import Progress, copy_store
-from queues.errors import NotAStore, SourceChanged, StoreError, TargetNotEmpty
+from queues.copying import Copied, Progress, copy_store
+from queues.errors import BadSetting, NotAStore, SourceChanged, StoreError, TargetNotEmpty
 
 #: Seconds between two lines of progress.
 _EVERY = 1.0
@@ -32,6 +33,13 @@ class Command(StoreCommand):
         """Declare the arguments."""
         parser.add_argument("from_url", metavar="FROM", help="the store to copy: lmdb:PATH or fdb:CLUSTER_FILE")
         parser.add_argument("to_url", metavar="TO", help="where to: an empty place, or the same copy unfinished")
+        parser.add_argument(
+            "--outside",
+            action=argparse.BooleanOptionalAction,
+            default=None,
+            help="copy keys outside of the root: other programs', and items of attached queues (default: from one "
+            "embedded store into another; never from a cluster)",
+        )
         parser.add_argument("--quiet", action="store_true", help="no progress; the result is shown")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -44,8 +52,14 @@ class Command(StoreCommand):
         began = time.monotonic()
         with Interruption() as interruption:
             try:
-                copied = copy_store(from_url, to_url, on_progress=progress.tell, hold=interruption.held)
-            except (SourceChanged, TargetNotEmpty, NotAStore):
+                copied = copy_store(
+                    from_url,
+                    to_url,
+                    with_outside=options["outside"],
+                    on_progress=progress.tell,
+                    hold=interruption.held,
+                )
+            except (SourceChanged, TargetNotEmpty, NotAStore, BadSetting):
                 raise
             except StoreError as error:
                 if not progress.told:
@@ -68,6 +82,7 @@ class Command(StoreCommand):
                     "checksum": digest.checksum,
                     "rounds": copied.rounds,
                     "resumed": copied.resumed,
+                    "outside": _outside_shape(copied),
                     "seconds": round(seconds, 3),
                 }
             )
@@ -76,6 +91,31 @@ class Command(StoreCommand):
             f"Copied {from_url} to {to_url} in {seconds:.1f} s: {number(digest.keys)} keys, {size(digest.size)}. "
             f"Both sides were read whole and are equal: SHA-256 {digest.checksum}."
         )
+        if words := _outside_words(copied):
+            self.print_line(words)
+
+
+def _outside_words(copied: Copied) -> str:
+    """Say what became of keys outside of the root; empty where there are none."""
+    if copied.outside is not None:
+        keys, bytes_ = number(copied.outside.keys), size(copied.outside.size)
+        equal = f"{keys} keys outside of the root, {bytes_}, are equal too: SHA-256 {copied.outside.checksum}."
+        return equal if copied.outside.keys else ""
+    if copied.left is None:
+        return "Keys outside of the root are not copied from a cluster: they belong to other programs."
+    if not copied.left:
+        return ""
+    return (
+        f"{number(copied.left)} keys outside of the root are not copied (other programs', and items of attached "
+        "queues); --outside copies them."
+    )
+
+
+def _outside_shape(copied: Copied) -> dict[str, object]:
+    if copied.outside is None:
+        return {"copied": False, "keys": copied.left}
+    found = copied.outside
+    return {"copied": True, "keys": found.keys, "bytes": found.size, "checksum": found.checksum}
 
 
 class _Lines:
