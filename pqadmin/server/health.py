@@ -24,7 +24,8 @@ from django.views.decorators.http import require_safe
 from pqadmin.server.plain_page import RETRY_AFTER
 from pqadmin.server.pool import Application
 from pqadmin.server.security import HEADERS
-from pqadmin.server.store import get_store
+from pqadmin.server.store import get_store, store_skew
+from queues.clock import SKEWED
 from queues.errors import QueueError, StoreError
 from queues.repeats import Repeats
 
@@ -100,14 +101,14 @@ def _checks() -> dict[str, Callable[[], bool]]:
 
 
 def _report(found: dict[str, bool]) -> tuple[int, dict[str, Any]]:
-    ready = all(found.values())
-    return (
-        200 if ready else 503,
-        {
-            "status": "ok" if ready else "unavailable",
-            "checks": {name: "ok" if ok else "unavailable" for name, ok in found.items()},
-        },
-    )
+    ready, skew = all(found.values()), store_skew()
+    body: dict[str, Any] = {
+        "status": "ok" if ready else "unavailable",
+        "checks": {name: "ok" if ok else "unavailable" for name, ok in found.items()},
+    }
+    if abs(skew) > SKEWED:  # times go by the store's clock all the same
+        body["clock_skew_seconds"] = round(skew, 1)
+    return 200 if ready else 503, body
 
 
 async def _answer(scope: Any, send: Any, status: int, body: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.test import Client
 
 from pqadmin.accounts.roles import Role
 from pqadmin.live import monitor as monitors
@@ -72,3 +73,12 @@ def test_ages_and_countdowns_are_right_all_the_same(store: Store, desk: Callable
     countdowns = re.findall(r"<time data-countdown[^>]*>([^<]*)</time>", page)
     assert countdowns
     assert all(re.fullmatch(r"in [45]:\d\d", left) for left in countdowns), countdowns
+
+
+@pytest.mark.parametrize("ahead", [-HOUR, HOUR])
+def test_a_site_that_is_skewed_is_ready_and_says_so(store: Store, db: None, ahead: float) -> None:
+    assert "clock_skew_seconds" not in Client().get("/readyz").json()
+    differ(store, ahead)
+    answer = Client().get("/readyz")
+    assert answer.status_code == 200
+    assert answer.json()["clock_skew_seconds"] == pytest.approx(-ahead, abs=1)
