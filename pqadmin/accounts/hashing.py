@@ -1,0 +1,23 @@
+"""Password hashing with bounded memory: Argon2 takes 100 MB for each hash that is worked out at once."""
+
+from __future__ import annotations
+
+import threading
+
+from django.contrib.auth.hashers import Argon2PasswordHasher
+
+_one = threading.Lock()
+
+
+class OneAtATime(Argon2PasswordHasher):
+    """Django's Argon2, one hash at a time: a flood of guesses takes the memory of one, not of one for each thread."""
+
+    def encode(self, password: str, salt: str) -> str:
+        """Hash a password."""
+        with _one:
+            return super().encode(password, salt)
+
+    def verify(self, password: str, encoded: str) -> bool:
+        """Say whether a password is the one that was hashed."""
+        with _one:
+            return super().verify(password, encoded)

@@ -1,0 +1,94 @@
+"""Sockets of clients that mean harm: each is cut off by itself, and costs the others nothing."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Callable
+from contextlib import ExitStack
+
+import pytest
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+
+from tests.server.conftest import PATIENCE, Site
+from tests.server.test_http_limits import forget_peak, memory
+from tests.server.test_sockets import log_in, open_socket
+
+#: A ping, an empty message that does not end, and a part of it; masked with zeros.
+PING, BEGINNING, PART = b"\x89\xfd\0\0\0\0" + b"x" * 125, b"\x01\x80\0\0\0\0", b"\x00\x80\0\0\0\0"
+
+
+@pytest.mark.parametrize("flood", [PING, PART], ids=["pings", "frames"])
+def test_a_flood_of_frames_that_are_not_read_is_cut_off(serve: Callable[..., Site], flood: bytes) -> None:
+    """Each ping was answered into memory: 300 MB in 40 seconds."""
+    site = serve()
+    cookies = log_in(site)
+    with open_socket(site, Cookie=cookies, Origin=site.address) as viewer:
+        assert viewer.recv(timeout=PATIENCE)
+        forget_peak(site)
+        before = memory(site)
+        with open_socket(site, Cookie=cookies, Origin=site.address) as hostile:
+            with pytest.raises(OSError, match="."):
+                hostile.socket.sendall(BEGINNING if flood == PART else PING)
+                for _ in range(5_000):
+                    hostile.socket.sendall(flood * 1_000)
+            with pytest.raises(ConnectionClosed):
+                while True:
+                    hostile.recv(timeout=PATIENCE)
+        viewer.send(json.dumps({"t": "watch", "topic": "overview", "queues": []}))
+        assert json.loads(viewer.recv(timeout=PATIENCE))["t"] == "frame"
+        assert memory(site, "VmHWM") - before < 30_000_000
+    assert any("was cut off" in line for line in site.complained)
+    assert not any("Traceback" in line or "Error" in line for line in site.complained)
+
+
+def test_pings_now_and_then_are_answered(serve: Callable[..., Site]) -> None:
+    site = serve()
+    with open_socket(site, Cookie=log_in(site), Origin=site.address) as live:
+        for _ in range(10):
+            assert live.ping().wait(PATIENCE)
+    site.signal(signal.SIGTERM)
+    assert site.exit_code() == 0
+    assert site.complained == []
+
+
+def test_one_person_has_so_many_sockets(serve: Callable[..., Site]) -> None:
+    site = serve(PQADMIN_SOCKETS_PER_PERSON="3")
+    cookies = log_in(site)
+    with ExitStack() as stack:
+        live = [stack.enter_context(open_socket(site, Cookie=cookies, Origin=site.address)) for _ in range(3)]
+        with pytest.raises(InvalidStatus):
+            open_socket(site, Cookie=cookies, Origin=site.address)
+        live[0].close()
+        while True:  # the server hears of it a moment later
+            try:
+                stack.enter_context(open_socket(site, Cookie=cookies, Origin=site.address))
+                break
+            except InvalidStatus:
+                continue
+
+
+def test_half_a_character_stops_nobody_elses_page(serve: Callable[..., Site]) -> None:
+    """It raised in the loop that serves all sockets: 12 of 30 others fell silent."""
+    site = serve()
+    cookies = log_in(site)
+    with ExitStack() as stack:
+        live = [stack.enter_context(open_socket(site, Cookie=cookies, Origin=site.address)) for _ in range(30)]
+        for number, socket in enumerate(live):
+            groups = ["\ud800"] if number == 13 else []
+            socket.send(json.dumps({"t": "watch", "topic": "overview", "queues": [], "groups": groups}))
+        for number, socket in enumerate(live):
+            kinds = set()
+            while not kinds & {"error", "frame"}:
+                message = json.loads(socket.recv(timeout=PATIENCE))
+                kinds.add(message["t"])
+            assert ("error" in kinds) is (number == 13)
+            if number == 13:
+                assert message["code"] == "bad-text"
+        for socket in live:
+            socket.send(json.dumps({"t": "resync"}))
+        for number, socket in enumerate(live):
+            while number != 13 and json.loads(socket.recv(timeout=PATIENCE))["t"] != "beat":
+                socket.send(json.dumps({"t": "ack", "seq": 1}))
+    site.signal(signal.SIGTERM)
+    assert site.exit_code() == 0
