@@ -7,6 +7,7 @@ from django.contrib.admin import AdminSite
 from django.contrib.auth import REDIRECT_FIELD_NAME
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, resolve_url
 from django.utils.translation import gettext_lazy as _
@@ -33,9 +34,11 @@ class SuperuserAdminSite(AdminSite):
 
         @wraps(view)
         def armed(request: HttpRequest, *arguments: Any, **named: Any) -> Any:
-            if request.method not in SAFE:
-                arming.demand(request)
-            return view(request, *arguments, **named)
+            if request.method in SAFE:
+                return view(request, *arguments, **named)
+            arming.demand(request)
+            with transaction.atomic():  # what the audit can not be told of is not done
+                return view(request, *arguments, **named)
 
         return super().admin_view(armed, cacheable)
 

@@ -27,6 +27,11 @@ PEOPLE_VERBS = frozenset(
         "deactivate_person",
         "reactivate_person",
         "reset_password",
+        "change_person",
+        "delete_person",
+        "create_group",
+        "change_group",
+        "delete_group",
     }
 )
 #: Where a record names other queues than its own.

@@ -1,0 +1,134 @@
+"""What is changed in Django's admin is in the audit, as every other act of a person; or it is not done."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group, Permission, User
+from django.test import Client
+
+from pqadmin.accounts.rights import Role
+from pqadmin.server import audit
+from pqadmin.server.store import get_store
+from queues.errors import StoreError
+from queues.kv.errors import StoreUnavailable
+
+pytestmark = pytest.mark.django_db
+
+PASSWORD = "zebra-stripes-9"
+
+
+@pytest.fixture
+def root(person, jobs) -> Client:
+    client = Client(raise_request_exception=False)
+    client.force_login(person(Role.ADMIN, "root"))
+    return client
+
+
+def told() -> list[tuple[str, Any, Any]]:
+    entries = get_store().audit.entries().entries
+    assert {(entry.actor, entry.via) for entry in entries} <= {("root", "web")}
+    return [(entry.verb, entry.before and dict(entry.before), entry.after and dict(entry.after)) for entry in entries]
+
+
+def add(root: Client, name: str = "eve") -> User:
+    typed = {"username": name, "password1": PASSWORD, "password2": PASSWORD, "usable_password": "true"}
+    assert root.post("/admin/auth/user/add/", typed).status_code == 302
+    return User.objects.get(username=name)
+
+
+def change(root: Client, user: User, **more: Any):
+    """Send the form of a person as it stands, with these changes."""
+    form = root.get(f"/admin/auth/user/{user.pk}/change/").context["adminform"].form
+    sent: dict[str, Any] = {
+        "username": user.username,
+        "is_active": "on",
+        "first_name": "",
+        "last_name": "",
+        "email": "",
+    }
+    joined = form.initial["date_joined"]
+    sent |= {"date_joined_0": f"{joined:%Y-%m-%d}", "date_joined_1": f"{joined:%H:%M:%S}"}
+    sent |= {"initial-date_joined_0": sent["date_joined_0"], "initial-date_joined_1": sent["date_joined_1"]}
+    sent |= more
+    return root.post(f"/admin/auth/user/{user.pk}/change/", {k: v for k, v in sent.items() if v is not None})
+
+
+def test_a_person_who_is_made_changed_and_deleted(root: Client) -> None:
+    eve = add(root)
+    assert told() == [("create_person", None, {"person": "eve", "username": "eve"})]
+    viewers = Group.objects.get_or_create(name="viewer")[0]
+    assert change(root, eve, groups=[viewers.pk], is_superuser="on", username="eva").status_code == 302
+    verb, before, after = told()[0]
+    assert verb == "change_person"
+    assert {"person": "eve", "username": "eve", "groups": [], "is_superuser": False}.items() <= before.items()
+    assert {"person": "eva", "username": "eva", "groups": ["viewer"], "is_superuser": True}.items() <= after.items()
+    assert root.post(f"/admin/auth/user/{eve.pk}/delete/", {"post": "yes"}).status_code == 302
+    assert told()[0] == ("delete_person", {"person": "eva", "groups": ["viewer"], "is_superuser": True}, None)
+    assert len(told()) == 3
+
+
+def test_people_who_are_deleted_together(root: Client) -> None:
+    some = [add(root, name).pk for name in ("ann", "bob")]
+    typed = {"action": "delete_selected", "_selected_action": some, "post": "yes"}
+    assert root.post("/admin/auth/user/", typed).status_code == 302
+    assert User.objects.count() == 1
+    deleted = [(verb, before["person"]) for verb, before, _ in told()[:2]]
+    assert sorted(deleted) == [("delete_person", "ann"), ("delete_person", "bob")]
+
+
+def test_a_new_password_is_told_and_never_its_value(root: Client) -> None:
+    eve = add(root)
+    typed = {"password1": "another-zebra-7", "password2": "another-zebra-7", "usable_password": "true"}
+    assert root.post(f"/admin/auth/user/{eve.pk}/password/", {**typed, "set-password": "1"}).status_code == 302
+    assert told()[0] == ("reset_password", None, {"person": "eve"})
+    assert root.post(f"/admin/auth/user/{eve.pk}/password/", {**typed, "password2": "x"}).status_code == 200
+    assert len(told()) == 2, "what was refused is no act"
+    kept = str(get_store().audit.entries().entries)
+    assert "zebra" not in kept
+    assert User.objects.get(pk=eve.pk).password not in kept
+
+
+def test_groups(root: Client) -> None:
+    may = Permission.objects.order_by("pk")[0]
+    assert root.post("/admin/auth/group/add/", {"name": "night", "permissions": [may.pk]}).status_code == 302
+    night = Group.objects.get(name="night")
+    root.post(f"/admin/auth/group/{night.pk}/change/", {"name": "day"})
+    root.post(f"/admin/auth/group/{night.pk}/delete/", {"post": "yes"})
+    assert told() == [
+        ("delete_group", {"group": "day"}, None),
+        (
+            "change_group",
+            {"group": "night", "name": "night", "permissions": [str(may)]},
+            {"group": "day", "name": "day", "permissions": []},
+        ),
+        ("create_group", None, {"group": "night", "name": "night", "permissions": [str(may)]}),
+    ]
+
+
+def test_what_the_audit_can_not_be_told_is_not_done(root: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    eve = add(root)
+    before = User.objects.values().get(pk=eve.pk)
+
+    def away() -> None:
+        raise StoreUnavailable("The store is away.")
+
+    monkeypatch.setattr(audit, "get_store", away)
+    typed = {"password1": "another-zebra-7", "password2": "another-zebra-7", "usable_password": "true"}
+    for answer in (
+        root.post("/admin/auth/user/add/", {**typed, "username": "ann"}),
+        root.post(f"/admin/auth/user/{eve.pk}/password/", {**typed, "set-password": "1"}),
+        change(root, eve, is_superuser="on"),
+        root.post(f"/admin/auth/user/{eve.pk}/delete/", {"post": "yes"}),
+        root.post("/admin/auth/user/", {"action": "delete_selected", "_selected_action": [eve.pk], "post": "yes"}),
+    ):
+        assert answer.status_code == 503
+    assert issubclass(StoreUnavailable, StoreError)
+    assert User.objects.values().get(pk=eve.pk) == before
+    assert User.objects.count() == 2
+
+
+def test_only_admins_see_these_acts(root: Client, visitor) -> None:
+    zoe = add(root, "zoe-quist")
+    root.post(f"/admin/auth/user/{zoe.pk}/delete/", {"post": "yes"})
+    assert root.get("/audit/").content.decode().count("zoe-quist") >= 2
+    assert "zoe-quist" not in visitor(Role.OPERATOR).get("/audit/").content.decode()
