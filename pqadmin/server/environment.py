@@ -216,18 +216,12 @@ def read(variables: Mapping[str, str]) -> Environment:
     """Check every setting in `variables` and return their values; raises BadSetting."""
 
     def value(setting: Setting, parse: Callable[[str], T]) -> T:
-        text = variables.get(setting.name, "").strip() or setting.default
-        try:
-            return parse(text)
-        except ValueError as error:
-            shown = "" if setting is DATABASE_URL else f"={text!r}"  # a database URL holds a password
-            raise BadSetting(f"{setting.name}{shown}: {error}") from None
+        return _value(variables, setting, parse)
 
     data = value(DATA, _data)
     host = value(HOST, _host)
-    value(STORE_MAX_BYTES, _bytes)
     return Environment(
-        store=value(STORE, lambda text: _store(text, data)),
+        store=read_store(variables),
         data=data,
         host=host,
         port=value(PORT, parse_port),
@@ -252,6 +246,22 @@ def read(variables: Mapping[str, str]) -> Environment:
         dead_items=value(DEAD_ITEMS, _whole),
         audit_days=value(AUDIT_DAYS, _days),
     )
+
+
+def read_store(variables: Mapping[str, str]) -> str:
+    """Check only what says where the store is, and return its URL; raises BadSetting."""
+    data = _value(variables, DATA, _data)
+    _value(variables, STORE_MAX_BYTES, _bytes)
+    return _value(variables, STORE, lambda text: _store(text, data))
+
+
+def _value(variables: Mapping[str, str], setting: Setting, parse: Callable[[str], T]) -> T:
+    text = variables.get(setting.name, "").strip() or setting.default
+    try:
+        return parse(text)
+    except ValueError as error:
+        shown = "" if setting is DATABASE_URL else f"={text!r}"  # a database URL holds a password
+        raise BadSetting(f"{setting.name}{shown}: {error}") from None
 
 
 def parse_port(text: str) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import TypeVar
 
@@ -59,6 +59,13 @@ class Worker:
             return function
 
         return register
+
+    def around(self, wrap: Callable[[Function], Function]) -> Worker:
+        """Return a worker with the same handlers, each function in what `wrap` makes of it."""
+        wrapped = Worker()
+        for pattern, handler in self._handlers.items():
+            wrapped._handlers[pattern] = replace(handler, function=wrap(handler.function))
+        return wrapped
 
     def handler(self, queue: str) -> Handler:
         """Return the handler of a queue: that of its name, else of the first pattern that fits; raise `LookupError`."""

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import importlib
 import logging
-import sys
+import os
 from argparse import ArgumentTypeError
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from pqadmin.operations import handlers
 from pqadmin.operations.command import StoreCommand, whole_number
 from pqadmin.operations.interruption import Interrupted, Interruption
+from pqadmin.server import environment
 from queues import Store
-from queues.workers import Pool, Tally, Worker
+from queues.workers import Pool, Tally
 
-#: Where a module keeps its handlers, unless another name is given.
-_DEFAULT_NAME = "worker"
 _DAY = 86_400.0
 
 
@@ -28,7 +26,8 @@ class Command(StoreCommand):
     help = (
         "Run a program's handlers on the items of some queues. It goes on until Ctrl-C or SIGTERM. Each item is "
         "leased, and acknowledged when its handler returns; when it raises, the item comes back later, or is dead "
-        "after its last attempt. Delayed items are made ready when they are due."
+        "after its last attempt. Delayed items are made ready when they are due. Django is the program's: it is set up "
+        "by --settings or DJANGO_SETTINGS_MODULE, and not at all without."
     )
 
     def add_own_arguments(self, parser: CommandParser) -> None:
@@ -50,10 +49,17 @@ class Command(StoreCommand):
             help="what running handlers get to finish when the command is stopped (default: %(default)s)",
         )
 
+    def store_url(self, options: dict[str, Any]) -> str:
+        """Return the store's URL: the option, else the environment's, as Django's settings are the program's."""
+        try:
+            return str(options["store"] or environment.read_store(os.environ))
+        except environment.BadSetting as error:
+            raise CommandError(str(error), returncode=2) from error
+
     def run(self, store: Store, options: dict[str, Any]) -> None:
         """Work until the end, or until stopped."""
-        worker = _load(options["handlers"])
-        logging.getLogger("queues.workers").setLevel(logging.INFO if options["verbosity"] > 1 else logging.WARNING)
+        worker = handlers.load(options["handlers"])
+        handlers.log_to_stderr(logging.INFO if options["verbosity"] > 1 else logging.WARNING)
         try:
             pool = Pool(store, worker, options["queues"], threads=options["threads"], once=options["once"])
         except LookupError as error:
@@ -86,22 +92,6 @@ class Command(StoreCommand):
             f"{tally.done} done, {tally.failed} failed ({tally.dead} of them dead), {tally.stopped} stopped, "
             f"{tally.cut_off} cut off."
         )
-
-
-def _load(path: str) -> Worker:
-    """Import the module and return its Worker."""
-    module_name, _, name = path.partition(":")
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
-    try:
-        module = importlib.import_module(module_name)
-    except Exception as error:  # whatever the module itself raises
-        raise CommandError(f"{module_name} can not be imported: {type(error).__name__}: {error}") from error
-    worker = getattr(module, name or _DEFAULT_NAME, None)
-    if not isinstance(worker, Worker):
-        raise CommandError(f"{module_name} has no queues.workers.Worker named {name or _DEFAULT_NAME}.")
-    return worker
 
 
 def _seconds(text: str) -> float:
