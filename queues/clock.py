@@ -91,8 +91,9 @@ class Anchor:
         return None
 
     def time_at(self, count: Count) -> int | None:
-        """Return the time at a count; None when it is of another epoch."""
-        return self.time + count.micros - self.count if self.epoch == count.epoch else None
+        """Return the time at a count; None when it is of another epoch, or began anew within one."""
+        passed = count.micros - self.count
+        return self.time + passed if self.epoch == count.epoch and passed > -HELD * 1e6 else None
 
 
 class StoreClock:

@@ -229,6 +229,15 @@ def test_after_a_reboot_with_its_clock_in_the_past_time_goes_on_from_where_it_wa
     assert store.queue("jobs").expire() == 1
 
 
+def test_a_count_that_begins_anew_without_saying_so_sets_no_time_back(machines: Machines) -> None:
+    """Some systems do not tell one start of the machine from another."""
+    machines.process()
+    machines.advance(HOUR)
+    machines.restart()
+    machines.counted = 3.0
+    close(machines.process(), machines.true())
+
+
 def test_a_clock_that_was_a_year_ahead_once_does_not_stay_so(machines: Machines) -> None:
     close(machines.process(ahead=YEAR), machines.true(YEAR))
     reboot(machines)
