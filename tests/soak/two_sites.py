@@ -61,6 +61,8 @@ SITES_KILLED = 0.4
 SAMPLE_EVERY, READY_EVERY = 10.0, 5.0
 #: Seconds that a site gets to start, and for which it may be silent afterwards on a busy machine.
 STARTING, SILENT = 45.0, 20.0
+#: Seconds in which SIGTERM may end a process that does not mind it yet.
+YOUNG = 15.0
 #: Seconds in which the store must run empty, and processes must end, when nothing is killed any more.
 DRAINED, ENDED = 300.0, 60.0
 #: Items of a queue at which importers wait, and lines of one chunk.
@@ -424,8 +426,9 @@ class Soak:
             return
         number = signal.SIGTERM if self._chance.random() < 0.25 else signal.SIGKILL
         self.counted[f"{number.name} to {what}"] += 1
+        young = boottime() - running.since < YOUNG
         code = running.end(number)
-        if number is signal.SIGTERM and code != 0:
+        if number is signal.SIGTERM and code != 0 and not (young and code == -signal.SIGTERM):
             self.wrong(f"{running.life} ended with {code} after SIGTERM")
         running.start(self._chance.choice(self.shifts))
 
@@ -573,7 +576,7 @@ class Soak:
         if found is None:
             return Line(what, "not watched for long enough")
         told = (
-            f"{found.first / 1e6:.1f} to {found.last / 1e6:.1f} MB in {found.seconds / 60:.1f} min, "
+            f"{found.first / 1e6:.1f}, {found.middle / 1e6:.1f}, {found.last / 1e6:.1f} MB in {found.seconds / 60:.1f} min, "
             f"{found.slope / 1e6:+.3f} MB a minute"
         )
         return Line(what, told, not found.grows if found.judged else None)

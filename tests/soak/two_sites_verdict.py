@@ -209,7 +209,9 @@ class Memory:
     """What the anonymous memory of one process did behind its warm-up."""
 
     seconds: float
+    #: Means of the first, the middle and the last third, bytes.
     first: int
+    middle: int
     last: int
     #: Bytes a minute, by least squares.
     slope: float
@@ -233,6 +235,7 @@ def memory(samples: Sequence[tuple[float, int]]) -> Memory | None:
     mean_at, mean_size = fmean(at for at, _ in late), fmean(size for _, size in late)
     spread = sum((at - mean_at) ** 2 for at, _ in late)
     slope = sum((at - mean_at) * (size - mean_size) for at, size in late) / spread
-    third = max(1, len(late) // 3)
-    first, last = fmean(size for _, size in late[:third]), fmean(size for _, size in late[-third:])
-    return Memory(seconds=late[-1][0] - late[0][0], first=int(first), last=int(last), slope=slope * 60)
+    third = len(late) // 3
+    parts = (late[:third], late[third:-third], late[-third:])
+    first, middle, last = (int(fmean(size for _, size in part)) for part in parts)
+    return Memory(seconds=late[-1][0] - late[0][0], first=first, middle=middle, last=last, slope=slope * 60)
