@@ -205,13 +205,14 @@ def stored_of(record: dict[str, Any] | None, value: bytes) -> bytes:
 
 def place_of(there: Standing) -> dict[str, Any]:
     """Return a place as trash records keep it."""
-    return {
+    where = {
         "state": there.state,
         "rand": there.rand.hex(),
         "generation": there.generation,
         "suffix": there.suffix.hex(),
         "attempts": there.attempts,
     }
+    return where | ({"nonce": there.nonce.hex()} if there.nonce else {})
 
 
 def standing_of(header: dict[str, Any], stored: bytes) -> Standing:
@@ -223,6 +224,7 @@ def standing_of(header: dict[str, Any], stored: bytes) -> Standing:
         suffix=bytes.fromhex(header["suffix"]),
         attempts=header["attempts"],
         stored=stored,
+        nonce=bytes.fromhex(header.get("nonce", "")),  # 0.1 wrote none
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from queues import moving, standing, transitions
 from queues.changes import Change
@@ -90,7 +89,7 @@ def _bring(tr: Transaction, keyspace: Keyspace, job: Job, config: Config, some: 
     tally.traffic("reprioritise", len(some))
     changes = []
     for n, there in enumerate(some, start=first + job.done):
-        after = replace(there, suffix=ready_suffix(priority, n, there.rand))
+        after = standing.at_suffix(there, ready_suffix(priority, n, there.rand))
         changes.append(Change(before=there, after=after))
         standing.change(tr, keys, config, there, after, tally)
     tally.apply(tr)

@@ -237,7 +237,7 @@ def _to_place(
     afters = list(standings)
     for offset, n in enumerate(order):
         suffix = ready_suffix(priority, first + offset, standings[n].rand)
-        afters[n] = replace(standings[n], suffix=suffix)
+        afters[n] = standing.at_suffix(standings[n], suffix)
     return afters
 
 

@@ -7,7 +7,7 @@ serializable, so of two that act on the same item one does, and the other meets 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from hashlib import blake2b
 
@@ -20,7 +20,7 @@ from queues.kv.port import ReadTransaction, Transaction
 from queues.priority import Priority
 from queues.queue_keys import IN_GENERATIONS, OUTSIDE, STATES, QueueKeys, Side
 from queues.ready import PlaceRead
-from queues.suffixes import place, read_place, ready_elements, ready_suffix, timed_elements, timed_suffix
+from queues.suffixes import expired_nonce, place, read_place, ready_elements, ready_suffix, timed_elements, timed_suffix
 from queues.tally import Tally
 
 
@@ -36,6 +36,8 @@ class Standing:
     attempts: int
     #: The value, or the record around it.
     stored: bytes
+    #: Of the lease that expired, when nothing has happened to the item since.
+    nonce: bytes = field(default=b"", compare=False)
 
     @property
     def value(self) -> bytes:
@@ -96,6 +98,7 @@ def find(tr: ReadTransaction, keys: QueueKeys, config: Config, rands: Sequence[b
                 suffix=suffix,
                 attempts=attempts,
                 stored=bytes_there,
+                nonce=expired_nonce(where),
             )
         )
     return found
@@ -122,7 +125,7 @@ def write(tr: Transaction, keys: QueueKeys, standing: Standing) -> None:
     """Write what lies at a place and the index of it, counting nothing."""
     generation = standing.generation
     tr.set(_key(keys, standing.state, generation, standing.suffix, standing.rand), standing.stored)
-    where = place(generation, standing.suffix, standing.attempts)
+    where = place(generation, standing.suffix, standing.attempts, standing.nonce)
     tr.set(keys.index(standing.state, standing.rand, generation), where)
     if standing.state == "ready" and standing.attempts:
         tr.set(keys.generation(generation).tried, b"")
@@ -151,20 +154,25 @@ def with_priority(there: Standing, config: Config, priority: Priority) -> Standi
     if there.state != "ready":
         return with_header(there, priority)
     count = ready_elements(there.suffix, fifo=config.fifo)[1]
-    return replace(there, suffix=ready_suffix(priority, count, there.rand))
+    return at_suffix(there, ready_suffix(priority, count, there.rand))
+
+
+def at_suffix(there: Standing, suffix: bytes) -> Standing:
+    """Return the item at another place of its state."""
+    return replace(there, suffix=suffix, nonce=b"")
 
 
 def with_header(there: Standing, priority: Priority | None) -> Standing:
     """Return an item that is not ready with another priority in its record."""
     header, value = records.decode(there.stored)
-    return replace(there, stored=records.encode({**header, "priority": priority}, value))
+    return replace(there, stored=records.encode({**header, "priority": priority}, value), nonce=b"")
 
 
 def with_value(there: Standing, value: bytes) -> Standing:
     """Return the item with another value."""
     if there.state == "ready":
-        return replace(there, stored=value)
-    return replace(there, stored=records.encode(records.decode(there.stored)[0], value))
+        return replace(there, stored=value, nonce=b"")
+    return replace(there, stored=records.encode(records.decode(there.stored)[0], value), nonce=b"")
 
 
 def as_item(there: Standing, *, fifo: bool) -> Item:

@@ -226,6 +226,13 @@ def test_many_expired_leases_are_acknowledged_with_others(store: Store, jobs: Qu
     check_full_count(store, mail)
 
 
+def there_and_back(store: Store, item: Item) -> None:
+    """Move an item to another queue and back."""
+    store.create_queue("other")
+    store.acts("o").move_items("jobs", [item.id], to="other")
+    store.acts("o").move_items("other", [item.id], to="jobs")
+
+
 OTHERWISE = {
     "leased by another worker": lambda store, jobs, item: jobs.lease(),
     "leased and given back": lambda store, jobs, item: jobs.release(one(jobs.lease())),
@@ -233,9 +240,8 @@ OTHERWISE = {
     "edited": lambda store, jobs, item: store.acts("o").edit_item("jobs", item.id, b"other", expect=item.value),
     "of another priority": lambda store, jobs, item: store.acts("o").reprioritise("jobs", [item.id], priority=3),
     "delayed": lambda store, jobs, item: store.acts("o").delay("jobs", [item.id], delay=MINUTE),
-    "deleted and put back": lambda store, jobs, item: store.acts("o").undo(
-        store.acts("o").delete_items("jobs", [item.id]).trash_id
-    ),
+    "moved and moved back": lambda store, jobs, item: there_and_back(store, item),
+    "brought to the front": lambda store, jobs, item: store.acts("o").reprioritise("jobs", [item.id], place="front"),
 }
 
 
@@ -252,6 +258,25 @@ def test_an_expired_lease_is_stale_once_anything_else_happened(
             jobs.ack(lease, must_hold=must_hold)
     assert jobs.ack_many([lease]) == [lease.token]
     assert jobs.find(lease.item.id) == before
+
+
+ACTS = {
+    "deleted": lambda acts, item: acts.delete_items("jobs", [item.id]),
+    "edited": lambda acts, item: acts.edit_item("jobs", item.id, b"other", expect=item.value),
+    "of another priority": lambda acts, item: acts.reprioritise("jobs", [item.id], priority=3),
+    "delayed": lambda acts, item: acts.delay("jobs", [item.id], delay=MINUTE),
+}
+
+
+@pytest.mark.parametrize("how", ACTS)
+def test_an_undone_act_has_not_happened_to_an_expired_lease_either(
+    store: Store, jobs: Queue, clock: Clock, how: str
+) -> None:
+    jobs.push(b"x", priority=1)
+    lease = expired(jobs, clock)
+    store.acts("o").undo(ACTS[how](store.acts("o"), lease.item).trash_id)
+    jobs.ack(lease, must_hold=True)
+    assert depths(jobs) == (0, 0, 0, 0)
 
 
 def test_an_expired_lease_is_stale_once_the_dead_item_is_retried(jobs: Queue, clock: Clock) -> None:
