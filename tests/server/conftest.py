@@ -1,5 +1,6 @@
 """A real server as a subprocess, started the way a user starts it."""
 
+import http.cookiejar
 import os
 import queue
 import re
@@ -7,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -88,6 +90,21 @@ class Site:
         if self.process.poll() is None:
             self.process.kill()
         self.exit_code()
+
+
+def log_in(site: Site) -> str:
+    """Log the first admin in the way a browser does; return the cookies."""
+    password = site.wait_for(r"Password\s+(\S+)").group(1)
+    jar = http.cookiejar.CookieJar()
+    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
+    login = f"{site.address}/accounts/login/"
+    with browser.open(login, timeout=PATIENCE) as page:
+        found = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page.read().decode())
+    assert found
+    form = {"username": "admin", "password": password, "csrfmiddlewaretoken": found.group(1)}
+    with browser.open(login, urllib.parse.urlencode(form).encode(), timeout=PATIENCE) as overview:
+        assert overview.url == f"{site.address}/"
+    return "; ".join(f"{cookie.name}={cookie.value}" for cookie in jar)
 
 
 @pytest.fixture

@@ -1,12 +1,8 @@
 """The live socket of a real server: who gets one, and what its end looks like."""
 
-import http.cookiejar
 import json
-import re
 import secrets
 import signal
-import urllib.parse
-import urllib.request
 import zlib
 
 import pytest
@@ -20,21 +16,7 @@ from pqadmin.live.ticks import NEVER, Dated, Sum, Tick, View
 from pqadmin.server import site_socket
 from queues import open_store
 from tests.schemas import validate
-from tests.server.conftest import PATIENCE
-
-
-def log_in(site) -> str:
-    """Log the first admin in the way a browser does; return the cookies."""
-    password = site.wait_for(r"Password\s+(\S+)").group(1)
-    jar = http.cookiejar.CookieJar()
-    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
-    login = f"{site.address}/accounts/login/"
-    with browser.open(login, timeout=PATIENCE) as page:
-        token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page.read().decode()).group(1)
-    form = {"username": "admin", "password": password, "csrfmiddlewaretoken": token}
-    with browser.open(login, urllib.parse.urlencode(form).encode(), timeout=PATIENCE) as overview:
-        assert overview.url == f"{site.address}/"
-    return "; ".join(f"{cookie.name}={cookie.value}" for cookie in jar)
+from tests.server.conftest import PATIENCE, log_in
 
 
 def open_socket(site, path: str = "/live/", *, compression: str | None = "deflate", **headers: str):

@@ -1,0 +1,133 @@
+"""Health while something hangs: asked of a real server, and of the checks with a disk that is full."""
+
+from __future__ import annotations
+
+import http.cookiejar
+import json
+import re
+import shutil
+import sqlite3
+import threading
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from django.test import Client
+
+from pqadmin.server import health
+from pqadmin.server.store import close_store
+from tests.server.conftest import PATIENCE, Site, log_in
+
+
+def test_a_locked_database_is_answered_with_503_and_health_at_once(serve: Callable[..., Site], tmp_path: Path) -> None:
+    """Four writes that waited held every thread that runs views, for 20 seconds."""
+    site = serve(PQADMIN_VIEW_THREADS="2")
+    log_in(site)
+    answers: list[tuple[int, str | None]] = []
+    with closing(sqlite3.connect(tmp_path / "site.sqlite3", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        writers = [threading.Thread(target=lambda: answers.append(_log_in_again(site))) for _ in range(4)]
+        for writer in writers:
+            writer.start()
+        began = time.monotonic()
+        while any(writer.is_alive() for writer in writers):
+            asked = time.monotonic()
+            assert site.get("/livez")[0] == 200
+            assert site.get("/readyz")[0] == 200, "what is locked can still be read"
+            assert time.monotonic() - asked < 10
+            assert time.monotonic() - began < PATIENCE
+        other.execute("ROLLBACK")
+    assert answers == [(503, "5")] * 4
+    assert _log_in_again(site)[0] == 422, "answered again: a wrong password"
+
+
+def _log_in_again(site: Site) -> tuple[int, str | None]:
+    """Send a wrong password, which is written down; return status and Retry-After."""
+    jar = http.cookiejar.CookieJar()
+    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
+    login = f"{site.address}/accounts/login/"
+    with browser.open(login, timeout=PATIENCE) as page:
+        found = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page.read().decode())
+    assert found
+    form = {"username": "nobody", "password": "wrong", "csrfmiddlewaretoken": found.group(1)}
+    try:
+        with browser.open(login, urllib.parse.urlencode(form).encode(), timeout=PATIENCE) as answer:
+            return answer.status, None
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.headers["Retry-After"]
+
+
+def test_health_is_answered_under_any_host_name(serve: Callable[..., Site]) -> None:
+    """Probes ask by the address of a pod, which no setting names."""
+    site = serve()
+    for path in ("/livez", "/readyz"):
+        request = urllib.request.Request(site.address + path, headers={"Host": "10.1.2.3"})
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+            assert answer.status == 200
+            assert answer.headers["X-Content-Type-Options"] == "nosniff"
+            assert answer.headers["Cache-Control"] == "no-store, private"
+
+
+def test_a_full_disk_is_not_ready(serve: Callable[..., Site], tmp_path: Path) -> None:
+    free = shutil.disk_usage(tmp_path).free
+    site = serve(PQADMIN_MIN_FREE_BYTES=str(free * 10))
+    assert site.get("/livez")[0] == 200
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        site.get("/readyz")
+    with refused.value as answer:
+        assert answer.code == 503
+        assert json.load(answer)["checks"] == {"store": "ok", "database": "ok", "disk": "unavailable"}
+    assert any("bytes free" in line for line in site.complained)
+
+
+def test_the_stores_disk_counts_too_and_zero_is_no_check(db: None, settings, tmp_path: Path, monkeypatch) -> None:
+    real = shutil.disk_usage
+
+    def usage(path: Path) -> object:
+        found = real(path)
+        return found._replace(free=10) if tmp_path in (Path(path), *Path(path).parents) else found
+
+    monkeypatch.setattr(shutil, "disk_usage", usage)
+    settings.PQADMIN_STORE = f"lmdb:{tmp_path / 'store'}"
+    settings.PQADMIN_MIN_FREE_BYTES = 1_000
+    try:
+        assert Client().get("/readyz").json()["checks"]["disk"] == "unavailable"
+        settings.PQADMIN_MIN_FREE_BYTES = 0
+        assert Client().get("/readyz").json()["checks"]["disk"] == "ok"
+    finally:
+        close_store()
+
+
+async def test_a_check_that_hangs_counts_as_failed_and_holds_up_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    go = threading.Event()
+    monkeypatch.setattr(health, "WITHIN", 0.2)
+    monkeypatch.setattr(health, "_store", lambda: go.wait(PATIENCE))
+    monkeypatch.setattr(health, "_database", lambda: True)
+
+    async def elsewhere(scope: object, receive: object, send: object) -> None:
+        raise AssertionError("passed on")
+
+    application = health.Health(elsewhere)
+
+    async def ask(path: str) -> tuple[int, dict[str, object]]:
+        said: list[dict[str, object]] = []
+
+        async def send(message: dict[str, object]) -> None:
+            said.append(message)
+
+        await application({"type": "http", "path": path, "method": "GET"}, None, send)
+        return int(str(said[0]["status"])), json.loads(said[1]["body"])  # type: ignore[arg-type]
+
+    for _ in range(3):  # and no thread more for each
+        status, body = await ask("/readyz")
+        assert (status, body["checks"]) == (503, {"store": "unavailable", "database": "ok", "disk": "ok"})
+    assert await ask("/livez") == (200, {"status": "ok"})
+    go.set()
+    while (await ask("/readyz"))[0] != 200:
+        pass
