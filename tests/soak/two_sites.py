@@ -32,6 +32,7 @@ import tempfile
 import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -285,6 +286,7 @@ class Soak:
             Line("imported by the audit", f"{audited} of {self._imported}", audited == self._imported),
             Line("pushed by the counters", f"{pushed} of {self._pushed.total()}", pushed == self._pushed.total()),
             Line("acknowledged by the counters", f"{acked} of {len(self._expected)}", acked == len(self._expected)),
+            self._none("processes left behind", self._left_behind()),
             self._none("doctor's findings", [str(finding) for finding in found.findings]),
         ]
         for viewer in self.viewers:
@@ -329,6 +331,13 @@ class Soak:
                     break
         return count
 
+    def _left_behind(self) -> list[str]:
+        """Return processes of this run that outlive those that started them, after they had time to end."""
+        until = time.monotonic() + ENDED
+        while (found := _started_in(self.folder)) and time.monotonic() < until:
+            time.sleep(0.5)
+        return found
+
     def _resumed(self) -> int:
         logs = (importer.running.said for importer in self.importers)
         return sum(log.read_bytes().count(b"Resuming after line") for log in logs if log.exists())
@@ -361,6 +370,16 @@ def _by_kind(counts: Counter[str]) -> str:
     return ", ".join(f"{count} {kind}" for kind, count in counts.most_common()) or "0"
 
 
+def _started_in(folder: Path) -> list[str]:
+    """Return the processes whose wall clock goes by a file in this folder."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if f"WALL_CLOCK_FILE={folder}/".encode() in (process / "environ").read_bytes():
+                found.append(f"{process.name} {(process / 'cmdline').read_bytes().replace(bytes(1), b' ').decode()}")
+    return found
+
+
 def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -379,7 +398,7 @@ def main() -> int:
     parser.add_argument("--shift", type=int, default=3600, metavar="SECONDS", help="by which clocks are off")
     parser.add_argument("--folder", type=Path, help="where logs go; kept (default: a temporary one)")
     options = parser.parse_args()
-    folder = options.folder or Path(tempfile.mkdtemp(prefix="two-sites-"))
+    folder = (options.folder or Path(tempfile.mkdtemp(prefix="two-sites-"))).resolve()
     folder.mkdir(parents=True, exist_ok=True)
     url = options.store or f"lmdb:{folder / 'store'}"
     seconds = options.minutes * 60 if options.seconds is None else options.seconds
