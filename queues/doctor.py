@@ -15,6 +15,7 @@ from queues.counting import QueueCount, count_queue
 from queues.findings import Examination, Finding, counted
 from queues.keyspace import Keyspace
 from queues.kv.port import KeyValueStore, ReadTransaction
+from queues.lookalikes import described, lookalikes
 from queues.mending import mend_counters, mend_index, mend_order
 from queues.names import display_name
 from queues.orphans import Unknown, decode, find_orphans
@@ -60,6 +61,8 @@ class Doctor:
         queues = items = 0
         for config in self._configs(findings):
             queues += 1
+            if letters := lookalikes(config.name):
+                notes.append(f"The name “{display_name(config.name)}” looks like another one: {described(letters)}.")
             if config.attached:
                 notes.append(
                     f"{display_name(config.name)} is attached: others write it, so it has no counters to check."

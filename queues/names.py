@@ -1,7 +1,7 @@
 """Names of queues: which are allowed, and how any name is shown.
 
-Our own names are 1 to 200 characters and at most 300 bytes in NFC: letters, marks and digits of any script and
-`. _ : -`. Names that others wrote may be anything, so showing a name never trusts it.
+Our own names are 1 to 200 characters and at most 300 bytes in NFC: letters, marks and digits of any script that can
+be seen, and `. _ : -`. Names that others wrote may be anything, so showing a name never trusts it.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import unicodedata
 
 from queues.errors import BadName, Words
+from queues.lookalikes import is_invisible
 
 MAX_CHARACTERS = 200
 MAX_BYTES = 300
@@ -22,8 +23,11 @@ def canonical(name: str) -> str:
     return unicodedata.normalize("NFC", name) if len(name) <= MAX_CHARACTERS * 4 else name
 
 
-def check_name(name: str) -> str:
-    """Return the name in NFC; raise `BadName` saying what is wrong with it."""
+def check_name(name: str, *, new: bool = True) -> str:
+    """Return the name in NFC; raise `BadName` saying what is wrong with it.
+
+    Older releases made queues with letters that cannot be seen: only a name that is new is refused for these.
+    """
     if not isinstance(name, str):
         raise BadName("A queue's name is text, not {type}.", type=type(name).__name__)
     if not name:
@@ -34,7 +38,7 @@ def check_name(name: str) -> str:
         )
     name = canonical(name)
     for position, character in enumerate(name):
-        if not _allowed(character, first=position == 0):
+        if not _allowed(character, first=position == 0) or (new and is_invisible(character)):
             raise BadName(
                 "A queue's name is made of letters, digits and . _ : - ; character {position} is {character}.",
                 position=position + 1,
@@ -60,14 +64,16 @@ def _allowed(character: str, *, first: bool) -> bool:
 def _described(character: str) -> Words:
     if character == " ":
         return Words("a space")
-    if character.isprintable():
+    if character.isprintable() and not is_invisible(character):
         return Words("“{character}” (U+{code:04X})", character=character, code=ord(character))
     return Words("U+{code:04X}, which can not be seen", code=ord(character))
 
 
 def display_name(name: str) -> str:
     """Return the name with every control, bidi or otherwise invisible character written as an escape."""
-    return "".join(c if c.isprintable() else _escaped(c) for c in name)
+    if name.isascii() and name.isprintable():
+        return name
+    return "".join(c if c == " " or (c.isprintable() and not is_invisible(c)) else _escaped(c) for c in name)
 
 
 def _escaped(character: str) -> str:

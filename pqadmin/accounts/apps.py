@@ -9,3 +9,9 @@ class AccountsConfig(AppConfig):
     label = "accounts"
     verbose_name = _("Accounts")
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Refuse new people whose names cannot be seen, wherever they are made."""
+        from pqadmin.accounts.names import refuse_invisible
+
+        refuse_invisible()

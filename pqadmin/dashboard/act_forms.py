@@ -51,7 +51,7 @@ class MoveForm(ActForm):
         if not text:
             raise forms.ValidationError(_("Say which queue the items move to."))
         try:
-            return check_name(text)
+            return check_name(text, new=False)
         except BadName as error:
             raise forms.ValidationError(said(error)) from None
 

@@ -60,7 +60,7 @@ class BulkForm(forms.Form):
             self.add_error("to", _("Say which queue the items move to."))
             return
         try:
-            target = self._target(check_name(name))
+            target = self._target(check_name(name, new=False))
         except (BadName, QueueNotFound, NotThere) as error:
             self.add_error("to", said(error))
             return

@@ -17,6 +17,8 @@ from datetime import UTC, datetime, timedelta
 
 from django.utils.timezone import get_current_timezone
 
+from queues.lookalikes import is_invisible
+
 #: Narrow no-break space: groups thousands without looking like two numbers, never breaks over a line.
 THIN = "\u202f"
 #: Thin space: groups the thousands of numbers so long that narrow places break them, between groups and nowhere else.
@@ -196,6 +198,9 @@ def _visible_char(char: str) -> str:
     if 0x80 <= code < 0xA0 or unicodedata.category(char) in ("Cf", "Zl", "Zp", "Cs"):
         # A joiner between emoji or letters is part of the text and harmless.
         return char if char in "\u200c\u200d" else f"⟨{code:04X}⟩"
+    # Letters that are drawn as nothing; selectors of a variation belong to the sign before them.
+    if unicodedata.category(char) == "Lo" and is_invisible(char):
+        return f"⟨{code:04X}⟩"
     return char
 
 

@@ -28,6 +28,7 @@ from pqadmin.live.wire import END_ITEMS
 from pqadmin.server.store import get_store, store_now
 from queues import Band, Item, Page, Queue, QueueStatus, ReadTransaction
 from queues.ids import to_ms
+from queues.lookalikes import described, lookalikes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,6 +139,7 @@ def about(request: HttpRequest, status: QueueStatus, **more: Any) -> dict[str, A
         "name_group": group,
         "name_rest": rest,
         "fifo": status.kind == "fifo",
+        "lookalikes": described(lookalikes(status.name)),
         "attached_title": attached_title(status.prefix) if status.attached else "",
         "can_act": can(request.user, Right.ACT, status.name),
         "rules": rules_of(status.redact),

@@ -19,6 +19,8 @@ from pqadmin.dashboard.format import UNKNOWN, age_since, clock, counted, number,
 from pqadmin.dashboard.redaction import NOTHING
 from pqadmin.operations.shapes import state_of
 from queues import Item, Job, QueueStatus
+from queues.lookalikes import described, lookalikes
+from queues.names import display_name
 
 #: Columns of characters when the output is a file or a pipe: wide enough that nothing is folded.
 _PIPE_WIDTH = 200
@@ -45,12 +47,19 @@ def console(stream: IO[str] | TextIOBase) -> Console:
     )
 
 
+def _name(name: str) -> Text:
+    """Write a queue's name, with a mark behind one that looks like another name."""
+    shown = Text(display_name(name), "bold")
+    letters = lookalikes(name)
+    return shown.append(f"  (looks like another name: {described(letters)})", "yellow") if letters else shown
+
+
 def print_queues(output: Console, statuses: Sequence[QueueStatus], now: datetime) -> None:
     """Print one line for each queue: its kind, items in each state, ends, oldest age and how it stands."""
     table = _table(("Queue", "Kind", ">Ready", ">Delayed", ">Leased", ">Dead", "Min", "Max", ">Oldest", "State"))
     for status in statuses:
         table.add_row(
-            _text(status.name, "bold"),
+            _name(status.name),
             Text("" if status.unreadable else "fifo" if status.kind == "fifo" else status.priority_type),
             Text(_depth(status)),
             *(Text(_number(status, depth)) for depth in (status.totals.delayed, status.totals.leased)),

@@ -108,3 +108,19 @@ def test_a_cursor_nested_or_cut_in_any_way_shows_the_beginning(operator: Desk, s
 def test_the_styleguide_is_for_admins(desk: Callable[..., Desk]) -> None:
     assert desk(Role.OPERATOR).open("/styleguide/").status == 403
     assert desk(Role.ADMIN).open("/styleguide/").status == 200
+
+
+def test_a_name_that_looks_like_another_one_is_marked(operator: Desk, store: Store) -> None:
+    store.create_queue("orders")
+    store.create_queue("\u043erders")
+    assert "looks like another name" not in operator.open("/queues/orders/")
+    page = operator.open("/queues/\u043erders/")
+    assert "looks like another name" in page
+    assert "\u043e U+043E CYRILLIC SMALL LETTER O" in page
+
+
+def test_letters_that_are_drawn_as_nothing_are_seen_in_values_and_priorities(operator: Desk, store: Store) -> None:
+    item = store.create_queue("jobs", priority_type="str").push("a\u3164b".encode(), priority="p\u3164")
+    page = operator.open(f"/queues/jobs/items/{item.id}/")
+    assert "⟨3164⟩" in page
+    assert "\u3164" not in page.html

@@ -426,3 +426,11 @@ def test_errors_as_json_on_standard_error(shop: Shop, jobs: Queue, capsys: pytes
             "suggestions": ["jobs"],
         }
     }
+
+
+def test_queues_marks_a_name_that_looks_like_another_one(run: Run, shop: Shop) -> None:
+    shop.store.create_queue("orders")
+    shop.store.create_queue("\u043erders")
+    plain, marked = sorted(line for line in run("queues").out.splitlines() if "rders" in line)
+    assert "looks like" not in plain
+    assert "looks like another name: \u043e U+043E CYRILLIC SMALL LETTER O" in marked

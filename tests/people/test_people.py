@@ -4,6 +4,7 @@ import re
 
 import pytest
 from django.contrib.auth.models import Group, User
+from django.core.management import CommandError, call_command
 from django.db.models.signals import pre_save
 from django.test import Client
 from django.urls import reverse
@@ -289,3 +290,21 @@ def test_somebody_with_nothing_is_told_who_can_change_that(visitor, jobs) -> Non
     text = visitor(Role.NONE).get(url("me")).content.decode()
     assert "An admin can give you a role" in text
     assert ">jobs<" not in text
+
+
+@pytest.mark.parametrize("name", ["root\u3164", "\u3164", "an\ufe0fn", "root\u115f"])
+def test_nobody_gets_a_name_that_can_not_be_seen(root, name: str) -> None:
+    refused = send(root, url("new"), url("new"), name=name, role="viewer")
+    assert refused.status_code == 422
+    assert "characters that cannot be seen" in refused.content.decode()
+    typed = {
+        "username": name,
+        "password1": "zebra-stripes-9",
+        "password2": "zebra-stripes-9",
+        "usable_password": "true",
+    }
+    refused = root.post("/admin/auth/user/add/", typed)
+    assert "characters that cannot be seen" in refused.content.decode()
+    with pytest.raises(CommandError, match="characters that cannot be seen"):
+        call_command("create_user", name, role="viewer")
+    assert User.objects.count() == 1
