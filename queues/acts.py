@@ -151,8 +151,7 @@ class Acts(PushJobs, StateActs, PurgeActs, RevealActs, SettingsActs):
                 raise HeadChanged(
                     "Another item stands at this end now than the one you confirmed: nothing was taken.", taken[0]
                 )
-            for trash_id, item in zip(trash_ids, taken, strict=False):
-                self._trash.put_item(tr, trash_id, queue.config, item, by=self._actor)
+            self._trash.put_each(tr, trash_ids, queue.config, taken, by=self._actor)
             if taken:
                 audit(
                     queue,

@@ -12,6 +12,7 @@ from typing import Any
 
 from queues import directory, ids, records
 from queues.backing import Backing
+from queues.equal_ids import refuse_minted
 from queues.errors import BadCursor
 from queues.keyspace import Keyspace
 from queues.kv.port import ReadTransaction, Transaction
@@ -92,6 +93,7 @@ class Audit:
         the record names, and under `items`, which it does not.
         """
         keyspace = self._backing.keyspace
+        refuse_minted(tr, [keyspace.audit(audit_id)])
         header = {
             "actor": actor,
             "via": via,

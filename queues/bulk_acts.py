@@ -35,6 +35,7 @@ from queues.jobs import (
     UNDO,
     Job,
     JobPage,
+    begin_job,
     read_job,
     read_jobs,
     read_page,
@@ -139,7 +140,7 @@ class BulkActs(ItemActs):
                 rate=rate,
                 ended_ms=now_ms if ends is None else None,
             )
-            write_job(tr, keyspace, job)
+            begin_job(tr, keyspace, job)
             self._tell(audit, queue, "begin_job", job, count=job.total or 0, also=job.to_id)
             return job
 
@@ -246,7 +247,7 @@ class BulkActs(ItemActs):
                 chunks=left,
                 of=job.id,
             )
-            write_job(tr, keyspace, undo)
+            begin_job(tr, keyspace, undo)
             after = cancelled(job, now_ms=now_ms) if job.running else job
             write_job(tr, keyspace, replace(after, undo=undo.id), job)
             self._tell(audit, self._of(tr, job), "undo_job", undo, count=job.done, also=job.to_id)

@@ -14,10 +14,11 @@ from typing import Any
 from queues import records, standing
 from queues.attached import items as attached_items
 from queues.config import Config
+from queues.equal_ids import taken
 from queues.errors import ItemGoneOn, PlaceTaken
 from queues.foreign import item_id
 from queues.keyspace import Keyspace
-from queues.kv.port import KeyValue, Transaction
+from queues.kv.port import KeyValue, Result, Transaction
 from queues.queue_keys import AttachedKeys
 from queues.ready import MAX_ITEMS
 from queues.standing import Standing
@@ -90,9 +91,12 @@ class Undoing:
         noted = self._noted(trash_id)
         there = self._there([after for _, after, _ in noted if after is not None])
         undone = gone = 0
-        for header, after, value in noted:
+        in_the_way = self._in_the_way(noted, there)
+        if in_the_way and not partial:
+            raise taken()
+        for n, (header, after, value) in enumerate(noted):
             now = there.get(_name(after)) if after is not None else None
-            if after is not None and now is None:
+            if n in in_the_way or (after is not None and now is None):
                 gone += 1
                 continue
             undone += 1
@@ -150,6 +154,25 @@ class Undoing:
             for after, now in found
             if now.digest() == after["digest"] and now.same_place(standing_of(after, b""))
         }
+
+    def _in_the_way(
+        self,
+        noted: Sequence[tuple[dict[str, Any], dict[str, Any] | None, bytes | None]],
+        there: dict[str, Standing],
+    ) -> set[int]:
+        """Return the numbers of those that can not stand where they stood: another item of the same id does."""
+        if self._source.prefix is not None:
+            return set()
+        keys = self._keyspace.queue(self._source.id)
+        reads: dict[int, list[Result[bytes | None]]] = {}
+        for n, (header, after, _) in enumerate(noted):
+            now = None if after is None else there.get(_name(after))
+            if header["before"] is None or (after is not None and now is None):
+                continue
+            here = now if self._source.id == self._target.id else None
+            before = standing_of(header["before"], b"")
+            reads[n] = [self._tr.get(key) for key in standing.new_keys(keys, self._source, here, before)]
+        return {n for n, found in reads.items() if any(read.wait() is not None for read in found)}
 
     def _undo(self, header: dict[str, Any], now: Standing | None, value: bytes | None) -> None:
         if value is None:

@@ -8,6 +8,7 @@ from queues import dead, ids, ready
 from queues.config import Config
 from queues.dead import Entry
 from queues.delays import Delays
+from queues.equal_ids import refuse_taken
 from queues.item import Item, Page
 from queues.kv.port import ReadTransaction, Transaction
 from queues.suffixes import ready_suffix
@@ -45,6 +46,7 @@ class Deaths(Delays):
         def revive(tr: Transaction, config: Config, entry: Entry, tally: Tally) -> Item:
             tally.traffic("retry")
             suffix = ready_suffix(entry.priority, entry.count, entry.rand)
+            refuse_taken(tr, [self._keys.index("ready", entry.rand, config.generations[-1])])
             return ready.become_ready(tr, self._keys, config, tally, suffix=suffix, value=entry.value, attempts=0)
 
         return self._end_death(item_id, revive, tr)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from queues import ready, records
 from queues.config import Config
+from queues.equal_ids import FreeIds
 from queues.ids import at, minted_at
 from queues.item import Item
 from queues.kv.port import KeyValue, ReadTransaction, Transaction
@@ -112,19 +113,26 @@ def promote_due(
     if not entries:
         return 0
     tally = Tally(keys, wake=True)
+    ids = free_ids(tr, keys, config, entries)
     for entry in entries:
         tr.add_read_conflict_key(entry.key)
-        promote(tr, keys, config, entry, tally)
+        promote(tr, keys, config, entry, tally, ids)
     tally.apply(tr)
     return len(entries)
 
 
-def promote(tr: Transaction, keys: QueueKeys, config: Config, entry: Entry, tally: Tally) -> Item:
-    """Make a delayed item, on whose key `tr` conflicts, ready."""
+def free_ids(tr: Transaction, keys: QueueKeys, config: Config, entries: Sequence[Entry]) -> FreeIds:
+    """Issue the reads of whether other items with the ids of these are ready already."""
+    generation = config.generations[-1]
+    return FreeIds(tr, lambda rand: keys.index("ready", rand, generation), [entry.rand for entry in entries])
+
+
+def promote(tr: Transaction, keys: QueueKeys, config: Config, entry: Entry, tally: Tally, ids: FreeIds) -> Item:
+    """Make a delayed item, on whose key `tr` conflicts, ready; `ids` tell which ids are free."""
     tr.use_reserve()  # the value moves, it does not come in
     remove(tr, keys, entry, tally)
     tally.traffic("promote")
-    suffix = ready_suffix(entry.priority, config.base + tr.stamp(), entry.rand)
+    suffix = ready_suffix(entry.priority, config.base + tr.stamp(), ids.give(entry.rand, entry.key))
     return ready.become_ready(tr, keys, config, tally, suffix=suffix, value=entry.value, attempts=entry.attempts)
 
 

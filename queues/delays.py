@@ -9,13 +9,14 @@ from math import ceil
 
 from queues import delayed, ids, ready
 from queues.config import Config
-from queues.errands import Errand
+from queues.equal_ids import refuse_taken, taken
+from queues.errands import Errand, Finish
 from queues.errors import BadTime
 from queues.handle import check_limit
 from queues.item import Item, Page
-from queues.kv.port import ReadTransaction, Transaction
+from queues.kv.port import ReadTransaction, Result, Transaction
 from queues.priority import Priority
-from queues.suffixes import ready_suffix
+from queues.suffixes import ready_suffix, timed_suffix
 from queues.taking import Taking
 from queues.tally import Tally
 
@@ -93,9 +94,13 @@ class Delays(Taking):
                 return None
             tally = Tally(self._keys, wake=False)
             if due_ms is None:
-                item = delayed.promote(tr, self._keys, config, entry, tally)
+                ids = delayed.free_ids(tr, self._keys, config, [entry])
+                item = delayed.promote(tr, self._keys, config, entry, tally, ids)
             else:
                 tr.use_reserve()
+                suffix = timed_suffix(due_ms, entry.rand)
+                if suffix != entry.suffix:
+                    refuse_taken(tr, [self._keys.generation(config.generations[-1]).delayed(suffix)])
                 delayed.remove(tr, self._keys, entry, tally)
                 item = delayed.insert(
                     tr,
@@ -133,8 +138,23 @@ class Delays(Taking):
         rands = self._rands(values)
         now_ms = self._backing.now_ms()
 
-        def finish(tr: Transaction, config: Config, tally: Tally) -> list[Item]:
+        def standing(generation: int) -> list[bytes]:
+            states = ["ready" if due_ms is None else "delayed" for due_ms in dues]
+            return [self._keys.index(state, rand, generation) for state, rand in zip(states, rands, strict=True)]
+
+        def begin(tr: Transaction) -> Finish:
+            # Together with the config, so that it takes no longer: no other push has these keys.
+            generation = self.config.generations[-1]
+            return partial(finish, tr, generation, [tr.get(key) for key in standing(generation)])
+
+        def finish(
+            tr: Transaction, generation: int, there: list[Result[bytes | None]], config: Config, tally: Tally
+        ) -> list[Item]:
             self._admit(tr, config, values)
+            if config.generations[-1] != generation:
+                there = [tr.get(key) for key in standing(config.generations[-1])]
+            if any(read.wait() is not None for read in there):
+                raise taken()
             tally.traffic("push", len(values))
             items = []
             for (value, priority), rand, due_ms in zip(values, rands, dues, strict=True):
@@ -157,7 +177,7 @@ class Delays(Taking):
             return items
 
         size = sum(len(value) for value, _ in values)
-        return Errand(begin=lambda tr: partial(finish, tr), size=size)
+        return Errand(begin=begin, rands=tuple(rands), size=size)
 
     def _due_ms(self, when: When) -> int | None:
         """Return when an item is due, never early; None: now."""

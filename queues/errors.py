@@ -56,6 +56,7 @@ __all__ = [
     "EmbeddedOnly",
     "ForkedStore",
     "HeadChanged",
+    "IdTaken",
     "ItemChanged",
     "ItemGoneOn",
     "ItemLeased",
@@ -239,6 +240,10 @@ class HeadChanged(QueueError):
 
 class ItemNotFound(QueueError, LookupError):
     """The item is not in the queue: it was taken, or never was there."""
+
+
+class IdTaken(QueueError):
+    """Another item, or another record, has the same id."""
 
 
 class PlaceTaken(QueueError):

@@ -33,8 +33,10 @@ LAST_MS = 253_402_300_799_999
 class Minter:
     """Mints increasing ids by one clock. Thread-safe."""
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float], *, random: Callable[[int], bytes] | None = None) -> None:
+        """`random` returns so many random bytes; by default the system's."""
         self._clock = clock
+        self._urandom = random or os.urandom
         self._lock = threading.Lock()
         self._last = 0
         #: The millisecond that `_last` begins with; ids of the same one only count on.
@@ -90,7 +92,7 @@ class Minter:
     def _draw(self) -> bytes:
         """Return random bytes from 1 to 255 that no caller was given before: bytes 0 are rejected."""
         while len(self._random) - self._at < _RANDOM_BYTES:
-            self._random, self._at = self._random[self._at :] + os.urandom(_DRAWN).replace(b"\x00", b""), 0
+            self._random, self._at = self._random[self._at :] + self._urandom(_DRAWN).replace(b"\x00", b""), 0
         drawn = self._random[self._at : self._at + _RANDOM_BYTES]
         self._at += _RANDOM_BYTES
         return drawn

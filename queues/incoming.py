@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from queues import delayed, limits, records, standing
 from queues.config import Config
+from queues.equal_ids import minted_before
 from queues.keyspace import Keyspace
 from queues.kv.port import KeyValueStore, ReadTransaction, Transaction
 from queues.priority import Priority
@@ -75,17 +76,28 @@ def lay_down(kv: KeyValueStore, keyspace: Keyspace, job_id: bytes, arrivals: Ite
     step: list[tuple[bytes, bytes]] = []
     size = 0
 
+    began = False
+
     def write(tr: Transaction) -> None:
+        if not began:
+            _refuse_taken(tr, keyspace, job_id)
         for key, part in step:
             tr.set(key, part)
 
     for n, part in enumerate(parts_of(arrivals)):
         if step and size + len(part) > _STEP_BYTES:
             kv.transact(write, background=True)
-            step, size = [], 0
+            step, size, began = [], 0, True
         step.append((keyspace.incoming(job_id, n), part))
         size += len(part)
     kv.transact(write, background=True)
+
+
+def _refuse_taken(tr: Transaction, keyspace: Keyspace, job_id: bytes) -> None:
+    """Raise `IdTaken` where a job has this id, or items are laid down for one."""
+    job, part = tr.get(keyspace.bulk(job_id)), tr.get_key(*keyspace.all_incoming(job_id))
+    if job.wait() is not None or part.wait() is not None:
+        raise minted_before()
 
 
 def clear(kv: KeyValueStore, keyspace: Keyspace, job_id: bytes) -> None:
@@ -136,7 +148,7 @@ def push(
     limits.admit(tr, keys, config, (len(value) for value, _ in arrivals))
     tally = Tally(keys, wake=True)
     tally.traffic("push", len(arrivals))
-    pushed = []
+    arriving = []
     for (value, priority), rand in zip(arrivals, rands, strict=True):
         if ready_ms is None or ready_ms <= now_ms:
             state, suffix, stored = "ready", ready_suffix(priority, config.base + tr.stamp(), rand), value
@@ -146,6 +158,8 @@ def push(
         there = Standing(
             state=state, rand=rand, generation=config.generations[-1], suffix=suffix, attempts=0, stored=stored
         )
-        pushed.append(standing.put(tr, keys, config, there, tally))
+        arriving.append(there)
+    standing.refuse_taken(tr, keys, config, [(None, there) for there in arriving])
+    pushed = [standing.put(tr, keys, config, there, tally) for there in arriving]
     tally.apply(tr)
     return pushed

@@ -87,13 +87,15 @@ def _bring(tr: Transaction, keyspace: Keyspace, job: Job, config: Config, some: 
     keys = keyspace.queue(config.id)
     tally = Tally(keys, wake=True)
     tally.traffic("reprioritise", len(some))
-    changes = []
-    for n, there in enumerate(some, start=first + job.done):
-        after = standing.at_suffix(there, ready_suffix(priority, n, there.rand))
-        changes.append(Change(before=there, after=after))
+    afters = [
+        standing.at_suffix(there, ready_suffix(priority, n, there.rand))
+        for n, there in enumerate(some, start=first + job.done)
+    ]
+    standing.refuse_taken(tr, keys, config, list(zip(some, afters, strict=True)))
+    for there, after in zip(some, afters, strict=True):
         standing.change(tr, keys, config, there, after, tally)
     tally.apply(tr)
-    return changes
+    return [Change(before=there, after=after) for there, after in zip(some, afters, strict=True)]
 
 
 def refuse_state(act: str, state: str) -> None:

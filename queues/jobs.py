@@ -16,6 +16,7 @@ from typing import Any
 
 from queues import records
 from queues.config import MAX_REASON
+from queues.equal_ids import refuse_minted
 from queues.errors import BadCursor, JobNotFound, Unreadable, Worded, Words
 from queues.ids import above, at, minted_ms, parse
 from queues.keyspace import Keyspace
@@ -220,6 +221,12 @@ def read_job(tr: ReadTransaction, keyspace: Keyspace, job_id: str) -> Job:
         return _decode(record)
     except UNREADABLE as error:
         raise Unreadable("This job can not be read. {why}", why=why(error)) from error
+
+
+def begin_job(tr: Transaction, keyspace: Keyspace, job: Job) -> None:
+    """Write a new job; raise `IdTaken`."""
+    refuse_minted(tr, [keyspace.bulk(bytes.fromhex(job.id))])
+    write_job(tr, keyspace, job)
 
 
 def write_job(tr: Transaction, keyspace: Keyspace, job: Job, was: Job | None = None) -> None:

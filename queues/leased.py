@@ -13,19 +13,22 @@ end it one does, and the other finds it ended.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from queues import dead, ready, records
 from queues.config import Config
+from queues.equal_ids import FreeIds
 from queues.errors import StaleLease
 from queues.ids import at, minted_at
 from queues.item import Item
 from queues.kv.port import ReadTransaction, Transaction
 from queues.queue_keys import OUTSIDE, QueueKeys
-from queues.suffixes import place, read_place, ready_elements, timed_elements, timed_suffix
+from queues.suffixes import place, read_place, ready_elements, timed_elements, timed_suffix, with_rand
 from queues.tally import Tally
 
+#: The states that the item of an ended lease may come to.
+RETURNING = ("ready", "delayed", "dead")
 #: Digits of a nonce that items tell.
 TOLD = 8
 
@@ -70,28 +73,40 @@ class Terms:
     nonces: tuple[bytes, ...]
 
 
+def free_ids(tr: Transaction, keys: QueueKeys, config: Config, suffixes: Sequence[bytes]) -> FreeIds:
+    """Issue the reads of whether the ids of items that stand at these places are leased already."""
+    return FreeIds(tr, keys.lease, [ready_elements(suffix, fifo=config.fifo)[2] for suffix in suffixes])
+
+
 def begin(
-    tr: Transaction, keys: QueueKeys, config: Config, entries: Sequence[ready.Entry], terms: Terms, tally: Tally
+    tr: Transaction,
+    keys: QueueKeys,
+    config: Config,
+    entries: Sequence[ready.Entry],
+    terms: Terms,
+    tally: Tally,
+    ids: FreeIds,
 ) -> list[Entry]:
-    """Lease these ready items, conflicting on exactly their keys."""
+    """Lease these ready items, conflicting on exactly their keys; `ids` tell which ids are free."""
     tr.use_reserve()  # the value moves, it does not come in
     ready.take(tr, keys, config, entries, terms.now_ms, tally, verb="lease")
-    leases = [
-        Entry(
-            rand=ready_elements(entry.suffix, fifo=config.fifo)[2],
+    leases = []
+    for entry, nonce in zip(entries, terms.nonces, strict=False):
+        rand = ready_elements(entry.suffix, fifo=config.fifo)[2]
+        free = ids.give(rand, nonce)
+        lease = Entry(
+            rand=free,
             nonce=nonce,
             expires_ms=terms.expires_ms,
             leased_ms=terms.now_ms,
             generation=entry.generation,
-            suffix=entry.suffix,
+            suffix=entry.suffix if free == rand else with_rand(entry.suffix, free, fifo=config.fifo),
             attempts=entry.attempts + 1,
             worker=terms.worker,
             value=entry.value,
         )
-        for entry, nonce in zip(entries, terms.nonces, strict=False)
-    ]
-    for lease in leases:
         insert(tr, keys, lease, tally)
+        leases.append(lease)
     return leases
 
 
@@ -109,10 +124,37 @@ def write(tr: Transaction, keys: QueueKeys, entry: Entry) -> None:
     tr.set(keys.expiry(timed_suffix(entry.expires_ms, entry.rand)), b"")
 
 
-class HeldRead:
-    """A read of the lease of this nonce, issued and not yet waited for."""
+class Return:
+    """Reads of what stands under the id of a leased item where it may go, issued and not yet waited for."""
 
-    def __init__(self, tr: ReadTransaction, keys: QueueKeys, rand: bytes, nonce: bytes) -> None:
+    def __init__(self, tr: ReadTransaction, keys: QueueKeys, rand: bytes, generation: int) -> None:
+        self._tr = tr
+        self._keys = keys
+        self._generation = generation
+        self._rand = rand
+        self._reads = {state: FreeIds(tr, self._key_of(state, generation), [rand]) for state in RETURNING}
+
+    def free(self, entry: Entry, state: str, config: Config) -> Entry:
+        """Return the ended lease, under another id where another item of that state has its own."""
+        ids, newest = self._reads[state], config.generations[-1]
+        if newest != self._generation:
+            ids = FreeIds(self._tr, self._key_of(state, newest), [self._rand])
+        rand = ids.give(entry.rand, entry.nonce)
+        if rand == entry.rand:
+            return entry
+        return replace(entry, rand=rand, suffix=with_rand(entry.suffix, rand, fifo=config.fifo))
+
+    def _key_of(self, state: str, generation: int) -> Callable[[bytes], bytes]:
+        return lambda rand: self._keys.index(state, rand, generation)
+
+
+class HeldRead:
+    """A read of the lease of this nonce, issued and not yet waited for; with `generation` of where it may go, too."""
+
+    def __init__(
+        self, tr: ReadTransaction, keys: QueueKeys, rand: bytes, nonce: bytes, generation: int | None = None
+    ) -> None:
+        self._back = None if generation is None else Return(tr, keys, rand, generation)
         self._rand = rand
         self._nonce = nonce
         self._read = tr.get(keys.lease(rand))
@@ -124,6 +166,12 @@ class HeldRead:
         if entry is None or entry.nonce != self._nonce:
             raise StaleLease("This lease is over: it ended before, and the item may have gone to another worker.")
         return entry
+
+    @property
+    def back(self) -> Return:
+        """What stands where the item may go."""
+        assert self._back is not None
+        return self._back
 
 
 def remove(tr: Transaction, keys: QueueKeys, entry: Entry, tally: Tally) -> None:
@@ -149,6 +197,7 @@ def give_back(
     *,
     now_ms: int,
     reason: str,
+    back: Return,
     expired: bool = False,
 ) -> Item:
     """Put the item of an ended lease back at its place, or to the dead after its last attempt.
@@ -157,7 +206,8 @@ def give_back(
     """
     nonce = entry.nonce if expired else b""
     if not is_last(entry, config):
-        return back_to_place(tr, keys, config, entry, tally, nonce=nonce)
+        return back_to_place(tr, keys, config, entry, tally, back=back, nonce=nonce)
+    entry = back.free(entry, "dead", config)
     priority, count, _ = ready_elements(entry.suffix, fifo=config.fifo)
     tally.traffic("dead")
     return dead.insert(
@@ -179,9 +229,10 @@ def give_back(
 
 
 def back_to_place(
-    tr: Transaction, keys: QueueKeys, config: Config, entry: Entry, tally: Tally, *, nonce: bytes = b""
+    tr: Transaction, keys: QueueKeys, config: Config, entry: Entry, tally: Tally, *, back: Return, nonce: bytes = b""
 ) -> Item:
     """Make the item of an ended lease ready at its place, with the attempts that the entry says."""
+    entry = back.free(entry, "ready", config)
     return ready.become_ready(
         tr, keys, config, tally, suffix=entry.suffix, value=entry.value, attempts=entry.attempts, nonce=nonce
     )
@@ -195,8 +246,9 @@ def expire_due(tr: Transaction, keys: QueueKeys, config: Config, *, until_ms: in
     reads = []
     for key, _ in expiries:
         expires_ms, rand = timed_elements(keys.expiry_suffix_of(key))
-        reads.append((key, expires_ms, rand, tr.get(keys.lease(rand))))
-    for key, expires_ms, rand, read in reads:
+        back = Return(tr, keys, rand, config.generations[-1])
+        reads.append((key, expires_ms, rand, tr.get(keys.lease(rand)), back))
+    for key, expires_ms, rand, read, back in reads:
         record = read.wait()
         entry = None if record is None else decode(rand, record)
         if entry is None or entry.expires_ms != expires_ms:
@@ -207,7 +259,7 @@ def expire_due(tr: Transaction, keys: QueueKeys, config: Config, *, until_ms: in
             break
         remove(tr, keys, entry, tally)
         reason = f"lease expired at attempt {entry.attempts}"
-        give_back(tr, keys, config, entry, tally, now_ms=until_ms, reason=reason, expired=True)
+        give_back(tr, keys, config, entry, tally, now_ms=until_ms, reason=reason, back=back, expired=True)
         ended += 1
     if ended:
         tally.traffic("expire", ended)

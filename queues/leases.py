@@ -160,16 +160,19 @@ class Leases(Delays):
             if not count_attempt:
                 entry = replace(entry, attempts=entry.attempts - 1)
                 if due_ms is None:
-                    return leased.back_to_place(tr, self._keys, config, entry, tally)
+                    return leased.back_to_place(tr, self._keys, config, entry, tally, back=held.back)
             elif due_ms is None or leased.is_last(entry, config):
                 last = why or f"released at attempt {entry.attempts}"
-                return leased.give_back(tr, self._keys, config, entry, tally, now_ms=now_ms, reason=last)
+                return leased.give_back(
+                    tr, self._keys, config, entry, tally, now_ms=now_ms, reason=last, back=held.back
+                )
+            entry = held.back.free(entry, "delayed", config)
             return delayed.insert(
                 tr,
                 self._keys,
                 config,
                 tally,
-                rand=rand,
+                rand=entry.rand,
                 due_ms=due_ms,
                 now_ms=now_ms,
                 priority=ready_elements(entry.suffix, fifo=config.fifo)[0],
@@ -178,7 +181,7 @@ class Leases(Delays):
                 reason=why,
             )
 
-        return self._about(rand, nonce, finish)
+        return self._about(rand, nonce, finish, back=True)
 
     def extend(self, lease: Lease | str, *, seconds: float, tr: Transaction | None = None) -> Lease:
         """Let a lease end so many seconds from now, and return it; its token stays. Raises `StaleLease`.
@@ -206,10 +209,20 @@ class Leases(Delays):
         return self._about(rand, nonce, finish)
 
     def _about(
-        self, rand: bytes, nonce: bytes, finish: Callable[[Transaction, leased.HeldRead, Config, Tally], Any]
+        self,
+        rand: bytes,
+        nonce: bytes,
+        finish: Callable[[Transaction, leased.HeldRead, Config, Tally], Any],
+        *,
+        back: bool = False,
     ) -> Errand:
-        """Return the errand that does something to one lease."""
-        return Errand(begin=lambda tr: partial(finish, tr, leased.HeldRead(tr, self._keys, rand, nonce)), rands=(rand,))
+        """Return the errand that does something to one lease; `back` lets it go on with the item."""
+
+        def begin(tr: Transaction) -> Finish:
+            generation = self.config.generations[-1] if back else None
+            return partial(finish, tr, leased.HeldRead(tr, self._keys, rand, nonce, generation))
+
+        return Errand(begin=begin, rands=(rand,))
 
     def expire(self, limit: int = 100, *, tr: Transaction | None = None) -> int:
         """End at most `limit` leases (1 to 1,000) whose time is over by the store's clock; return their number.

@@ -12,10 +12,11 @@ from dataclasses import replace
 from queues import purging, ready
 from queues.bands import band_of
 from queues.config import Config
+from queues.equal_ids import FreeIds
 from queues.keyspace import Keyspace
 from queues.kv.port import KeyValue, KeyValueStore, Transaction
 from queues.queue_keys import QueueKeys
-from queues.suffixes import in_generation, place, read_place, ready_elements, timed_elements
+from queues.suffixes import in_generation, place, read_place, ready_elements, timed_elements, timed_suffix, with_rand
 from queues.tally import Tally
 from queues.totals import total
 from queues.unreadable import UNREADABLE, Tell, warn
@@ -86,13 +87,20 @@ def _move_ready(tr: Transaction, keys: QueueKeys, config: Config, pairs: list[Ke
     tally = Tally(keys, wake=False)
     elements = [ready_elements(entry.suffix, fifo=config.fifo) for entry in entries]
     reads = [tr.get(keys.index("ready", rand, generation)) for _, _, rand in elements]
+    ids = FreeIds(tr, lambda rand: keys.index("ready", rand, newest), [rand for _, _, rand in elements])
     for entry, (priority, _, rand), read in zip(entries, elements, reads, strict=True):
-        where = read.wait() or place(generation, entry.suffix)
+        where = read.wait()
+        if where is None or read_place(where)[1] != entry.suffix:
+            where = place(generation, entry.suffix)
+        suffix, free = entry.suffix, ids.give(rand, entry.key)
+        if free != rand:
+            suffix = with_rand(suffix, free, fifo=config.fifo)
+            where = place(generation, suffix, read_place(where)[2])
         tr.add_read_conflict_key(entry.key)
         tr.clear(entry.key)
         tr.clear(keys.index("ready", rand, generation))
-        tr.set(new.ready(entry.suffix), entry.value)
-        tr.set(keys.index("ready", rand, newest), in_generation(where, newest))
+        tr.set(new.ready(suffix), entry.value)
+        tr.set(keys.index("ready", free, newest), in_generation(where, newest))
         if read_place(where)[2]:
             tr.set(new.tried, b"")
         if priority is not None:
@@ -109,16 +117,20 @@ def _move_delayed(tr: Transaction, keys: QueueKeys, config: Config, pairs: list[
     old, new = keys.generation(generation), keys.generation(newest)
     suffixes = [(key, old.delayed_suffix_of(key), stored) for key, stored in pairs]
     reads = [tr.get(keys.index("delayed", timed_elements(suffix)[1], generation)) for _, suffix, _ in suffixes]
+    rands = [timed_elements(suffix)[1] for _, suffix, _ in suffixes]
+    ids = FreeIds(tr, lambda rand: keys.index("delayed", rand, newest), rands)
     tally = Tally(keys, wake=False)
     for (key, suffix, stored), read in zip(suffixes, reads, strict=True):
-        rand = timed_elements(suffix)[1]
+        due_ms, rand = timed_elements(suffix)
         where = read.wait()
         attempts = 0 if where is None else read_place(where)[2]
         tr.add_read_conflict_key(key)
         tr.clear(key)
         tr.clear(keys.index("delayed", rand, generation))
+        free = ids.give(rand, key)
+        suffix = timed_suffix(due_ms, free)
         tr.set(new.delayed(suffix), stored)
-        tr.set(keys.index("delayed", rand, newest), place(newest, suffix, attempts))
+        tr.set(keys.index("delayed", free, newest), place(newest, suffix, attempts))
     _count(tally, config, "delayed", len(suffixes))
     tally.apply(tr)
     return len(suffixes)

@@ -102,7 +102,7 @@ def _into(
 ) -> list[Standing]:
     keys = keyspace.queue(target.id)
     generation = target.generations[-1]
-    afters = []
+    arriving = []
     for there, priority, minted in zip(standings, priorities, rands, strict=True):
         rand = there.rand or minted
         if there.state == "delayed":
@@ -117,8 +117,9 @@ def _into(
                 attempts=there.attempts if there.state == "ready" else 0,
                 stored=value_of(there),
             )
-        afters.append(standing.put(tr, keys, target, after, tally))
-    return afters
+        arriving.append(after)
+    standing.refuse_taken(tr, keys, target, [(None, after) for after in arriving])
+    return [standing.put(tr, keys, target, after, tally) for after in arriving]
 
 
 def _into_attached(
@@ -209,6 +210,7 @@ def _apply(tr: Transaction, keys: QueueKeys, config: Config, changes: Sequence[C
         return
     tally = Tally(keys, wake=True)
     tally.traffic(verb, len(changes))
+    standing.refuse_taken(tr, keys, config, [(each.before, each.after) for each in changes if each.after is not None])
     for change in changes:
         assert change.after is not None
         standing.change(tr, keys, config, change.before, change.after, tally)

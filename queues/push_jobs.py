@@ -11,9 +11,9 @@ from queues.acting import Note
 from queues.bulk_acts import BulkActs
 from queues.config import MAX_REASON
 from queues.delays import due_ms, either
-from queues.errors import JobEnded, NotForAttached, OutcomeUnknown, StoreError, TooLarge, WrongKind
+from queues.errors import IdTaken, JobEnded, NotForAttached, OutcomeUnknown, StoreError, TooLarge, WrongKind
 from queues.incoming import Arrival
-from queues.jobs import PUSH, RUNNING, Job, write_job
+from queues.jobs import PUSH, RUNNING, Job, begin_job
 from queues.kv.port import Transaction
 from queues.names import display_name
 from queues.priority import normalise
@@ -72,7 +72,7 @@ class PushJobs(BulkActs):
                 total=len(checked),
                 ready_ms=ready_ms,
             )
-            write_job(tr, keyspace, job)
+            begin_job(tr, keyspace, job)
             self._tell(audit, queue, "begin_job", job, count=len(checked))
             return job
 
@@ -80,6 +80,8 @@ class PushJobs(BulkActs):
         try:
             incoming.lay_down(kv, keyspace, job_id, checked)
             return self._act(begin)
+        except IdTaken:
+            raise  # What lies there is another job's.
         except OutcomeUnknown:
             raise  # It may have begun: what no job wants is swept.
         except BaseException:

@@ -19,6 +19,7 @@ from queues.bands import band_of
 from queues.columns import columns_of
 from queues.config import Config
 from queues.cursor import End
+from queues.equal_ids import refuse_taken
 from queues.errors import TooLarge
 from queues.ids import minted_at
 from queues.item import Item, Parts, ready_items
@@ -82,7 +83,9 @@ def put_back(tr: Transaction, keys: QueueKeys, config: Config, item: Item, *, ve
     """Write an item that was taken back under its same key, in the newest generation."""
     tally = Tally(keys, wake=True)
     assert item.count is not None
-    suffix = ready_suffix(item.priority, item.count, bytes.fromhex(item.id))
+    rand, generation = bytes.fromhex(item.id), config.generations[-1]
+    suffix = ready_suffix(item.priority, item.count, rand)
+    refuse_taken(tr, [keys.index("ready", rand, generation), keys.generation(generation).ready(suffix)])
     become_ready(tr, keys, config, tally, suffix=suffix, value=item.value, attempts=item.attempts)
     tally.traffic(verb)
     tally.apply(tr)

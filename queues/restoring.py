@@ -79,6 +79,7 @@ class Restoring:
         tally = Tally(keys, wake=True)
         tally.traffic("restore")
         there = changes.standing_of(header["place"], changes.stored_of(header["record"], value))
+        standing.refuse_taken(self._tr, keys, config, [(None, there)])
         standing.put(self._tr, keys, config, there, tally)
         tally.apply(self._tr)
         return Restored(config=config, item=standing.as_item(there, fifo=config.fifo), count=1)

@@ -6,12 +6,12 @@ serializable, so of two that act on the same item one does, and the other meets 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from hashlib import blake2b
 
-from queues import leased, records
+from queues import equal_ids, leased, records
 from queues.bands import band_of
 from queues.config import Config
 from queues.ids import at, minted_at
@@ -104,6 +104,27 @@ def find(tr: ReadTransaction, keys: QueueKeys, config: Config, rands: Sequence[b
     return found
 
 
+def refuse_taken(
+    tr: ReadTransaction, keys: QueueKeys, config: Config, moves: Iterable[tuple[Standing | None, Standing]]
+) -> None:
+    """Raise `IdTaken` when another item stands where one of these is to stand: each before, if here, and after."""
+    equal_ids.refuse_taken(tr, [key for before, after in moves for key in new_keys(keys, config, before, after)])
+
+
+def new_keys(keys: QueueKeys, config: Config, before: Standing | None, after: Standing) -> list[bytes]:
+    """Return the keys that an item gets, of those by which it is found, where it has not had them before."""
+    after = settled(config, after)
+    had = () if before is None else _found_by(keys, before)
+    return [key for key in _found_by(keys, after) if key not in had]
+
+
+def settled(config: Config, there: Standing) -> Standing:
+    """Return where an item comes to stand: in the newest generation if its own is no longer live."""
+    if there.state in IN_GENERATIONS and there.generation not in config.generations:
+        return replace(there, generation=config.generations[-1])
+    return there
+
+
 def lift(tr: Transaction, keys: QueueKeys, config: Config, there: Standing, tally: Tally) -> None:
     """Take an item that `find` found in this transaction out of its place."""
     _clear(tr, keys, there)
@@ -112,8 +133,7 @@ def lift(tr: Transaction, keys: QueueKeys, config: Config, there: Standing, tall
 
 def put(tr: Transaction, keys: QueueKeys, config: Config, standing: Standing, tally: Tally) -> Standing:
     """Let an item stand at a place, in the newest generation if its own is no longer live."""
-    if standing.state in IN_GENERATIONS and standing.generation not in config.generations:
-        standing = replace(standing, generation=config.generations[-1])
+    standing = settled(config, standing)
     write(tr, keys, standing)
     tally.wake()
     _put_on_agenda(standing, tally)
@@ -135,8 +155,7 @@ def write(tr: Transaction, keys: QueueKeys, standing: Standing) -> None:
 
 def change(tr: Transaction, keys: QueueKeys, config: Config, before: Standing, after: Standing, tally: Tally) -> None:
     """Let an item that `find` found in this transaction stand elsewhere in its queue, or another value lie there."""
-    if after.state in IN_GENERATIONS and after.generation not in config.generations:
-        after = replace(after, generation=config.generations[-1])
+    after = settled(config, after)
     _clear(tr, keys, before)
     write(tr, keys, after)
     tally.wake()
@@ -211,6 +230,13 @@ def _key(keys: QueueKeys, state: str, generation: int, suffix: bytes, rand: byte
     if state == "delayed":
         return keys.generation(generation).delayed(suffix)
     return keys.lease(rand) if state == "leased" else keys.dead_item(suffix)
+
+
+def _found_by(keys: QueueKeys, there: Standing) -> tuple[bytes, bytes]:
+    return (
+        _key(keys, there.state, there.generation, there.suffix, there.rand),
+        keys.index(there.state, there.rand, there.generation),
+    )
 
 
 def _expiry(standing: Standing) -> bytes:

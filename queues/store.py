@@ -96,6 +96,7 @@ class Store:
         keyspace: Keyspace,
         clock: Callable[[], float],
         aside: Aside | None = None,
+        minter: Minter | None = None,
     ) -> None:
         self.url = url
         #: By what another process opens the same store; None when none can, or the clock was given.
@@ -109,7 +110,7 @@ class Store:
         self._backing = Backing(
             kv=kv,
             keyspace=keyspace,
-            minter=Minter(clock),
+            minter=minter or Minter(clock),
             clock=clock,
             counts=self.counts,
             aside=aside or Aside(),

@@ -28,6 +28,12 @@ def ready_elements(suffix: bytes, *, fifo: bool) -> tuple[Priority | None, int, 
     return unpacked_suffix(suffix, fifo=fifo)[:3]
 
 
+def with_rand(suffix: bytes, rand: bytes, *, fifo: bool) -> bytes:
+    """Return the ordering part of a ready key with another id."""
+    priority, count, _ = ready_elements(suffix, fifo=fifo)
+    return ready_suffix(priority, count, rand)
+
+
 def unpacked_suffix(suffix: bytes, *, fifo: bool) -> tuple[Priority | None, int, Any, bytes]:
     """Return (priority, count, rand, packed rand) of a ready key's ordering part."""
     common = unpack_item(suffix, fifo=fifo)

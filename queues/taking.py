@@ -15,6 +15,7 @@ from typing import Any
 from queues import delayed, leased, ready
 from queues.config import Config, Pause
 from queues.cursor import End
+from queues.equal_ids import FreeIds
 from queues.errors import QueuePaused
 from queues.handle import Handle, check_number
 from queues.item import Item
@@ -136,6 +137,7 @@ class Taking(Handle):
             ready.note_drift(tr, self._keys, front.config)
         dealt = deal(served, front.ends)
         tally = Tally(self._keys, wake=False)
+        ids = self._free_ids(tr, front, served, dealt)
         items = iter(self._pop(tr, front, served, dealt, tally))
         answers: list[Taken] = []
         hands = iter(dealt)
@@ -150,11 +152,21 @@ class Taking(Handle):
                 answers.append(list(islice(items, len(hand))))
             else:
                 entries = ready.entries_of(self._keys, front.config, hand, front.attempts)
-                leases = leased.begin(tr, self._keys, front.config, entries, take.terms, tally) if hand else []
+                leases = []
+                if hand:
+                    leases = leased.begin(tr, self._keys, front.config, entries, take.terms, tally, ids)
                 answers.append(leases)
         if any(dealt):
             tally.apply(tr)
         return answers
+
+    def _free_ids(
+        self, tr: Transaction, front: Front, takes: Sequence[Take], hands: Sequence[list[KeyValue]]
+    ) -> FreeIds:
+        """Issue the reads of whether the ids of items are leased already, of all leases at once."""
+        pairs = [pair for take, hand in zip(takes, hands, strict=False) if take.terms is not None for pair in hand]
+        entries = ready.entries_of(self._keys, front.config, pairs, {})
+        return leased.free_ids(tr, self._keys, front.config, [entry.suffix for entry in entries])
 
     def _pop_each(self, tr: Transaction, n: int, end: End) -> Sequence[Item | LateAnswer | None]:
         """Pop one item for each of so many, without a loop that the interpreter sees: what most batches are."""

@@ -198,6 +198,7 @@ def _apply(
         tally.traffic(verb, len(changes))
     if died:
         tally.traffic("dead", died)
+    standing.refuse_taken(tr, keys, config, [(each.before, each.after) for each in changes if each.after is not None])
     for change in changes:
         assert change.after is not None
         standing.change(tr, keys, config, change.before, change.after, tally)

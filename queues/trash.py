@@ -15,6 +15,7 @@ from queues import changes, ids, records
 from queues.backing import Backing
 from queues.changes import Change
 from queues.config import Config
+from queues.equal_ids import refuse_minted
 from queues.errors import (
     AlreadyRestored,
     BadCursor,
@@ -68,8 +69,31 @@ class Trash:
         there: Standing | None = None,
     ) -> None:
         """Record an item that `tr` takes, and where it stood, unless nothing is kept."""
-        if not self.keeps:
-            return
+        if self.keeps:
+            self._refuse_taken(tr, [trash_id])
+            self._put_item(tr, trash_id, config, item, by=by, act=act, there=there)
+
+    def put_each(
+        self, tr: Transaction, trash_ids: Sequence[bytes], config: Config, items: Sequence[Item], *, by: str
+    ) -> None:
+        """Record items that `tr` takes, each by itself, unless nothing is kept."""
+        if self.keeps:
+            used = trash_ids[: len(items)]
+            self._refuse_taken(tr, used)
+            for trash_id, item in zip(used, items, strict=True):
+                self._put_item(tr, trash_id, config, item, by=by, act="pop", there=None)
+
+    def _put_item(
+        self,
+        tr: Transaction,
+        trash_id: bytes,
+        config: Config,
+        item: Item,
+        *,
+        by: str,
+        act: str,
+        there: Standing | None,
+    ) -> None:
         header = {
             "what": "item",
             "act": act,
@@ -114,6 +138,7 @@ class Trash:
             "from": _reference(config),
             "to": None if to is None else _reference(to),
         }
+        self._refuse_taken(tr, [trash_id])
         changes.note(tr, self._backing.keyspace, trash_id, changed)
         self._put(tr, trash_id, header, b"")
 
@@ -133,6 +158,7 @@ class Trash:
             "from": _reference(config),
             "to": None,
         }
+        self._refuse_taken(tr, [trash_id])
         changes.note_arrivals(tr, self._backing.keyspace, trash_id, arrived)
         self._put(tr, trash_id, header, b"")
 
@@ -149,6 +175,7 @@ class Trash:
             "by": by,
             "generation": generation,
         }
+        self._refuse_taken(tr, [trash_id])
         self._put(tr, trash_id, header, b"")
 
     def put_items(
@@ -173,6 +200,7 @@ class Trash:
             "items": len(items),
             "by": by,
         }
+        self._refuse_taken(tr, [trash_id])
         for n, item in enumerate(items):
             tr.set(keyspace.trash_part(trash_id, n, changes.KEY), suffix_of(item.id))
             tr.set(keyspace.trash_part(trash_id, n, changes.VALUE), item.value)
@@ -189,7 +217,12 @@ class Trash:
             "items": depth,
             "by": by,
         }
+        self._refuse_taken(tr, [trash_id])
         self._put(tr, trash_id, header, b"")
+
+    def _refuse_taken(self, tr: Transaction, trash_ids: Sequence[bytes]) -> None:
+        """Raise `IdTaken` when something lies in the trash under one of these new ids."""
+        refuse_minted(tr, map(self._backing.keyspace.trash, trash_ids))
 
     def _put(self, tr: Transaction, trash_id: bytes, header: dict[str, Any], value: bytes) -> None:
         tr.use_reserve()  # a full store can still be emptied by hand

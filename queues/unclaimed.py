@@ -56,8 +56,7 @@ def sweep_unclaimed(backing: Backing, trash: Trash, config: Config, *, tell: Tel
             tr.use_reserve()
             record = staged.collect(tr, keys, ms=ms, request=request)
             items = [] if record is None else staged.popped(record, config)  # none: its process takes them just now
-            for item, trash_id in zip(items, ids, strict=False):
-                trash.put_item(tr, trash_id, config, item, by=NOBODY)
+            trash.put_each(tr, ids, config, items, by=NOBODY)
             return len(items)
 
         try:

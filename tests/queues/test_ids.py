@@ -93,22 +93,18 @@ def test_every_random_byte_of_a_fresh_millisecond_is_drawn_from_1_to_255_alike()
         assert sum((n - expected) ** 2 for n in found.values()) / expected < 400
 
 
-def minter_at(clock: Clock, monkeypatch: pytest.MonkeyPatch, *drawn: bytes) -> Minter:
-    """Return a minter that gets these random bytes from the system first."""
+def minter_at(clock: Clock, *drawn: bytes) -> Minter:
+    """Return a minter that draws these random bytes first."""
     left = list(drawn)
-    urandom = os.urandom
-    monkeypatch.setattr(ids.os, "urandom", lambda n: left.pop(0) if left else urandom(n))
-    return Minter(clock)
+    return Minter(clock, random=lambda n: left.pop(0) if left else os.urandom(n))
 
 
 @pytest.mark.parametrize(
     "start", [b"\xff" * 14, b"\x01" * 12 + b"\xff" * 2, b"\x80" * 13 + b"\xf0", b"\xff" * 13 + b"\x01"]
 )
-def test_counting_on_carries_without_a_byte_0_and_never_backwards(
-    clock: Clock, monkeypatch: pytest.MonkeyPatch, start: bytes
-) -> None:
+def test_counting_on_carries_without_a_byte_0_and_never_backwards(clock: Clock, start: bytes) -> None:
     for many in (False, True):
-        minter = minter_at(clock, monkeypatch, start)
+        minter = minter_at(clock, start)
         minted = minter.mint_many(600) if many else [minter.mint() for _ in range(600)]
         assert minted[0][ids.TIME :] == start
         clock.advance(-10)
@@ -122,16 +118,14 @@ def test_counting_on_carries_without_a_byte_0_and_never_backwards(
         assert minted_ms(minted[-1]) == round(clock.now * 1000)
 
 
-def test_a_millisecond_without_room_goes_on_with_fresh_bytes_of_the_next(
-    clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first, second = minter_at(clock, monkeypatch, b"\xff" * 14).mint_many(2)
+def test_a_millisecond_without_room_goes_on_with_fresh_bytes_of_the_next(clock: Clock) -> None:
+    first, second = minter_at(clock, b"\xff" * 14).mint_many(2)
     assert minted_ms(second) == minted_ms(first) + 1
     assert second[ids.TIME :] != b"\x01" * 14
 
 
-def test_zeros_among_the_bytes_of_the_system_are_left_out(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    minter = minter_at(clock, monkeypatch, bytes(20), b"\x00\x07" * 13, b"\x00" * 9 + b"\x09" * 30)
+def test_zeros_among_the_bytes_of_the_system_are_left_out(clock: Clock) -> None:
+    minter = minter_at(clock, bytes(20), b"\x00\x07" * 13, b"\x00" * 9 + b"\x09" * 30)
     assert minter.mint()[ids.TIME :] == b"\x07" * 13 + b"\x09"
 
 
