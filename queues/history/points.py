@@ -11,7 +11,7 @@ import math
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from typing import NamedTuple
 
 from queues.errors import NewerFormat
 from queues.tally import wait_bucket
@@ -47,6 +47,19 @@ class Point:
     def counts(self) -> tuple[int, ...]:
         """The numbers that are packed as differences."""
         return tuple(getattr(self, name) for name in _STATES)
+
+
+class State(NamedTuple):
+    """What the next point of a stream differs from."""
+
+    at: int
+    counts: tuple[int, ...]
+    #: The last one that was known.
+    oldest_at: int
+
+
+#: Before the first point of a stream.
+BEFORE = State(0, (0,) * len(_STATES), 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +113,7 @@ def decode(block: bytes | None) -> list[Point]:
         return []
     if block[0] != _FORMAT:
         raise NewerFormat("This history was written by a newer release (format {format}).", format=block[0])
-    return list(_points(zlib.decompress(block[1:])))
+    return list(read_points(zlib.decompress(block[1:])))
 
 
 def bucket_ms(bucket: int) -> int:
@@ -120,43 +133,56 @@ _LIGHTER: tuple[Callable[[Sequence[Point]], list[Point]], ...] = (list, _without
 
 
 def _encode(points: Sequence[Point]) -> bytes:
-    out, oldest = bytearray(), 0
-    nothing = Point(at=0, ready=0, delayed=0, leased=0, dead=0, arrived=0, left=0)
-    for before, point in pairwise((nothing, *points)):
-        _write(out, point.at - before.at)
-        differences = [now - then for now, then in zip(point.counts, before.counts, strict=True)]
-        flags = sum(1 << n for n, difference in enumerate(differences) if difference)
-        flags |= (1 << 6 if point.waits_ms is not None else 0) | (1 << 7 if point.mix else 0)
-        out.append(flags)
-        for difference in filter(None, differences):
-            _write(out, _fold(difference))
-        if point.oldest_at is None:
-            out.append(0)
-        else:
-            _write(out, _fold(point.oldest_at - oldest) + 1)
-            oldest = point.oldest_at
-        if point.waits_ms is not None:
-            out.extend(map(wait_bucket, point.waits_ms))
-        if point.mix:
-            out.append(len(point.mix))
-            shares = [*point.mix, 0]
-            out.extend(low << 4 | high for low, high in zip(shares[::2], shares[1::2], strict=False))
-    return bytes([_FORMAT]) + zlib.compress(bytes(out), 6)
+    stream, state = bytearray(), BEFORE
+    for point in points:
+        state = write_point(stream, state, point)
+    return compress(stream)
 
 
-def _points(packed: bytes) -> Iterator[Point]:
+def compress(stream: bytes | bytearray) -> bytes:
+    """Return the block of a stream of points."""
+    return bytes([_FORMAT]) + zlib.compress(stream, 6)
+
+
+def write_point(stream: bytearray, before: State, point: Point) -> State:
+    """Write a point as what differs from the one before; return what the next one differs from."""
+    write_number(stream, point.at - before.at)
+    counts = point.counts
+    differences = [now - then for now, then in zip(counts, before.counts, strict=True)]
+    flags = sum(1 << n for n, difference in enumerate(differences) if difference)
+    flags |= (1 << 6 if point.waits_ms is not None else 0) | (1 << 7 if point.mix else 0)
+    stream.append(flags)
+    for difference in filter(None, differences):
+        write_number(stream, _fold(difference))
+    oldest = before.oldest_at
+    if point.oldest_at is None:
+        stream.append(0)
+    else:
+        write_number(stream, _fold(point.oldest_at - oldest) + 1)
+        oldest = point.oldest_at
+    if point.waits_ms is not None:
+        stream.extend(map(wait_bucket, point.waits_ms))
+    if point.mix:
+        stream.append(len(point.mix))
+        shares = [*point.mix, 0]
+        stream.extend(low << 4 | high for low, high in zip(shares[::2], shares[1::2], strict=False))
+    return State(point.at, counts, oldest)
+
+
+def read_points(packed: bytes | bytearray) -> Iterator[Point]:
+    """Read a stream of points."""
     at = moment = oldest = 0
     counts = [0] * len(_STATES)
     while at < len(packed):
-        passed, at = _read(packed, at)
+        passed, at = read_number(packed, at)
         moment += passed
         flags = packed[at]
         at += 1
         for n in range(len(_STATES)):
             if flags & 1 << n:
-                folded, at = _read(packed, at)
+                folded, at = read_number(packed, at)
                 counts[n] += _unfold(folded)
-        folded, at = _read(packed, at)
+        folded, at = read_number(packed, at)
         if folded:
             oldest += _unfold(folded - 1)
         waits = None
@@ -186,7 +212,7 @@ def _unfold(folded: int) -> int:
     return -((folded + 1) >> 1) if folded & 1 else folded >> 1
 
 
-def _write(out: bytearray, number: int) -> None:
+def write_number(out: bytearray, number: int) -> None:
     """Write a whole number that is not negative, seven bits a byte."""
     while number > 0x7F:
         out.append(number & 0x7F | 0x80)
@@ -194,7 +220,8 @@ def _write(out: bytearray, number: int) -> None:
     out.append(number)
 
 
-def _read(packed: bytes, at: int) -> tuple[int, int]:
+def read_number(packed: bytes | bytearray, at: int) -> tuple[int, int]:
+    """Read such a number; return it and where it ends."""
     number = shift = 0
     while True:
         byte = packed[at]

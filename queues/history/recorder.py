@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from queues import directory
 from queues.backing import Backing
-from queues.history.points import HOURS, MINUTES, SECONDS, Point, Resolution, decode, encode
+from queues.history.filling import Filling
+from queues.history.points import HOURS, MINUTES, SECONDS, Point, Resolution, decode
 from queues.history.sampling import as_point, percentiles, shares
 from queues.kv.port import ReadTransaction, Transaction
 from queues.packing import Range
@@ -42,11 +43,8 @@ class _Track:
     """What the recorder knows of one queue: as it was last seen, and what was written last."""
 
     status: QueueStatus
-    #: By resolution: the points of the block that is being filled, and the newest point of all.
-    blocks: dict[str, list[Point]] = field(default_factory=dict)
-    last: dict[str, Point | None] = field(default_factory=dict)
-    #: By resolution: the wait histogram when its newest point was written.
-    waits: dict[str, Mapping[int, int]] = field(default_factory=dict)
+    #: By resolution: the block that is being filled.
+    blocks: dict[str, Filling]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +83,7 @@ class Recorder:
         self._changes: dict[int, int] = {}
         #: What waits to be written: ranges to clear, then blocks; and since when.
         self._clears: list[Range] = []
-        self._blocks: dict[bytes, tuple[Sequence[Point], int]] = {}
+        self._blocks: dict[bytes, Filling] = {}
         self._waiting_since: float | None = None
 
     def look(self) -> int:
@@ -128,7 +126,7 @@ class Recorder:
         ends = [
             (now // resolution.step + 1) * resolution.step - now
             for resolution in (MINUTES, HOURS)
-            if any(_differs(track.last.get(resolution.name), track.status) for track in self._tracks.values())
+            if any(_differs(track.blocks[resolution.name], track.status) for track in self._tracks.values())
         ]
         if self._waiting_since is not None:
             ends.append(max(0.0, self._waiting_since + FLUSH - self._count()))
@@ -190,15 +188,15 @@ class Recorder:
             for queue_id, reads in pending.items()
         }
 
-        def last(queue_id: int, name: str) -> Point | None:
+        def last(queue_id: int, resolution: Resolution) -> Filling:
             if queue_id in blocks:
-                return blocks[queue_id][name][-1] if blocks[queue_id][name] else None
-            return self._tracks[queue_id].last[name]
+                return Filling(resolution, blocks[queue_id][resolution.name][-1:])
+            return self._tracks[queue_id].blocks[resolution.name]
 
         waits = {
             queue_id: _Waits(tr, keyspace.queue(queue_id))
             for queue_id, status in snapshot.queues.items()
-            if any(_is_due(r, last(queue_id, r.name), status, now) for r in (MINUTES, HOURS))
+            if any(_is_due(r, last(queue_id, r), status, now) for r in (MINUTES, HOURS))
         }
         return _Sample(
             snapshot=snapshot,
@@ -271,11 +269,11 @@ class Recorder:
         for queue_id, status in sample.snapshot.queues.items():
             track = self._tracks.get(queue_id)
             if track is None:
-                blocks = {name: list(points) for name, points in sample.blocks[queue_id].items()}
-                last = {name: points[-1] if points else None for name, points in blocks.items()}
-                track = self._tracks[queue_id] = _Track(status=status, blocks=blocks, last=last)
+                points = sample.blocks[queue_id]
+                blocks = {r.name: Filling(r, points[r.name]) for r in _RESOLUTIONS}
+                track = self._tracks[queue_id] = _Track(status=status, blocks=blocks)
             track.status = status
-            due = [r for r in _RESOLUTIONS if _is_due(r, track.last[r.name], status, now)]
+            due = [r for r in _RESOLUTIONS if _is_due(r, track.blocks[r.name], status, now)]
             for resolution in due:
                 self._add(queue_id, track, resolution, now, sample.waits.get(queue_id, {}))
             if due:
@@ -295,32 +293,34 @@ class Recorder:
     ) -> None:
         """Make a queue's point of now, and before it one of how it stayed, if it did for a while."""
         name, keyspace = resolution.name, self._backing.keyspace
-        point, last = as_point(track.status, now), track.last[name]
+        point, block = as_point(track.status, now), track.blocks[name]
         if resolution is not SECONDS:
-            before = track.waits.get(name)
+            before = block.waits
             waits = None if before is None else percentiles(histogram, before)
             point = replace(point, mix=shares(track.status), waits_ms=waits)
-            track.waits[name] = histogram
         first, end = keyspace.history(queue_id, name)
-        if last is not None and last.at > now:  # the clock stepped back
+        if block.at is not None and block.at > now:  # the clock stepped back
             self._clear(keyspace.history_block(queue_id, name, resolution.start(now)), end)
-            track.blocks[name], last = [], None
-        points = [point]
-        if last is not None and now - last.at > resolution.step + resolution.step // 2 + 1:
-            points.insert(0, replace(last, at=now - resolution.step, waits_ms=None))
-        for new in points:
-            block, start = track.blocks[name], resolution.start(new.at)
-            if block and resolution.start(block[-1].at) != start:
-                block = []
+            block = block.without_points()
+        late = block.at is not None and now - block.at > resolution.step + resolution.step // 2 + 1
+        for at in (now - resolution.step, now) if late else (now,):
+            start = resolution.start(at)
+            if block.at is not None and resolution.start(block.at) != start:
+                block = block.next_block()
                 self._clear(first, keyspace.history_block(queue_id, name, resolution.start(now - resolution.kept)))
-            track.blocks[name] = [*block, new]
-            self._blocks[keyspace.history_block(queue_id, name, start)] = track.blocks[name], resolution.room
-        track.last[name] = point
+            if at == now:
+                block.add(point)
+            else:
+                block.add_as_before(at)
+            self._blocks[keyspace.history_block(queue_id, name, start)] = block
+        if resolution is not SECONDS:
+            block.note_waits(histogram)
+        track.blocks[name] = block
         if self._waiting_since is None:
             self._waiting_since = self._count()
 
     def _packed(self) -> dict[bytes, bytes]:
-        return {key: encode(points, room) for key, (points, room) in self._blocks.items()}
+        return {key: block.block() for key, block in self._blocks.items()}
 
     def _clear(self, begin: bytes, end: bytes) -> None:
         """Clear a range of blocks with the next write, those that wait for it included."""
@@ -350,16 +350,17 @@ class _Waits:
         return {self._keys.bucket_of(key): total(value) for key, value in self._read.wait()}
 
 
-def _is_due(resolution: Resolution, last: Point | None, status: QueueStatus, now: int) -> bool:
+def _is_due(resolution: Resolution, block: Filling, status: QueueStatus, now: int) -> bool:
     """Say whether a point has to be written."""
-    if not _differs(last, status):
+    if not _differs(block, status):
         return False
-    if last is None or last.at > now + _BACK:
+    last = block.at
+    if last is None or last > now + _BACK:
         return True
-    return now // resolution.step > last.at // resolution.step
+    return now // resolution.step > last // resolution.step
 
 
-def _differs(last: Point | None, status: QueueStatus) -> bool:
+def _differs(block: Filling, status: QueueStatus) -> bool:
     """Say whether a status differs from what was written last; a queue that nobody ever used has no history."""
-    counts = as_point(status, 0).counts
-    return any(counts) if last is None else counts != last.counts
+    counts, last = as_point(status, 0).counts, block.counts
+    return any(counts) if last is None else counts != last

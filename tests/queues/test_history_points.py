@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from random import Random
 
@@ -10,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from queues.errors import NewerFormat
-from queues.history.points import RESOLUTIONS, SHARES, Point, Resolution, bucket_ms, decode, encode
+from queues.history.filling import Filling
+from queues.history.points import MINUTES, RESOLUTIONS, SHARES, Point, Resolution, bucket_ms, decode, encode
 from queues.history.sampling import percentiles
 from queues.tally import LAST_BUCKET, wait_bucket
 
@@ -81,3 +83,54 @@ def test_a_block_of_a_newer_release_is_refused() -> None:
 
 
 NOTHING = Point(at=0, ready=0, delayed=0, leased=0, dead=0, arrived=0, left=0)
+
+
+@pytest.mark.parametrize("resolution", RESOLUTIONS.values(), ids=lambda resolution: resolution.name)
+@given(given=st.builds(wild, st.integers(0, 2**32)), tame=st.booleans(), cut=st.integers(0, 130))
+@settings(max_examples=20, deadline=None)
+def test_points_that_are_added_one_by_one_are_those_of_a_plain_list(
+    resolution: Resolution, given: list[Point], tame: bool, cut: int
+) -> None:
+    if tame:  # as points of a real queue are: they fit into their room
+        given = [
+            replace(point, **dict.fromkeys(("ready", "delayed", "dead"), n % 7)) for n, point in enumerate(given[:5])
+        ]
+    filling = Filling(resolution, given[:cut])  # read from the store
+    for point in given[cut:]:
+        filling.add(point)
+        assert (filling.at, filling.counts) == (point.at, point.counts)
+    if tame:
+        assert filling.points == given
+        assert filling.block() == encode(given, resolution.room)
+    assert len(filling.block()) <= resolution.room
+    if given:
+        newest = given[-1]
+        assert filling.points[-1].counts == newest.counts
+        filling.add_as_before(newest.at + 5)
+        assert filling.points[-1].at == newest.at + 5
+        assert filling.points[-1].counts == newest.counts
+        assert filling.points[-1].oldest_at == newest.oldest_at
+        following = filling.next_block()
+        assert (following.points, following.at) == ([], newest.at + 5)
+        following.add(replace(newest, at=newest.at + 9))
+        assert following.points == [replace(newest, at=newest.at + 9)]
+
+
+@given(st.dictionaries(st.integers(0, 100), st.integers(0, 2**60)))
+@settings(max_examples=30, deadline=None)
+def test_a_histogram_that_is_noted_comes_back(histogram: dict[int, int]) -> None:
+    filling = Filling(MINUTES)
+    assert filling.waits is None
+    filling.note_waits(histogram)
+    assert filling.waits == histogram
+    assert filling.next_block().waits == filling.without_points().waits == histogram
+
+
+def test_the_packed_points_of_a_queue_stay_below_a_bound_whatever_happens() -> None:
+    random = Random(1)
+    for resolution in RESOLUTIONS.values():
+        filling = Filling(resolution)
+        for point in (point for seed in range(100) for point in wild(seed)):
+            at = (filling.at or 0) + random.randint(1, 100)
+            filling.add(replace(point, at=at))
+            assert sys.getsizeof(filling._stream) <= 6 * resolution.room

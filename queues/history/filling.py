@@ -1,0 +1,135 @@
+"""The block of one resolution that is being filled: its points packed, as a recorder keeps them for many queues.
+
+A point costs what it differs from the one before, about ten bytes, where an object costs hundreds. What can no longer
+fit into a block is left out as soon as the packed points are several times as large as one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from struct import Struct
+
+from queues.history.points import (
+    BEFORE,
+    Point,
+    Resolution,
+    State,
+    compress,
+    decode,
+    encode,
+    read_number,
+    read_points,
+    write_number,
+    write_point,
+)
+
+#: Packed points may be so many times as large as a block, which is compressed.
+_TIMES = 4
+#: Of the newest point: when it is of, its counts, the last known age, and whether it is its own.
+_TAIL = Struct("=8q?")
+
+
+class Filling:
+    """The packed points of one block of one queue, the wait histogram at the newest one, and that point itself."""
+
+    __slots__ = ("_mix", "_resolution", "_stream", "_tail", "_waits")
+
+    def __init__(self, resolution: Resolution, points: Sequence[Point] = ()) -> None:
+        self._resolution = resolution
+        self._stream = bytearray()
+        self._tail = self._mix = b""
+        self._waits: bytes | None = None
+        for point in points:
+            self._append(point)
+
+    @property
+    def at(self) -> int | None:
+        """When the newest point is of; None when there is none."""
+        return _TAIL.unpack(self._tail)[0] if self._tail else None
+
+    @property
+    def counts(self) -> tuple[int, ...] | None:
+        """The counts of the newest point; None when there is none."""
+        return _TAIL.unpack(self._tail)[1:7] if self._tail else None
+
+    @property
+    def points(self) -> list[Point]:
+        """All points, the oldest first."""
+        return list(read_points(self._stream))
+
+    def add(self, point: Point) -> None:
+        """Add the newest point."""
+        self._append(point)
+        if len(self._stream) > _TIMES * self._resolution.room:
+            self._rewrite(decode(self.block()))
+
+    def add_as_before(self, at: int) -> None:
+        """Add the newest point once more, as of later: nothing changed until then."""
+        _, *counts, oldest, known = _TAIL.unpack(self._tail)
+        ready, delayed, leased, dead, arrived, left = counts
+        self.add(
+            Point(
+                at=at,
+                ready=ready,
+                delayed=delayed,
+                leased=leased,
+                dead=dead,
+                arrived=arrived,
+                left=left,
+                oldest_at=oldest if known else None,
+                mix=tuple(self._mix),
+            )
+        )
+
+    def next_block(self) -> Filling:
+        """Return the filling of the next block: empty, but for what it goes on from."""
+        following = Filling(self._resolution)
+        following._tail, following._mix, following._waits = self._tail, self._mix, self._waits
+        return following
+
+    def without_points(self) -> Filling:
+        """Return a filling that knows nothing but the wait histogram."""
+        empty = Filling(self._resolution)
+        empty._waits = self._waits
+        return empty
+
+    def block(self) -> bytes:
+        """Return the block as it is written, within its room."""
+        block = compress(self._stream)
+        return block if len(block) <= self._resolution.room else encode(self.points, self._resolution.room)
+
+    @property
+    def waits(self) -> dict[int, int] | None:
+        """The wait histogram at the newest point, by bucket; None when it is not known."""
+        if self._waits is None:
+            return None
+        found, at = {}, 0
+        while at < len(self._waits):
+            bucket, at = read_number(self._waits, at)
+            found[bucket], at = read_number(self._waits, at)
+        return found
+
+    def note_waits(self, histogram: Mapping[int, int]) -> None:
+        """Remember the wait histogram at the newest point."""
+        packed = bytearray()
+        for bucket, count in histogram.items():
+            write_number(packed, bucket)
+            write_number(packed, count)
+        self._waits = bytes(packed)
+
+    def _append(self, point: Point) -> None:
+        before = BEFORE
+        if self._stream:
+            at, *counts, oldest, _ = _TAIL.unpack(self._tail)
+            before = State(at, tuple(counts), oldest)
+        after = write_point(self._stream, before, point)
+        self._tail = _TAIL.pack(after.at, *after.counts, after.oldest_at, point.oldest_at is not None)
+        self._mix = bytes(point.mix)
+
+    def _rewrite(self, points: Sequence[Point]) -> None:
+        """Keep these points instead; what is known of the newest one stays."""
+        mix = self._mix
+        self._stream = bytearray()
+        for point in points:
+            self._append(point)
+        self._mix = mix
