@@ -9,11 +9,12 @@ from django.http import HttpRequest
 from pqadmin.accounts import arming
 from pqadmin.accounts.rights import Right
 from pqadmin.accounts.scope import scope_of
+from pqadmin.server.proxy import UNDECLARED
 from queues.names import canonical
 
 
 def account(request: HttpRequest) -> dict[str, Any]:
-    """Return `role`, `partial`, `can_read`, `can_act`, `can_admin`, `arming` and `environment`.
+    """Return `role`, `partial`, `can_read`, `can_act`, `can_admin`, `arming`, `environment` and more.
 
     On the pages of a queue, the role and the right to act are those on that queue; elsewhere those that hold somewhere.
     """
@@ -26,6 +27,7 @@ def account(request: HttpRequest) -> dict[str, Any]:
         "can_admin": scope.role.has(Right.ADMIN),
         "arming": arming.window(request),
         "environment": settings.PQADMIN_ENVIRONMENT,
+        "undeclared_proxy": getattr(request, "scope", {}).get(UNDECLARED, ""),
     }
 
 

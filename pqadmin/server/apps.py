@@ -6,3 +6,7 @@ from django.apps import AppConfig
 class ServerConfig(AppConfig):
     name = "pqadmin.server"
     label = "server"
+
+    def ready(self) -> None:
+        """Register the checks."""
+        from pqadmin.server import checks  # noqa: F401

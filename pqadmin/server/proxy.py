@@ -1,5 +1,11 @@
-"""Believes X-Forwarded-For and X-Forwarded-Proto from trusted proxies, and from nobody else."""
+"""Believes X-Forwarded-For and X-Forwarded-Proto from trusted proxies, and from nobody else.
 
+A request with such headers from any other address has most likely come through a proxy that is not declared. Then
+cookies are not Secure, and all visitors share one address and its limits: the log says so once, and the pages of the
+person whose request it was, if that is an admin. The headers alone can be sent by anybody, so nothing else follows.
+"""
+
+import logging
 from collections.abc import Iterable, Sequence
 from ipaddress import ip_address
 from typing import Any
@@ -7,7 +13,13 @@ from typing import Any
 from pqadmin.server.environment import Network
 from pqadmin.server.pool import Application
 
+log = logging.getLogger(__name__)
+
 _FORWARDED = {b"x-forwarded-for", b"x-forwarded-proto", b"x-forwarded-host", b"x-forwarded-port", b"forwarded"}
+#: Where a request's scope names the proxy that it seems to have come through, and that is not declared.
+UNDECLARED = "pqadmin.undeclared_proxy"
+#: What a proxy adds; the others may be sent by any program.
+_TELLING = {b"x-forwarded-for", b"x-forwarded-proto", b"forwarded"}
 _SECURE = {"http": "https", "websocket": "wss"}
 
 
@@ -20,6 +32,7 @@ class TrustedProxy:
     def __init__(self, application: Application, *, trusted: Sequence[Network]) -> None:
         self._application = application
         self._trusted = trusted
+        self._said = False
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Pass one request or socket on."""
@@ -38,8 +51,21 @@ class TrustedProxy:
             proto = ",".join(_all(headers, b"x-forwarded-proto")).split(",")[-1].strip().lower()
             if proto in {"https", "wss"}:
                 scope["scheme"] = _SECURE[scope["type"]]
+        elif peer and any(name.lower() in _TELLING for name, _ in headers):
+            scope[UNDECLARED] = peer
+            self._say(peer)
         scope["headers"] = [(name, value) for name, value in headers if name.lower() not in _FORWARDED]
         return scope
+
+    def _say(self, peer: str) -> None:
+        if not self._said:
+            self._said = True
+            log.warning(
+                "A request came from %s with the headers of a proxy, which are not believed: cookies are not Secure, "
+                "and all visitors share one address and its limits. If it is your proxy, set PQADMIN_TRUSTED_PROXY=%s.",
+                peer,
+                peer,
+            )
 
     def _is_trusted(self, address: str) -> bool:
         return is_in(address, self._trusted)

@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 from asgiref.sync import sync_to_async
 from channels.testing import WebsocketCommunicator
+from django.core.checks import run_checks
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pqadmin.server import environment
 from pqadmin.server.origin import SameOrigin, is_same_origin
 from pqadmin.server.pool import ThreadPool
-from pqadmin.server.proxy import TrustedProxy
+from pqadmin.server.proxy import UNDECLARED, TrustedProxy
 
 PROXIES = [ip_network("10.0.0.0/8"), ip_network("::1/128")]
 
@@ -169,3 +171,43 @@ async def test_a_view_that_fails_frees_its_thread() -> None:
     assert seen == []
     assert pool._busy == [0]
     pool.close()
+
+
+FORWARDED = [(b"X-Forwarded-For", b"203.0.113.5"), (b"x-forwarded-proto", b"https")]
+
+
+async def test_a_proxy_that_is_not_declared_is_told_of_once(caplog: pytest.LogCaptureFixture) -> None:
+    seen: list[Any] = []
+
+    async def application(scope: Any, receive: Any, send: Any) -> None:
+        seen.append(scope)
+
+    layer = TrustedProxy(application, trusted=PROXIES)
+    plain = {"type": "http", "client": ["192.0.2.1", 1], "scheme": "http", "headers": [(b"host", b"x")]}
+    await layer(plain, None, None)
+    await layer({**plain, "client": ["10.0.0.1", 1], "headers": FORWARDED}, None, None)
+    assert [scope.get(UNDECLARED) for scope in seen] == [None, None]
+    assert caplog.messages == []
+    for _ in range(3):
+        await layer({**plain, "headers": FORWARDED}, None, None)
+    assert [scope.get(UNDECLARED) for scope in seen[2:]] == ["192.0.2.1"] * 3
+    (said,) = caplog.messages
+    assert "PQADMIN_TRUSTED_PROXY=192.0.2.1" in said
+
+
+@pytest.mark.parametrize(
+    ("chosen", "warned"),
+    [
+        ({"PQADMIN_ALLOWED_HOSTS": "queues.example.org"}, True),
+        ({"PQADMIN_ALLOWED_HOSTS": "queues.example.org", "PQADMIN_HOST": "::1"}, True),
+        ({"PQADMIN_ALLOWED_HOSTS": "queues.example.org", "PQADMIN_TRUSTED_PROXY": "127.0.0.1"}, False),
+        ({"PQADMIN_ALLOWED_HOSTS": "queues.example.org", "PQADMIN_HOST": "0.0.0.0"}, False),
+        ({}, False),
+    ],
+)
+def test_the_check_warns_of_a_proxy_that_is_not_declared(chosen: dict[str, str], warned: bool, settings: Any) -> None:
+    read = environment.read(chosen)
+    settings.ALLOWED_HOSTS, settings.PQADMIN_HOST = list(read.allowed_hosts), read.host
+    settings.PQADMIN_TRUSTED_PROXY = read.trusted_proxy
+    found = [message for message in run_checks(tags=["security"]) if message.id == "pqadmin.W001"]
+    assert len(found) == int(warned)

@@ -8,13 +8,14 @@ import sqlite3
 import stat
 import time
 import urllib.error
+import urllib.request
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from tests.damaged import make_store
-from tests.server.conftest import PATIENCE
+from tests.server.conftest import PATIENCE, log_in
 
 
 def test_first_start_makes_everything_and_prints_the_password_once(serve, tmp_path: Path) -> None:
@@ -211,3 +212,27 @@ def test_a_damaged_store_is_told_on_pages_until_it_is_put_back(serve, tmp_path: 
     assert not [line for line in site.complained if "Traceback" in line]
     site.signal(signal.SIGTERM)
     assert site.exit_code() == 0
+
+
+def test_behind_a_proxy_that_is_not_declared_the_log_and_the_admins_pages_say_so(serve) -> None:
+    site = serve()
+    cookies = log_in(site)
+    forwarded = {"X-Forwarded-For": "203.0.113.5", "X-Forwarded-Proto": "https", "Cookie": cookies}
+    for headers, said in ((forwarded, True), (forwarded, True), ({"Cookie": cookies}, False)):
+        request = urllib.request.Request(f"{site.address}/", headers=headers)
+        with urllib.request.urlopen(request, timeout=PATIENCE) as page:
+            assert ("PQADMIN_TRUSTED_PROXY=127.0.0.1" in page.read().decode()) is said
+    site.stop()
+    (line,) = (line for line in site.complained if "PQADMIN_TRUSTED_PROXY=127.0.0.1" in line)
+    assert "cookies are not Secure" in line
+
+
+def test_a_declared_proxy_is_not_complained_of(serve) -> None:
+    site = serve(PQADMIN_TRUSTED_PROXY="127.0.0.1")
+    headers = {"X-Forwarded-For": "203.0.113.5", "X-Forwarded-Proto": "https", "Cookie": log_in(site)}
+    request = urllib.request.Request(f"{site.address}/", headers=headers)
+    with urllib.request.urlopen(request, timeout=PATIENCE) as page:
+        assert "data-undeclared-proxy" not in page.read().decode()
+        assert all("Secure" in each for each in page.headers.get_all("Set-Cookie") or [])
+    site.stop()
+    assert site.complained == []
