@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from queues.backing import Backing
-from queues.config import MAX_REASON
+from queues.config import MAX_REASON, check_text
 from queues.errors import QueueNotFound
 from queues.item import Item
 from queues.kv.port import ReadTransaction, Transaction
@@ -48,7 +48,7 @@ class Acting:
     def __init__(self, store: Store, backing: Backing, *, actor: str, via: str, keep: timedelta | None = None) -> None:
         self._store = store
         self._backing = backing
-        self._actor = actor
+        self._actor = check_text(actor)
         self._via = via
         self._trash = Trash(backing, keep=keep)
 
@@ -79,7 +79,7 @@ class Acting:
                     verb=verb,
                     queue_id=queue.id,
                     queue=queue.name,
-                    reason=reason[:MAX_REASON],
+                    reason=check_text(reason, MAX_REASON),
                     **details,
                 )
 

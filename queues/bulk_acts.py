@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from queues.acting import Note
 from queues.attached.queue import open_queue
-from queues.config import MAX_REASON, Config
+from queues.config import MAX_REASON, Config, check_text
 from queues.errors import (
     DepthChanged,
     JobEnded,
@@ -124,7 +124,7 @@ class BulkActs(ItemActs):
                 status=DONE if ends is None else RUNNING,
                 by=self._actor,
                 via=self._via,
-                reason=reason[:MAX_REASON],
+                reason=check_text(reason, MAX_REASON),
                 query=meant.encode(),
                 to=None if target is None else target.name,
                 to_id=None if target is None else target.id,
@@ -239,7 +239,7 @@ class BulkActs(ItemActs):
                 status=RUNNING,
                 by=self._actor,
                 via=self._via,
-                reason=reason[:MAX_REASON],
+                reason=check_text(reason, MAX_REASON),
                 query=job.query,
                 to=job.to,
                 to_id=job.to_id,

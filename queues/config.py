@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, Literal, cast, get_args
 
 from queues import records
-from queues.errors import BadQueueKind, BadSetting
+from queues.errors import BadQueueKind, BadSetting, BadText
 from queues.ids import at, to_ms
 from queues.priority import Priority, PriorityType
 from queues.unreadable import reading
@@ -30,6 +30,16 @@ def check_kind(kind: str) -> Kind:
     if kind not in KINDS:
         raise BadQueueKind("A queue is of kind priority or fifo, not {kind}.", kind=repr(kind))
     return cast(Kind, kind)
+
+
+def check_text(text: str, most: int | None = None) -> str:
+    """Return a text as it is kept, cut to `most` characters; raise `BadText` for a lone surrogate."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        code = f"U+{ord(text[error.start]):04X}"
+        raise BadText("A text holds {code}, half of a character, which is no text.", code=code) from None
+    return text[:most]
 
 
 def check_attempts(max_attempts: int | None) -> int | None:

@@ -182,6 +182,10 @@ class BadValue(QueueError, TypeError):
     """A value is not bytes: encode it first."""
 
 
+class BadText(QueueError, ValueError):
+    """A reason or a name of a person is no text: it holds half of a surrogate pair."""
+
+
 class BadSetting(QueueError, ValueError):
     """The setting of a queue can not be that. `name` is the setting, where it is known."""
 

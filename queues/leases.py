@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 
 from queues import delayed, ids, leased
-from queues.config import MAX_REASON, Config
+from queues.config import MAX_REASON, Config, check_text
 from queues.cursor import End
 from queues.delays import Delays, either
 from queues.errands import Errand, Finish
@@ -317,4 +317,4 @@ def _worker(name: str | None) -> str:
 def _reason(reason: str) -> str:
     if not isinstance(reason, str):
         raise BadValue("A reason is text, not {type}.", type=type(reason).__name__)
-    return reason[:MAX_REASON]
+    return check_text(reason, MAX_REASON)

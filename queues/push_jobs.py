@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from queues import incoming, limits
 from queues.acting import Note
 from queues.bulk_acts import BulkActs
-from queues.config import MAX_REASON
+from queues.config import MAX_REASON, check_text
 from queues.delays import due_ms, either
 from queues.errors import IdTaken, JobEnded, NotForAttached, OutcomeUnknown, StoreError, TooLarge, WrongKind
 from queues.incoming import Arrival
@@ -40,6 +40,7 @@ class PushJobs(BulkActs):
 
         `delay` counts from now, `due` holds for all. What can not come in as the queue is now is refused at once.
         """
+        reason = check_text(reason, MAX_REASON)
         if not 1 <= len(items) <= MAX_ITEMS:
             raise TooLarge("A job pushes 1 to {most:,} items, not {count:,}.", most=MAX_ITEMS, count=len(items))
         job_id, when = self._backing.minter.mint(), either(delay, due)
@@ -68,7 +69,7 @@ class PushJobs(BulkActs):
                 status=RUNNING,
                 by=self._actor,
                 via=self._via,
-                reason=reason[:MAX_REASON],
+                reason=reason,
                 total=len(checked),
                 ready_ms=ready_ms,
             )

@@ -12,7 +12,7 @@ from typing import Any, Unpack, cast
 
 from queues import cursor as cursors
 from queues import ready
-from queues.config import MAX_REASON, Pause
+from queues.config import MAX_REASON, Pause, check_text
 from queues.cursor import End
 from queues.deaths import Deaths
 from queues.delays import When, check_when, either
@@ -300,7 +300,7 @@ class Queue(Waiting, Deaths, Searching):
         now = self._backing.now()
         if until is not None and until <= now:
             raise BadQueueKind("The time to resume has passed already.")
-        pause = Pause(reason=reason[:MAX_REASON], by=by, since=now, until=until)
+        pause = Pause(reason=check_text(reason, MAX_REASON), by=check_text(by), since=now, until=until)
         self._reconfigure(lambda config: replace(config, pause=pause), tr)
 
     def resume(self, *, tr: Transaction | None = None) -> None:

@@ -12,7 +12,7 @@ from typing import TypedDict, Unpack
 from queues import picking, transitions
 from queues.acting import Note, Popped, shown
 from queues.changes import Change
-from queues.config import MAX_REASON
+from queues.config import MAX_REASON, check_text
 from queues.delays import due_ms, either
 from queues.errors import BadTime, HeadChanged, ItemChanged, ItemLeased, NotForAttached
 from queues.item_acts import Changed, ItemActs
@@ -108,7 +108,7 @@ class StateActs(ItemActs):
         An item whose last attempt this was is dead. With `expect` a lease that ended meanwhile is nobody else's loss.
         """
         keyspace, now_ms = self._backing.keyspace, self._backing.now_ms()
-        why = how.get("reason", "")[:MAX_REASON]
+        why = check_text(how.get("reason", ""), MAX_REASON)
 
         def do(tr: Transaction, queue: Queue, found: list[Standing]) -> list[Change]:
             return transitions.release(tr, keyspace, queue.config, found, now_ms=now_ms, reason=why)

@@ -152,7 +152,7 @@ class Settling:
 
 def reason_of(error: BaseException) -> str:
     """Return the reason that is kept with an item: the error's kind and message."""
-    kind, message = type(error).__name__, str(error)
+    kind, message = type(error).__name__, str(error).encode(errors="backslashreplace").decode()
     return f"{kind}: {message}"[:MAX_REASON] if message else kind
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
+from collections.abc import Callable
 
 import pytest
 
@@ -13,10 +14,12 @@ from queues.errors import (
     BadName,
     BadPriority,
     BadQueueKind,
+    BadText,
     BadValue,
     TooLarge,
     ValueTooLarge,
 )
+from queues.search import Query
 
 BAD_NAMES = [
     *("", "a/b", "a b", "a\x00", "a\n", "a\\b", "a%2fb", "<b>", ".", "..", "😀"),
@@ -160,3 +163,30 @@ def test_an_id_that_is_none_finds_nothing(store: Store) -> None:
     jobs = store.create_queue("jobs")
     for item_id in ("", "zz", "0" * 40, "é" * 40, "0" * 39, "0" * 10_000):
         assert jobs.find(item_id) is None
+
+
+def test_half_a_character_is_refused_in_every_reason_and_name_of_a_person(store: Store) -> None:
+    """Pages, live frames and files are UTF-8: what can not be written as such is not taken in."""
+    half = "because \ud800"
+    queue = store.create_queue("jobs")
+    item = queue.push(b"x", priority=1)
+    (lease,) = queue.lease(seconds=60)
+    acts = store.acts("ann")
+    refused: list[Callable[[], object]] = [
+        lambda: queue.pause(reason=half),
+        lambda: queue.pause(reason="", by=half),
+        lambda: queue.release(lease, reason=half),
+        lambda: store.acts(half),
+        lambda: acts.pause("jobs", reason=half),
+        lambda: acts.delete_queue("jobs", confirm="jobs", reason=half),
+        lambda: acts.release("jobs", [item.id], reason=half),
+        lambda: acts.begin_bulk("delete", "jobs", query=Query(), reason=half),
+        lambda: acts.begin_push("jobs", [(b"y", 1)], reason=half),
+    ]
+    for act in refused:
+        with pytest.raises(BadText, match=r"U\+D800"):
+            act()
+    assert [job.id for job in acts.jobs()] == []
+    assert queue.status().pause is None
+    assert queue.depth("leased") == 1
+    assert [entry.verb for entry in store.audit.entries().entries] == []
