@@ -53,6 +53,11 @@ class RunningSite:
             **{name: text for name, text in os.environ.items() if not name.startswith("PQADMIN_")},
             "PQADMIN_DATA": str(folder / "data"),
             "PQADMIN_STORE": self.store_url,
+            # A thousand viewers are few people here, at one address.
+            "PQADMIN_CONNECTIONS_PER_ADDRESS": "0",
+            "PQADMIN_REQUESTS_PER_ADDRESS": "0",
+            "PQADMIN_REQUESTS_PER_PERSON": "0",
+            "PQADMIN_SOCKETS_PER_PERSON": "0",
         }
         self._environment.pop("DATABASE_URL", None)
         self._process: subprocess.Popen[str] | None = None
