@@ -18,8 +18,8 @@ from queues.keyspace import Keyspace
 from queues.kv.port import KeyValue, KeyValueStore, ReadTransaction
 from queues.packing import Range
 from queues.priority import Priority
-from queues.queue_keys import OUTSIDE, STATES, QueueKeys, Side
-from queues.suffixes import read_place, ready_elements
+from queues.queue_keys import IN_GENERATIONS, OUTSIDE, STATES, QueueKeys, Side
+from queues.suffixes import read_place, ready_elements, timed_suffix
 from queues.tally import counted_in
 from queues.totals import total
 
@@ -34,6 +34,16 @@ _FIRST_STEP, _MAX_STEP, _STEP_BYTES = 20, 500, 500_000
 _TRIES = 3
 #: A queue has at most 8 depth totals and 32 band totals a generation.
 _ALL = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Double:
+    """An item that has the id of another item of its queue, and where it stands."""
+
+    state: str
+    generation: int
+    suffix: bytes
+    rand: bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -53,6 +63,9 @@ class QueueCount:
     index: Counter[str] = field(default_factory=Counter)
     #: Entries of the index of ready items that show where none is.
     stray: int = 0
+    #: Items that have the id of another item of the queue; and those of them, by state, that the index does not show.
+    doubles: dict[Double, None] = field(default_factory=dict)
+    hidden: Counter[str] = field(default_factory=Counter)
     expiries: int = 0
     #: The largest push order.
     max_count: int = 0
@@ -101,15 +114,15 @@ def _count(look: Look[Any], keyspace: Keyspace, keys: QueueKeys, config: Config)
     found = QueueCount(change=look(lambda tr: tr.get(keys.change).wait()))
     for generation in config.generations:
         _count_ready(look, keys, config, generation, found)
-        found.items[generation, "delayed"] = _count_delayed(look, keys, generation, found)
-    found.items[OUTSIDE, "leased"] = _count_indexed(look, keys, keys.leases(), "leased", found)
-    found.items[OUTSIDE, "dead"] = _count_indexed(look, keys, keys.dead(), "dead", found)
+        found.items[generation, "delayed"] = _count_delayed(look, keys, config, generation, found)
+    found.items[OUTSIDE, "leased"] = _count_indexed(look, keys, config, keys.leases(), "leased", found)
+    found.items[OUTSIDE, "dead"] = _count_indexed(look, keys, config, keys.dead(), "dead", found)
     found.expiries = sum(len(pairs) for pairs in steps(look, keys.expiries()))
     for state in STATES:
         found.index[state] = sum(
             len(pairs) for index in keys.indexes(state, config.generations) for pairs in steps(look, index)
         )
-    if found.unindexed["ready"] or found.index["ready"] != found.ready:
+    if found.unindexed["ready"] or found.index["ready"] != found.ready - found.hidden["ready"]:
         found.stray = sum(len(strays) for strays in stray_entries(look, keys, config))
     return found if look(lambda tr: _told(tr, keyspace, keys, config, found)) else None
 
@@ -147,7 +160,10 @@ def _count_ready(look: Look[Any], keys: QueueKeys, config: Config, generation: i
             found.max_count = max(found.max_count, item.count)
             if item.priority is not None:
                 found.bands[generation, band_of(item.priority, config.edges)] += 1
-            if not item.indexed:
+            if item.double:
+                found.hidden["ready"] += 1
+                found.doubles[Double(state="ready", generation=generation, suffix=item.suffix, rand=item.rand)] = None
+            elif not item.indexed:
                 found.unindexed["ready"] += 1
 
 
@@ -163,6 +179,8 @@ class CountedItem:
     rand: bytes | None
     #: Whether the index shows that it stands here.
     indexed: bool
+    #: Whether it has the id of another item; asked only of what the index does not show.
+    double: bool = False
 
 
 def ready_items(look: Look[Any], keys: QueueKeys, config: Config, generation: int) -> Iterator[list[CountedItem]]:
@@ -175,19 +193,37 @@ def ready_items(look: Look[Any], keys: QueueKeys, config: Config, generation: in
         entries = [
             None if rand is None else tr.get(keys.index("ready", rand, generation)) for _, _, (_, _, rand) in items
         ]
-        return [
-            CountedItem(
-                key=key,
-                suffix=suffix,
-                priority=priority,
-                count=count,
-                rand=rand,
-                indexed=entry is not None and _shows(entry.wait(), generation, suffix),
+        counted = []
+        for (key, suffix, (priority, count, rand)), read in zip(items, entries, strict=True):
+            entry = None if read is None else read.wait()
+            indexed = _shows(entry, generation, suffix)
+            counted.append(
+                CountedItem(
+                    key=key,
+                    suffix=suffix,
+                    priority=priority,
+                    count=count,
+                    rand=rand,
+                    indexed=indexed,
+                    double=not indexed and rand is not None and _is_double(tr, keys, config, rand, entry),
+                )
             )
-            for (key, suffix, (priority, count, rand)), entry in zip(items, entries, strict=True)
-        ]
+        return counted
 
     yield from _walk(look, ready.ready_range, read)
+
+
+def _is_double(tr: ReadTransaction, keys: QueueKeys, config: Config, rand: bytes, entry: bytes | None) -> bool:
+    """Say whether another item has the id of a ready one that its index entry does not show."""
+    reads = [
+        tr.get(keys.index(state, rand, generation))
+        for state in STATES[1:]
+        for generation in (config.generations if state in IN_GENERATIONS else (1,))
+    ]
+    if entry is not None:
+        generation, suffix, _ = read_place(entry)
+        reads.append(tr.get(keys.generation(generation).ready(suffix)))
+    return any(read.wait() is not None for read in reads)
 
 
 def stray_entries(look: Look[Any], keys: QueueKeys, config: Config) -> Iterator[list[bytes]]:
@@ -227,24 +263,61 @@ def _walk(look: Look[Any], of: Range, read: Callable[[ReadTransaction, list[KeyV
 
 
 def _count_indexed(
-    look: Look[Any], keys: QueueKeys, of: Range, state: str, found: QueueCount, generation: int = 1
+    look: Look[Any],
+    keys: QueueKeys,
+    config: Config,
+    of: Range,
+    state: str,
+    found: QueueCount,
+    generation: int = OUTSIDE,
 ) -> int:
-    """Count items that are no ready ones, and those of them that the index does not know."""
+    """Count items that are no ready ones, those of them that the index does not know, and those of equal ids.
 
-    def read(tr: ReadTransaction, pairs: list[KeyValue]) -> list[bool]:
-        rands = [keys.elements(key)[-1] for key, _ in pairs]
-        entries = [tr.get(keys.index(state, rand, generation)) for rand in rands]
-        return [entry.wait() is not None for entry in entries]
+    Of two items of different states the one of the earlier state is found by the other.
+    """
+    before = [
+        (earlier, live)
+        for earlier in STATES[: STATES.index(state)]
+        for live in (config.generations if earlier in IN_GENERATIONS else (OUTSIDE,))
+    ]
+
+    def read(tr: ReadTransaction, pairs: list[KeyValue]) -> list[tuple[bool, bool, list[Double]]]:
+        places = [(keys.elements(key)[-2], keys.elements(key)[-1]) for key, _ in pairs]
+        entries = [tr.get(keys.index(state, rand, generation or 1)) for _, rand in places]
+        others = [[tr.get(keys.index(earlier, rand, live or 1)) for earlier, live in before] for _, rand in places]
+        return [
+            seen(ms, rand, entry.wait(), [other.wait() for other in of])
+            for (ms, rand), entry, of in zip(places, entries, others, strict=True)
+        ]
+
+    def seen(ms: int, rand: bytes, shown: bytes | None, there: list[bytes | None]) -> tuple[bool, bool, list[Double]]:
+        """Return whether the index knows an item, whether it shows another one, and the items of equal ids."""
+        if state == "leased":  # a lease keeps its id: its token holds it
+            doubles = [
+                Double(state=earlier, generation=live, suffix=read_place(at)[1], rand=rand)
+                for (earlier, live), at in zip(before, there, strict=True)
+                if at is not None
+            ]
+            return shown is not None, False, doubles
+        own = timed_suffix(ms, rand)
+        hidden = shown is not None and read_place(shown)[1] != own
+        if not hidden and not any(at is not None for at in there):
+            return shown is not None, False, []
+        return shown is not None, hidden, [Double(state=state, generation=generation, suffix=own, rand=rand)]
 
     number = 0
-    for known in _walk(look, of, read):
-        number += len(known)
-        found.unindexed[state] += known.count(False)
+    for items in _walk(look, of, read):
+        number += len(items)
+        for known, hidden, doubles in items:
+            found.unindexed[state] += not known
+            found.hidden[state] += hidden
+            found.doubles |= dict.fromkeys(doubles)
     return number
 
 
-def _count_delayed(look: Look[Any], keys: QueueKeys, generation: int, found: QueueCount) -> int:
-    return _count_indexed(look, keys, keys.generation(generation).delayed_range(), "delayed", found, generation)
+def _count_delayed(look: Look[Any], keys: QueueKeys, config: Config, generation: int, found: QueueCount) -> int:
+    of = keys.generation(generation).delayed_range()
+    return _count_indexed(look, keys, config, of, "delayed", found, generation)
 
 
 def _elements(suffix: bytes, config: Config) -> tuple[Priority | None, int, bytes | None]:

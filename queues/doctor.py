@@ -16,7 +16,7 @@ from queues.findings import Examination, Finding, counted
 from queues.keyspace import Keyspace
 from queues.kv.port import KeyValueStore, ReadTransaction
 from queues.lookalikes import described, lookalikes
-from queues.mending import mend_counters, mend_index, mend_order
+from queues.mending import mend_counters, mend_ids, mend_index, mend_order
 from queues.names import display_name
 from queues.orphans import Unknown, decode, find_orphans
 from queues.queue_keys import OUTSIDE
@@ -171,6 +171,12 @@ class Doctor:
         count = self._count(config)
         if count is None:
             return None, config
+        if count.doubles:
+            given = mend_ids(self._kv, self._keyspace, config, list(count.doubles))
+            mended.append(f"{name}: {counted(given, 'item')} with the id of another item got an id of its own.")
+            count = self._count(config)
+            if count is None:
+                return None, config
         if count.unindexed["ready"] or count.stray:
             written, cleared = mend_index(self._kv, self._keyspace, config)
             if written or cleared:
@@ -208,6 +214,9 @@ def queue_findings(config: Config, count: QueueCount, stamp: int) -> list[Findin
     if wrong := _wrong_bands(config, count):
         says = f"The counts of {counted(wrong, 'priority band')} differ from the items that are there."
         found.append(Finding(kind="band", queue=name, says=says))
+    if count.doubles:
+        says = f"{counted(len(count.doubles), 'item')} with the id of another item here: --repair gives other ids."
+        found.append(Finding(kind="id", queue=name, says=says))
     found += _index_findings(name, count)
     if count.strange:
         keys = counted(count.strange, "key")
@@ -258,7 +267,7 @@ def _index_findings(name: str, count: QueueCount) -> list[Finding]:
         found.append(Finding(kind="index", queue=name, says=says))
     for state in ("delayed", "leased", "dead"):
         there = sum(n for (_, of), n in count.items.items() if of == state)
-        if count.index[state] != there and not count.unindexed[state]:
+        if count.index[state] != there - count.hidden[state] and not count.unindexed[state]:
             says = f"{_are(there, state)}, the index has {count.index[state]}."
             found.append(Finding(kind="index", queue=name, says=says, mendable=False))
     return found

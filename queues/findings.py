@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["counter", "band", "index", "drift", "order", "items", "record", "name", "orphan", "slot", "unclaimed"]
+Kind = Literal[
+    "counter", "band", "index", "drift", "id", "order", "items", "record", "name", "orphan", "slot", "unclaimed"
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

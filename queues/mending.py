@@ -10,11 +10,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from queues import standing
 from queues.config import Config
-from queues.counting import CountedItem, QueueCount, ready_items, stray_entries
+from queues.counting import CountedItem, Double, QueueCount, ready_items, stray_entries
 from queues.keyspace import Keyspace
 from queues.kv.port import KeyValueStore, Transaction
 from queues.queue_keys import QueueKeys, Side
+from queues.standing import Standing
 from queues.suffixes import place, read_place
 from queues.tally import Tally
 
@@ -83,6 +85,36 @@ def _clear_entries(tr: Transaction, keys: QueueKeys, entries: Sequence[bytes]) -
     if cleared:
         Tally(keys, wake=False).apply(tr)
     return cleared
+
+
+def mend_ids(kv: KeyValueStore, keyspace: Keyspace, config: Config, doubles: Sequence[Double]) -> int:
+    """Give items that have the id of another one other ids, and return their number."""
+    keys = keyspace.queue(config.id)
+
+    def give(tr: Transaction, some: Sequence[Double]) -> int:
+        tr.use_reserve()
+        given = sum(
+            standing.give_id(
+                tr,
+                keys,
+                Standing(
+                    state=double.state,
+                    rand=double.rand,
+                    generation=double.generation,
+                    suffix=double.suffix,
+                    attempts=0,
+                    stored=b"",
+                ),
+                fifo=config.fifo,
+            )
+            for double in some
+        )
+        if given:
+            Tally(keys, wake=False).apply(tr)
+        return given
+
+    steps = (doubles[at : at + _STEP] for at in range(0, len(doubles), _STEP))
+    return sum(kv.transact(lambda tr, some=some: give(tr, some), background=True) for some in steps)  # type: ignore[misc]
 
 
 def mend_counters(kv: KeyValueStore, keyspace: Keyspace, config: Config, count: QueueCount) -> bool:

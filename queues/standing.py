@@ -14,13 +14,22 @@ from hashlib import blake2b
 from queues import equal_ids, leased, records
 from queues.bands import band_of
 from queues.config import Config
-from queues.ids import at, minted_at
+from queues.ids import another, at, minted_at
 from queues.item import Item
 from queues.kv.port import ReadTransaction, Transaction
 from queues.priority import Priority
 from queues.queue_keys import IN_GENERATIONS, OUTSIDE, STATES, QueueKeys, Side
 from queues.ready import PlaceRead
-from queues.suffixes import expired_nonce, place, read_place, ready_elements, ready_suffix, timed_elements, timed_suffix
+from queues.suffixes import (
+    expired_nonce,
+    place,
+    read_place,
+    ready_elements,
+    ready_suffix,
+    timed_elements,
+    timed_suffix,
+    with_rand,
+)
 from queues.tally import Tally
 
 
@@ -166,6 +175,31 @@ def change(tr: Transaction, keys: QueueKeys, config: Config, before: Standing, a
         return
     _count_band(config, before, tally, "out")  # nothing came or went
     _count_band(config, after, tally, "in")
+
+
+def give_id(tr: Transaction, keys: QueueKeys, there: Standing, *, fifo: bool) -> bool:
+    """Give an item another id where it stands; False when it is not there any more.
+
+    `there` says state, generation, suffix and id; what lies there and how often it was tried are read.
+    """
+    key = _key(keys, there.state, there.generation, there.suffix, there.rand)
+    index = keys.index(there.state, there.rand, there.generation or 1)
+    read, shown = tr.get(key), tr.get(index).wait()
+    stored = read.wait()
+    if stored is None:
+        return False
+    attempts = 0 if there.state == "ready" else records.decode(stored)[0].get("attempts", 0)
+    tr.clear(key)
+    if shown is not None and read_place(shown)[1] == there.suffix:
+        attempts = read_place(shown)[2]
+        tr.clear(index)
+    rand = another(there.rand, key)
+    if there.state == "ready":
+        suffix = with_rand(there.suffix, rand, fifo=fifo)
+    else:
+        suffix = timed_suffix(timed_elements(there.suffix)[0], rand)
+    write(tr, keys, replace(there, rand=rand, suffix=suffix, attempts=attempts, stored=stored))
+    return True
 
 
 def with_priority(there: Standing, config: Config, priority: Priority) -> Standing:

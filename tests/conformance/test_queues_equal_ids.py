@@ -18,6 +18,7 @@ from queues.kv import open_kv
 from queues.tally import Tally
 from tests.conftest import Clock, store_url
 from tests.dumps import states
+from tests.full_count import check_full_count
 
 HOUR = timedelta(hours=1)
 
@@ -319,6 +320,62 @@ def test_what_stands_for_a_whole_queue_is_not_overwritten(twins: Twins, what: st
     twins.two._backing.minter.mint_many(2)
     getattr(twins.one.acts("ann"), what)("jobs", confirm="jobs")
     twins.refused(lambda: getattr(twins.two.acts("bob"), what)("others", confirm="others"))
+
+
+def ready_twice(twins: Twins) -> Queue:
+    ours, _, first = leased_and_ready(twins)
+    twins.one.transact(lambda tr: as_release_0_1_gave_back(twins, ours, first, tr))
+    return ours
+
+
+def ready_and_leased(twins: Twins) -> Queue:
+    return leased_and_ready(twins)[0]
+
+
+def ready_and_delayed(twins: Twins) -> Queue:
+    ours, _, first = leased_and_ready(twins)
+    ours.release(first, delay=HOUR)
+    return ours
+
+
+def ready_and_dead(twins: Twins) -> Queue:
+    ours, _, first = leased_and_ready(twins, max_attempts=1)
+    ours.release(first)
+    return ours
+
+
+def leased_and_dead(twins: Twins) -> Queue:
+    ours, theirs, first = leased_and_ready(twins, max_attempts=1)
+    ours.release(first)
+    theirs.lease(1, seconds=60)
+    return ours
+
+
+def delayed_and_leased(twins: Twins) -> Queue:
+    ours, theirs = twins.queue()
+    ours.push(b"first", priority=1)
+    ours.lease(1, seconds=60)
+    theirs.push(b"second", priority=1, delay=HOUR)
+    return ours
+
+
+@pytest.mark.parametrize(
+    "equal", [ready_twice, ready_and_leased, ready_and_delayed, ready_and_dead, leased_and_dead, delayed_and_leased]
+)
+def test_doctor_finds_items_of_one_id_and_gives_them_others(twins: Twins, equal: Callable[[Twins], Queue]) -> None:
+    jobs = equal(twins)
+    before = states(twins.one, jobs)
+    leases = {item.id for item in jobs.leased(limit=50).items}
+    (found,) = [finding for finding in twins.one.doctor.examine().findings if finding.kind != "slot"]
+    assert (found.kind, found.queue, found.mendable) == ("id", "jobs", True)
+    assert found.says == "1 item with the id of another item here: --repair gives other ids."
+    mended = twins.two.doctor.repair().mended
+    assert "jobs: 1 item with the id of another item got an id of its own." in mended
+    assert healthy(twins.one)
+    assert states(twins.one, jobs) == before
+    assert values(jobs) == [b"first", b"second"]
+    assert leases <= {item.id for item in jobs.leased(limit=50).items}
+    check_full_count(twins.one, jobs)
 
 
 def as_release_0_1_gave_back(twins: Twins, queue: Queue, lease: Any, tr: Any) -> None:
