@@ -33,6 +33,7 @@ from pqadmin.live.sparks import COLUMNS as COLUMNS_OF_LINE
 from pqadmin.live.sparks import HEIGHT
 from queues.bands import Band
 from queues.item import Item
+from queues.lookalikes import described, lookalikes
 
 #: Columns of the table, without and with the actions.
 COLUMNS = 7
@@ -188,6 +189,15 @@ def _blank_action(labels: Labels, acts_on_all: bool) -> str:
     return f'<a class="button small" href="" data-part="push">{labels.push}</a>' if acts_on_all else ""
 
 
+def _alike(name: str) -> str:
+    """Return the mark of a name that looks like another one; `rename` in row.js makes the same."""
+    letters = lookalikes(name)
+    if not letters:
+        return ""
+    words = _safe(described(letters))
+    return f'<small class="tag" data-part="alike" role="img" title="{words}" aria-label="{words}">≈</small>'
+
+
 def _star(labels: Labels, queue_id: object, starred: bool) -> str:
     verb, sign = ("off", "★") if starred else ("on", "☆")
     pressed = "true" if starred else "false"
@@ -240,7 +250,8 @@ def _row(row: Row, pen: _Pen, labels: Labels, acts: bool | None, starred: bool, 
         outlook=(row.outlook, _safe(outlook_words(row))),
         name=_named(
             f'<a href="{url}" data-part="link">'
-            f'<bdi data-part="name">{_safe(group)}{"<wbr>" if group else ""}<b>{_safe(rest)}</b></bdi></a>',
+            f'<bdi data-part="name">{_safe(group)}{"<wbr>" if group else ""}<b>{_safe(rest)}</b></bdi></a>'
+            f"{_alike(status.name)}",
             _star(labels, status.id, starred),
         ),
         action=None if acts is None else action,

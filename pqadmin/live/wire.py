@@ -21,6 +21,7 @@ from pqadmin.live.outlook import PROBLEMS
 from pqadmin.live.rows import Row
 from pqadmin.live.sums import Summary
 from queues.item import Item
+from queues.lookalikes import described, lookalikes
 from queues.names import display_name
 
 #: The version of this format; a client that expects another one loads its page anew.
@@ -104,7 +105,9 @@ def row(row: Row) -> str:
     status, totals, pause = row.status, row.status.totals, row.status.pause
     depths = [band.depth for band in status.bands]
     rules = rules_of(status.redact)
-    said = {"said": in_languages(status.unreadable)} if status.unreadable else {}
+    said: dict[str, Any] = {"said": in_languages(status.unreadable)} if status.unreadable else {}
+    if letters := lookalikes(status.name):
+        said["alike"] = described(letters)
     return _text(
         {
             "id": str(status.id),

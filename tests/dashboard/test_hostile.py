@@ -117,6 +117,7 @@ def test_a_name_that_looks_like_another_one_is_marked(operator: Desk, store: Sto
     page = operator.open("/queues/\u043erders/")
     assert "looks like another name" in page
     assert "\u043e U+043E CYRILLIC SMALL LETTER O" in page
+    assert operator.open("/").html.count('title="\u043e U+043E CYRILLIC SMALL LETTER O"') == 1
 
 
 def test_letters_that_are_drawn_as_nothing_are_seen_in_values_and_priorities(operator: Desk, store: Store) -> None:

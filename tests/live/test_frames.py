@@ -234,3 +234,11 @@ async def test_the_monitor_runs_only_while_somebody_looks(store: Store, join: Jo
     assert frame["rows"][0]["ready"] == 1, "never an old frame"
     await asyncio.to_thread(jobs.push, b"x", priority=1)
     await again.frame(lambda frame: any(row["ready"] == 2 for row in frame["rows"]))
+
+
+async def test_a_row_tells_that_its_name_looks_like_another_one(store: Store, join: Join) -> None:
+    queues = [store.create_queue("orders"), store.create_queue("\u043erders")]
+    frame = await (await join()).watch(*(queue.id for queue in queues))
+    rows = {row["name"]: row for row in frame["rows"]}
+    assert "alike" not in rows["orders"]
+    assert rows["\u043erders"]["alike"] == "\u043e U+043E CYRILLIC SMALL LETTER O"

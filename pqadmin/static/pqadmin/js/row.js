@@ -232,6 +232,17 @@ export function applyRow(root, row, now) {
   for (const rail of rails) setData(rail, "ready", raw(row.ready));
 }
 
+/** Return the mark of a name that looks like another one, as the server makes it. */
+function alikeMark(words) {
+  const mark = document.createElement("small");
+  mark.className = "tag";
+  mark.dataset.part = "alike";
+  mark.role = "img";
+  mark.title = mark.ariaLabel = words;
+  mark.textContent = "≈";
+  return mark;
+}
+
 /** Give a row (new, or renamed) its name and its addresses. */
 export function rename(root, row) {
   root.dataset.queue = row.name;
@@ -242,7 +253,11 @@ export function rename(root, row) {
     rest.textContent = row.shown.slice(cut);
     name.replaceChildren(row.shown.slice(0, cut), ...(cut ? [document.createElement("wbr")] : []), rest);
   }
-  for (const link of root.querySelectorAll("[data-part=link]")) link.href = row.url;
+  for (const mark of root.querySelectorAll("[data-part=alike]")) mark.remove();
+  for (const link of root.querySelectorAll("[data-part=link]")) {
+    link.href = row.url;
+    if (row.alike) link.after(alikeMark(row.alike));
+  }
   for (const star of root.querySelectorAll(".star")) star.value = row.id;
   for (const link of root.querySelectorAll("[data-part=push]")) {
     link.href = `${row.url}push/`;
