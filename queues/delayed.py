@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import heapq
 import random
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from queues import ready, records
 from queues.config import Config
@@ -27,6 +28,7 @@ from queues.tally import Tally
 
 #: Bytes of values that one transaction promotes, unless a single one is larger: FoundationDB's soft budget.
 BUDGET = 1_000_000
+_KNOWN = frozenset({"priority", "attempts", "reason"})
 #: Which of many late items a pop promotes must not be the same for all who pop; seeded by whoever tests.
 _dice = random.SystemRandom()
 
@@ -42,6 +44,8 @@ class Entry:
     attempts: int
     reason: str
     value: bytes
+    #: What a later build of this format keeps here besides: written again as it was read.
+    unknown: dict[str, Any] = field(default_factory=dict, hash=False)
 
     @property
     def rand(self) -> bytes:
@@ -62,12 +66,13 @@ def insert(
     value: bytes,
     attempts: int = 0,
     reason: str = "",
+    unknown: Mapping[str, Any] | None = None,
 ) -> Item:
     """Write one item, new or from another state, as delayed."""
     generation = config.generations[-1]
     suffix = timed_suffix(due_ms, rand)
     key = keys.generation(generation).delayed(suffix)
-    tr.set(key, record_of(priority, attempts, value, reason))
+    tr.set(key, record_of(priority, attempts, value, reason, unknown))
     tr.set(keys.index("delayed", rand, generation), place(generation, suffix, attempts))
     tally.state(generation, "delayed", "in")
     tally.falls_due(due_ms, now_ms)
@@ -84,9 +89,15 @@ def insert(
     )
 
 
-def record_of(priority: Priority | None, attempts: int, value: bytes, reason: str = "") -> bytes:
+def record_of(
+    priority: Priority | None,
+    attempts: int,
+    value: bytes,
+    reason: str = "",
+    unknown: Mapping[str, Any] | None = None,
+) -> bytes:
     """Return what a delayed item is in the store."""
-    header = {"priority": priority, "attempts": attempts}
+    header: dict[str, Any] = {**(unknown or {}), "priority": priority, "attempts": attempts}
     if reason:
         header["reason"] = reason
     return records.encode(header, value)
@@ -206,6 +217,7 @@ def decode(generation: int, delayed: GenerationKeys, pair: KeyValue) -> Entry:
         attempts=header["attempts"],
         reason=header.get("reason", ""),
         value=value,
+        unknown=records.unknown(header, _KNOWN),
     )
 
 

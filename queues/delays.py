@@ -114,6 +114,7 @@ class Delays(Taking):
                     value=entry.value,
                     attempts=entry.attempts,
                     reason=entry.reason,
+                    unknown=entry.unknown,
                 )
             tally.apply(tr)
             return item

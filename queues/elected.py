@@ -15,7 +15,8 @@ import os
 import socket
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from queues import records
 from queues.backing import Backing
@@ -26,6 +27,7 @@ from queues.kv.port import ReadTransaction, Transaction
 SECONDS = 4.0
 #: How far apart clocks may be, in milliseconds.
 SKEW_MS = 60_000
+_KNOWN = frozenset({"holder", "name", "term", "expires", "renewed"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,10 +44,12 @@ class Holding:
     expires_ms: int
     #: Grows with every renewal, so that each can be seen, whatever the clock says.
     renewed: int = 0
+    #: What a later build of this format keeps here besides: written again as it was read.
+    unknown: dict[str, Any] = field(default_factory=dict, hash=False)
 
     def encode(self) -> bytes:
         """Return the holding as the store keeps it."""
-        header = {"holder": self.holder, "name": self.name, "term": self.term}
+        header = self.unknown | {"holder": self.holder, "name": self.name, "term": self.term}
         return records.encode(header | {"expires": self.expires_ms, "renewed": self.renewed})
 
     @classmethod
@@ -58,6 +62,7 @@ class Holding:
             term=header["term"],
             expires_ms=header["expires"],
             renewed=header["renewed"],
+            unknown=records.unknown(header, _KNOWN),
         )
 
 

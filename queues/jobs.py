@@ -112,6 +112,8 @@ class Job:
     ended_ms: int | None = None
     #: Two moments and what it had met then; its speed is seen from the earlier one on.
     seen: tuple[tuple[int, int], ...] = ()
+    #: What a later build of this format keeps here besides: written again as it was read.
+    unknown: dict[str, Any] = field(default_factory=dict)
 
     @property
     def began_at(self) -> datetime:
@@ -165,7 +167,7 @@ class Job:
 
     def encode(self) -> bytes:
         """Return the job as the store keeps it."""
-        header = {name: getattr(self, name) for name in self.__slots__}
+        header = self.unknown | {name: getattr(self, name) for name in self.__slots__ if name != "unknown"}
         mark = None if self.mark is None else self.mark.hex()
         said = {"failure_words": _plain(self.failure)} if isinstance(self.failure, Words) else {}
         return records.encode(header | said | {"mark": mark, "bound": self.bound.hex()})
@@ -387,6 +389,10 @@ def _failure(header: dict[str, Any]) -> str:
     return words.cut_to(text) if isinstance(words, Words) and text and words.startswith(text) else text
 
 
+#: `first` and `last` are of format 2; no release of this one writes them.
+_KNOWN = frozenset(Job.__slots__) - {"unknown"} | {"failure_words", "first", "last"}
+
+
 def _decode(record: bytes) -> Job:
     header: dict[str, Any] = records.decode(record)[0]
     known = {name: value for name, value in header.items() if name in Job.__slots__}
@@ -397,5 +403,6 @@ def _decode(record: bytes) -> Job:
         "ahead": None if ahead is None else (ahead[0], ahead[1]),
         "failure": _failure(header),
         "seen": tuple((ms, met) for ms, met in header.get("seen", ())),
+        "unknown": records.unknown(header, _KNOWN),
     }
     return Job(**{**known, **places})

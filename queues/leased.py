@@ -14,7 +14,8 @@ end it one does, and the other finds it ended.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from queues import dead, ready, records
 from queues.config import Config
@@ -29,6 +30,7 @@ from queues.tally import Tally
 
 #: The states that the item of an ended lease may come to.
 RETURNING = ("ready", "delayed", "dead")
+_KNOWN = frozenset({"nonce", "expires", "leased", "generation", "suffix", "attempts", "worker"})
 #: Digits of a nonce that items tell.
 TOLD = 8
 
@@ -48,10 +50,12 @@ class Entry:
     attempts: int
     worker: str
     value: bytes
+    #: What a later build of this format keeps here besides: written again as it was read.
+    unknown: dict[str, Any] = field(default_factory=dict, hash=False)
 
     def encode(self) -> bytes:
         """Return the lease as the store keeps it."""
-        header = {
+        header = self.unknown | {
             "nonce": self.nonce.hex(),
             "expires": self.expires_ms,
             "leased": self.leased_ms,
@@ -317,4 +321,5 @@ def decode(rand: bytes, record: bytes) -> Entry:
         attempts=header["attempts"],
         worker=header["worker"],
         value=value,
+        unknown=records.unknown(header, _KNOWN),
     )

@@ -30,3 +30,10 @@ def decode(record: bytes) -> tuple[dict[str, Any], bytes]:
     end = 4 + int.from_bytes(record[1:4], "big")
     header: dict[str, Any] = json.loads(record[4:end].decode("utf-8", "surrogatepass"))
     return header, record[end:]
+
+
+def unknown(header: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
+    """Return the fields of a header that this release does not know; they are written again as they were read."""
+    if len(header) <= len(known) and header.keys() <= known:
+        return {}
+    return {name: value for name, value in header.items() if name not in known}

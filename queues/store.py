@@ -70,7 +70,8 @@ def open_store(
     The last four are for tests. `clock` is the store's time itself, in seconds since the epoch, and the same in every
     process. Without it the store keeps its time: see `queues.clock`, of which the others are this process's sources.
     Raises `BadStoreURL`, `StoreUnavailable` and its
-    kinds, `OlderFormat`, `NewerFormat`, `NotAStore`, `CopyUnfinished`.
+    kinds, `OlderFormat`, `NewerFormat`, `NotAStore`, `CopyUnfinished`, and `KeyTooLarge` for a new store's root of more
+    than 192 bytes.
     """
     keyspace = Keyspace(root)
     kv = open_kv(url, max_bytes=max_bytes, slots=keyspace.slots)

@@ -8,11 +8,11 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from queues import records
-from queues.errors import CopyUnfinished, NewerFormat, NotAStore, OlderFormat, StoreDamaged
+from queues.errors import CopyUnfinished, KeyTooLarge, NewerFormat, NotAStore, OlderFormat, StoreDamaged
 from queues.keyspace import Keyspace
 from queues.kv.port import KeyValueStore, ReadTransaction, Transaction
 from queues.unreadable import UNREADABLE, why
@@ -23,6 +23,11 @@ from queues.unreadable import UNREADABLE, why
 FORMAT = 3
 
 
+#: Bytes of the packed root of a new store, at most: the longest key below it takes 312 bytes of 511.
+MAX_ROOT = 192
+_KNOWN = frozenset({"format", "id"})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreRecord:
     """One store's record."""
@@ -30,22 +35,31 @@ class StoreRecord:
     format: int
     #: 32 hexadecimal digits, kept through upgrades, backups and copies: they all hold the same store.
     id: str
+    #: What a later build of this format keeps here besides: written again as it was read.
+    unknown: dict[str, Any] = field(default_factory=dict, hash=False)
 
     def encode(self) -> bytes:
         """Return the record as the store keeps it."""
-        return records.encode({"format": self.format, "id": self.id})
+        return records.encode(self.unknown | {"format": self.format, "id": self.id})
 
     @classmethod
     def decode(cls, record: bytes) -> StoreRecord:
         """Read a record from the store."""
         header, _ = records.decode(record)
-        return cls(format=header["format"], id=header["id"])
+        unknown = records.unknown(header, _KNOWN)
+        return cls(format=header["format"], id=header["id"], unknown=unknown)
 
 
 def settle(kv: KeyValueStore, keyspace: Keyspace, url: str) -> str:
     """Return the store's id, writing its record on first use; refuse what this release can not use."""
     record = kv.read(lambda tr: find(tr, keyspace))
     if record is None:
+        if len(keyspace.root) > MAX_ROOT:
+            raise KeyTooLarge(
+                "The root of a new store has at most {most} bytes when it is packed; this one has {size:,}.",
+                most=MAX_ROOT,
+                size=len(keyspace.root),
+            )
         fresh = StoreRecord(format=FORMAT, id=secrets.token_hex(16))
 
         def begin(tr: Transaction) -> StoreRecord:
