@@ -37,6 +37,16 @@ class Totals:
     #: Items by verb: push, pop, restore …; they only grow.
     traffic: Mapping[str, int]
 
+    @property
+    def arrived(self) -> int:
+        """Items that ever came in, by push or move; one that comes back after a lease is no new one."""
+        return self.traffic.get("push", 0) + self.traffic.get("move_in", 0)
+
+    @property
+    def left(self) -> int:
+        """Items that came in and are in no state of the queue now."""
+        return max(0, self.arrived - self.ready - self.delayed - self.leased - self.dead)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, weakref_slot=True)
 class QueueStatus:
@@ -49,7 +59,8 @@ class QueueStatus:
     #: Grows with every change of the queue.
     change: int
     totals: Totals
-    #: Items that ever became ready, and that ever left: rates are their differences over time.
+    #: How often an item became ready, and ceased to be: rates are their differences over time. Each lease counts again;
+    #: `totals` count items.
     arrived: int
     left: int
     #: The priority mix, lowest band first; empty in a FIFO queue.

@@ -311,6 +311,26 @@ def test_queues_as_json(run: Run, shop: Shop, jobs: Queue) -> None:
     assert run("queues", "--prefix", "nothing", "--json").json == {"queues": []}
 
 
+def test_items_that_come_back_arrive_once(run: Run, shop: Shop) -> None:
+    jobs = shop.store.create_queue("jobs")
+    jobs.push_many([(b"%d" % n, n) for n in range(30)])
+    for _ in range(2):
+        for lease in jobs.lease(14, seconds=60):
+            jobs.release(lease)
+    for lease in jobs.lease(5, seconds=60)[:3]:
+        jobs.ack(lease)
+    shape = run("queues", "--json").json["queues"][0]
+    assert (shape["arrived"], shape["left"], shape["ready"], shape["leased"]) == (30, 3, 25, 2)
+    other = shop.store.create_queue("others")
+    moved = [item.id for item in jobs.items(limit=4).items]
+    shop.store.acts("ann").move_items("jobs", moved, "others")
+    shapes = {shape["queue"]: shape for shape in run("queues", "--json").json["queues"]}
+    assert (shapes["jobs"]["arrived"], shapes["jobs"]["left"]) == (30, 7)
+    assert (shapes["others"]["arrived"], shapes["others"]["left"]) == (4, 0)
+    other.pop_min()
+    assert run("queues", "--json").json["queues"][1]["left"] == 1
+
+
 def test_a_queue_that_can_not_be_read_is_a_line_that_says_so(run: Run, shop: Shop, jobs: Queue) -> None:
     bad = shop.store.create_queue("bad")
     shop.store.transact(lambda tr: tr.set(shop.store._keyspace.config(bad.id), b"\x01\x00\x00\x02[]"))
