@@ -6,9 +6,10 @@ from pathlib import Path
 
 from tests.soak import attack
 
-#: Seconds without a frame: release 0.1 stood still for 13; `python -m tests.soak.attack` asks for 1.
+#: Seconds without a frame, and bytes: release 0.1 stood still for 13 s at least. `python -m tests.soak.attack` asks for
+#: 1 s and 250 MB; here is room for a machine that is busy, and for what its allocator keeps.
 GAP = 6.0
-MEMORY = 250_000_000
+MEMORY = 300_000_000
 
 
 def test_a_page_stays_live_and_memory_bounded_under_attack(tmp_path: Path) -> None:

