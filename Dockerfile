@@ -5,9 +5,9 @@
 #
 # Not run in a container where it was written (there was no engine): docs/deployment.md says what was run instead.
 
-FROM foundationdb/foundationdb:7.3.79 AS foundationdb
+FROM foundationdb/foundationdb:7.3.79@sha256:d3530c3066f94abffb61facac527c9c3517f6553ee0e75efa69d54296290156a AS foundationdb
 
-FROM python:3.11-slim-bookworm AS build
+FROM python:3.11-slim-bookworm@sha256:a36c24f9cbdf4fd0f52d67f0823eeac19c2028c637cecc392d97f980d4fec56b AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
 # pip and the build tools have an environment of their own; the one that the image gets holds what runs, and no pip.
 RUN python -m venv /opt/build && python -m venv --without-pip /opt/pqadmin
@@ -22,7 +22,7 @@ COPY pqadmin pqadmin
 RUN /opt/build/bin/python -m pip wheel --no-deps --no-build-isolation --wheel-dir /wheel . \
     && /opt/build/bin/python -m pip --python /opt/pqadmin/bin/python install --no-deps /wheel/*.whl
 
-FROM python:3.11-slim-bookworm
+FROM python:3.11-slim-bookworm@sha256:a36c24f9cbdf4fd0f52d67f0823eeac19c2028c637cecc392d97f980d4fec56b
 LABEL org.opencontainers.image.title="pqadmin" \
       org.opencontainers.image.description="Durable double-ended priority queues with a live operations dashboard" \
       org.opencontainers.image.licenses="Apache-2.0"
