@@ -38,13 +38,14 @@ def test_a_lease_that_was_taken_from_a_living_process_is_found() -> None:
     found = overlaps(attempt(0, 9), attempt(0.5, 1, process="b"))
     assert (found.beside_the_living, len(found.wrong)) == ({"quick": 1}, 1)
     late = overlaps(attempt(0, 9), attempt(6.1, 7, process="b"))
-    assert (late.beside_the_living, late.wrong) == ({"quick": 1}, [])
+    assert (late.beside_the_living, len(late.wrong)) == ({"quick": 1}, 1)
+    held = overlaps(attempt(0, 9, kind="held"), attempt(6.1, 7, process="b", kind="held"))
+    assert (held.beside_the_living, held.wrong) == ({"held": 1}, [])
 
 
-@pytest.mark.parametrize(("began", "wrong"), [(10.5, 1), (12.5, 0)])
-def test_after_a_kill_the_last_extension_counts(began: float, wrong: int) -> None:
-    killed = Life(process="a", ended=10.0)
-    found = overlaps(attempt(0), attempt(began, process="b"), a=killed)
+@pytest.mark.parametrize(("began", "wrong"), [(3.5, 1), (4.5, 0)])
+def test_the_lease_of_a_killed_process_is_not_over_at_once(began: float, wrong: int) -> None:
+    found = overlaps(attempt(0), attempt(began, process="b"), a=Life(process="a", ended=2.0))
     assert (found.after_an_end, len(found.wrong)) == (1, wrong)
 
 
@@ -54,9 +55,9 @@ def test_what_a_stopped_process_gives_back_may_begin_at_once() -> None:
 
 
 def test_a_handler_that_held_the_interpreter_explains_a_late_first_line() -> None:
-    held = attempt(0, 4, name="2", kind="held")
-    assert overlaps(held, attempt(4.1, 20), attempt(6.2, 7, process="b")).wrong == []
-    assert len(overlaps(attempt(4.1, 20), attempt(6.2, 7, process="b")).wrong) == 1
+    held, killed = attempt(0, 4, name="2", kind="held"), Life(process="a", ended=5.0)
+    assert overlaps(held, attempt(4.1), attempt(6.2, 7, process="b"), a=killed).wrong == []
+    assert len(overlaps(attempt(4.1), attempt(6.2, 7, process="b"), a=killed).wrong) == 1
 
 
 def test_ids_that_are_equal_and_values_that_were_pushed_twice_are_found() -> None:

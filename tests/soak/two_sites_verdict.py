@@ -95,8 +95,8 @@ def overlaps(attempts: Sequence[Attempt], lives: Mapping[str, Life], leased: Map
     may be followed by another one:
 
     - from the moment on at which its process was told to stop, as that gives its items back;
-    - else not within two thirds of `seconds` after it began;
-    - after a kill, not within a third of `seconds` after the kill either.
+    - after its process was killed, but not within two thirds of `seconds` after the attempt began;
+    - never while its process lives.
 
     A handler that holds the interpreter keeps its process from writing lines, so leases begin earlier than lines say:
     what such a handler took before an attempt began is allowed for. Its own attempts have no first line in time, so
@@ -117,25 +117,19 @@ def overlaps(attempts: Sequence[Attempt], lives: Mapping[str, Life], leased: Map
                     found.beside_the_living[earlier.kind] += 1
                 if earlier.kind == HELD_KIND or (life.told is not None and life.told <= later.began):
                     continue
-                earliest = _over_at(earlier, life, leased[earlier.kind], later.began, holding[earlier.process])
-                if later.began < earliest:
+                earliest = _over_at(earlier, leased[earlier.kind], holding[earlier.process])
+                if not gone or later.began < earliest:
                     found.wrong.append(
                         f"{earlier.name}: {earlier.process} began at {earlier.began:.2f}, {later.process} at "
-                        f"{later.began:.2f}; the lease was not over before {earliest:.2f}"
+                        f"{later.began:.2f}, {'after a kill' if gone else 'while the first one lived'}"
                     )
     return found
 
 
-def _over_at(
-    earlier: Attempt, life: Life, seconds: float, later: float, holding: Sequence[tuple[float, float]]
-) -> float:
-    """Return the earliest moment at which a lease may have been over."""
+def _over_at(earlier: Attempt, seconds: float, holding: Sequence[tuple[float, float]]) -> float:
+    """Return the earliest moment at which the lease of a killed process may have been over."""
     held_back = sum(end - begin for begin, end in holding if earlier.began - seconds <= end <= earlier.began + 1)
-    earliest = earlier.began + seconds * (1 - SLACK) - held_back
-    killed = life.ended if life.ended is not None and life.ended <= later else None
-    if killed is None or any(begin <= killed and end >= killed - seconds for begin, end in holding):
-        return earliest
-    return max(earliest, killed + seconds * SLACK)
+    return earlier.began + seconds * (1 - SLACK) - held_back
 
 
 def _holding(attempts: Iterable[Attempt]) -> Mapping[str, list[tuple[float, float]]]:

@@ -29,11 +29,11 @@ from queues import Store, Transaction, open_store, workers
 from queues.workers import Backoff, Job, Pool, Worker
 
 #: Kinds of items, each a queue of its own, and the seconds of its leases.
-LEASED = {"quick": 20.0, "chain": 20.0, "long": 6.0, "held": 2.0, "failing": 20.0}
+LEASED = {"quick": 20.0, "chain": 20.0, "long": 9.0, "held": 2.0, "failing": 20.0}
 #: Attempts of an item, kills included.
 MAX_ATTEMPTS = 12
 #: Seconds that a handler of `long` takes, of `held` holds the interpreter, and by which the next of a chain is delayed.
-LONG, HELD, DELAY = 9.0, 4.0, 3.0
+LONG, HELD, DELAY = 14.0, 4.0, 3.0
 #: Raised by a handler that ends because its process does.
 Stopped: type[BaseException] = getattr(workers, "Stopped", RuntimeError)
 
