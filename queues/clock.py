@@ -22,6 +22,7 @@ from queues.errors import NewerFormat, StoreError
 from queues.ids import LAST_MS, at
 from queues.keyspace import Keyspace
 from queues.kv.port import Count, KeyValueStore, Transaction
+from queues.repeats import Repeats
 
 log = logging.getLogger("queues.clock")
 
@@ -124,15 +125,18 @@ class StoreClock:
         self._told = False
         #: The elapsed seconds of the last reading.
         self._read_at = 0.0
-        #: What elapsed seconds lack to be the time; the least time to tell; the elapsed seconds of the next reading.
-        self._reckoning = (wall() - elapsed(), 0.0, float("inf"))
+        #: What elapsed seconds lack to be the time; the least time to tell.
+        self._reckoning = (wall() - elapsed(), 0.0)
+        #: The elapsed seconds of the next reading.
+        self._due = float("inf")
+        self._repeats = Repeats(log, monotonic=elapsed)
 
     def __call__(self) -> float:
         """Return the time; when the last reading is old, have another one made meanwhile."""
         elapsed = self._elapsed()
-        ahead, least, due = self._reckoning
-        if elapsed >= due:
-            self._read_aside(ahead, least)
+        if elapsed >= self._due:
+            self._read_aside()
+        ahead, least = self._reckoning
         now = elapsed + ahead
         return now if now >= least else least  # noqa: FURB136 - a call costs more
 
@@ -181,9 +185,9 @@ class StoreClock:
 
     # Inside
 
-    def _read_aside(self, ahead: float, least: float) -> None:
+    def _read_aside(self) -> None:
         """Have a thread read the anchor: the caller may be in a transaction, or run an event loop."""
-        self._reckoning = ahead, least, self._elapsed() + CALIBRATE
+        self._due = self._elapsed() + CALIBRATE
         with suppress(RuntimeError):  # the interpreter ends
             self._aside.start(self._try_to_calibrate, "pqadmin-clock")
 
@@ -195,7 +199,7 @@ class StoreClock:
 
     def _calibrate(self, refresh: float) -> None:
         with self._lock:
-            self._reckoning = *self._reckoning[:2], self._elapsed() + CALIBRATE
+            self._due = self._elapsed() + CALIBRATE
             for _ in range(_TRIES):
                 if self._closed or self._settle(refresh):
                     break
@@ -264,7 +268,7 @@ class StoreClock:
         try:
             return self._kv.transact(write)
         except StoreError as error:
-            log.warning("The anchor of the store's clock could not be written: %s", error)
+            self._repeats.warn(type(error), "The anchor of the store's clock could not be written: %s", error)
             return True
 
     def _take_up(self, line: str, time: float, elapsed: float) -> None:
@@ -277,7 +281,7 @@ class StoreClock:
             else:
                 log.warning("The store's clock was set back by %s.", spelled(was - time))
         self._line, self._read_at = line, elapsed
-        self._reckoning = time - elapsed, least, elapsed + CALIBRATE
+        self._reckoning, self._due = (time - elapsed, least), elapsed + CALIBRATE
 
     def _tell(self) -> None:
         """Log once that this process's wall clock differs."""
