@@ -88,7 +88,7 @@ class KeeperProcess:
             with process:
                 assert process.stdout is not None
                 for line in process.stdout:
-                    self._hear(json.loads(line))
+                    self._hear(line)
                 unready = 0 if self._ready.is_set() else unready + 1
                 self._ready.clear()
                 with self._lock:
@@ -143,8 +143,14 @@ class KeeperProcess:
         if not written:  # it listens no longer
             process.kill()
 
-    def _hear(self, said: dict[str, Any]) -> None:
-        if "ready" in said:
+    def _hear(self, line: bytes) -> None:
+        try:
+            said = json.loads(line)
+        except ValueError:
+            said = None
+        if not isinstance(said, dict):  # any module of the interpreter may print
+            log.warning("The heartbeat process wrote: %s", line.decode(errors="backslashreplace").rstrip("\n"))
+        elif "ready" in said:
             self._ready.set()
         elif "lost" in said:
             with self._lock:

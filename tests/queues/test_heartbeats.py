@@ -240,6 +240,29 @@ def test_where_no_process_can_be_started_a_thread_extends(
     assert "extended by a thread" in caplog.text
 
 
+@pytest.mark.parametrize("noise", ["hello", '"a string"', "5", ""])
+def test_what_else_the_process_writes_ends_no_heartbeats(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, noise: str
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(f"print({noise!r}, flush=True)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    worker = Worker()
+    with open_store(f"lmdb:{tmp_path / 'store'}") as store:
+        jobs = store.create_queue("jobs")
+        jobs.push(b"x", priority=1)
+
+        @worker.handles("jobs", seconds=0.3)
+        def stay(job: Job) -> None:
+            await_true(lambda: jobs.totals().traffic.get("extend", 0) >= 2)
+
+        pool = Pool(store, worker, ["jobs"], threads=1, once=True)
+        pool.start()
+        pool.wait()
+        assert pool.tally().done == 1
+    assert "extended by a thread" not in caplog.text
+    assert f"The heartbeat process wrote: {noise}\n" in caplog.text
+
+
 def test_an_address_is_the_same_after_a_change_of_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with open_store("lmdb:store", root=("a", 5, b"\x00"), max_bytes=10_000_000) as store:
