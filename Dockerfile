@@ -18,6 +18,8 @@ RUN /opt/build/bin/python -m pip install --require-hashes --requirement requirem
 COPY pyproject.toml README.md LICENSE ./
 COPY queues queues
 COPY pqadmin pqadmin
+COPY templates templates
+COPY static static
 # The build backend is locked as well, so nothing is downloaded here.
 RUN /opt/build/bin/python -m pip wheel --no-deps --no-build-isolation --wheel-dir /wheel . \
     && /opt/build/bin/python -m pip --python /opt/pqadmin/bin/python install --no-deps /wheel/*.whl

@@ -8,8 +8,8 @@ Each call is one commit's worth: all of its hundred items, or none.
 
 from __future__ import annotations
 
-from benchmarks import report, rounds
-from benchmarks.callers import MANY
+from benchmarks.harness import report, rounds
+from benchmarks.harness.callers import MANY
 
 _BAR = 150_000
 

@@ -21,9 +21,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from benchmarks import report
-from benchmarks.browsing import clock_offset_ms, open_page
-from benchmarks.running_site import RunningSite
+from benchmarks.harness import report
+from benchmarks.harness.browsing import clock_offset_ms, open_page
+from benchmarks.harness.running_site import RunningSite
 from queues import open_store
 
 _NAME = "watched"

@@ -12,7 +12,7 @@ from __future__ import annotations
 import statistics
 from dataclasses import replace
 
-from benchmarks import report, rounds
+from benchmarks.harness import report, rounds
 
 _CALLERS, _THREADS = 256, 64
 _BAR = 10.0

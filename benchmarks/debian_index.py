@@ -24,7 +24,7 @@ from typing import IO
 import django
 from django.core.management import call_command
 
-from benchmarks import report
+from benchmarks.harness import report
 from queues import Item, Store, open_store
 
 _PREFIX = "debian:"

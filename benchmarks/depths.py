@@ -22,7 +22,7 @@ from contextlib import ExitStack
 from multiprocessing.connection import Connection as Pipe
 from pathlib import Path
 
-from benchmarks import report
+from benchmarks.harness import report
 from queues import Queue, Store, open_store
 from queues.errors import QueueNotFound, TransactionTooOld
 

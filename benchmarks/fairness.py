@@ -16,7 +16,7 @@ from multiprocessing.queues import Queue as Pipe
 from multiprocessing.synchronize import Barrier, Event
 from pathlib import Path
 
-from benchmarks import report
+from benchmarks.harness import report
 from queues import open_store
 
 _VALUE = b"x" * 100

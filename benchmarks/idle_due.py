@@ -15,8 +15,8 @@ import time
 from datetime import timedelta
 from pathlib import Path
 
-from benchmarks import report
-from benchmarks.running_site import RunningSite
+from benchmarks.harness import report
+from benchmarks.harness.running_site import RunningSite
 from queues import Queue, Store, open_store
 
 _BAR_MS = 1_000.0

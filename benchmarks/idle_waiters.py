@@ -16,7 +16,7 @@ import time
 from multiprocessing.synchronize import Event
 from pathlib import Path
 
-from benchmarks import report
+from benchmarks.harness import report
 from queues import Store, open_store
 
 _BAR = 2.0

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 
-from benchmarks import report
+from benchmarks.harness import report
 from queues.local import PriorityQueue
 
 #: The largest time that the twin may take, as a multiple of the standard library's.

@@ -17,9 +17,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks import report
-from benchmarks.browsing import open_page
-from benchmarks.running_site import RunningSite
+from benchmarks.harness import report
+from benchmarks.harness.browsing import open_page
+from benchmarks.harness.running_site import RunningSite
 
 #: MB that the last measurement may lie above the first.
 _BROWSER_BAR, _SERVER_BAR = 5.0, 10.0

@@ -14,8 +14,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from benchmarks import report
-from benchmarks.callers import SIZE
+from benchmarks.harness import report
+from benchmarks.harness.callers import SIZE
 from benchmarks.peers import Missing, Peer, open_peers
 from benchmarks.peers.server_process import program
 

@@ -31,12 +31,12 @@ from pathlib import Path
 from random import Random
 from typing import TypedDict
 
-from benchmarks import report
-from benchmarks.running_site import RunningSite
-from pqadmin.operations.load import plan as planning
-from pqadmin.operations.load.pace import Pace
-from pqadmin.operations.load.plan import QueuePlan, plans
-from pqadmin.operations.load.run import create_queues
+from benchmarks.harness import report
+from benchmarks.harness.running_site import RunningSite
+from pqadmin.load import plan as planning
+from pqadmin.load.pace import Pace
+from pqadmin.load.plan import QueuePlan, plans
+from pqadmin.load.run import create_queues
 from queues import Store, open_store
 
 #: Requests that are sent before measuring: templates are compiled by then, as they are in a server that runs.

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import statistics
 
-from benchmarks import report, rounds
+from benchmarks.harness import report, rounds
 
 #: Callers in one process whose ratio to each peer has a bar, and the bars: on the disk as it is, and on a slowed one.
 _CALLERS = 64

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from benchmarks import report
+from benchmarks.harness import report
 from queues import Acts, Queue, Store, open_store
 
 T = TypeVar("T")

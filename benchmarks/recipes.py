@@ -14,8 +14,8 @@ import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
-from benchmarks import report
-from benchmarks.callers import SIZE, Team, team, value
+from benchmarks.harness import report
+from benchmarks.harness.callers import SIZE, Team, team, value
 from benchmarks.peers import Peer, connect, open_peers
 
 OURS, THEIRS = "cluster", "recipe"

@@ -5,7 +5,8 @@ python -m benchmarks slow_disk [the arguments of pairs]
 
 from __future__ import annotations
 
-from benchmarks import pairs, report
+from benchmarks import pairs
+from benchmarks.harness import report
 
 
 def main(arguments: list[str]) -> list[report.Figure]:

@@ -27,8 +27,8 @@ from functools import partial
 from multiprocessing.synchronize import Event
 from pathlib import Path
 
-from benchmarks import report, viewers
-from benchmarks.running_site import RunningSite
+from benchmarks.harness import report, viewers
+from benchmarks.harness.running_site import RunningSite
 from queues import Queue, Transaction, open_store
 
 #: Changes of every queue a second: as many as there are frames at most.

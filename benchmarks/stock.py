@@ -26,9 +26,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 
-from benchmarks import page_time, report
-from benchmarks.running_site import RunningSite, cpu_seconds
-from pqadmin.operations.load.plan import plans
+from benchmarks import page_time
+from benchmarks.harness import report
+from benchmarks.harness.running_site import RunningSite, cpu_seconds
+from pqadmin.load.plan import plans
 from queues import open_store
 
 _ROOT = Path(__file__).resolve().parents[1]

@@ -21,7 +21,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from queue import SimpleQueue
 
-from benchmarks import report
+from benchmarks.harness import report
 from queues import Store, open_store
 
 _BAR_MS = 10.0

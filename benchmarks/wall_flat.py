@@ -16,10 +16,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks import report
-from benchmarks.browsing import open_page
+from benchmarks.harness import report
+from benchmarks.harness.browsing import open_page
+from benchmarks.harness.running_site import RunningSite
 from benchmarks.memory_flat import browser_memory
-from benchmarks.running_site import RunningSite
 from queues import Store, open_store
 
 #: MB and DOM nodes that the last measurement may lie above the first; frames a second there should be.

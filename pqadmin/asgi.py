@@ -14,15 +14,15 @@ from channels.security.websocket import WebsocketDenier
 from django.conf import settings
 from django.urls import re_path
 
+from pqadmin.conf.proxy import TrustedProxy
+from pqadmin.limits.bodies import Bodies
 from pqadmin.live.routing import websocket_urlpatterns
 from pqadmin.server import assets
 from pqadmin.server.admission import Admission
-from pqadmin.server.bodies import Bodies
 from pqadmin.server.handler import SyncHandler
 from pqadmin.server.health import Health
 from pqadmin.server.origin import SameOrigin
 from pqadmin.server.pool import ThreadPool
-from pqadmin.server.proxy import TrustedProxy
 from pqadmin.wall.routing import websocket_urlpatterns as wall_urlpatterns
 
 pages = ThreadPool(SyncHandler(), threads=settings.PQADMIN_VIEW_THREADS)

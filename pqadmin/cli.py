@@ -4,7 +4,7 @@ import os
 import sys
 from importlib import import_module
 
-from pqadmin.server import environment
+from pqadmin.conf import environment
 
 #: Commands that run a program's handlers, under that program's Django settings instead of the site's.
 _OF_PROGRAMS = ("work",)
@@ -23,6 +23,6 @@ def main(argv: list[str] | None = None) -> None:
     except environment.BadSetting as error:
         sys.stderr.write(f"pqadmin: {error}\n")
         raise SystemExit(2) from None
-    from pqadmin.help import Commands  # after the settings are known to be good
+    from pqadmin.commands.help import Commands  # after the settings are known to be good
 
     Commands(arguments).execute()

@@ -1,12 +1,14 @@
-"""Django's settings; what can be chosen is declared in `pqadmin.server.environment`."""
+"""Django's settings; what can be chosen is declared in `pqadmin.conf.environment`."""
 
 import os
 from pathlib import Path
 
-from pqadmin.server import environment, secret_key
+from pqadmin.conf import environment, secret_key
 
 _chosen = environment.read(os.environ)
 _package = Path(__file__).resolve().parent
+#: Holds `templates` and `static`: the package in a wheel, the repository in a checkout.
+_assets = _package if (_package / "templates").is_dir() else _package.parent
 
 PQADMIN_STORE = _chosen.store
 PQADMIN_DATA = _chosen.data
@@ -47,25 +49,26 @@ INSTALLED_APPS = [
     "pqadmin.accounts",
     "pqadmin.dashboard",
     "pqadmin.live",
-    "pqadmin.operations",
+    "pqadmin.commands",
+    "pqadmin.pages",
     "pqadmin.people",
     "pqadmin.wall",
 ]
 
 MIDDLEWARE = [
     "pqadmin.server.security.security_headers",
-    "pqadmin.server.packing.PackingMiddleware",
+    "pqadmin.pages.compression.PackingMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
-    "pqadmin.dashboard.time_zone.follow_reader",
+    "pqadmin.pages.time_zone.follow_reader",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "pqadmin.accounts.access.AccessMiddleware",
-    "pqadmin.live.acted.read_after_acts",
-    "pqadmin.server.unavailable.StoreErrorMiddleware",
-    "pqadmin.dashboard.missing.MissingQueueMiddleware",
+    "pqadmin.live.middleware.read_after_acts",
+    "pqadmin.pages.outage.StoreErrorMiddleware",
+    "pqadmin.pages.missing_queue.MissingQueueMiddleware",
 ]
 
 ROOT_URLCONF = "pqadmin.urls"
@@ -74,7 +77,7 @@ ASGI_APPLICATION = "pqadmin.asgi.application"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [_package / "templates"],
+        "DIRS": [_assets / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -113,7 +116,7 @@ SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_NAME = "pqadmin_csrf"
 CSRF_COOKIE_HTTPONLY = True
 CSRF_COOKIE_SAMESITE = "Lax"
-CSRF_FAILURE_VIEW = "pqadmin.server.errors.csrf_failure"
+CSRF_FAILURE_VIEW = "pqadmin.pages.error_pages.csrf_failure"
 X_FRAME_OPTIONS = "DENY"
 # What `check --deploy` asks for and the site does otherwise: cookies become Secure on every answer to an
 # https request, headers are set by pqadmin.server.security, and HSTS and the redirect to https belong to the
@@ -131,7 +134,7 @@ SILENCED_SYSTEM_CHECKS = [
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2_500_000
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 1000
 FILE_UPLOAD_MAX_MEMORY_SIZE = 250_000  # bodies that wait for a thread; larger ones wait in a temporary file
-FILE_UPLOAD_HANDLERS = ["pqadmin.dashboard.uploads.BoundedUpload"]
+FILE_UPLOAD_HANDLERS = ["pqadmin.pages.uploads.BoundedUpload"]
 
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]  # each in its own language
@@ -146,7 +149,7 @@ TIME_ZONE = "UTC"
 
 STATIC_URL = "/static/"
 STATIC_ROOT = PQADMIN_DATA / "static"
-STATICFILES_DIRS = [_package / "static"]
+STATICFILES_DIRS = [_assets / "static"]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},
     "staticfiles": {"BACKEND": "pqadmin.server.assets.AssetStorage"},
@@ -155,7 +158,7 @@ STORAGES = {
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"()": "pqadmin.server.log.OneLine"}},
+    "formatters": {"line": {"()": "pqadmin.conf.log.OneLine"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": "WARNING"},
     "loggers": {

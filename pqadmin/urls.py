@@ -3,8 +3,9 @@
 from django.contrib import admin
 from django.urls import include, path
 
-from pqadmin.live.words_file import words_file
+from pqadmin.live.words_view import words_file
 from pqadmin.server import health
+from pqadmin.styleguide.views import styleguide
 
 urlpatterns = [
     path("", include("pqadmin.dashboard.urls")),
@@ -13,11 +14,12 @@ urlpatterns = [
     path("accounts/", include("pqadmin.accounts.urls")),
     path("admin/", admin.site.urls),
     path("words/<str:language>/<str:mark>.js", words_file, name="words"),
+    path("styleguide/", styleguide, name="styleguide"),
     path("livez", health.livez, name="livez"),
     path("readyz", health.readyz, name="readyz"),
 ]
 
-handler400 = "pqadmin.server.errors.bad_request"
-handler403 = "pqadmin.server.errors.permission_denied"
-handler404 = "pqadmin.server.errors.page_not_found"
-handler500 = "pqadmin.server.errors.server_error"
+handler400 = "pqadmin.pages.error_pages.bad_request"
+handler403 = "pqadmin.pages.error_pages.permission_denied"
+handler404 = "pqadmin.pages.error_pages.page_not_found"
+handler500 = "pqadmin.pages.error_pages.server_error"

@@ -10,23 +10,23 @@
 Plain Python: no Django, no server. Rules are written once, against the transactions of `queues.kv`.
 """
 
-from queues.acts import Acts, Popped
-from queues.attached.acts import Purged
+from queues.actions.actions import Acts, Popped
+from queues.actions.attached import Purged
+from queues.actions.items import Changed, Undone
 from queues.audit import AuditEntry, AuditPage
-from queues.bands import Band
-from queues.config import Pause
-from queues.foreign import ForeignKey
-from queues.item import Item, Page
-from queues.item_acts import Changed, Undone
-from queues.jobs import Job, JobPage
+from queues.bulk.bulk_job import Job, JobPage
 from queues.kv.port import ReadTransaction, Transaction
-from queues.leases import Lease
-from queues.priority import Priority
+from queues.model.bands import Band
+from queues.model.config import Pause
+from queues.model.foreign_tuples import ForeignKey
+from queues.model.item import Item, Page
+from queues.model.priority import Priority
+from queues.operations.lease import Lease
+from queues.operations.search import Found, Query
 from queues.queue import Queue
-from queues.search import Found, Query
-from queues.status import QueueStatus, Snapshot, Totals
+from queues.status.status import QueueStatus, Snapshot, Totals
 from queues.store import Store, open_store
-from queues.trash import TrashEntry, TrashPage
+from queues.trash.trash import TrashEntry, TrashPage
 
 __all__ = [
     "Acts",

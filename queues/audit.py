@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from queues import directory, ids, records
-from queues.backing import Backing
-from queues.equal_ids import refuse_minted
+from queues.catalog import directory
+from queues.context import Backing
 from queues.errors import BadCursor
-from queues.keyspace import Keyspace
+from queues.items.equal_ids import refuse_minted
+from queues.keys.keyspace import Keyspace
 from queues.kv.port import ReadTransaction, Transaction
-from queues.unreadable import UNREADABLE, why
+from queues.model import ids, records
+from queues.model.records import UNREADABLE, why
 
 MAX_PAGE = 1_000
 #: Stands for what was done where a record can not be read.

@@ -8,7 +8,8 @@ here.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import unicodedata
+from typing import TYPE_CHECKING, Any
 
 from queues.kv.errors import (
     BadStoreURL,
@@ -28,14 +29,42 @@ from queues.kv.errors import (
     StoreUnreachable,
     TransactionTooLarge,
     TransactionTooOld,
+    Value,
     ValueTooLarge,
+    Worded,
+    Words,
 )
-from queues.kv.words import Value, Worded, Words
+
+#: The states of items, as words.
+STATE_WORDS = {
+    "ready": Words("ready"),
+    "delayed": Words("delayed"),
+    "leased": Words("leased"),
+    "dead": Words("dead"),
+}
+
+
+def some_are(n: int, of: int) -> Words:
+    """Say of how many items something is so: “2 of the 5 items are”."""
+    if of == 1:
+        return Words("The item is")
+    if n == 1:
+        return Words("1 of the {of:,} items is", of=of)
+    return Words("{n:,} of the {of:,} items are", n=n, of=of)
+
+
+def some_have(n: int, of: int) -> Words:
+    """Say how many items have done something: “2 of the 5 items have”."""
+    if of == 1:
+        return Words("The item has")
+    if n == 1:
+        return Words("1 of the {of:,} items has", of=of)
+    return Words("{n:,} of the {of:,} items have", n=n, of=of)
+
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from queues.item import Item
 
 __all__ = [
     "AlreadyRestored",
@@ -237,7 +266,7 @@ class TooLarge(QueueError, ValueError):
 class HeadChanged(QueueError):
     """Another item stands at that end than the one that was confirmed. `item` is the one there now."""
 
-    def __init__(self, template: str, item: Item | None, /, **values: Value) -> None:
+    def __init__(self, template: str, item: Any, /, **values: Value) -> None:
         self.item = item
         super().__init__(template, **values)
 
@@ -314,7 +343,7 @@ class WrongState(QueueError):
 class ValueChanged(QueueError):
     """The item has another value than the one that was seen. `item` is the item as it is now."""
 
-    def __init__(self, template: str, item: Item, /, **values: Value) -> None:
+    def __init__(self, template: str, item: Any, /, **values: Value) -> None:
         self.item = item
         super().__init__(template, **values)
 
@@ -364,7 +393,33 @@ class SourceChanged(StoreError):
 
 
 def _shown(text: str) -> str:
-    from queues.names import display_name
+    from queues.errors import display_name
 
     shown = display_name(text)
     return f"“{shown}”" if len(shown) <= 80 else f"“{shown[:77]}…”"
+
+
+def display_name(name: str) -> str:
+    """Return the name with every control, bidi or otherwise invisible character written as an escape."""
+    if name.isascii() and name.isprintable():
+        return name
+    return "".join(c if c == " " or (c.isprintable() and not is_invisible(c)) else _escaped(c) for c in name)
+
+
+def _escaped(character: str) -> str:
+    return f"\\u{{{ord(character):x}}}"
+
+
+_NOTHING = ("FILLER", "VARIATION SELECTOR", "GRAPHEME JOINER", "VOWEL INHERENT", "BLANK")
+
+_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"})
+
+
+def is_invisible(character: str) -> bool:
+    """Say whether a character leaves no mark of its own, be it a letter or not."""
+    if character.isascii():
+        return not 0x20 < ord(character) < 0x7F
+    if unicodedata.category(character) in _CATEGORIES:
+        return True
+    name = unicodedata.name(character, "")
+    return any(words in name for words in _NOTHING)

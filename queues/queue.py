@@ -10,30 +10,27 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Unpack, cast
 
-from queues import cursor as cursors
-from queues import ready
-from queues.config import MAX_REASON, Pause, check_text
-from queues.cursor import End
-from queues.deaths import Deaths
-from queues.delays import When, check_when, either
-from queues.errors import BadQueueKind, BadTime, BadValue, ValueTooLarge, WrongKind
-from queues.handle import check_limit
-from queues.item import Item, Page
+from queues.errors import BadQueueKind, BadTime, BadValue, WrongKind, display_name
+from queues.items import ready
+from queues.items.admission import MAX_VALUE_SIZE, check_value
+from queues.items.counters import counted_in, total
+from queues.keys.queue_keys import STATES, GenerationKeys
 from queues.kv.port import ReadTransaction, Transaction
-from queues.leases import Lease
-from queues.names import display_name
-from queues.priority import Priority, normalise
-from queues.pushes import One
-from queues.queue_keys import STATES, GenerationKeys
-from queues.search import Searching
-from queues.settings import Settings, check_settings
-from queues.status import QueueStatus, Totals, read_status, read_totals
-from queues.tally import counted_in
-from queues.totals import total
-from queues.waiting import Waiting
+from queues.model import cursor as cursors
+from queues.model.config import MAX_REASON, Pause, check_text
+from queues.model.cursor import End
+from queues.model.item import Item, Page
+from queues.model.priority import Priority, normalise
+from queues.model.settings import Settings, check_settings
+from queues.operations.dead import Deaths
+from queues.operations.delay import When, check_when, either
+from queues.operations.handle import check_limit
+from queues.operations.lease import Lease
+from queues.operations.search import Searching
+from queues.operations.wait import Waiting
+from queues.serving.push_batch import One
+from queues.status.status import QueueStatus, Totals, read_status, read_totals
 
-#: Bytes; below FoundationDB's 100,000 so that a record around the value fits as well.
-MAX_VALUE_SIZE = 90_000
 #: Whole numbers of less magnitude are priorities of an int queue as they are.
 _SMALL = 1 << 63
 _ENDS: dict[str, End] = {"min": "min", "max": "max", "head": "min", "tail": "max"}
@@ -346,17 +343,6 @@ class Queue(Waiting, Deaths, Searching):
             items=tuple(ready.as_item(entry, config, preview=preview) for entry in shown),
             cursor=cursors.encode(self.id, side, shown[-1].suffix) if more else None,
         )
-
-
-def check_value(value: bytes) -> bytes:
-    """Return a value as bytes; raise `BadValue`, `ValueTooLarge`."""
-    if isinstance(value, bytearray | memoryview):
-        value = bytes(value)
-    if not isinstance(value, bytes):
-        raise BadValue("A value is bytes, not {type}: encode it first.", type=type(value).__name__)
-    if (n := len(value)) > MAX_VALUE_SIZE:
-        raise ValueTooLarge("A value has at most {most:,} bytes; this one has {n:,}.", most=MAX_VALUE_SIZE, n=n)
-    return value
 
 
 def _plain(values: Sequence[Any], priorities: Sequence[Any]) -> bool:

@@ -3,48 +3,43 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from queues import creating, directory, store_record
-from queues.acts import Acts
-from queues.aside import Aside
-from queues.attached.counts import AttachedCounts
-from queues.attached.queue import open_queue
+from queues.actions.actions import Acts
 from queues.audit import Audit
-from queues.backing import Backing
-from queues.clock import StoreClock
-from queues.config import Config
-from queues.doctor import Doctor
-from queues.emptying import sweep_trash
-from queues.errors import NotForAttached, QueueNotFound, TooLarge
+from queues.background.commit_slots import sweep_slots
+from queues.background.empty_trash import sweep_trash
+from queues.background.merge_generations import merge
+from queues.background.service import Upkeep
+from queues.background.staging_leftovers import sweep_all_unclaimed, sweep_unclaimed
+from queues.background.sweeper import Sweeper, Swept
+from queues.bulk.bulk_job import sweep_jobs
+from queues.bulk.runner import JobRunner
+from queues.bulk.scan import Shown, all_shown
+from queues.catalog import store_record
+from queues.context import Backing
+from queues.errors import TooLarge
 from queues.history import History
 from queues.history.recorder import Recorder
-from queues.ids import Minter
-from queues.item import Item
-from queues.job_looks import Shown, all_shown
-from queues.job_runner import JobRunner
-from queues.jobs import sweep_jobs
-from queues.keyspace import Keyspace
+from queues.items.counters import total_bytes
+from queues.keys.keyspace import Keyspace
 from queues.kv import open_kv
 from queues.kv.boottime import boottime
 from queues.kv.port import Count, KeyValueStore, ReadTransaction, Transaction
-from queues.merging import merge
-from queues.priority import Priority
-from queues.queue import Queue
-from queues.snapshots import read_statuses
-from queues.status import Snapshot
-from queues.store_address import StoreAddress
-from queues.sweeper import Sweeper, Swept
-from queues.sweeping import sweep_slots
-from queues.totals import total_bytes
-from queues.trash import KEPT_MS, Trash
-from queues.unclaimed import sweep_all_unclaimed, sweep_unclaimed
-from queues.upkeep import Upkeep
-from queues.waiting import LONGEST, Outlook
+from queues.model.ids import Minter
+from queues.model.store_address import StoreAddress
+from queues.operations.wait import LONGEST, Outlook
+from queues.queue_catalog import QueueCatalog
+from queues.serving.background import Aside
+from queues.serving.clock import StoreClock
+from queues.status.attached_counts import AttachedCounts
+from queues.status.snapshots import read_statuses
+from queues.status.status import Snapshot
+from queues.tools.doctor import Doctor
+from queues.trash.trash import KEPT_MS
 
 T = TypeVar("T")
 
@@ -68,7 +63,8 @@ def open_store(
     which all keys lie. `max_bytes` limits what pushes may fill.
 
     The last four are for tests. `clock` is the store's time itself, in seconds since the epoch, and the same in every
-    process. Without it the store keeps its time: see `queues.clock`, of which the others are this process's sources.
+    process. Without it the store keeps its time: see
+    `queues.serving.clock`, of which the others are this process's sources.
     Raises `BadStoreURL`, `StoreUnavailable` and its
     kinds, `OlderFormat`, `NewerFormat`, `NotAStore`, `CopyUnfinished`, and `KeyTooLarge` for a new store's root of more
     than 192 bytes.
@@ -86,7 +82,7 @@ def open_store(
         raise
 
 
-class Store:
+class Store(QueueCatalog):
     """An open store. Thread-safe; close it, or use it in a `with` statement."""
 
     def __init__(
@@ -108,7 +104,7 @@ class Store:
         self.clock = clock if isinstance(clock, StoreClock) else None
         #: Depths of attached queues, counted behind the back of whoever looks.
         self.counts = AttachedCounts(kv, keyspace, clock)
-        self._backing = Backing(
+        backing = Backing(
             kv=kv,
             keyspace=keyspace,
             minter=minter or Minter(clock),
@@ -116,8 +112,9 @@ class Store:
             counts=self.counts,
             aside=aside or Aside(),
         )
-        self.audit = Audit(self._backing)
-        self.trash = Trash(self._backing)
+        super().__init__(backing)
+        self.audit = Audit(backing)
+        self.trash = self._trash
         self.history = History(self._backing)
         self.doctor = Doctor(
             kv,
@@ -149,148 +146,7 @@ class Store:
             self.clock.close()
         self._kv.close()
 
-    # Queues
-
-    def create_queue(
-        self,
-        name: str,
-        *,
-        kind: str = "priority",
-        priority_type: str = "int",
-        bands: Sequence[Priority] | None = None,
-        exist_ok: bool = False,
-        tr: Transaction | None = None,
-    ) -> Queue:
-        """Create a queue of kind `priority` (priorities of type int, float or str) or `fifo`.
-
-        `bands` are the edges of the priority mix, at most 15. Raises `QueueExists`, unless `exist_ok` and the
-        queue that is there is of the same kind, type and (when given) bands.
-        """
-        config = creating.own_config(
-            name, kind=kind, priority_type=priority_type, bands=bands, created_ms=self._backing.now_ms()
-        )
-
-        def write(tr: Transaction) -> Config:
-            if exist_ok:
-                return creating.create_or_find(tr, self._keyspace, config, any_bands=bands is None)
-            return creating.create(tr, self._keyspace, config)
-
-        return open_queue(self._backing, self._backing.transact(write, tr))
-
-    def attach(
-        self,
-        name: str,
-        *,
-        prefix: bytes | tuple[Any, ...],
-        kind: str = "priority",
-        priority_type: str = "int",
-        tr: Transaction | None = None,
-    ) -> Queue:
-        """Show and use the items that others keep under a prefix by FoundationDB's recipes, as a queue of this name.
-
-        `kind` says by which recipe; `priority_type` what our own pushes take: reading shows any priority. Raises
-        `BadPrefix`, `PrefixTaken` (it overlaps our own keys or another attached queue's) and `QueueExists`.
-        """
-        config = creating.attached_config(
-            name,
-            prefix=prefix,
-            root=self._keyspace.root,
-            kind=kind,
-            priority_type=priority_type,
-            created_ms=self._backing.now_ms(),
-        )
-        return open_queue(
-            self._backing, self._backing.transact(lambda tr: creating.attach(tr, self._keyspace, config), tr)
-        )
-
-    def detach(self, name: str, *, tr: Transaction | None = None) -> None:
-        """Forget an attached queue; its items stay where they are. Raises `QueueNotFound`, `NotAttached`."""
-        with self.suggesting(tr):
-            self._backing.transact(lambda tr: creating.detach(tr, self._keyspace, name), tr)
-
-    def queue(self, name: str, *, tr: ReadTransaction | None = None) -> Queue:
-        """Return the queue of this name; raise `QueueNotFound`, outside a transaction with names that look alike."""
-        with self.suggesting(tr):
-            config = self._backing.read(lambda tr: directory.find(tr, self._keyspace, name), tr)
-            return open_queue(self._backing, config)
-
-    def queues(
-        self,
-        prefix: str = "",
-        *,
-        after: str | None = None,
-        limit: int = 100,
-        tr: ReadTransaction | None = None,
-    ) -> list[Queue]:
-        """Return at most `limit` (1 to 1,000) queues whose names begin with `prefix`, by name.
-
-        `after` is the last name of the page before.
-        """
-        if not 1 <= limit <= 1_000:
-            raise TooLarge("A page has 1 to 1,000 queues.")
-
-        def look(tr: ReadTransaction) -> list[Queue]:
-            found = directory.names(tr, self._keyspace, prefix=prefix, after=after, limit=limit)
-            reads = [(name, tr.get(self._keyspace.config(queue_id))) for name, queue_id in found.items()]
-            configs = [Config.of(name, record) for name, read in reads if (record := read.wait()) is not None]
-            return [open_queue(self._backing, config) for config in configs]
-
-        return self._backing.read(look, tr)
-
-    def directory(self, *, tr: ReadTransaction | None = None) -> Mapping[str, int]:
-        """Return every queue's id by name, in the order of names."""
-        return self._backing.read(lambda tr: directory.names(tr, self._keyspace), tr)
-
-    def rename_queue(self, old: str, new: str, *, tr: Transaction | None = None) -> Queue:
-        """Give a queue another name; handles and items stay. Raises `QueueNotFound`, `QueueExists`."""
-
-        def write(tr: Transaction) -> Config:
-            return directory.rename(tr, self._keyspace, directory.find(tr, self._keyspace, old), new)
-
-        with self.suggesting(tr):
-            return open_queue(self._backing, self._backing.transact(write, tr))
-
-    def delete_queue(self, name: str, *, by: str = "", tr: Transaction | None = None) -> str:
-        """Put a queue with all its items into the trash and return the trash id, for `restore`.
-
-        Costs the same at any depth. Handles of it raise `QueueNotFound` until it is restored. An attached queue's
-        items are not ours to delete: `NotForAttached`.
-        """
-        trash_id = self._backing.minter.mint()
-
-        def write(tr: Transaction) -> str:
-            queue = self.queue(name, tr=tr)
-            config = directory.find(tr, self._keyspace, name)
-            if config.attached:
-                raise NotForAttached(config.name, "detach it instead, its items stay where they are.")
-            # The depth is told only: whoever pushes or pops meanwhile is not in the way.
-            self.trash.put_queue(tr, trash_id, config, depth=queue.depth(tr=tr.snapshot), by=by)
-            directory.remove(tr, self._keyspace, config)
-            return trash_id.hex()
-
-        with self.suggesting(tr):
-            return self._backing.transact(write, tr)
-
-    @contextmanager
-    def suggesting(self, tr: ReadTransaction | None = None) -> Iterator[None]:
-        """Let a `QueueNotFound` that leaves this block name queues that look alike; not inside a transaction `tr`."""
-        try:
-            yield
-        except QueueNotFound as error:
-            if tr is not None or error.suggestions:
-                raise
-            name = error.name
-            near = self._kv.read(lambda tr: directory.look_alikes(tr, self._keyspace, name))
-            raise QueueNotFound(name, near) from None
-
-    def restore(self, trash_id: str, *, tr: Transaction | None = None) -> Queue | Item:
-        """Bring back a queue under its name, or items under their same keys, from the trash.
-
-        Returns the item, or the queue that came back or that holds what came back. Raises `TrashNotFound`,
-        `AlreadyRestored`, `QueueExists` (the name is taken), `QueueNotFound` (the item's queue is gone), `PlaceTaken`.
-        """
-        restored = self._backing.transact(lambda tr: self.trash.restore(tr, trash_id), tr)
-        return restored.item if restored.item is not None else open_queue(self._backing, restored.config)
+    # Actions
 
     def acts(self, actor: str, *, via: str = "web", keep: timedelta | None = None) -> Acts:
         """Return the acts of a person: each is audited, and undoable where it removes something.
@@ -298,11 +154,11 @@ class Store:
         `keep` is how long the trash keeps what they take, for programs that act so: at most, and unless given, 7 days;
         zero keeps nothing. Raises `BadTime`.
         """
-        return Acts(self, self._backing, actor=actor, via=via, keep=keep)
+        return Acts(self._backing, actor=actor, via=via, keep=keep)
 
     def job_runner(self, *, shown: Shown = all_shown) -> JobRunner:
         """Return a runner of the store's jobs; `shown` gives, by a queue's config, what a searcher sees of a value."""
-        return JobRunner(self, self._backing, shown=shown)
+        return JobRunner(self._backing, shown=shown)
 
     # Transactions
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from queues import Queue, Store
-from queues.totals import total
+from queues.items.counters import total
 
 EVERYTHING = 1_000_000
 

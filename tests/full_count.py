@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 
-from queues import Queue, Store, agenda, leased
-from queues.bands import band_of
-from queues.config import Config
+from queues import Queue, Store
+from queues.background import due_index
+from queues.items import leased
+from queues.items.counters import total
+from queues.keys.queue_keys import OUTSIDE, QueueKeys
+from queues.keys.suffix import read_place, ready_elements, timed_elements
 from queues.kv.port import ReadTransaction
-from queues.queue_keys import OUTSIDE, QueueKeys
-from queues.suffixes import read_place, ready_elements, timed_elements
-from queues.totals import total
+from queues.model.bands import band_of
+from queues.model.config import Config
 
 EVERYTHING = 10_000_000
 LATER = 1 << 60
@@ -58,7 +60,7 @@ def check_full_count(store: Store, queue: Queue) -> int:
 
 def _check_agenda(store: Store, tr: ReadTransaction, queue_id: int) -> None:
     """Assert that whoever goes by the agenda comes to a queue before anything falls due there."""
-    moment_ms = agenda.begin_moments(tr, store._keyspace, [queue_id])()[queue_id]
+    moment_ms = due_index.begin_moments(tr, store._keyspace, [queue_id])()[queue_id]
     if moment_ms is not None:
         marks = [
             store._keyspace.read_mark(key) for key, _ in tr.get_range(*store._keyspace.agenda, limit=EVERYTHING).wait()

@@ -10,11 +10,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 from benchmarks.peers.embedded import OpenStore
-from benchmarks.peers.peer import Door, Missing
+from benchmarks.peers.peer import Door, cluster_file
 from queues import open_store
-
-#: Names the file of a cluster that tests and measurements may write to.
-VARIABLE = "PQ_TEST_CLUSTER"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +20,6 @@ class Cluster:
 
     door: Door
     facts: str
-
-
-def cluster_file() -> str:
-    """Return the cluster file to use; raise `Missing` when there is none."""
-    path = os.environ.get(VARIABLE, "")
-    if not Path(path).is_file():
-        raise Missing(f"{VARIABLE} names no cluster file")
-    return path
 
 
 @contextmanager

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from benchmarks import report
+from benchmarks.harness import report
 
 #: The modules beside this one, ours first.
 KINDS = ("embedded", "redis_aof", "postgres")
@@ -108,3 +109,15 @@ def open_peers(
             except ModuleNotFoundError as missing:
                 report.note(f"{kind} is left out: pip install {missing.name} (or the extra pqadmin[bench])")
         yield peers
+
+
+#: Names the file of a cluster that tests and measurements may write to.
+VARIABLE = "PQ_TEST_CLUSTER"
+
+
+def cluster_file() -> str:
+    """Return the cluster file to use; raise `Missing` when there is none."""
+    path = os.environ.get(VARIABLE, "")
+    if not Path(path).is_file():
+        raise Missing(f"{VARIABLE} names no cluster file")
+    return path

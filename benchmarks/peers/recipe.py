@@ -44,7 +44,7 @@ def clear(cluster: Any, prefix: tuple[Any, ...]) -> None:
 @contextmanager
 def running(folder: Path, environment: Mapping[str, str]) -> Iterator[Recipe]:
     """Choose a subspace, and clear it afterwards."""
-    from benchmarks.peers.cluster import cluster_file
+    from benchmarks.peers.peer import cluster_file
 
     path = cluster_file()
     name = f"pq-recipe-{os.urandom(4).hex()}"

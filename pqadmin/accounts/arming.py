@@ -12,7 +12,7 @@ from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
 
-from pqadmin.server.store import store_now
+from pqadmin.store import store_now
 
 _KEY = "armed_until"
 

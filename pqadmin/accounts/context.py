@@ -9,8 +9,8 @@ from django.http import HttpRequest
 from pqadmin.accounts import arming
 from pqadmin.accounts.rights import Right
 from pqadmin.accounts.scope import scope_of
-from pqadmin.server.proxy import UNDECLARED
-from queues.names import canonical
+from pqadmin.conf.proxy import UNDECLARED
+from queues.model.names import canonical
 
 
 def account(request: HttpRequest) -> dict[str, Any]:

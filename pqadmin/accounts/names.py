@@ -6,7 +6,7 @@ from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 
-from queues.lookalikes import is_invisible
+from queues.errors import is_invisible
 
 
 def check_visible(name: str) -> None:

@@ -12,7 +12,7 @@ from pqadmin.accounts import arming
 from pqadmin.accounts.rights import GROUPS, Right, RightMissing, Role
 from pqadmin.accounts.scope import forget, scope_of
 from queues.errors import QueueNotFound
-from queues.names import canonical
+from queues.model.names import canonical
 
 __all__ = ["GROUPS", "SAFE", "Right", "RightMissing", "Role", "can", "grant", "require", "role_of"]
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
 
-from pqadmin.accounts import globs
+from pqadmin.accounts import name_patterns
 from pqadmin.accounts.rights import GRANTABLE, GROUPS, Right, Role
 
 #: A glob and the role on the queues that it matches.
@@ -146,5 +146,5 @@ def _highest(groups: Iterable[str]) -> Role:
 
 @lru_cache(maxsize=1024)
 def _matcher(grants: tuple[GrantOf, ...], right: Right) -> Callable[[str], bool]:
-    found = globs.pattern(tuple(glob for glob, given in grants if given.has(right)))
+    found = name_patterns.pattern(tuple(glob for glob, given in grants if given.has(right)))
     return lambda name: found.fullmatch(name) is not None

@@ -2,32 +2,21 @@
 
 from django.urls import path
 
-from pqadmin.dashboard import favourites, language, theme, time_zone
-from pqadmin.dashboard.views import (
-    acts,
-    arm,
-    attached,
-    audit,
-    bulk,
-    checks,
-    edit,
-    export,
-    history,
-    item,
-    item_acts,
-    jobs,
-    overview,
-    palette,
-    purge,
-    push,
-    push_many,
-    queue,
-    queue_acts,
-    sample_load,
-    settings,
-    styleguide,
-    trash,
-)
+from pqadmin.dashboard.audit import views as audit
+from pqadmin.dashboard.history import views as history
+from pqadmin.dashboard.items import act, bulk, edit, export, pop
+from pqadmin.dashboard.items import views as item
+from pqadmin.dashboard.jobs import views as jobs
+from pqadmin.dashboard.overview import favourites, sample_load
+from pqadmin.dashboard.overview import views as overview
+from pqadmin.dashboard.palette import views as palette
+from pqadmin.dashboard.push import checks, many
+from pqadmin.dashboard.push import views as push
+from pqadmin.dashboard.queue import acts as queue_acts
+from pqadmin.dashboard.queue import attached, purge, settings
+from pqadmin.dashboard.queue import views as queue
+from pqadmin.dashboard.trash import views as trash
+from pqadmin.pages import arm, language, theme, time_zone
 
 app_name = "dashboard"
 urlpatterns = [
@@ -47,12 +36,12 @@ urlpatterns = [
     path("attach/", attached.attach, name="attach"),
     path("queues/<str:name>/", queue.queue, name="queue"),
     path("queues/<str:name>/push/", push.push, name="push"),
-    path("queues/<str:name>/push/many/", push_many.push_many, name="push-many"),
+    path("queues/<str:name>/push/many/", many.push_many, name="push-many"),
     path("queues/<str:name>/push/templates/<str:number>/delete/", push.forget_template, name="forget-template"),
     path("queues/<str:name>/check/", checks.check_value, name="check-value"),
-    path("queues/<str:name>/pop/", acts.pop, name="pop"),
-    path("queues/<str:name>/act/", item_acts.act, name="act"),
-    path("queues/<str:name>/put-back/", acts.put_back, name="put-back"),
+    path("queues/<str:name>/pop/", pop.pop, name="pop"),
+    path("queues/<str:name>/act/", act.act, name="act"),
+    path("queues/<str:name>/put-back/", pop.put_back, name="put-back"),
     path("queues/<str:name>/pause/", queue_acts.pause, name="pause"),
     path("queues/<str:name>/resume/", queue_acts.resume, name="resume"),
     path("queues/<str:name>/rename/", queue_acts.rename, name="rename"),
@@ -77,5 +66,4 @@ urlpatterns = [
     path("audit/export/", audit.audit_export, name="audit-export"),
     path("trash/", trash.trash, name="trash"),
     path("trash/<str:trash_id>/restore/", trash.restore, name="restore"),
-    path("styleguide/", styleguide.styleguide, name="styleguide"),
 ]

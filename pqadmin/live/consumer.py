@@ -13,20 +13,20 @@ from django.contrib.auth.models import User
 
 from pqadmin.accounts.rights import Right
 from pqadmin.accounts.scope import scope_of
+from pqadmin.limits.allowance import Allowance
+from pqadmin.limits.places import Places
 from pqadmin.live import requests, wire
+from pqadmin.live.fast_path import PIPE, Pipe
 from pqadmin.live.guard import NOT_ALLOWED, SIGNED_OUT, Pass
 from pqadmin.live.hub import RESTARTING
 from pqadmin.live.isolation import isolate
 from pqadmin.live.monitor import Monitor, get_monitor
-from pqadmin.live.pipe import PIPE, Pipe
 from pqadmin.live.release import release
 from pqadmin.live.requests import Ack, BadRequest, Resync, Visible, Watch
 from pqadmin.live.slot import BEAT, Slot
-from pqadmin.server.allowance import Allowance
-from pqadmin.server.places import Places
-from pqadmin.server.store import store_now
+from pqadmin.store import store_now
 from queues.errors import StoreError
-from queues.repeats import Repeats
+from queues.model.log_limit import Repeats
 
 #: Close code of a client that keeps sending nonsense; RFC 6455 leaves 4000 to 4999 to applications.
 ABUSE = 4400

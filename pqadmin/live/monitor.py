@@ -18,15 +18,15 @@ from django.conf import settings
 
 from pqadmin.accounts.scope import Scope
 from pqadmin.live import guard
-from pqadmin.live.board import Board
+from pqadmin.live.board.board import Board
+from pqadmin.live.board.health import Rules
+from pqadmin.live.board.overviews import EVERYTHING, Overview
 from pqadmin.live.hub import RESTARTING, Hub
-from pqadmin.live.outlook import Rules
-from pqadmin.live.overviews import EVERYTHING, Overview
 from pqadmin.live.polling import Pace
 from pqadmin.live.screens import Screens
 from pqadmin.live.sweep import Sweep
 from pqadmin.live.waiter import Waiter
-from pqadmin.server.store import get_store, store_now
+from pqadmin.store import get_store, store_now
 from queues.errors import StoreError
 from queues.store import Store
 

@@ -9,7 +9,7 @@ from django.templatetags.static import static
 from django.utils.translation import override
 
 from pqadmin import __version__
-from pqadmin.dashboard.rows import render_blank_row
+from pqadmin.live.board.row_html import render_blank_row
 from pqadmin.live.wire import PROTOCOL
 
 #: A name with the content's hash in it, that of the imported modules included.

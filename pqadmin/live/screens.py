@@ -6,15 +6,16 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pqadmin.accounts.scope import Scope
-from pqadmin.live import cuts, wire
-from pqadmin.live.board import DERIVE_EVERY, Board
-from pqadmin.live.cuts import Cut, Reading
+from pqadmin.live import wire
+from pqadmin.live.board import cuts
+from pqadmin.live.board.board import DERIVE_EVERY, Board
+from pqadmin.live.board.cuts import Cut, Reading
+from pqadmin.live.board.rows import Row
+from pqadmin.live.board.totals import Totals
 from pqadmin.live.hub import Shown
-from pqadmin.live.rows import Row
 from pqadmin.live.ticks import Tick
-from pqadmin.live.totals import Totals
 from pqadmin.live.wire import Ends
-from queues.status import QueueStatus, Snapshot
+from queues.status.status import QueueStatus, Snapshot
 from queues.store import MAX_SNAPSHOT, Store
 
 

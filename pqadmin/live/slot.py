@@ -12,7 +12,7 @@ from collections.abc import Set as AbstractSet
 
 from pqadmin.accounts.scope import Scope
 from pqadmin.live import wire
-from pqadmin.live.overviews import EVERYTHING, sight_of
+from pqadmin.live.board.overviews import EVERYTHING, sight_of
 from pqadmin.live.requests import MAX_SCREEN, OVERVIEW, Watch
 from pqadmin.live.ticks import NEVER, Tick, View
 

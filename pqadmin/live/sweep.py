@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from pqadmin.live.board import Board
-from queues.status import Snapshot
+from pqadmin.live.board.board import Board
+from queues.status.status import Snapshot
 from queues.store import MAX_SNAPSHOT, Store
 
 #: Seconds from the end of one round over all queues to the beginning of the next.

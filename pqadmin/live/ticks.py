@@ -10,8 +10,8 @@ from weakref import WeakValueDictionary
 
 from pqadmin.accounts.scope import Scope
 from pqadmin.live import wire
-from pqadmin.live.cuts import Cut
-from pqadmin.live.pipe import Shared
+from pqadmin.live.board.cuts import Cut
+from pqadmin.live.fast_path import Shared
 from pqadmin.live.requests import OVERVIEW
 
 #: The number before all ticks: who has heard nothing wants a whole frame.

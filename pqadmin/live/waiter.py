@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 
 from queues.errors import StoreError
-from queues.status import Snapshot
+from queues.status.status import Snapshot
 from queues.store import Store
 
 #: Seconds after which a watch is armed anew though nothing happened.

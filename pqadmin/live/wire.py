@@ -11,18 +11,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from pqadmin.dashboard import foreign
-from pqadmin.dashboard import format as write
-from pqadmin.dashboard.addresses import queue_url
-from pqadmin.dashboard.prefixes import prefix_text
-from pqadmin.dashboard.redaction import Redaction, rules_of
-from pqadmin.dashboard.said import in_languages
-from pqadmin.live.outlook import PROBLEMS
-from pqadmin.live.rows import Row
-from pqadmin.live.sums import Summary
-from queues.item import Item
-from queues.lookalikes import described, lookalikes
-from queues.names import display_name
+from pqadmin.display import format as write
+from pqadmin.display import items
+from pqadmin.display.addresses import queue_url
+from pqadmin.display.errors import in_languages
+from pqadmin.display.prefixes import prefix_text
+from pqadmin.display.redaction import Redaction, rules_of
+from pqadmin.live.board.health import PROBLEMS
+from pqadmin.live.board.rows import Row
+from pqadmin.live.board.sums import Summary
+from queues.errors import display_name
+from queues.model.item import Item
+from queues.model.lookalikes import described, lookalikes
 
 #: The version of this format; a client that expects another one loads its page anew.
 PROTOCOL = 1
@@ -171,8 +171,8 @@ def item(item: Item | None, rules: Redaction, *, width: int = write.PREVIEW_WIDT
         return None
     return {
         "id": item.id,
-        "priority": foreign.priority_short(item),
-        "text": foreign.preview(item, rules, width),
+        "priority": items.priority_short(item),
+        "text": items.preview(item, rules, width),
         "size": item.size,
         "cut": item.truncated,
         "pushed": _maybe(item.pushed_at),

@@ -21,7 +21,7 @@ from pqadmin.accounts.passwords import new_password
 from pqadmin.accounts.rights import Role
 from pqadmin.accounts.roles import grant as give_role
 from pqadmin.accounts.scope import role_given
-from pqadmin.server.audit import note
+from pqadmin.audit import note
 from queues.errors import QueueError
 
 #: Grants of one person: more than that nobody understands any more.

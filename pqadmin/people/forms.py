@@ -8,9 +8,9 @@ from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from pqadmin.accounts.globs import BadGlob, check_glob
+from pqadmin.accounts.name_patterns import BadGlob, check_glob
 from pqadmin.accounts.rights import GRANTABLE, Role
-from pqadmin.dashboard.said import said
+from pqadmin.display.errors import said
 from queues.errors import BadName
 
 _MAX_NAME, _MAX_GLOB = 1_000, 20_000

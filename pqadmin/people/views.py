@@ -21,15 +21,13 @@ from pqadmin.accounts.models import Grant
 from pqadmin.accounts.rights import GRANTABLE, Right, Role
 from pqadmin.accounts.roles import require
 from pqadmin.accounts.scope import Scope, role_given, scope_of
-from pqadmin.dashboard import once, toasts
-from pqadmin.dashboard.addresses import leave, queue_url
-from pqadmin.dashboard.refusals import Refusal, explain
-from pqadmin.dashboard.views import frame
+from pqadmin.display.addresses import leave, queue_url
+from pqadmin.pages import act_view, once, toasts
+from pqadmin.pages.refusals import Refusal, explain
 from pqadmin.people import deeds
 from pqadmin.people.forms import GrantForm, PersonForm, RoleForm
-from pqadmin.server.store import get_store
-from queues.errors import QueueError, StoreError
-from queues.names import display_name
+from pqadmin.store import get_store
+from queues.errors import QueueError, StoreError, display_name
 
 PAGE = 50
 #: Names of queues that are shown of a glob, and of one's own.
@@ -106,7 +104,7 @@ def create(request: HttpRequest) -> HttpResponse:
     if "preview" in request.POST:
         return render(request, "people/new.html", context)
     if not valid:
-        return frame.answer(request, "people/new.html", context, refusal=frame.invalid(form))
+        return act_view.answer(request, "people/new.html", context, refusal=act_view.invalid(form))
     data, made = form.cleaned_data, list[tuple[User, str]]()
 
     def act() -> str:
@@ -117,8 +115,8 @@ def create(request: HttpRequest) -> HttpResponse:
     if isinstance(refused, HttpResponse):
         return refused
     if refused is not None:
-        frame.blame(form, refused)
-        return frame.answer(request, "people/new.html", context, refusal=refused)
+        act_view.blame(form, refused)
+        return act_view.answer(request, "people/new.html", context, refusal=refused)
     user, password = made[0]
     return render(request, "people/password.html", {"section": "people", "person": user, "password": password})
 
@@ -138,7 +136,7 @@ def role(request: HttpRequest, key: int) -> HttpResponse:
     user = _find(key)
     form = RoleForm(request.POST, name=user.username)
     if not form.is_valid():
-        return _again(request, user, frame.invalid(form), role_form=form)
+        return _again(request, user, act_view.invalid(form), role_form=form)
     given = Role(form.cleaned_data["role"])
     refused = _once(request, f"role:{key}", lambda: deeds.change_role(user, given, by=_by(request)), user)
     if refused is not None:
@@ -154,7 +152,7 @@ def add_grant(request: HttpRequest, key: int) -> HttpResponse:
     user = _find(key)
     form = GrantForm(request.POST)
     if not form.is_valid():
-        return _again(request, user, frame.invalid(form), grant_form=form)
+        return _again(request, user, act_view.invalid(form), grant_form=form)
     glob, given = form.cleaned_data["glob"], Role(form.cleaned_data["role"])
     now = datetime.now(UTC)
     refused = _once(request, f"grant:{key}", lambda: deeds.add_grant(user, glob, given, by=_by(request), now=now), user)
@@ -258,9 +256,9 @@ def _once(
         with once.once(request, purpose) as sending:
             sending.answer = act() or ("" if user is None else _url(user))
     except once.AlreadySent as sent:
-        return frame.replayed(request, sent, reverse("people:people"))
+        return act_view.replayed(request, sent, reverse("people:people"))
     except once.FormRefused:
-        return frame.stale_form()
+        return act_view.stale_form()
     except deeds.PersonError as error:
         title = _("This can not be done")
         return Refusal(title=title, text=str(error), advice="", status=422 if error.field else 409, field=error.field)
@@ -281,9 +279,9 @@ def _again(
         return refused
     for form in (role_form, grant_form):
         if form is not None:
-            frame.blame(form, refused)
+            act_view.blame(form, refused)
     context = _about(request, _find(user.pk), role_form=role_form, grant_form=grant_form)
-    return frame.answer(request, "people/person.html", context, refusal=refused)
+    return act_view.answer(request, "people/person.html", context, refusal=refused)
 
 
 def _told(request: HttpRequest, user: User, words: str) -> HttpResponse:

@@ -9,10 +9,10 @@ from typing import Any
 from channels.security.websocket import WebsocketDenier
 from django.http import parse_cookie
 
+from pqadmin.limits.places import Places
 from pqadmin.server import plain_page
-from pqadmin.server.places import Places
 from pqadmin.server.pool import Application
-from queues.repeats import Repeats
+from queues.model.log_limit import Repeats
 
 log = logging.getLogger(__name__)
 _repeats = Repeats(log)

@@ -14,9 +14,9 @@ from daphne.ws_protocol import WebSocketFactory
 from twisted.internet import reactor as installed_reactor
 from twisted.logger import globalLogBeginner
 
-from pqadmin.live.pipe import PIPE
+from pqadmin.limits.bodies import BODY
+from pqadmin.live.fast_path import PIPE
 from pqadmin.server import twisted_log
-from pqadmin.server.bodies import BODY
 from pqadmin.server.http_channel import Limits, SiteFactory, SiteRequest
 from pqadmin.server.pace import Pace
 from pqadmin.server.site_socket import MAX_MESSAGE, SiteSocket, accept_compression

@@ -16,7 +16,8 @@ from django.db.migrations.executor import MigrationExecutor
 
 from pqadmin.accounts.passwords import new_password
 from pqadmin.accounts.roles import Role, grant
-from pqadmin.server import assets, rights, secret_key
+from pqadmin.conf import secret_key
+from pqadmin.server import assets, rights
 
 log = logging.getLogger(__name__)
 

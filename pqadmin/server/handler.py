@@ -8,7 +8,7 @@ from django.core.handlers.asgi import ASGIHandler, ASGIRequest
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-from pqadmin.server import errors
+from pqadmin.pages import error_pages
 
 log = logging.getLogger(__name__)
 
@@ -39,6 +39,6 @@ class SyncHandler(ASGIHandler):
             response: HttpResponseBase = await sync_to_async(self.get_response, thread_sensitive=True)(request)
         except Exception:  # the pages for errors failed too, or there is no way to find them
             log.exception("no answer to %s %s", request.method, request.path)
-            response = errors.plain(500, "Something went wrong")
+            response = error_pages.plain(500, "Something went wrong")
         response._handler_class = self.__class__  # type: ignore[attr-defined]  # noqa: SLF001
         return response

@@ -24,10 +24,10 @@ from django.views.decorators.http import require_safe
 from pqadmin.server.plain_page import RETRY_AFTER
 from pqadmin.server.pool import Application
 from pqadmin.server.security import HEADERS
-from pqadmin.server.store import get_store, store_skew
-from queues.clock import SKEWED
+from pqadmin.store import get_store, store_skew
 from queues.errors import QueueError, StoreError
-from queues.repeats import Repeats
+from queues.model.log_limit import Repeats
+from queues.serving.clock import SKEWED
 
 log = logging.getLogger(__name__)
 _repeats = Repeats(log)

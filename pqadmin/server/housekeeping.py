@@ -12,8 +12,8 @@ from importlib import import_module
 from django.conf import settings
 from django.db import DatabaseError, connections, transaction
 
-from pqadmin.server.store import opened_store
-from queues.upkeep import Upkeep
+from pqadmin.store import opened_store
+from queues.background.service import Upkeep
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ class Housekeeping:
 def sweep() -> None:
     """Forget what has expired; what can not be forgotten now is left for the next time."""
     from pqadmin.accounts import throttle
-    from pqadmin.dashboard import once
+    from pqadmin.pages import once
 
     now = datetime.now(UTC)
     sessions = import_module(settings.SESSION_ENGINE).SessionStore

@@ -16,9 +16,9 @@ from twisted.internet import protocol
 from twisted.protocols import policies
 from twisted.web import http
 
+from pqadmin.limits.places import Places
 from pqadmin.server import plain_page
-from pqadmin.server.places import Places
-from queues.repeats import Repeats
+from queues.model.log_limit import Repeats
 
 _Protocol: Any = protocol.Protocol  # half of Twisted is typed, not this half
 _TimeoutMixin: Any = policies.TimeoutMixin
@@ -77,7 +77,7 @@ class SiteRequest(WebRequest):  # type: ignore[misc] # daphne is not typed
             self.channel.refuse(plain_page.no_room)
 
     def process(self) -> Any:
-        """Begin the application; the body goes another way than Daphne's (`pqadmin.server.bodies`)."""
+        """Begin the application; the body goes another way than Daphne's (`pqadmin.limits.bodies`)."""
         self.content.seek(0)
         self.body, self.content = self.content, BytesIO()
         return super().process()

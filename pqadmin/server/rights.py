@@ -11,7 +11,7 @@ from pathlib import Path
 
 from django.conf import settings
 
-from pqadmin.server import secret_key
+from pqadmin.conf import secret_key
 
 log = logging.getLogger(__name__)
 

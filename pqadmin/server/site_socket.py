@@ -2,7 +2,7 @@
 
 Frames go out in one system call, in two parts of which many sockets share the second; acknowledgements come in without
 a task, a queue and a parser. Everything else goes Daphne's way. Without this server (tests, another one) the consumer
-does without it: `pqadmin.live.pipe.PIPE` is then not in the scope's extensions.
+does without it: `pqadmin.live.fast_path.PIPE` is then not in the scope's extensions.
 
 Clients that offer it (browsers do) get large messages compressed (RFC 7692), and the part that many share is compressed
 once for all of them: the compressor begins anew with every message, and the part that differs stands before it as
@@ -26,9 +26,9 @@ from autobahn.websocket.compress import (
 from daphne.ws_protocol import WebSocketProtocol
 from twisted.internet.tcp import Connection
 
-from pqadmin.live.pipe import Shared
-from pqadmin.server.allowance import Allowance
-from queues.repeats import Repeats
+from pqadmin.limits.allowance import Allowance
+from pqadmin.live.fast_path import Shared
+from queues.model.log_limit import Repeats
 
 log = logging.getLogger(__name__)
 _repeats = Repeats(log)

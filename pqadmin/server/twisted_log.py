@@ -6,7 +6,7 @@ import logging
 
 from twisted.logger import LogEvent, LogLevel, formatEvent
 
-from queues.repeats import Repeats
+from queues.model.log_limit import Repeats
 
 log = logging.getLogger(__name__)
 _repeats = Repeats(log)

@@ -19,18 +19,16 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from pqadmin.accounts.roles import Right, require
 from pqadmin.accounts.scope import Scope, scope_of
-from pqadmin.dashboard import once, toasts
-from pqadmin.dashboard.addresses import leave
-from pqadmin.dashboard.refusals import Refusal, explain
-from pqadmin.dashboard.views import frame
+from pqadmin.display.addresses import leave
 from pqadmin.live.monitor import get_monitor
+from pqadmin.pages import act_view, once, toasts
+from pqadmin.pages.refusals import Refusal, explain
 from pqadmin.wall import deeds
 from pqadmin.wall.deeds import BoardChanged
 from pqadmin.wall.forms import MAX_GLOBS, BoardForm, LinkForm, parse_globs
 from pqadmin.wall.links import UNUSED_FOR
 from pqadmin.wall.models import Board, Link
-from queues.errors import QueueError, StoreError
-from queues.names import display_name
+from queues.errors import QueueError, StoreError, display_name
 
 #: Names that a preview lists.
 _LISTED = 24
@@ -80,20 +78,20 @@ def make(request: HttpRequest) -> HttpResponse:
     if form is None:
         return render(request, "wall/board.html", context)
     if not form.is_valid():
-        return frame.answer(request, "wall/board.html", context, refusal=frame.invalid(form))
+        return act_view.answer(request, "wall/board.html", context, refusal=act_view.invalid(form))
     try:
         with once.once(request, "make-board") as sending:
             board = deeds.make_board(form.cleaned_data, by=request.user.get_username(), now=datetime.now(UTC))
             sending.answer = reverse("wall:change", args=[board.slug])
     except once.AlreadySent as sent:
-        return frame.replayed(request, sent, reverse("wall:boards"))
+        return act_view.replayed(request, sent, reverse("wall:boards"))
     except IntegrityError:  # another board took the address since it was looked up
         form.add_error("slug", _("Another board has this address."))
-        return frame.answer(request, "wall/board.html", context, refusal=frame.invalid(form))
+        return act_view.answer(request, "wall/board.html", context, refusal=act_view.invalid(form))
     except once.FormRefused:
-        return frame.answer(request, "wall/board.html", context, refusal=frame.stale_form())
+        return act_view.answer(request, "wall/board.html", context, refusal=act_view.stale_form())
     except (QueueError, StoreError) as error:
-        return frame.answer(request, "wall/board.html", context, refusal=explain(error))
+        return act_view.answer(request, "wall/board.html", context, refusal=explain(error))
     toasts.done(
         request,
         _("The board is there. Make a link to show it on a screen."),
@@ -113,7 +111,7 @@ def change(request: HttpRequest, slug: str) -> HttpResponse:
     if form is None:
         return render(request, "wall/board.html", context)
     if not form.is_valid():
-        return frame.answer(request, "wall/board.html", context, refusal=frame.invalid(form))
+        return act_view.answer(request, "wall/board.html", context, refusal=act_view.invalid(form))
     try:
         changed = deeds.change_board(
             board,
@@ -125,7 +123,7 @@ def change(request: HttpRequest, slug: str) -> HttpResponse:
     except BoardChanged as meanwhile:
         return _both(request, meanwhile.board, form)
     except (QueueError, StoreError) as error:
-        return frame.answer(request, "wall/board.html", context, refusal=explain(error))
+        return act_view.answer(request, "wall/board.html", context, refusal=explain(error))
     toasts.done(request, _("Changed; its screens follow.") if changed else _("Nothing was different; nothing changed."))
     return leave(reverse("wall:change", args=[slug]))
 
@@ -139,7 +137,7 @@ def _both(request: HttpRequest, board: Board, form: BoardForm) -> HttpResponse:
         advice=_("The form holds what you typed. Look at what it is now and save again."),
         status=409,
     )
-    return frame.answer(request, "wall/board.html", context, refusal=refusal)
+    return act_view.answer(request, "wall/board.html", context, refusal=refusal)
 
 
 def _differing(board: Board, form: BoardForm) -> list[tuple[str, str, str]]:
@@ -182,7 +180,7 @@ def remove(request: HttpRequest, slug: str) -> HttpResponse:
     try:
         deeds.remove_board(board, by=request.user.get_username())
     except (QueueError, StoreError) as error:
-        return frame.answer(request, "wall/remove.html", context, refusal=explain(error))
+        return act_view.answer(request, "wall/remove.html", context, refusal=explain(error))
     toasts.done(request, _("Removed the board %(name)s. Its screens have closed.") % {"name": display_name(board.name)})
     return leave(reverse("wall:boards"))
 
@@ -196,7 +194,7 @@ def mint(request: HttpRequest, slug: str) -> HttpResponse:
     form = LinkForm(request.POST)
     context = _form_context(request, board, None, link_form=form)
     if not form.is_valid():
-        return frame.answer(request, "wall/board.html", context, refusal=frame.invalid(form))
+        return act_view.answer(request, "wall/board.html", context, refusal=act_view.invalid(form))
     try:
         with once.once(request, "mint-link") as sending:
             minted = deeds.mint_link(
@@ -204,11 +202,11 @@ def mint(request: HttpRequest, slug: str) -> HttpResponse:
             )
             sending.answer = back
     except once.AlreadySent as sent:
-        return frame.replayed(request, sent, back)
+        return act_view.replayed(request, sent, back)
     except once.FormRefused:
-        return frame.answer(request, "wall/board.html", context, refusal=frame.stale_form())
+        return act_view.answer(request, "wall/board.html", context, refusal=act_view.stale_form())
     except (QueueError, StoreError) as error:
-        return frame.answer(request, "wall/board.html", context, refusal=explain(error))
+        return act_view.answer(request, "wall/board.html", context, refusal=explain(error))
     wall = request.build_absolute_uri(reverse("wall:wall", args=[slug]))
     shown = {"section": "boards", "board": board, "link": minted.link, "address": f"{wall}?token={minted.token}"}
     answer = render(request, "wall/minted.html", shown)

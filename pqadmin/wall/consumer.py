@@ -15,14 +15,14 @@ from pqadmin.live.hub import RESTARTING
 from pqadmin.live.monitor import get_monitor
 from pqadmin.live.requests import BadRequest, Watch
 from pqadmin.live.slot import BEAT
-from pqadmin.server.store import store_now
+from pqadmin.store import store_now
 from pqadmin.wall import access, wire
 from pqadmin.wall.picture import Picture, choose, cut
 from pqadmin.wall.release import release
 from pqadmin.wall.slot import WallSlot
 from pqadmin.wall.specs import SPECS
 from queues.errors import StoreError
-from queues.repeats import Repeats
+from queues.model.log_limit import Repeats
 
 log = logging.getLogger(__name__)
 _repeats = Repeats(log)

@@ -12,7 +12,7 @@ from typing import Any
 
 from django.db import transaction
 
-from pqadmin.server.audit import note
+from pqadmin.audit import note
 from pqadmin.wall import links
 from pqadmin.wall.links import Minted
 from pqadmin.wall.models import Board, Link

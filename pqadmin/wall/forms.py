@@ -10,8 +10,8 @@ from django.utils.text import slugify
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from pqadmin.accounts.globs import BadGlob, check_glob
-from pqadmin.dashboard.said import said
+from pqadmin.accounts.name_patterns import BadGlob, check_glob
+from pqadmin.display.errors import said
 from pqadmin.wall.models import FEWEST_SECONDS, MOST_SECONDS, SECONDS, Board
 from queues.errors import BadName
 

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from datetime import datetime
 from enum import StrEnum
 
-from pqadmin.live.rows import Row
+from pqadmin.live.board.rows import Row
 
 
 class Level(StrEnum):

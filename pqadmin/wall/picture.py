@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from pqadmin.accounts.scope import Scope
+from pqadmin.live.board.overviews import Overview, sight_of
+from pqadmin.live.board.rows import Row
 from pqadmin.live.monitor import Monitor
-from pqadmin.live.overviews import Overview, sight_of
-from pqadmin.live.rows import Row
 from pqadmin.wall.layout import GRIDS, Layout, lay_out
 from pqadmin.wall.levels import Level, deepest_first, level_of, worst_first
 from pqadmin.wall.specs import Part, Spec, Turn

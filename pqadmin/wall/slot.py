@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pqadmin.accounts.scope import Scope
-from pqadmin.live.cuts import Cut
+from pqadmin.live.board.cuts import Cut
 from pqadmin.live.slot import IN_FLIGHT, Slot
 from pqadmin.live.ticks import Tick, View
 from pqadmin.wall import wire

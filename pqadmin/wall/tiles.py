@@ -8,12 +8,12 @@ from datetime import datetime
 
 from django.utils.translation import gettext as _
 
-from pqadmin.dashboard import foreign
-from pqadmin.dashboard import format as write
-from pqadmin.dashboard.templatetags.dashboard import split
-from pqadmin.dashboard.words import outlook_words, state_word, state_words
-from pqadmin.live.outlook import Outlook, State
-from pqadmin.live.rows import Row
+from pqadmin.display import format as write
+from pqadmin.display import items
+from pqadmin.display.names import split
+from pqadmin.live.board.health import Outlook, State
+from pqadmin.live.board.rows import Row
+from pqadmin.live.words import outlook_words, state_word, state_words
 from pqadmin.wall.layout import Layout
 from pqadmin.wall.levels import Level, level_of
 
@@ -125,8 +125,8 @@ def tile(row: Row, now: datetime, place: Place | None = None) -> Tile:
         delayed=status.totals.delayed,
         leased=status.totals.leased,
         dead=status.totals.dead,
-        low="" if status.min is None else foreign.priority_short(status.min),
-        high="" if status.max is None else foreign.priority_short(status.max),
+        low="" if status.min is None else items.priority_short(status.min),
+        high="" if status.max is None else items.priority_short(status.max),
         place=place,
     )
 

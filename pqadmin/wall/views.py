@@ -19,11 +19,11 @@ from django.views.decorators.http import require_http_methods
 
 from pqadmin.accounts.rights import Right, RightMissing
 from pqadmin.accounts.roles import role_of
-from pqadmin.dashboard import format as write
-from pqadmin.dashboard.addresses import leave
+from pqadmin.display import format as write
+from pqadmin.display.addresses import leave
 from pqadmin.live.monitor import get_monitor
-from pqadmin.server import errors
-from pqadmin.server.store import store_now
+from pqadmin.pages import error_pages
+from pqadmin.store import store_now
 from pqadmin.wall import access, links
 from pqadmin.wall.access import Looking
 from pqadmin.wall.picture import Chosen, choose, cut
@@ -49,12 +49,12 @@ def wall(request: HttpRequest, slug: str) -> HttpResponse:
     try:
         answer = _answer(request, slug)
     except Http404 as missing:
-        answer = errors.page_not_found(request, missing)
+        answer = error_pages.page_not_found(request, missing)
         answer.headers[_MISSING[0]] = _MISSING[1]
     except (PermissionDenied, SuspiciousOperation):
         raise
     except Exception:
-        answer = errors.server_error(request)
+        answer = error_pages.server_error(request)
         if answer.status_code == 500:
             log.exception("a wall could not be shown")
         if request.method != "POST":

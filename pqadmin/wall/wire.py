@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from pqadmin.dashboard import format as write
+from pqadmin.display import format as write
 from pqadmin.live.wire import whole
 from pqadmin.wall.levels import level
 from pqadmin.wall.picture import Picture

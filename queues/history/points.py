@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from queues.errors import NewerFormat
-from queues.tally import wait_bucket
+from queues.items.counters import wait_bucket
 
 _FORMAT = 1
 #: Shares of a band are kept in this many parts of the whole.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from queues.backing import Backing
+from queues.context import Backing
 from queues.errors import BadSetting
 from queues.history.points import RESOLUTIONS, Point, decode
 from queues.kv.port import ReadTransaction

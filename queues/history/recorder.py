@@ -12,17 +12,17 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from queues import directory
-from queues.backing import Backing
+from queues.catalog import directory
+from queues.context import Backing
 from queues.history.filling import Filling
 from queues.history.points import HOURS, MINUTES, SECONDS, Point, Resolution, decode
 from queues.history.sampling import as_point, percentiles, shares
+from queues.items.counters import total
+from queues.keys.queue_keys import QueueKeys
 from queues.kv.port import ReadTransaction, Transaction
-from queues.packing import Range
-from queues.queue_keys import QueueKeys
-from queues.snapshots import read_statuses
-from queues.status import QueueStatus, Snapshot
-from queues.totals import total
+from queues.model.tuples import Range
+from queues.status.snapshots import read_statuses
+from queues.status.status import QueueStatus, Snapshot
 
 #: Seconds between two looks, at least; and without anything to do, at most.
 _EVERY, LONGEST = 1.0, 30.0

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from queues.history.points import SHARES, Point, bucket_ms
-from queues.ids import to_ms
-from queues.status import QueueStatus
+from queues.model.ids import to_ms
+from queues.status.status import QueueStatus
 
 #: Percent of waits that are at most as long as said.
 _PERCENTILES = (50, 95, 99)

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from queues.kv.entries import Entry, State
+from queues.kv.combining_entry import Entry, State
 from queues.kv.errors import (
     Conflict,
     ForkedStore,
@@ -30,7 +30,7 @@ from queues.kv.errors import (
 )
 from queues.kv.lifecycle import Lifecycle
 from queues.kv.port import Server, Ticket, Transact
-from queues.kv.waking import by_landing
+from queues.kv.wakeup import by_landing
 
 R = TypeVar("R")
 A = TypeVar("A")

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
-from queues.kv import guard
+from queues.kv import lifecycle
 from queues.kv.boottime import boottime
 from queues.kv.errors import Conflict, OutcomeUnknown, StoreError
 from queues.kv.port import Transaction
@@ -190,7 +190,7 @@ class _Sequence(Generic[T]):
             if self._loop.now() - self._began > _TRUSTED:
                 raise self._unknown()
         if self._failure is None:
-            with guard.running():
+            with lifecycle.running():
                 self._results[attempt] = self._fn(tr)
         if self._slot is not None and (tr.wrote or self._doubtful):
             tr.add_read_conflict_key(self._slot.key)

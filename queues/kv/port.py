@@ -17,7 +17,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
+
+Value_co = TypeVar("Value_co", covariant=True)
+
+
+class Ready(Generic[Value_co]):
+    """A read's answer that is already known."""
+
+    __slots__ = ("_answer",)
+
+    def __init__(self, answer: Value_co) -> None:
+        self._answer = answer
+
+    def wait(self) -> Value_co:
+        """Return the answer."""
+        return self._answer
+
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)

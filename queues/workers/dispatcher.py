@@ -12,9 +12,9 @@ from collections.abc import Sequence
 
 from queues.errors import ForkedStore, QueueError, QueueNotFound, StoreClosed, StoreError
 from queues.kv.port import ReadTransaction
+from queues.operations.wait import LONGEST, Outlook
 from queues.queue import Queue
 from queues.store import Store
-from queues.waiting import LONGEST, Outlook
 
 log = logging.getLogger("queues.workers")
 

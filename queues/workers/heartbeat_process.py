@@ -19,9 +19,9 @@ from functools import partial
 from typing import Any
 
 from queues.errors import QueueError, QueueNotFound, StoreError
+from queues.model.store_address import StoreAddress
 from queues.queue import Queue
 from queues.store import Store, open_store
-from queues.store_address import StoreAddress
 from queues.workers.keeper import AFTER_TROUBLE, Held, Keeper
 
 log = logging.getLogger("queues.workers")

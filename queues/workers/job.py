@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from queues.item import Item
 from queues.kv.port import Transaction
-from queues.leases import Lease
+from queues.model.item import Item
+from queues.operations.lease import Lease
 from queues.store import Store
 
 T = TypeVar("T")

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
-from queues.store_address import StoreAddress
+from queues.model.store_address import StoreAddress
 from queues.workers.keeper import Held
 
 log = logging.getLogger("queues.workers")

@@ -25,9 +25,9 @@ from queues.errors import (
     StoreError,
     TooLarge,
 )
+from queues.operations.wait import LONGEST, Outlook
 from queues.queue import Queue
 from queues.store import Store
-from queues.waiting import LONGEST, Outlook
 from queues.workers.dispatcher import AFTER_TROUBLE, Dispatcher, look, tend
 from queues.workers.heartbeats import Heartbeats
 from queues.workers.job import Job, Stopped

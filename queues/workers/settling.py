@@ -20,8 +20,8 @@ from queues.errors import (
     StoreError,
     StoreUnavailable,
 )
-from queues.item import Item
 from queues.kv.port import Transaction
+from queues.model.item import Item
 from queues.store import Store
 from queues.workers.task import Task
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from queues.leases import Lease
+from queues.operations.lease import Lease
 from queues.queue import Queue
 from queues.workers.worker import Handler
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import TypeVar
 
-from queues.names import canonical, display_name
+from queues.errors import display_name
+from queues.model.names import canonical
 from queues.workers.backoff import Backoff
 from queues.workers.job import Job
 

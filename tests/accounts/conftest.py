@@ -10,7 +10,7 @@ from django.utils import timezone
 from pqadmin.accounts.models import Grant
 from pqadmin.accounts.roles import Role, grant
 from pqadmin.live import monitor as monitors
-from pqadmin.server.store import close_store, get_store
+from pqadmin.store import close_store, get_store
 
 PASSWORD = "correct-horse-battery"
 PATIENCE = 120.0  # seconds; reached only when something hangs

@@ -97,7 +97,7 @@ PAGES = {
     "dashboard:rename": Row(open=Open.OPERATORS, method="POST", arguments=QUEUE, status=422),
     "dashboard:delete": Row(open=Open.OPERATORS, method="POST", arguments=QUEUE, status=422),
     "dashboard:restore": Row(open=Open.OPERATORS, method="POST", arguments={"trash_id": "0" * 40}, status=303),
-    "dashboard:styleguide": Row(open=Open.ADMINS),
+    "styleguide": Row(open=Open.ADMINS),
     "wall:wall": Row(open=Open.VIEWERS, arguments={"slug": "hall"}, status=404),
     "wall:boards": Row(open=Open.VIEWERS),
     "wall:make": Row(open=Open.ADMINS),

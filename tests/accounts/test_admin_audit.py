@@ -6,9 +6,9 @@ import pytest
 from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
 
+from pqadmin import audit
 from pqadmin.accounts.rights import Role
-from pqadmin.server import audit
-from pqadmin.server.store import get_store
+from pqadmin.store import get_store
 from queues.errors import StoreError
 from queues.kv.errors import StoreUnavailable
 

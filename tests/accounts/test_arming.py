@@ -11,7 +11,7 @@ from django.urls import URLPattern, reverse
 
 from pqadmin.accounts import arming
 from pqadmin.accounts.rights import Role
-from pqadmin.server.store import get_store
+from pqadmin.store import get_store
 from tests.accounts.matrix import PAGES, Open
 from tests.accounts.test_matrix import OF_ADMIN, of_admin
 

@@ -12,8 +12,8 @@ from django.utils import translation
 
 from pqadmin.accounts.rights import Role
 from pqadmin.live import monitor as monitors
-from pqadmin.server.store import get_store
-from queues.search import Query
+from pqadmin.store import get_store
+from queues.operations.search import Query
 from tests.accounts.matrix import PAGES
 from tests.accounts.test_matrix import steady
 
@@ -181,7 +181,7 @@ def made(client: Client, rf, purpose: str) -> str:
     """Return a number that the site would have put into a form of this person."""
     from django.contrib.auth.models import User
 
-    from pqadmin.dashboard import once
+    from pqadmin.pages import once
 
     request = rf.get("/")
     request.user = User.objects.get(pk=client.session["_auth_user_id"])
@@ -278,7 +278,7 @@ def test_a_refusal_for_want_of_a_right_lets_the_form_be_sent_again(bob, rf) -> N
 
 
 def test_hidden_jobs_do_not_shorten_a_page(bob, monkeypatch) -> None:
-    from pqadmin.dashboard.views import jobs as view
+    from pqadmin.dashboard.jobs import views as view
 
     monkeypatch.setattr(view, "PAGE", 2)
     store = get_store()
@@ -304,7 +304,9 @@ def test_hidden_jobs_do_not_shorten_a_page(bob, monkeypatch) -> None:
 @pytest.fixture(params=["/audit/", "/audit/?verb=pop_min", "/trash/", "/trash/?act=pop", "/jobs/"])
 def listed(request, monkeypatch) -> tuple[str, Callable[[str], str]]:
     """An address of a list of two records a page, and what puts one for a queue into it; returns the record's id."""
-    from pqadmin.dashboard.views import audit, jobs, trash
+    from pqadmin.dashboard.audit import views as audit
+    from pqadmin.dashboard.jobs import views as jobs
+    from pqadmin.dashboard.trash import views as trash
 
     for view in (audit, jobs, trash):
         monkeypatch.setattr(view, "PAGE", 2)
@@ -359,15 +361,16 @@ def test_older_ones_are_offered_only_where_some_that_are_seen_follow(bob, jobs, 
 
 
 def test_what_follows_is_looked_for_in_bounded_reads_and_then_offered_as_a_look(bob, jobs, listed, monkeypatch) -> None:
-    from pqadmin.dashboard import looking_back
-    from queues import audit, trash_looks
-    from queues import jobs as job_records
+    from pqadmin.pages import read_until
+    from queues import audit
+    from queues.bulk import bulk_job as job_records
+    from queues.trash import entries as trash_looks
 
     path, put = listed
     for module, name in ((audit, "MAX_LOOK"), (trash_looks, "_STEPS"), (job_records, "_STEPS")):
         monkeypatch.setattr(module, name, 2 if module is audit else 1)
     monkeypatch.setattr(audit, "_STEP", 2)
-    monkeypatch.setattr(looking_back, "SECONDS", 0.0)
+    monkeypatch.setattr(read_until, "SECONDS", 0.0)
     put(OWN)
     for _ in range(12):
         put(HIDDEN)
@@ -383,19 +386,20 @@ def test_what_follows_is_looked_for_in_bounded_reads_and_then_offered_as_a_look(
             assert "older ones may" in page
     assert 1 < looks < 12
     assert count(page) == 1
-    monkeypatch.setattr(looking_back, "SECONDS", 60.0)
+    monkeypatch.setattr(read_until, "SECONDS", 60.0)
     page = text_of(bob.get(path.partition("?")[0] + older(text_of(bob.get(path)))))
     assert count(page) == 1, "an answer that would be empty looks on for a while"
 
 
 def test_how_many_hidden_records_were_looked_at_is_not_told(bob, visitor, monkeypatch) -> None:
-    from pqadmin.dashboard import looking_back
-    from queues import audit, trash_looks
+    from pqadmin.pages import read_until
+    from queues import audit
+    from queues.trash import entries as trash_looks
 
     monkeypatch.setattr(audit, "MAX_LOOK", 2)
     monkeypatch.setattr(audit, "_STEP", 1)
     monkeypatch.setattr(trash_looks, "_STEPS", 1)
-    monkeypatch.setattr(looking_back, "SECONDS", 0.0)
+    monkeypatch.setattr(read_until, "SECONDS", 0.0)
     acts = get_store().acts("root")
     hidden = get_store().create_queue(HIDDEN)
     for n in range(55):
@@ -411,7 +415,7 @@ def test_how_many_hidden_records_were_looked_at_is_not_told(bob, visitor, monkey
 
 def test_hidden_acts_on_an_item_do_not_stand_in_the_way_of_those_that_are_seen(granted, jobs) -> None:
     from pqadmin.accounts.scope import scope_of
-    from pqadmin.dashboard import item_history
+    from pqadmin.dashboard.items import history as item_history
 
     store = get_store()
     store.create_queue(HIDDEN)

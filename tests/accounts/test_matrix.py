@@ -21,7 +21,7 @@ from pqadmin.accounts.rights import Right, Role
 from pqadmin.accounts.roles import grant
 from pqadmin.accounts.scope import Scope
 from pqadmin.asgi import application, routes
-from pqadmin.server.store import get_store
+from pqadmin.store import get_store
 from tests.accounts.conftest import PATIENCE
 from tests.accounts.matrix import PAGES, SOCKETS, Open
 

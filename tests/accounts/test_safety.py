@@ -16,7 +16,7 @@ from django.urls import reverse
 from pqadmin.accounts.rights import Role
 from pqadmin.asgi import application, routes
 from pqadmin.server.security import HEADERS
-from pqadmin.server.store import get_store
+from pqadmin.store import get_store
 from tests.accounts.conftest import PASSWORD, PATIENCE
 from tests.accounts.matrix import PAGES, SOCKETS
 from tests.accounts.test_matrix import ALL, UNNAMED, steady

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page
 
-from pqadmin.dashboard import format as write
+from pqadmin.display import format as write
 
 VECTORS = json.loads((Path(__file__).parents[1] / "format_vectors.json").read_text("utf-8"))
 

@@ -18,7 +18,7 @@ from playwright.sync_api import Page
 from queues import Store
 from tests.accounts.matrix import PAGES
 from tests.browser.conftest import NewPage
-from tests.browser.test_wall import make_board
+from tests.browser.wall.test_wall import make_board
 
 #: Addresses of the table that lead to no page of their own: acts that are sent only, files, and answers for programs.
 NO_PAGES = {

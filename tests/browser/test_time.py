@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 from playwright.sync_api import expect
 
-from pqadmin.dashboard import time_zone
+from pqadmin.pages import time_zone
 from queues import Store
 from tests.browser.conftest import NewPage, Site, Strict, ready_of, wait_live, wait_value
 from tests.browser.operator import Operator

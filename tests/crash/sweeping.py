@@ -6,7 +6,7 @@ import threading
 from itertools import count
 
 from queues import open_store
-from queues.upkeep import Upkeep
+from queues.background.service import Upkeep
 from tests.crash.harness import Report
 
 #: Seconds of a holding: so soon the next child takes over from a killed one.

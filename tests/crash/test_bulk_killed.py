@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from queues import Queue, Store, open_store
-from queues.search import Query
+from queues.operations.search import Query
 from tests.crash.harness import kill_during
 from tests.dumps import dump
 from tests.full_count import check_full_count

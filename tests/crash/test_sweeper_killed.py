@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from queues import Queue, open_store
-from queues.elected import Holding
-from queues.upkeep import ROLE, Upkeep
+from queues.background.leader import Holding
+from queues.background.service import ROLE, Upkeep
 from tests.crash.harness import kill_during
 from tests.crash.sweeping import SECONDS
 from tests.full_count import check_full_count

@@ -18,7 +18,7 @@ from django.utils import translation
 
 from pqadmin.accounts.roles import Role, grant
 from pqadmin.live import monitor as monitors
-from pqadmin.server.store import close_store, get_store
+from pqadmin.store import close_store, get_store
 from queues import Store
 from tests.conftest import ENGINES, store_url
 from tests.dashboard.screen import Screen

@@ -14,7 +14,7 @@ from django.test import Client
 
 from pqadmin.accounts.roles import Role
 from pqadmin.live import monitor as monitors
-from pqadmin.server.store import close_store, get_store
+from pqadmin.store import close_store, get_store
 from queues import Store, open_store
 from tests.dashboard.conftest import Desk
 

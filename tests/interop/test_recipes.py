@@ -8,7 +8,7 @@ import pytest
 from fdb import tuple as layer
 
 from queues import Queue, Store
-from queues.foreign import decoded_value
+from queues.model.foreign_tuples import decoded_value
 from tests.interop.recipe_client import RecipeClient
 
 PREFIX = layer.pack(("P",))

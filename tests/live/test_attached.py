@@ -122,7 +122,7 @@ async def test_an_attached_queue_on_nobodys_screen_is_not_read_again(
     store: Store, legacy: Queue, join: Join, monitor: Monitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(slot, "BEAT", 0.4)
-    monkeypatch.setattr("queues.attached.counts.LINGER", 0.2)
+    monkeypatch.setattr("queues.status.attached_counts.LINGER", 0.2)
     seen = store.create_queue("seen")
     viewer = await join()
     frame = await viewer.watch(seen.id)

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from pqadmin.accounts.scope import Scope
-from pqadmin.dashboard import format as write
-from pqadmin.dashboard.rows import render_rows
+from pqadmin.display import format as write
 from pqadmin.live import wire
-from pqadmin.live.board import Board
+from pqadmin.live.board.board import Board
+from pqadmin.live.board.overviews import EVERYTHING, Overview
+from pqadmin.live.board.row_html import render_rows
 from pqadmin.live.monitor import Monitor
-from pqadmin.live.overviews import EVERYTHING, Overview
 from queues import Store, open_store
 from tests.live.conftest import PATIENCE
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pqadmin.live.monitor import Monitor
-from pqadmin.server.store import close_store, get_store
+from pqadmin.store import close_store, get_store
 from queues import Store, open_store
 from tests.live.conftest import SignIn, Viewer
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pqadmin.live.outlook import Known, Problem, Rules, judge
+from pqadmin.live.board.health import Known, Problem, Rules, judge
 
 
 @pytest.mark.parametrize(

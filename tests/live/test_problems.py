@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from pqadmin.dashboard.words import state_words
-from pqadmin.live.board import Board
-from pqadmin.live.outlook import Problem, Rules
+from pqadmin.live.board.board import Board
+from pqadmin.live.board.health import Problem, Rules
+from pqadmin.live.words import state_words
 from pqadmin.wall.levels import Level, level_of
 from queues import Queue, Store, open_store
 from tests.conftest import Clock, store_url

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pqadmin.live.rates import WINDOW, Meter
+from pqadmin.live.board.rates import WINDOW, Meter
 
 
 def test_no_rate_is_told_before_a_second_was_watched() -> None:

@@ -7,7 +7,8 @@ from itertools import count
 
 import pytest
 
-from pqadmin.live import cuts, rates, slot
+from pqadmin.live import slot
+from pqadmin.live.board import cuts, rates
 from pqadmin.live.monitor import Monitor
 from queues import Store
 from tests.live.conftest import PATIENCE, Join, Viewer

@@ -9,13 +9,13 @@ from random import Random
 import pytest
 
 from pqadmin.accounts.scope import Scope
-from pqadmin.dashboard.filters import parse
-from pqadmin.dashboard.listing import Order, arrange
-from pqadmin.live.board import Board
-from pqadmin.live.outlook import Problem, Rules, State
-from pqadmin.live.overviews import EVERYTHING, Overview
-from pqadmin.live.sums import groups_of, total_of
-from queues.status import QueueStatus, Snapshot, Totals, unreadable_status
+from pqadmin.dashboard.overview.filters import parse
+from pqadmin.dashboard.overview.ordering import Order, arrange
+from pqadmin.live.board.board import Board
+from pqadmin.live.board.health import Problem, Rules, State
+from pqadmin.live.board.overviews import EVERYTHING, Overview
+from pqadmin.live.board.sums import groups_of, total_of
+from queues.status.status import QueueStatus, Snapshot, Totals, unreadable_status
 
 BEGAN = datetime(2026, 11, 22, 8, tzinfo=UTC)
 ORDERS = [Order(), Order(grouping="name", sort="ready", descending=True), Order(grouping="group"), Order(sort="oldest")]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pqadmin.live.cuts import Cut
-from pqadmin.live.overviews import EVERYTHING
+from pqadmin.live.board.cuts import Cut
+from pqadmin.live.board.overviews import EVERYTHING
 from pqadmin.live.requests import MAX_SCREEN, Watch
 from pqadmin.live.slot import BEAT, BEAT_HIDDEN, IN_FLIGHT, PATIENCE, Slot
 from pqadmin.live.ticks import Dated, Sum, Tick

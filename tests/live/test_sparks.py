@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from pqadmin.live.sparks import COLUMNS, HEIGHT, SPAN, Sparks, path
+from pqadmin.live.board.sparks import COLUMNS, HEIGHT, SPAN, Sparks, path
 from queues import Store
 from queues.history import Point, Stretch
 

@@ -13,7 +13,7 @@ from django.utils.translation import override
 
 from pqadmin.accounts.roles import Role, grant
 from pqadmin.live.words import words
-from pqadmin.live.words_file import address
+from pqadmin.live.words_view import address
 
 
 def said(script: str) -> dict[str, str]:

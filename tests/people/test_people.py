@@ -12,7 +12,7 @@ from django.urls import reverse
 from pqadmin.accounts.models import Grant
 from pqadmin.accounts.rights import Right, Role
 from pqadmin.accounts.scope import Scope, scope_of
-from pqadmin.server.store import get_store
+from pqadmin.store import get_store
 from tests.accounts.conftest import PASSWORD
 
 pytestmark = pytest.mark.django_db

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from queues import open_store, records
+from queues import open_store
+from queues.catalog.store_record import FORMAT
 from queues.errors import BadStoreURL, NestedTransaction, NewerFormat, NotAStore, QueueNotFound, StoreClosed
-from queues.store_record import FORMAT
+from queues.model import records
 
 
 def test_a_store_keeps_its_id_and_its_queues(tmp_path: Path) -> None:

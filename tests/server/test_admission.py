@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from pqadmin.conf.environment import Network
+from pqadmin.conf.proxy import TrustedProxy
 from pqadmin.server.admission import Admission
-from pqadmin.server.environment import Network
-from pqadmin.server.proxy import TrustedProxy
 from tests.live.conftest import PATIENCE
 
 PROXY = "192.0.2.99"

@@ -61,7 +61,7 @@ async def test_unprepared_files_are_served_from_the_package(folder: Path) -> Non
     status, headers, body = await ask("/static/pqadmin/css/base.css")
     assert status == 200
     assert headers["content-type"].startswith("text/css")
-    assert body == (ROOT / "pqadmin/static/pqadmin/css/base.css").read_bytes()
+    assert body == (ROOT / "static/pqadmin/css/base.css").read_bytes()
 
 
 async def test_prepared_files_are_immutable_compressed_and_secured(folder: Path) -> None:

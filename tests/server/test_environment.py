@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pqadmin.server import environment
-from pqadmin.server.environment import SETTINGS, BadSetting
+from pqadmin.conf import environment
+from pqadmin.conf.environment import SETTINGS, BadSetting
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENT = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
@@ -35,8 +35,8 @@ def test_nothing_else_reads_the_environment() -> None:
         if reading.search(path.read_text(encoding="utf-8")) and path.name not in allowed
     ]
     assert set(readers) == {
-        "pqadmin/operations/handlers.py",  # DJANGO_SETTINGS_MODULE of the handlers' program
-        "pqadmin/operations/management/commands/work.py",  # handed to environment.read_store
+        "pqadmin/commands/handlers.py",  # DJANGO_SETTINGS_MODULE of the handlers' program
+        "pqadmin/commands/management/commands/work.py",  # handed to environment.read_store
         "queues/kv/embedded/store.py",  # PQ_STORE_MAX_BYTES
         "queues/kv/embedded/verifying.py",  # handed on to a process
         "queues/workers/keeper_process.py",  # the same

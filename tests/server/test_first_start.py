@@ -11,7 +11,8 @@ from django.contrib.auth.models import User
 
 from pqadmin.accounts.passwords import new_password
 from pqadmin.accounts.roles import Role, role_of
-from pqadmin.server import first_start, secret_key
+from pqadmin.conf import secret_key
+from pqadmin.server import first_start
 from pqadmin.server.first_start import CannotStart, prepare
 
 pytestmark = pytest.mark.django_db

@@ -20,7 +20,7 @@ import pytest
 from django.test import Client
 
 from pqadmin.server import health
-from pqadmin.server.store import close_store
+from pqadmin.store import close_store
 from tests.server.conftest import PATIENCE, Site, log_in
 
 

@@ -12,12 +12,12 @@ from django.contrib.sessions.models import Session
 from django.db import OperationalError, connection
 
 from pqadmin.accounts.models import LoginAttempt
-from pqadmin.dashboard.models import SentForm
+from pqadmin.pages.models import SentForm
 from pqadmin.server import housekeeping
 from pqadmin.server.housekeeping import Housekeeping, sweep
-from pqadmin.server.store import close_store, get_store
+from pqadmin.store import close_store, get_store
 from queues import open_store
-from queues.upkeep import ROLE, Upkeep
+from queues.background.service import ROLE, Upkeep
 
 DAY = timedelta(days=1)
 LONG = 120.0  # seconds; reached only when something hangs

@@ -11,8 +11,8 @@ import pytest
 from django.contrib.auth.models import User
 from django.template import Context, Template
 
-from pqadmin.server import jobs
-from pqadmin.server.store import close_store, get_store
+from pqadmin import jobs
+from pqadmin.store import close_store, get_store
 from queues import Store
 
 LONG = 120.0  # seconds; reached only when something hangs

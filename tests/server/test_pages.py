@@ -14,7 +14,8 @@ from django.urls import path
 
 from pqadmin import urls
 from pqadmin.accounts.roles import Role, grant
-from pqadmin.server import errors, health
+from pqadmin.pages import error_pages
+from pqadmin.server import health
 from pqadmin.server.security import security_headers
 from queues.errors import KeyTooLarge, OutcomeUnknown, QueueNotFound, StoreFull, StoreReadOnly, StoreUnavailable
 
@@ -240,14 +241,14 @@ def test_a_page_is_made_even_without_templates(status: int, monkeypatch, rf, cap
     def away(*args: object, **kwargs: object) -> str:
         raise RuntimeError("no templates")
 
-    monkeypatch.setattr(errors.loader, "render_to_string", away)
-    answer = errors.page(rf.get("/"), status, title="<b>Oh</b>", headers={"Retry-After": "5"})
+    monkeypatch.setattr(error_pages.loader, "render_to_string", away)
+    answer = error_pages.page(rf.get("/"), status, title="<b>Oh</b>", headers={"Retry-After": "5"})
     page = answer.content.decode()
     assert answer.status_code == status
     assert "&lt;b&gt;Oh&lt;/b&gt;" in page
     assert answer.headers["Retry-After"] == "5"
     assert not TRACEBACK.search(page)
-    assert len([record for record in caplog.records if record.name == errors.__name__]) == 2
+    assert len([record for record in caplog.records if record.name == error_pages.__name__]) == 2
 
 
 def test_error_pages_without_request_use_no_context_processor(monkeypatch) -> None:
@@ -255,7 +256,7 @@ def test_error_pages_without_request_use_no_context_processor(monkeypatch) -> No
         raise DatabaseError("down")
 
     monkeypatch.setattr("pqadmin.accounts.context.account", away)
-    assert b"<header" in errors.server_error(RequestFactory().get("/")).content
+    assert b"<header" in error_pages.server_error(RequestFactory().get("/")).content
 
 
 def test_debug_is_off_and_the_deploy_check_is_silent(db, settings) -> None:
@@ -278,7 +279,7 @@ def test_json_of_health_is_json() -> None:
 
 
 def test_log_is_one_line() -> None:
-    from pqadmin.server.log import OneLine
+    from pqadmin.conf.log import OneLine
 
     try:
         try:

@@ -13,10 +13,10 @@ from django.core.checks import run_checks
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pqadmin.server import environment
+from pqadmin.conf import environment
+from pqadmin.conf.proxy import UNDECLARED, TrustedProxy
 from pqadmin.server.origin import SameOrigin, is_same_origin
 from pqadmin.server.pool import ThreadPool
-from pqadmin.server.proxy import UNDECLARED, TrustedProxy
 
 PROXIES = [ip_network("10.0.0.0/8"), ip_network("::1/128")]
 

@@ -95,9 +95,9 @@ def test_what_can_not_work_is_said_on_one_line(serve, arguments, variables, code
 
 
 def test_newer_store_format(serve, tmp_path: Path) -> None:
-    from queues import records
-    from queues.keyspace import Keyspace
+    from queues.keys.keyspace import Keyspace
     from queues.kv import open_kv
+    from queues.model import records
 
     with closing(open_kv(f"lmdb:{tmp_path / 'store'}")) as kv:
         key = Keyspace(("pq",)).store

@@ -9,9 +9,9 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
-from pqadmin.live.cuts import Cut
-from pqadmin.live.overviews import EVERYTHING
-from pqadmin.live.pipe import Shared
+from pqadmin.live.board.cuts import Cut
+from pqadmin.live.board.overviews import EVERYTHING
+from pqadmin.live.fast_path import Shared
 from pqadmin.live.ticks import NEVER, Dated, Sum, Tick, View
 from pqadmin.server import site_socket
 from queues import open_store

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from queues import staging
+from queues.serving import staging
 
 
 @pytest.fixture(autouse=True)

@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-from queues import Queue, Store, staging
-from queues.aside import Aside
+from queues import Queue, Store
+from queues.background.staging_leftovers import KEPT_MS
 from queues.errors import TransactionTooOld
 from queues.kv.simulated import JumpingClock, Point, SimulatedStore
-from queues.unclaimed import KEPT_MS
+from queues.serving import staging
+from queues.serving.background import Aside
 from tests.simulation.history import Operation, Take, Violation
 from tests.simulation.scheduler import Client, Killed
 from tests.simulation.schedules import Call, Process, Schedule, Weather

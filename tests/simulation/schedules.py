@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from queues import Item, Queue, Store, staging
+from queues import Item, Queue, Store
 from queues.errors import Conflict, OutcomeUnknown, StoreUnavailable, TransactionTooOld
-from queues.keyspace import Keyspace
+from queues.keys.keyspace import Keyspace
 from queues.kv.port import Transaction
 from queues.kv.simulated import Fault, JumpingClock, Memory, Point, SeededFaults, SimulatedStore
+from queues.serving import staging
 from tests.conftest import Clock
 from tests.full_count import check_full_count
 from tests.simulation.history import History, Operation, Put, Take, Violation

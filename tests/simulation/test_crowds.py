@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from queues import staging
 from queues.kv.combining import Combiner
-from queues.staging import Staging
+from queues.serving import staging
+from queues.serving.staging import Staging
 from tests.simulation.crowds import OPERATIONS, PROCESSES, THREADS, Crowd
 from tests.simulation.schedules import Tally
 

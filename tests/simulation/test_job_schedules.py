@@ -12,11 +12,13 @@ from dataclasses import dataclass
 
 import pytest
 
-from queues import Job, Queue, Store, job_steps, staging
+from queues import Job, Queue, Store
+from queues.bulk import step
+from queues.bulk.runner import JobRunner
 from queues.errors import AlreadyRestored, JobEnded, OutcomeUnknown
-from queues.job_runner import JobRunner
 from queues.kv.simulated import SimulatedStore
-from queues.search import Query
+from queues.operations.search import Query
+from queues.serving import staging
 from tests.full_count import check_full_count
 from tests.simulation.history import Violation
 from tests.simulation.scheduler import Client, Killed
@@ -90,7 +92,7 @@ class JobSchedule(Schedule):
 
     def _round(self, act: Act, process: Process, dice: random.Random) -> None:
         if id(process) not in self._runners:
-            runner = JobRunner(process.store, process.store._backing, count=self._clock)
+            runner = JobRunner(process.store._backing, count=self._clock)
             self._runners[id(process)] = process, runner
         _, runner = self._runners[id(process)]
         self._clock.advance(0.5)
@@ -124,7 +126,7 @@ class JobSchedule(Schedule):
     # The end
 
     def _check(self, store: Store) -> None:
-        runner = JobRunner(store, store._backing, count=self._clock)
+        runner = JobRunner(store._backing, count=self._clock)
         for _ in range(ROUNDS):
             runner.round()
             self._clock.advance(1.0)
@@ -181,8 +183,8 @@ def _values(queue: Queue) -> list[bytes]:
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let jobs have many chunks; whoever pops does so itself, so that nothing runs beside the schedule."""
     monkeypatch.setattr(staging, "CONFLICTS", 1_000_000)
-    monkeypatch.setattr(job_steps, "FIRST_CHUNK", 3)
-    monkeypatch.setattr(job_steps, "MAX_CHUNK", 3)
+    monkeypatch.setattr(step, "FIRST_CHUNK", 3)
+    monkeypatch.setattr(step, "MAX_CHUNK", 3)
 
 
 def run(seed: int, tally: Tally) -> None:

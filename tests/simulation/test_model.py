@@ -26,7 +26,7 @@ from hypothesis.stateful import (
 
 from queues import Queue, Store, open_store
 from queues.errors import QueueExists, QueuePaused
-from queues.keyspace import Keyspace
+from queues.keys.keyspace import Keyspace
 from queues.kv.simulated import Fault, SeededFaults, SimulatedStore
 from tests.conftest import ENGINES, Clock, store_url
 from tests.full_count import check_full_count

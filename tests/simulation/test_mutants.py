@@ -1,7 +1,7 @@
 """Broken on purpose, each safeguard in turn: the schedules must notice.
 
-These are the mutants of the simulation. `tests/kv/test_exactly_once.py` names what else notices those of the slots,
-`tests/conformance/test_queues_conflicts.py` those of the conflicts.
+These are the mutants of the simulation. `tests/queues/kv/test_exactly_once.py` names what else notices those of the
+slots, `tests/conformance/operations/test_conflicts.py` those of the conflicts.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from collections.abc import Callable
 
 import pytest
 
+from queues.items.counters import Tally as Totals
+from queues.items.ready import Heads
 from queues.kv.errors import StoreUnavailable
 from queues.kv.exactly_once import _Sequence
 from queues.kv.simulated import SimulatedTransaction
 from queues.kv.simulated.history import VERSION_STEP, History
 from queues.kv.watching import WatchBoard
-from queues.ready import Heads
-from queues.tally import Tally as Totals
 from tests.simulation.schedules import STORM, Schedule, Tally, Weather
 
 SLOT = b"\x02slot\x00"

@@ -2,7 +2,7 @@
 
 At every end whatever falls due is on the agenda, and a sweep that goes by nothing else finds all of it. No term is held
 by two, and nothing of an earlier term is written after a later one's. Clients die anywhere; their clocks jump. (That
-the check of a term conflicts with who takes the role is asserted in tests/conformance/test_queues_elected.py.)
+the check of a term conflicts with who takes the role is asserted in tests/conformance/background/test_elected.py.)
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ from typing import Any
 
 import pytest
 
-from queues import Queue, Store, agenda
-from queues.backing import Backing
-from queues.elected import Candidate, Holding
+from queues import Queue, Store
+from queues.background import due_index
+from queues.background.leader import Candidate, Holding
+from queues.background.sweeper import Sweeper
+from queues.context import Backing
 from queues.errors import NotElected
+from queues.items.counters import Tally as Totals
 from queues.kv.port import Transaction
 from queues.kv.simulated import SimulatedTransaction
-from queues.sweeper import Sweeper
-from queues.tally import Tally as Totals
 from tests.simulation.history import Violation
 from tests.simulation.schedules import CLIENTS, OPERATIONS, Process, Tally
 from tests.simulation.test_time_schedules import Act, TimeSchedule
@@ -167,7 +168,7 @@ def test_the_look_that_is_taken_again_before_marks_are_cleared(monkeypatch: pyte
             for second in queue.seconds:
                 tr.clear(keyspace.agenda_mark(second, queue.queue_id))
 
-    monkeypatch.setattr(agenda, "settle", by_what_was_seen)
+    monkeypatch.setattr(due_index, "settle", by_what_was_seen)
     assert "not on the agenda" in noticed(VERBS)
 
 

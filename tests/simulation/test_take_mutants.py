@@ -10,16 +10,17 @@ from typing import Any
 
 import pytest
 
-from queues import open_store, staged, staging, take_servers
+from queues import open_store
+from queues.items.counters import Tally as Totals
+from queues.keys.queue_keys import QueueKeys
 from queues.kv.combining import MAX_REQUESTS, Combiner
-from queues.kv.entries import Entry, State
+from queues.kv.combining_entry import Entry, State
 from queues.kv.port import Server, Transaction
 from queues.kv.simulated import SimulatedTransaction
-from queues.queue_keys import QueueKeys
-from queues.staging import Staging
-from queues.take_servers import Takes
-from queues.takes import Take
-from queues.tally import Tally as Totals
+from queues.serving import pop_batch, staging, staging_records
+from queues.serving.pop_batch import Takes
+from queues.serving.staging import Staging
+from queues.serving.take_request import Take
 from tests.simulation.crowds import CALM, Crowd
 from tests.simulation.schedules import Tally, Weather
 from tests.simulation.test_mutants import miscounted, without_conflict
@@ -65,13 +66,13 @@ def test_the_committed_clear_of_a_result(monkeypatch: pytest.MonkeyPatch) -> Non
         parts = tr.get_range(*keys.result_parts(ms, request), limit=200).wait()
         return b"".join(part for _, part in parts) or None
 
-    monkeypatch.setattr(staged, "collect", look_only)
+    monkeypatch.setattr(staging_records, "collect", look_only)
     assert noticed(CALM, says="twice")
 
 
 def test_a_result_handed_out_before_its_clear_is_committed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The clear lost, the item is in the trash as well."""
-    collect = staged.collect
+    collect = staging_records.collect
 
     def hand_out(self: Staging, transact: Callable[..., Any], request: bytes, ms: int) -> bytes | None:
         kept: list[bytes] = []
@@ -129,7 +130,7 @@ def test_frozen_batches(monkeypatch: pytest.MonkeyPatch) -> None:
                 requests.extend(taken)
                 takes.extend(own._with_times(taken))
                 assert own.staging is not None
-                return take_servers._to_each(requests, own.staging.conduct(let_join, takes))
+                return pop_batch._to_each(requests, own.staging.conduct(let_join, takes))
 
         serve(self, Thawed(), batch)  # type: ignore[arg-type]
 
@@ -151,7 +152,7 @@ def test_key_by_key_clears(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_wake_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A waiter sleeps on it: without it he sleeps on, as `tests/conformance/test_queues_waking.py` would tell."""
+    """A waiter sleeps on it: without it he sleeps on, as `tests/conformance/operations/test_waking.py` would tell."""
 
     def woken() -> bool:
         with open_store("memory:") as store:

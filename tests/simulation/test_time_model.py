@@ -25,8 +25,8 @@ from hypothesis.stateful import (
 
 from queues import Item, Queue, Store, open_store
 from queues.errors import StaleLease
-from queues.ids import to_ms
-from queues.keyspace import Keyspace
+from queues.keys.keyspace import Keyspace
+from queues.model.ids import to_ms
 from tests.conftest import ENGINES, Clock, store_url
 from tests.full_count import check_full_count
 from tests.simulation.test_model import faulty_store

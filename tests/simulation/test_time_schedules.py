@@ -16,9 +16,10 @@ from typing import Any
 
 import pytest
 
-from queues import Queue, Store, leased
+from queues import Queue, Store
 from queues.errors import OutcomeUnknown, StaleLease
-from queues.expired import ExpiredRead
+from queues.items import leased
+from queues.items.expired import ExpiredRead
 from queues.kv.simulated import SimulatedTransaction
 from tests.full_count import check_full_count
 from tests.simulation.history import Violation

@@ -9,7 +9,7 @@ import pytest
 from django.core.management import get_commands
 
 from pqadmin import __version__, cli
-from pqadmin.help import GROUPS, WIDTH, summary
+from pqadmin.commands.help import GROUPS, WIDTH, summary
 
 ROOT = Path(__file__).resolve().parents[2]
 FORMS = ([sys.executable, str(ROOT / "manage.py")], [sys.executable, "-m", "pqadmin"])

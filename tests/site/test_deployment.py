@@ -23,7 +23,7 @@ import jsonschema
 import pytest
 import yaml
 
-from pqadmin.server import environment
+from pqadmin.conf import environment
 from tests import cluster
 
 ROOT = Path(__file__).resolve().parents[2]

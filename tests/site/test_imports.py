@@ -49,20 +49,20 @@ def test_of_foundationdb_only_the_tuple_layer_is_used_outside_its_engine() -> No
 def test_few_modules_build_keys() -> None:
     # Slots are the engines' own keys, below the queues' keyspace.
     assert importers("fdb.tuple") == {
-        "queues/packing.py",
-        "queues/columns.py",
-        "queues/places.py",
+        "queues/model/tuples.py",
+        "queues/keys/ready_batch.py",
         "queues/kv/slots.py",
     }
-    # Ready items pack an id once for both of its keys, and the keys of a batch column by column.
-    assert importers("queues.packing", but=("queues.packing.Range",)) <= {
-        "queues/keyspace.py",
-        "queues/queue_keys.py",
-        "queues/suffixes.py",
-        "queues/item.py",
-        "queues/ready.py",
-        "queues/columns.py",
-        "queues/places.py",
+    # Ready items pack an id once for both of its keys, and the keys of a batch column by column. A store's address is
+    # handed to another process with its root packed.
+    assert importers("queues.model.tuples", but=("queues.model.tuples.Range",)) <= {
+        "queues/keys/keyspace.py",
+        "queues/keys/queue_keys.py",
+        "queues/keys/suffix.py",
+        "queues/model/item.py",
+        "queues/model/store_address.py",
+        "queues/items/ready.py",
+        "queues/keys/ready_batch.py",
     }
 
 

@@ -15,8 +15,8 @@ import pytest
 
 from queues import errors
 from queues.kv.limits import too_old
-from queues.names import check_name
-from queues.priority import parse_priority
+from queues.model.names import check_name
+from queues.model.priority import parse_priority
 
 ROOT = Path(__file__).parents[2]
 MESSAGES = Path("locale/zh_Hans/LC_MESSAGES")
@@ -31,7 +31,8 @@ pytestmark = pytest.mark.skipif(
 def collected(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the catalogue with every message of the sources as they are now."""
     package = tmp_path_factory.mktemp("messages") / "pqadmin"
-    shutil.copytree(ROOT / "pqadmin", package, ignore=shutil.ignore_patterns("static", "__pycache__", "*.mo"))
+    shutil.copytree(ROOT / "pqadmin", package, ignore=shutil.ignore_patterns("__pycache__", "*.mo"))
+    shutil.copytree(ROOT / "templates", package.parent / "templates")
     script = (
         "from django.conf import settings; settings.configure(); import django; django.setup(); "
         "from django.core.management import call_command; "

@@ -28,9 +28,14 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_everything_that_is_not_code_is_inside(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     listed = subprocess.run(
-        ["git", "ls-files", "queues", "pqadmin"], cwd=ROOT, capture_output=True, text=True, check=False
+        ["git", "ls-files", "queues", "pqadmin", "templates", "static"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
     ).stdout.split()
     wanted = {name for name in listed if (ROOT / name).is_file()}
+    wanted = {f"pqadmin/{name}" if name.startswith(("templates/", "static/")) else name for name in wanted}
     assert wanted <= names
     assert not [name for name in names if name.startswith(("tests/", "benchmarks/"))]
     assert [name for name in names if name.endswith("licenses/LICENSE")]

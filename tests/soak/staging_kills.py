@@ -27,9 +27,10 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from queues import Queue, Store, open_store, staged, staging
+from queues import Queue, Store, open_store
+from queues.background.staging_leftovers import KEPT_MS
 from queues.kv.port import ReadTransaction
-from queues.unclaimed import KEPT_MS
+from queues.serving import staging, staging_records
 from tests import cluster
 
 #: Seconds in which a queue that nobody is killed at must run empty.
@@ -148,7 +149,7 @@ def _left_behind(store: Store, jobs: Queue) -> dict[tuple[int, bytes], list[byte
         for key, part in tr.get_range(*keys.results(), limit=10_000).wait():
             of = keys.result_of(key)
             parts[of] = parts.get(of, b"") + part
-        return {of: [item.value for item in staged.popped(record, config)] for of, record in parts.items()}
+        return {of: [item.value for item in staging_records.popped(record, config)] for of, record in parts.items()}
 
     return store._kv.read(look)
 

@@ -29,7 +29,7 @@ from queues import Store, open_store
 from queues.errors import QueueError, StoreError
 from tests.browser import conftest
 from tests.browser.conftest import ARGUMENTS, Site, sign_in
-from tests.browser.test_wall import LIVE, let_in, make_board, mint
+from tests.browser.wall.test_wall import LIVE, let_in, make_board, mint
 
 #: Seconds; reached only when something hangs, also on a machine that does much else.
 PATIENCE = 180.0

@@ -14,7 +14,7 @@ from django.test import Client
 from pqadmin.accounts.roles import Role, grant
 from pqadmin.live import monitor as monitors
 from pqadmin.live.monitor import Monitor
-from pqadmin.server.store import close_store, get_store
+from pqadmin.store import close_store, get_store
 from pqadmin.wall import specs
 from pqadmin.wall.models import Board
 from queues import Store

@@ -15,7 +15,7 @@ from django.utils import translation
 
 from pqadmin.accounts.models import Grant
 from pqadmin.accounts.roles import Role
-from pqadmin.dashboard.words import detail_words
+from pqadmin.display.words import detail_words
 from pqadmin.wall import deeds, specs
 from pqadmin.wall.models import Board, Link
 from queues import Store

@@ -7,7 +7,7 @@ from typing import Any
 
 from pqadmin.accounts.scope import ALL
 from pqadmin.live import wire
-from pqadmin.live.cuts import Cut
+from pqadmin.live.board.cuts import Cut
 from pqadmin.live.monitor import Monitor
 from pqadmin.live.ticks import Tick
 from pqadmin.wall.layout import lay_out

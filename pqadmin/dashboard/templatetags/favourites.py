@@ -7,7 +7,7 @@ from typing import Any
 from django import template
 from django.template.context import RequestContext
 
-from pqadmin.dashboard import favourites
+from pqadmin.dashboard.overview import favourites
 
 register = template.Library()
 

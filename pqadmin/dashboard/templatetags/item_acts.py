@@ -5,8 +5,8 @@ from __future__ import annotations
 from django import template
 from django.utils.translation import gettext as _
 
-from pqadmin.dashboard import format as write
-from pqadmin.dashboard.selection import state_word
+from pqadmin.dashboard.items.selection import state_word
+from pqadmin.display import format as write
 from queues import Item
 
 register = template.Library()

@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import get_language
 
 from pqadmin.live import release as pages
-from pqadmin.live import words_file as file
+from pqadmin.live import words_view as file
 from pqadmin.live.words import words
 
 register = template.Library()

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import fdb
 
-from queues.kv.errors import KeyTooLarge, StoreError, StoreUnreachable, ValueTooLarge
+from queues.kv.errors import KeyTooLarge, StoreError, StoreUnreachable, ValueTooLarge, Words
 from queues.kv.exactly_once import MaybeCommitted, NotCommitted, lost_to_others
 from queues.kv.limits import too_large, too_old
-from queues.kv.words import Words
 
 TRANSACTION_TOO_OLD = 1007
 NOT_COMMITTED = 1020

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from queues.kv import guard
+from queues.kv import lifecycle
 from queues.kv.cluster.client import open_database
 from queues.kv.cluster.transaction import ClusterTransaction
 from queues.kv.cluster.watches import Watches
@@ -68,7 +68,7 @@ class ClusterStore:
 
     def read(self, fn: Callable[[ReadTransaction], T], *, background: bool = False) -> T:
         """Run `fn` on one consistent version and return its result."""
-        guard.refuse_nesting()
+        lifecycle.refuse_nesting()
         self._lifecycle.enter()
         try:
             return self._look(lambda tr: fn(tr.snapshot), background=background)
@@ -77,7 +77,7 @@ class ClusterStore:
 
     def transact(self, fn: Callable[[Transaction], T], *, background: bool = False) -> T:
         """Run `fn`, commit, and return its result; conflicts are retried, unknown commits are settled."""
-        guard.refuse_nesting()
+        lifecycle.refuse_nesting()
         self._lifecycle.enter()
         try:
             return self._apply(fn, background=background)
@@ -86,7 +86,7 @@ class ClusterStore:
 
     def serve(self, server: Server[R, A], request: R) -> A:
         """Have `server` serve this request, together with those of others, and return its answer."""
-        guard.refuse_nesting()
+        lifecycle.refuse_nesting()
         self._lifecycle.enter()
         try:
             return self._combiner.serve(server, request)
@@ -95,7 +95,7 @@ class ClusterStore:
 
     def submit(self, ticket: Ticket) -> None:
         """Have a request served without waiting for it."""
-        guard.refuse_nesting()
+        lifecycle.refuse_nesting()
         self._lifecycle.enter()  # until it has landed
         self._combiner.submit(ticket)
 
@@ -108,7 +108,7 @@ class ClusterStore:
 
         Raises `StoreUnavailable` when the cluster stops answering meanwhile: silence is not the same as no change.
         """
-        guard.refuse_nesting()
+        lifecycle.refuse_nesting()
         self._lifecycle.check()
         deadline = time.monotonic() + timeout
         recheck_at = time.monotonic() + RECHECK_EVERY
@@ -140,7 +140,7 @@ class ClusterStore:
 
     def count(self) -> Count:
         """Return the version of a commit made now, in the epoch that the cluster's last recovery began."""
-        guard.refuse_nesting()
+        lifecycle.refuse_nesting()
         self._lifecycle.check()
         return self._look(lambda tr: tr.count())
 
@@ -159,7 +159,7 @@ class ClusterStore:
 
     def close(self) -> None:
         """Wait for what is under way, refuse the rest, drop the watches and the slots. Idempotent."""
-        guard.refuse_nesting()
+        lifecycle.refuse_nesting()
         if not self._lifecycle.close():
             return
         self._board.rouse_all(Wake.CLOSED, self)
@@ -206,7 +206,7 @@ class ClusterStore:
             left = max(0.1, patience - (time.monotonic() - began))
             tr = self._begin(background=background, timeout=min(TRY_TIMEOUT, left))
             try:
-                with guard.running():
+                with lifecycle.running():
                     result = fn(tr)
                 self._heard()
                 return result

@@ -13,8 +13,7 @@ from queues.kv.cluster import native
 from queues.kv.cluster.failures import TRANSACTION_TIMED_OUT, TRANSACTION_TOO_OLD, of_commit, of_reading
 from queues.kv.errors import StoreError, TransactionEnded
 from queues.kv.limits import KEYS_END, check_key, check_limit, check_value, raised, too_large, too_old
-from queues.kv.port import MAX_TRANSACTION_SECONDS, MAX_TRANSACTION_SIZE, Count, KeyValue, Result
-from queues.kv.results import Ready
+from queues.kv.port import MAX_TRANSACTION_SECONDS, MAX_TRANSACTION_SIZE, Count, KeyValue, Ready, Result
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)

@@ -7,9 +7,8 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from queues.kv.bells import Bell
 from queues.kv.port import MAX_TRANSACTION_SECONDS, Server, Ticket, Transaction
-from queues.kv.waking import by_landing, chain
+from queues.kv.wakeup import Bell, by_landing, chain
 
 T = TypeVar("T")
 R = TypeVar("R")

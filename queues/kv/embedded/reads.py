@@ -11,8 +11,7 @@ import lmdb
 
 from queues.kv.errors import TransactionEnded
 from queues.kv.limits import KEYS_END, check_key, check_limit, too_old
-from queues.kv.port import MAX_TRANSACTION_SECONDS, KeyValue
-from queues.kv.results import Ready
+from queues.kv.port import MAX_TRANSACTION_SECONDS, KeyValue, Ready
 
 
 class _Ended:

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import lmdb
 
-from queues.kv import boottime, guard
+from queues.kv import boottime, lifecycle
 from queues.kv.embedded.environment import Environment
 from queues.kv.embedded.failures import FileReplaced, translate
 from queues.kv.embedded.poller import Poller
@@ -67,13 +67,13 @@ class Engine:
             txn = self.environment.begin_read()
         try:
             tr = EmbeddedReads(txn, self.clock)
-            guard.enter()
+            lifecycle.enter()
             try:
                 return fn(tr)
             except lmdb.Error as error:
                 raise translate(error, self.environment.path) from error
             finally:
-                guard.leave()
+                lifecycle.leave()
                 tr.end()
                 with self._count_lock:
                     self._reads += tr.reads
@@ -115,35 +115,35 @@ class EmbeddedStore:
 
     def read(self, fn: Callable[[ReadTransaction], T], *, background: bool = False) -> T:
         """Run `fn` on one consistent version and return its result."""
-        guard.refuse_nesting()
+        lifecycle.refuse_nesting()
         self._lifecycle.check()
         return self._engine.read(fn)
 
     def transact(self, fn: Callable[[Transaction], T], *, background: bool = False) -> T:
         """Run `fn` in the next commit and return its result once it is durable."""
-        guard.refuse_nesting()
+        lifecycle.refuse_nesting()
         self._lifecycle.check()
         return self._run(fn)
 
     def serve(self, server: Server[R, A], request: R) -> A:
         """Have `server` serve a request in the next commit and return its answer once it is durable."""
-        if guard.mark.running:  # asked here too: two calls cost more, for every push and pop
-            guard.refuse_nesting()
+        if lifecycle.mark.running:  # asked here too: two calls cost more, for every push and pop
+            lifecycle.refuse_nesting()
         if not self._lifecycle.usable:
             self._lifecycle.check()
         return self._serve(server, request)
 
     def submit(self, ticket: Ticket) -> None:
         """Have a request served in the next commit; its ticket lands once that is durable."""
-        if guard.mark.running:
-            guard.refuse_nesting()
+        if lifecycle.mark.running:
+            lifecycle.refuse_nesting()
         if not self._lifecycle.usable:
             self._lifecycle.check()
         self._submit(ticket)
 
     def watch(self, known: Mapping[bytes, bytes | None], *, timeout: float) -> bool:
         """Block until a key's value differs from what is known, or the time is up."""
-        guard.refuse_nesting()
+        lifecycle.refuse_nesting()
         self._lifecycle.check()
         board = self._engine.board
         watcher = Watcher(known, self)
@@ -184,13 +184,13 @@ class EmbeddedStore:
 
     def copy_into(self, folder: str) -> None:
         """Write the store as it is at one commit into a folder, as a file that can be opened as a store."""
-        guard.refuse_nesting()
+        lifecycle.refuse_nesting()
         self._lifecycle.check()
         self._engine.environment.copy_into(folder)
 
     def close(self) -> None:
         """Finish what was accepted, refuse the rest, release the files with the last handle."""
-        guard.refuse_nesting()
+        lifecycle.refuse_nesting()
         if self._lifecycle.close():
             self._engine.board.rouse_all(Wake.CLOSED, self)
             _release(self._engine)

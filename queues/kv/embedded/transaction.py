@@ -18,8 +18,8 @@ from queues.kv.port import (
     MAX_TRANSACTION_SIZE,
     MAX_VALUE_SIZE,
     KeyValue,
+    Ready,
 )
-from queues.kv.results import Ready
 
 
 class EmbeddedTransaction(EmbeddedReads):

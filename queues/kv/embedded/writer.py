@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import lmdb
 
-from queues.kv import guard
+from queues.kv import lifecycle
 from queues.kv.embedded.batch import Batch
 from queues.kv.embedded.calls import Calls, deliver
 from queues.kv.embedded.environment import Environment, Outcome
@@ -99,7 +99,7 @@ class Writer:
         self._thread.join()
 
     def _work(self) -> None:
-        guard.enter()
+        lifecycle.enter()
         calls = self._calls
         while self._await_calls():
             try:

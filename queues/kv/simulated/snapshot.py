@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from queues.kv.port import KeyValue
-from queues.kv.results import Ready
+from queues.kv.port import KeyValue, Ready
 
 
 class Finding(Protocol):

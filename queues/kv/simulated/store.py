@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from queues.kv import guard
+from queues.kv import lifecycle
 from queues.kv.combining import Combiner
-from queues.kv.entries import Entry
+from queues.kv.combining_entry import Entry
 from queues.kv.exactly_once import ExactlyOnce
 from queues.kv.lifecycle import Lifecycle, on_fork
 from queues.kv.port import MAX_TRANSACTION_SECONDS, Count, ReadTransaction, Server, Ticket, Transaction
@@ -80,12 +80,12 @@ class SimulatedStore:
 
     def read(self, fn: Callable[[ReadTransaction], T], *, background: bool = False) -> T:
         """Run `fn` on one consistent version and return its result."""
-        guard.refuse_nesting()
+        lifecycle.refuse_nesting()
         self._lifecycle.enter()
         try:
             tr = self.begin_accepted()
             try:
-                with guard.running():
+                with lifecycle.running():
                     return fn(tr.snapshot)
             finally:
                 self._finish(tr)
@@ -94,7 +94,7 @@ class SimulatedStore:
 
     def transact(self, fn: Callable[[Transaction], T], *, background: bool = False) -> T:
         """Run `fn`, commit, and return its result; conflicts are retried, unknown commits are settled."""
-        guard.refuse_nesting()
+        lifecycle.refuse_nesting()
         self._lifecycle.enter()
         try:
             return self._apply(fn)
@@ -103,7 +103,7 @@ class SimulatedStore:
 
     def serve(self, server: Server[R, A], request: R) -> A:
         """Have `server` serve this request, together with those of others, and return its answer."""
-        guard.refuse_nesting()
+        lifecycle.refuse_nesting()
         self._lifecycle.enter()
         try:
             return self._combiner.serve(server, request)
@@ -112,7 +112,7 @@ class SimulatedStore:
 
     def submit(self, ticket: Ticket) -> None:
         """Have a request served without waiting for it."""
-        guard.refuse_nesting()
+        lifecycle.refuse_nesting()
         self._lifecycle.enter()  # until it has landed
         self._combiner.submit(ticket)
 
@@ -122,7 +122,7 @@ class SimulatedStore:
 
     def watch(self, known: Mapping[bytes, bytes | None], *, timeout: float) -> bool:
         """Block until a key's value differs from what is known, or the time is up."""
-        guard.refuse_nesting()
+        lifecycle.refuse_nesting()
         self._lifecycle.check()
         fault = self._faults.at_watch() if self._faults is not None else None
         if fault is Fault.WATCH_ERROR:
@@ -169,7 +169,7 @@ class SimulatedStore:
 
     def close(self) -> None:
         """Wait for what is under way and refuse the rest."""
-        guard.refuse_nesting()
+        lifecycle.refuse_nesting()
         if not self._lifecycle.close():
             return
         self._memory.board.rouse_all(Wake.CLOSED, self)

@@ -20,8 +20,7 @@ from queues.kv.limits import (
     too_large,
     too_old,
 )
-from queues.kv.port import MAX_TRANSACTION_SECONDS, MAX_TRANSACTION_SIZE, KeyValue
-from queues.kv.results import Ready
+from queues.kv.port import MAX_TRANSACTION_SECONDS, MAX_TRANSACTION_SIZE, KeyValue, Ready
 from queues.kv.simulated.history import History, KeyRange
 from queues.kv.simulated.schedule import Point, Schedule, unscheduled
 from queues.kv.simulated.snapshot import SnapshotReads, first_key

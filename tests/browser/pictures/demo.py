@@ -17,9 +17,9 @@ from random import Random
 from types import TracebackType
 from typing import Self
 
-from pqadmin.operations.load import plan as planning
-from pqadmin.operations.load.plan import Mix, QueuePlan
-from pqadmin.operations.load.run import create_queues
+from pqadmin.load import plan as planning
+from pqadmin.load.plan import Mix, QueuePlan
+from pqadmin.load.run import create_queues
 from queues import Store, open_store
 from queues.errors import QueuePaused
 from tests.others import PREFIX, Others

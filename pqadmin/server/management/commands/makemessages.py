@@ -17,7 +17,7 @@ _CORE = str(Path(queues.__file__).parent)
 #: In the core, what makes words is called with their template first; this one alone is told a queue's name before it.
 _NAMED = "NotForAttached"
 #: In this folder of the site it is the same, with these more.
-_READERS, _OF_READERS = Path("operations"), ("Unfit", "BadJSON", "BadFormat")
+_READERS, _OF_READERS = Path("files"), ("Unfit", "BadJSON", "BadFormat")
 _KEYWORDS = [
     *(f"--keyword={name}" for name in errors.__all__ if name != _NAMED),
     *(f"--keyword={name}" for name in _OF_READERS),
@@ -29,8 +29,9 @@ class Command(makemessages.Command):
     """Collect messages from the site, in the folder that this is called in, and from the queue core."""
 
     def find_files(self, root: str) -> list[Any]:
-        """Find the core's modules too."""
-        return [*super().find_files(root), *super().find_files(_CORE)]
+        """Find the core's modules and the templates beside the site too."""
+        templates = str(Path(root).resolve().parent / "templates")
+        return [*super().find_files(root), *super().find_files(templates), *super().find_files(_CORE)]
 
     def process_locale_dir(self, locale_dir: str, files: list[Any]) -> None:
         """Collect from the site as always, and from the core by the names of its errors."""

@@ -8,6 +8,7 @@ import os
 import socket
 import sys
 import threading
+from importlib import import_module
 from typing import Any
 
 from django.conf import settings
@@ -15,9 +16,10 @@ from django.core.management.base import CommandError
 from django.db import connections
 from django.urls import get_resolver
 
-from pqadmin import __version__, crash_watch
-from pqadmin.base_command import OwnCommand
-from pqadmin.server import banner, descriptors, environment, first_start, housekeeping, jobs, listening, proxy, store
+from pqadmin import __version__, crash_watch, jobs, store
+from pqadmin.commands.base import OwnCommand
+from pqadmin.conf import environment, proxy
+from pqadmin.server import banner, descriptors, first_start, housekeeping, listening
 from queues.errors import QueueError, StoreDamaged, StoreError, StoreUnreachable
 
 THREADS_END_WITHIN = 3.0  # seconds
@@ -68,10 +70,12 @@ class Command(OwnCommand):
             settings.ALLOWED_HOSTS.append(f"[{host}]" if ":" in host else host)
         connections.close_all()  # the main thread serves no request
 
-        from pqadmin.asgi import application, pages  # needs the prepared files
+        from pqadmin.limits import bodies
         from pqadmin.live import monitor
-        from pqadmin.server import bodies
         from pqadmin.server.daphne_server import DaphneServer  # installs the reactor
+
+        asgi = import_module(settings.ASGI_APPLICATION.rpartition(".")[0])  # needs the prepared files
+        application, pages = asgi.application, asgi.pages
         from pqadmin.server.http_channel import Limits
 
         get_resolver().url_patterns  # noqa: B018 # import every view now, not in the first request

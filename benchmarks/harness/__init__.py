@@ -1,0 +1,1 @@
+"""What measurements share: callers, rounds, running sites, viewers and the report."""

@@ -1,0 +1,48 @@
+"""Globs over names of queues: `*` is any run of characters, `?` is one; everything else stands for itself."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+from django.utils.translation import gettext as _
+
+from queues.model.names import MAX_CHARACTERS, canonical, check_name
+
+#: Wildcards in one glob: more tell nothing apart that anybody could still read.
+MAX_WILDCARDS = 16
+
+
+class BadGlob(ValueError):
+    """The text can match no queue's name."""
+
+
+def check_glob(text: str) -> str:
+    """Return the glob in its one spelling; raises BadGlob, or BadName for what no name can hold."""
+    glob = re.sub(r"\*+", "*", canonical(text.strip()))
+    if not glob:
+        raise BadGlob(_("A glob is a queue's name in which * stands for any characters and ? for one."))
+    if len(glob) > MAX_CHARACTERS:
+        words = _("A glob has at most %(most)s characters; this one has %(n)s.")
+        raise BadGlob(words % {"most": MAX_CHARACTERS, "n": f"{len(glob):,}"})
+    if sum(glob.count(wildcard) for wildcard in "*?") > MAX_WILDCARDS:
+        raise BadGlob(_("A glob has at most %(most)s wildcards.") % {"most": MAX_WILDCARDS})
+    # A mark may stand behind a wildcard, as it stands behind a letter: ask with a letter in the wildcard's place.
+    check_name(unicodedata.normalize("NFC", re.sub(r"[*?]", "x", glob)))
+    return glob
+
+
+@lru_cache(maxsize=1024)
+def pattern(globs: tuple[str, ...]) -> re.Pattern[str]:
+    """Return what fully matches the names that any of the globs matches, in time linear in the name's length."""
+    return re.compile("|".join(map(_expression, globs)) if globs else r"(?!)", re.DOTALL)
+
+
+def _expression(glob: str) -> str:
+    first, *rest = (re.escape(part).replace(r"\?", ".") for part in re.split(r"\*+", glob))
+    if not rest:
+        return first
+    # The earliest place for each part between two stars is as good as any other: never look for a second one.
+    *between, last = rest
+    return first + "".join(f"(?>.*?{part})" for part in between) + f".*{last}"

@@ -1,0 +1,1 @@
+"""The command line: one management command a verb, and what commands share."""

@@ -1,0 +1,81 @@
+"""Handlers of a program: their module, and the Django project that it belongs to.
+
+Django is the program's, not the site's: it is set up with the settings that `--settings` or DJANGO_SETTINGS_MODULE
+name, and not at all when neither does. Nothing here reads the site's settings.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import logging
+import os
+import sys
+from pathlib import Path
+
+import django
+from django.apps import apps
+from django.core.management.base import CommandError
+from django.db import close_old_connections
+
+from pqadmin.conf.log import OneLine
+from queues.workers import Job, Worker
+from queues.workers.worker import Function
+
+#: Where a module keeps its handlers, unless another name is given.
+DEFAULT_NAME = "worker"
+
+
+def load(path: str) -> Worker:
+    """Set the program's Django up, if it has one, import the module and return its Worker."""
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    _set_up_django()
+    module_name, _, name = path.partition(":")
+    try:
+        module = importlib.import_module(module_name)
+    except Exception as error:  # whatever the module itself raises
+        raise CommandError(f"{module_name} can not be imported: {type(error).__name__}: {error}") from error
+    worker = getattr(module, name or DEFAULT_NAME, None)
+    if not isinstance(worker, Worker):
+        raise CommandError(f"{module_name} has no queues.workers.Worker named {name or DEFAULT_NAME}.")
+    return worker.around(_with_connections) if apps.ready else worker
+
+
+def log_to_stderr(level: int) -> None:
+    """Let workers log from a level on, to standard error unless the program has said where."""
+    for name, logger in logging.root.manager.loggerDict.items():
+        if isinstance(logger, logging.Logger) and name.partition(".")[0] == "queues":
+            logger.disabled = False  # Django's way to set logging up disables every logger that is there
+    queues = logging.getLogger("queues")
+    if not queues.hasHandlers():
+        handler = logging.StreamHandler()
+        handler.setFormatter(OneLine())
+        queues.addHandler(handler)
+    logging.getLogger("queues.workers").setLevel(level)
+
+
+def _set_up_django() -> None:
+    name = os.environ.get("DJANGO_SETTINGS_MODULE")
+    if not name or apps.ready:
+        return
+    try:
+        django.setup()
+    except Exception as error:  # whatever settings and applications raise
+        del os.environ["DJANGO_SETTINGS_MODULE"]  # Django asks its settings for connections when the command ends
+        raise CommandError(f"Django can not be set up by {name}: {type(error).__name__}: {error}") from error
+
+
+def _with_connections(function: Function) -> Function:
+    """Return a handler that begins and ends as a request does: without database connections that are too old."""
+
+    @functools.wraps(function)
+    def handle(job: Job) -> object:
+        close_old_connections()
+        try:
+            return function(job)
+        finally:
+            close_old_connections()
+
+    return handle

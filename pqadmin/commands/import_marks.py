@@ -1,0 +1,100 @@
+"""Chunks of an import, each written together with its mark: how far the file is pushed.
+
+The mark is the chunk's audit record, in the chunk's own transaction. So even after a kill between the commit and the
+printed line, the audit knows the last committed line exactly, and `--resume` goes on from there.
+
+Which mark is the last is told by the push order of its items, not by a clock: an import may go on in a process whose
+clock is behind. Attached queues have no push order of ours; there the newest mark counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from pqadmin.files.entries import Entry
+from queues import AuditEntry, Queue, Store, Transaction
+from queues.model.ids import Minter
+
+#: Audit records of the queue that are looked through, newest first, for the last mark of a file.
+_LOOK_BACK = 100_000
+_PAGE = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportMark:
+    """How far an import of a file had come."""
+
+    last_line: int
+    at: datetime
+    actor: str
+
+
+class MarkedPusher:
+    """Pushes the chunks of one file into one queue, with their marks. `source` names the file: its absolute path."""
+
+    def __init__(
+        self, store: Store, queue: Queue, *, actor: str, source: str, clock: Callable[[], float] | None = None
+    ) -> None:
+        self._store = store
+        self._queue = queue
+        self._actor = actor
+        self._source = source
+        self._minter = Minter(clock or (lambda: store.now().timestamp()))
+
+    def push(self, entries: Sequence[Entry], last_line: int) -> None:
+        """Push the entries as one transaction, or raise with nothing written."""
+        audit_id = self._minter.mint()
+        queue = self._queue
+
+        def write(tr: Transaction) -> None:
+            if queue.kind == "fifo":
+                pushed = queue.enqueue_many([entry.value for entry in entries], tr=tr)
+            else:
+                pushed = queue.push_many(
+                    [(entry.value, entry.priority) for entry in entries if entry.priority is not None], tr=tr
+                )
+            mark = {"import": self._source, "last_line": last_line}
+            if not queue.attached:
+                mark["push_order"] = pushed[-1].count
+            self._store.audit.write(
+                tr,
+                audit_id,
+                actor=self._actor,
+                via="cli",
+                verb="enqueue" if queue.kind == "fifo" else "push",
+                queue_id=queue.id,
+                queue=queue.name,
+                count=len(entries),
+                after=mark,
+            )
+
+        self._store.transact(write)
+
+
+def last_mark(store: Store, queue: Queue, source: str) -> ImportMark | None:
+    """Return how far the last import of a file into a queue came; None when the audit tells of none."""
+    last: tuple[int, ImportMark] | None = None
+    cursor: str | None = None
+    for _ in range(_LOOK_BACK // _PAGE):
+        page = store.audit.entries(queue=queue.name, limit=_PAGE, after=cursor)
+        for entry in page.entries:
+            mark = _mark(entry, source)
+            if mark is not None and (last is None or mark[0] > last[0]):  # of equal ones the newest
+                last = mark
+        cursor = page.cursor
+        if cursor is None:
+            break
+    return None if last is None else last[1]
+
+
+def _mark(entry: AuditEntry, source: str) -> tuple[int, ImportMark] | None:
+    """Return the mark of a record about this file, behind its place in the push order."""
+    after = entry.after or {}
+    if after.get("import") != source or not isinstance(after.get("last_line"), int):
+        return None
+    order = after.get("push_order")  # 0.1 wrote none
+    return (order if isinstance(order, int) else -1), ImportMark(
+        last_line=after["last_line"], at=entry.at, actor=entry.actor
+    )

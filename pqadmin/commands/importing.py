@@ -1,0 +1,115 @@
+"""An import: entries pushed in chunks, each one transaction, in the order of the file.
+
+Memory does not grow with the file: at most one chunk is held. After every commit the last line is known up to which
+everything was handled; a later run that skips to that line pushes nothing twice and leaves nothing out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+
+from pqadmin.files.entries import BadEntry, Entry, Outcome
+
+#: Items in one transaction: enough that the flush costs little for each, few enough that others wait little.
+CHUNK_ITEMS = 500
+#: Bytes of values in one transaction: the soft budget of every bulk write.
+CHUNK_BYTES = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportReport:
+    """How far an import came."""
+
+    items: int = 0
+    bad: int = 0
+    blank: int = 0
+    #: Everything up to this line is handled: pushed, or reported as bad, or blank. 0 before the first.
+    last_line: int = 0
+
+
+class StoppedAtBadEntry(Exception):
+    """A strict import met a bad line; everything before it is committed."""
+
+    def __init__(self, entry: BadEntry) -> None:
+        self.entry = entry
+        super().__init__(entry.reason)
+
+
+class Importer:
+    """Push entries in chunks and keep count.
+
+    `push(entries, last_line)` commits one chunk as one transaction or raises with nothing written. `report` always
+    tells what is committed, after an error too. `hold()` keeps a stop signal from tearing a chunk and its report apart.
+    """
+
+    def __init__(
+        self,
+        push: Callable[[list[Entry], int], None],
+        *,
+        on_commit: Callable[[ImportReport], None],
+        on_bad: Callable[[BadEntry], None],
+        hold: Callable[[], AbstractContextManager[None]] = nullcontext,
+        strict: bool = False,
+        start_line: int = 0,
+        chunk_items: int = CHUNK_ITEMS,
+        chunk_bytes: int = CHUNK_BYTES,
+    ) -> None:
+        self.report = ImportReport(last_line=start_line)
+        self._push = push
+        self._on_commit = on_commit
+        self._on_bad = on_bad
+        self._hold = hold
+        self._strict = strict
+        self._chunk_items = chunk_items
+        self._chunk_bytes = chunk_bytes
+        self._waiting: list[Entry] = []
+        self._waiting_bytes = 0
+        self._bad = 0
+        self._blank = 0
+        self._line = start_line
+
+    def run(self, outcomes: Iterable[Outcome]) -> ImportReport:
+        """Handle every outcome; raise `StoppedAtBadEntry` when strict, or what `push` raises."""
+        for outcome in outcomes:
+            if isinstance(outcome, Entry):
+                self._take(outcome)
+            elif isinstance(outcome, BadEntry):
+                if self._strict:
+                    self._line = outcome.first - 1
+                    self._commit()
+                    raise StoppedAtBadEntry(outcome)
+                self._bad += 1
+                self._line = outcome.line
+                self._on_bad(outcome)
+            else:
+                self._blank += 1
+                self._line = outcome.line
+        self._commit()
+        return self.report
+
+    def _take(self, entry: Entry) -> None:
+        if self._waiting and self._waiting_bytes + len(entry.value) > self._chunk_bytes:
+            self._commit()
+        self._waiting.append(entry)
+        self._waiting_bytes += len(entry.value)
+        self._line = entry.line
+        if len(self._waiting) >= self._chunk_items:
+            self._commit()
+
+    def _commit(self) -> None:
+        with self._hold():
+            if self._waiting:
+                self._push(self._waiting, self._line)
+            self.report = replace(
+                self.report,
+                items=self.report.items + len(self._waiting),
+                bad=self._bad,
+                blank=self._blank,
+                last_line=self._line,
+            )
+            if self._waiting:
+                self._on_commit(self.report)
+            self._waiting = []
+            self._waiting_bytes = 0

@@ -1,0 +1,175 @@
+"""The JSON shapes that commands print with --json: stable, documented in docs/command-line.md.
+
+Whole numbers keep every digit. Times are ISO 8601 in UTC. A value is `value` when it is plain text, else
+`value_base64`. A field that does not apply is null, never left out.
+"""
+
+from __future__ import annotations
+
+import base64
+from datetime import datetime
+
+from pqadmin.files.plain_text import plain_text
+from queues import Item, Job, Pause, Queue, QueueStatus, Totals
+from queues.model.ids import to_ms
+
+Shape = dict[str, object]
+
+
+def item_shape(item: Item) -> Shape:
+    """Describe an item with its whole value."""
+    text = plain_text(item.value)
+    value: Shape = {"value": text} if text is not None else {"value_base64": base64.b64encode(item.value).decode()}
+    return {
+        "id": item.id,
+        "priority": item.priority,
+        "count": item.count,
+        "state": item.state,
+        "pushed_at": time_shape(item.pushed_at),
+        "size": item.size,
+        "attempts": item.attempts,
+        "due_at": time_shape(item.due_at),
+        "expires_at": time_shape(item.expires_at),
+        "worker": item.worker or None,
+        "died_at": time_shape(item.died_at),
+        "reason": item.reason or None,
+        "key": None if item.foreign is None else item.foreign.text,
+        **value,
+    }
+
+
+def depth_shape(name: str, totals: Totals, counted_at: datetime | None = None) -> Shape:
+    """Describe how many items a queue holds, by state; of an attached queue also when that was counted."""
+    return {
+        "queue": name,
+        "ready": totals.ready,
+        "delayed": totals.delayed,
+        "leased": totals.leased,
+        "dead": totals.dead,
+        "counted_at": time_shape(counted_at),
+    }
+
+
+def queue_shape(queue: Queue) -> Shape:
+    """Describe what a queue is, without what is in it."""
+    return {
+        "queue": queue.name,
+        "kind": queue.kind,
+        "priority_type": _type(queue.kind, queue.priority_type),
+        "prefix": _prefix(queue.config.prefix),
+    }
+
+
+def status_shape(status: QueueStatus, now: datetime) -> Shape:
+    """Describe a queue and its ends; the ends' values are left out: peek shows them."""
+    if status.unreadable:
+        known = {"queue": status.name, "unreadable": status.unreadable, "state": state_of(status, now)}
+        return dict.fromkeys(_STATUS) | known
+    uncounted = status.attached and status.counted_at is None
+    return {
+        "queue": status.name,
+        "kind": status.kind,
+        "priority_type": _type(status.kind, status.priority_type),
+        "ready": None if uncounted else status.totals.ready,
+        "delayed": status.totals.delayed,
+        "leased": status.totals.leased,
+        "dead": status.totals.dead,
+        "arrived": None if status.attached else status.totals.arrived,
+        "left": None if status.attached else status.totals.left,
+        "oldest": time_shape(status.oldest),
+        "min_priority": None if status.min is None else status.min.priority,
+        "max_priority": None if status.max is None else status.max.priority,
+        "pause": pause_shape(status.pause, now),
+        "prefix": _prefix(status.prefix),
+        "counted_at": time_shape(status.counted_at),
+        "unreadable": None,
+        "state": state_of(status, now),
+    }
+
+
+#: What is known of a queue that can be read.
+_STATUS = (
+    *("queue", "kind", "priority_type", "ready", "delayed", "leased", "dead", "arrived", "left", "oldest"),
+    *("min_priority", "max_priority", "pause", "prefix", "counted_at", "unreadable", "state"),
+)
+
+
+def state_of(status: QueueStatus, now: datetime) -> str:
+    """Return the word for how a queue stands: of all that hold, the one that needs a look first."""
+    totals = status.totals
+    words = (
+        ("unreadable", bool(status.unreadable)),
+        ("paused", status.pause is not None and status.pause.holds(to_ms(now))),
+        ("drift", status.drift),
+        ("dead", totals.dead > 0),
+        ("closed", status.closed),
+        ("attached", status.attached),
+        ("empty", not (totals.ready or totals.delayed or totals.leased)),
+    )
+    return next((word for word, holds in words if holds), "ok")
+
+
+def pause_shape(pause: Pause | None, now: datetime) -> Shape | None:
+    """Describe a pause; null when taking goes on, also because the pause is over."""
+    if pause is None or not pause.holds(to_ms(now)):
+        return None
+    return {
+        "reason": pause.reason,
+        "by": pause.by,
+        "since": time_shape(pause.since),
+        "until": time_shape(pause.until),
+    }
+
+
+def job_shape(job: Job) -> Shape:
+    """Describe an act on many items: what it does, how far it is, who ran it last."""
+    return {
+        "job": job.id,
+        "act": job.act,
+        "queue": job.queue,
+        "to": job.to,
+        "query": job.query,
+        "status": job.status,
+        "total": job.total,
+        "met": job.met,
+        "items": job.done,
+        "skipped": job.skipped,
+        "by": job.by,
+        "reason": job.reason,
+        "rate": job.rate,
+        "speed": job.speed,
+        "seconds_left": job.seconds_left(),
+        "began_at": time_shape(job.began_at),
+        "started_at": time_shape(job.started_at),
+        "ended_at": time_shape(job.ended_at),
+        "runner": job.runner or None,
+        "failure": job.failure or None,
+        "failed_at": job.failed_at,
+        "undoes": job.of,
+        "undone_by": job.undo,
+    }
+
+
+def error_shape(error: BaseException, message: str) -> Shape:
+    """Describe what went wrong: the error's name, a sentence, and names that look like the one asked for."""
+    return {
+        "error": {
+            "code": type(error).__name__,
+            "message": message,
+            "suggestions": list(getattr(error, "suggestions", ())),
+        }
+    }
+
+
+def time_shape(moment: datetime | None) -> str | None:
+    """Write a moment in ISO 8601, UTC, with milliseconds."""
+    return None if moment is None else moment.isoformat(timespec="milliseconds")
+
+
+def _prefix(prefix: bytes | None) -> str | None:
+    """Write where the items of an attached queue lie, in hexadecimal digits."""
+    return None if prefix is None else prefix.hex()
+
+
+def _type(kind: str, priority_type: str) -> str | None:
+    return None if kind == "fifo" else priority_type

@@ -1,0 +1,163 @@
+"""What commands print for people: tables of queues and items.
+
+Names, priorities and values are hostile text: they are written as visible characters and never read as markup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from io import TextIOBase
+from typing import IO, cast
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from pqadmin.commands.shapes import state_of
+from pqadmin.display import items as foreign
+from pqadmin.display.format import UNKNOWN, age_since, clock, counted, number, visible
+from pqadmin.display.redaction import NOTHING
+from queues import Item, Job, QueueStatus
+from queues.errors import display_name
+from queues.model.lookalikes import described, lookalikes
+
+#: Columns of characters when the output is a file or a pipe: wide enough that nothing is folded.
+_PIPE_WIDTH = 200
+#: States of a queue that need no look.
+_QUIET = ("ok", "empty")
+#: Characters of an item's value on its line.
+_VALUE_WIDTH = 60
+
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Leave it to the command, which ends alike however it printed."""
+        raise BrokenPipeError
+
+
+def console(stream: IO[str] | TextIOBase) -> Console:
+    """Return a console on a stream; into a pipe it writes plain text."""
+    return _Console(
+        file=cast(IO[str], stream),
+        width=None if stream.isatty() else _PIPE_WIDTH,
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
+
+
+def _name(name: str) -> Text:
+    """Write a queue's name, with a mark behind one that looks like another name."""
+    shown = Text(display_name(name), "bold")
+    letters = lookalikes(name)
+    return shown.append(f"  (looks like another name: {described(letters)})", "yellow") if letters else shown
+
+
+def print_queues(output: Console, statuses: Sequence[QueueStatus], now: datetime) -> None:
+    """Print one line for each queue: its kind, items in each state, ends, oldest age and how it stands."""
+    table = _table(("Queue", "Kind", ">Ready", ">Delayed", ">Leased", ">Dead", "Min", "Max", ">Oldest", "State"))
+    for status in statuses:
+        table.add_row(
+            _name(status.name),
+            Text("" if status.unreadable else "fifo" if status.kind == "fifo" else status.priority_type),
+            Text(_depth(status)),
+            *(Text(_number(status, depth)) for depth in (status.totals.delayed, status.totals.leased)),
+            Text(_number(status, status.totals.dead), "red" if status.totals.dead else ""),
+            Text("" if status.min is None else foreign.priority_short(status.min)),
+            Text("" if status.max is None else foreign.priority_short(status.max)),
+            Text("" if status.oldest is None else age_since(status.oldest, now)),
+            _text(_state(status, now), "" if state_of(status, now) in _QUIET else "yellow"),
+        )
+    output.print(table)
+
+
+def print_items(output: Console, items: Iterable[Item], now: datetime) -> None:
+    """Print one line for each item: priority, age, size, the beginning of its value, what its state adds, its id."""
+    found = list(items)
+    added = [(name, cell) for name, cell in _OF_STATES if any(cell(item, now) for item in found)]
+    table = _table((">Priority", ">Age", ">Bytes", "Value", *(name for name, _ in added), "Id"))
+    for column in table.columns:  # these give way on a narrow terminal, so that ids are whole
+        column.no_wrap = column.header not in ("Value", "Reason")
+    for item in found:
+        table.add_row(
+            Text(foreign.priority_short(item)),
+            Text(age_since(item.pushed_at, now)),
+            Text(number(item.size)),
+            _giving_way(foreign.preview(item, NOTHING, _VALUE_WIDTH)),
+            *(_giving_way(cell(item, now)) for _, cell in added),
+            Text(item.id, "dim"),
+        )
+    output.print(table)
+
+
+def _moment(at: datetime | None, now: datetime) -> str:
+    return "" if at is None else clock(at, now)
+
+
+#: What items of some states have besides, each a column where any item has it.
+_OF_STATES: tuple[tuple[str, Callable[[Item, datetime], str]], ...] = (
+    ("Due", lambda item, now: _moment(item.due_at, now)),
+    ("Worker", lambda item, now: visible(item.worker)),
+    ("Until", lambda item, now: _moment(item.expires_at, now)),
+    ("Died", lambda item, now: _moment(item.died_at, now)),
+    (">Attempts", lambda item, now: number(item.attempts) if item.attempts else ""),
+    ("Reason", lambda item, now: visible(item.reason)),
+)
+
+
+def print_jobs(output: Console, jobs: Sequence[Job], now: datetime) -> None:
+    """Print one line for each job: when it began, what it does, how it stands and how far it is."""
+    table = _table(("Began", "What", "Queue", "Status", ">Changed", ">Of", "By", "Id"))
+    for job in jobs:
+        to = "" if job.to is None else f" → {job.to}"
+        table.add_row(
+            Text(clock(job.began_at, now)),
+            Text(f"{job.act} {job.state}"),
+            _text(job.queue + to, "bold"),
+            _text(job.status, "red" if job.status == "failed" else "yellow" if job.running else ""),
+            Text(number(job.done)),
+            Text(number(job.total)),
+            _text(job.by),
+            Text(job.id, "dim"),
+        )
+    output.print(table)
+
+
+def _depth(status: QueueStatus) -> str:
+    if status.unreadable:
+        return UNKNOWN
+    if not status.attached:
+        return number(status.totals.ready)
+    return counted(None if status.counted_at is None else status.totals.ready)
+
+
+def _number(status: QueueStatus, depth: int) -> str:
+    """Return a depth that queues of others, and those that cannot be read, do not have."""
+    return "" if status.unreadable or status.attached else number(depth)
+
+
+def _state(status: QueueStatus, now: datetime) -> str:
+    if status.unreadable:
+        return f"unreadable: {status.unreadable}"
+    if status.attached:
+        when = "not counted yet" if status.counted_at is None else f"counted {clock(status.counted_at, now)}"
+        return f"attached, {when}"
+    word = state_of(status, now)
+    return f"paused: {status.pause.reason}" if word == "paused" and status.pause is not None else word
+
+
+def _table(columns: Iterable[str]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for column in columns:
+        table.add_column(column.lstrip(">"), justify="right" if column.startswith(">") else "left", no_wrap=True)
+    return table
+
+
+def _giving_way(text: str) -> Text:
+    """Return text that is cut rather than broken into lines when its column gives way."""
+    return Text(text, no_wrap=True, overflow="ellipsis")
+
+
+def _text(text: str, style: str = "") -> Text:
+    return Text(visible(text), style)

@@ -1,0 +1,89 @@
+"""Believes X-Forwarded-For and X-Forwarded-Proto from trusted proxies, and from nobody else.
+
+A request with such headers from any other address has most likely come through a proxy that is not declared. Then
+cookies are not Secure, and all visitors share one address and its limits: the log says so once, and the pages of the
+person whose request it was, if that is an admin. The headers alone can be sent by anybody, so nothing else follows.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from ipaddress import ip_address
+from typing import Any
+
+from pqadmin.conf.environment import Network
+
+Application = Callable[[Any, Any, Any], Awaitable[None]]
+
+log = logging.getLogger(__name__)
+
+_FORWARDED = {b"x-forwarded-for", b"x-forwarded-proto", b"x-forwarded-host", b"x-forwarded-port", b"forwarded"}
+#: Where a request's scope names the proxy that it seems to have come through, and that is not declared.
+UNDECLARED = "pqadmin.undeclared_proxy"
+#: What a proxy adds; the others may be sent by any program.
+_TELLING = {b"x-forwarded-for", b"x-forwarded-proto", b"forwarded"}
+_SECURE = {"http": "https", "websocket": "wss"}
+
+
+class TrustedProxy:
+    """An ASGI application that sets a request's client and scheme from its trusted proxy's headers.
+
+    The headers are taken away afterwards, so that nothing behind this can believe them by mistake.
+    """
+
+    def __init__(self, application: Application, *, trusted: Sequence[Network]) -> None:
+        self._application = application
+        self._trusted = trusted
+        self._said = False
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Pass one request or socket on."""
+        if scope["type"] in _SECURE:
+            scope = self._believe(dict(scope))
+        await self._application(scope, receive, send)
+
+    def _believe(self, scope: dict[str, Any]) -> dict[str, Any]:
+        headers: Iterable[tuple[bytes, bytes]] = scope.get("headers", ())
+        peer = (scope.get("client") or [""])[0]
+        if self._is_trusted(peer):
+            hops = ",".join(_all(headers, b"x-forwarded-for")).split(",")
+            client = next((hop for hop in map(str.strip, reversed(hops)) if not self._is_trusted(hop)), "")
+            if _is_address(client):
+                scope["client"] = [client, 0]
+            proto = ",".join(_all(headers, b"x-forwarded-proto")).split(",")[-1].strip().lower()
+            if proto in {"https", "wss"}:
+                scope["scheme"] = _SECURE[scope["type"]]
+        elif peer and any(name.lower() in _TELLING for name, _ in headers):
+            scope[UNDECLARED] = peer
+            self._say(peer)
+        scope["headers"] = [(name, value) for name, value in headers if name.lower() not in _FORWARDED]
+        return scope
+
+    def _say(self, peer: str) -> None:
+        if not self._said:
+            self._said = True
+            log.warning(
+                "A request came from %s with the headers of a proxy, which are not believed: cookies are not Secure, "
+                "and all visitors share one address and its limits. If it is your proxy, set PQADMIN_TRUSTED_PROXY=%s.",
+                peer,
+                peer,
+            )
+
+    def _is_trusted(self, address: str) -> bool:
+        return is_in(address, self._trusted)
+
+
+def is_in(address: str, networks: Sequence[Network]) -> bool:
+    """Say whether an address is in one of these networks; what is no address is in none."""
+    return _is_address(address) and any(ip_address(address) in network for network in networks)
+
+
+def _all(headers: Iterable[tuple[bytes, bytes]], wanted: bytes) -> list[str]:
+    return [value.decode("latin-1") for name, value in headers if name.lower() == wanted]
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,223 @@
+"""The audit: who did what, when, to which queue and item, and why; on pages and as a file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any
+from urllib.parse import urlencode
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_safe
+
+from pqadmin.accounts.roles import Right, require
+from pqadmin.accounts.scope import ALL, Scope
+from pqadmin.display import format as write
+from pqadmin.display.addresses import item_url, queue_url
+from pqadmin.display.errors import said
+from pqadmin.display.moments import MAX_ZONE, BadMoment, BadZone, kept_zone, parse_past, write_moment
+from pqadmin.display.words import (
+    VERBS,
+    actor_words,
+    damage_words,
+    detail_value,
+    detail_words,
+    setting_words,
+    verb_words,
+)
+from pqadmin.files import audit_export as audit_file
+from pqadmin.pages import streaming, visibility
+from pqadmin.pages.read_until import until_something
+from pqadmin.store import get_store, store_now
+from queues import AuditEntry, AuditPage
+from queues.errors import BadCursor, BadName, KeyTooLarge, QueueNotFound
+from queues.model.names import canonical
+
+PAGE = 50
+#: Characters of one value of a before or after that are shown.
+_MAX_DETAIL = 200
+#: An item's id; that of an attached queue's item is its whole key.
+_MAX_ID = 25_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What an address asks of the audit; `kept` is what another address for the very same has to say."""
+
+    typed: Mapping[str, str]
+    #: Times are moments, however they were typed.
+    kept: Mapping[str, str]
+    since: datetime | None
+    until: datetime | None
+    #: Why nothing can be shown; empty: something can.
+    wrong: str
+    #: The zone of a moment that is wrong, until it is right; empty: the reader's.
+    zone: str
+
+
+@require_safe
+@require(Right.READ)
+def audit(request: HttpRequest) -> HttpResponse:
+    """Show acts, newest first, of a queue, a person, an item, a verb, a time."""
+    asked = _asked(request)
+    after = request.GET.get("after", "")[:300] or None
+    note, may = "", visibility.scope(request)
+    page, looked = AuditPage(entries=(), cursor=None), 0
+
+    def read(after: str | None) -> AuditPage:
+        nonlocal note
+        found, note = _page(asked, after, PAGE, may)
+        return found
+
+    if not asked.wrong:
+        try:
+            page, looked = until_something(read, after, empty=_is_empty)
+        except BadCursor as error:
+            page, looked = until_something(read, None, empty=_is_empty)
+            after, note = None, said(error)
+    kept = dict(asked.kept)
+    export = reverse("dashboard:audit-export")
+    context = {
+        "section": "audit",
+        "lines": [line_of(entry) for entry in page.entries],
+        "asked": asked.typed,
+        "filtered": bool(kept),
+        "more_filters": any(kept.get(name) for name in ("item", "since", "until")),
+        "verbs": [(verb, words) for verb, words in VERBS.items()],
+        "wrong": asked.wrong or note,
+        "refused_zone": asked.zone,
+        "files": not asked.wrong,
+        "looked": looked if may == ALL else None,  # what is hidden is not counted either
+        "looked_on": not page.certain,
+        "in_middle": after is not None,
+        "kept_days": settings.PQADMIN_AUDIT_DAYS,
+        "oldest_at": get_store().audit.oldest_at() if may.everything else None,  # the time of what is hidden is hidden
+        "first_url": "?" + urlencode(kept),
+        "next_url": "" if page.cursor is None else "?" + urlencode({**kept, "after": page.cursor}),
+        "csv_url": f"{export}?{urlencode({**kept, 'format': 'csv'})}",
+        "ndjson_url": f"{export}?{urlencode({**kept, 'format': 'ndjson'})}",
+    }
+    return render(request, "dashboard/audit.html", context)
+
+
+@require_safe
+@require(Right.READ)
+def audit_export(request: HttpRequest) -> HttpResponseBase:
+    """Hand out all that the page's filters show, as a file."""
+    asked = _asked(request)
+    if asked.wrong:
+        return HttpResponse(asked.wrong, status=400, content_type="text/plain; charset=utf-8")
+    may = visibility.scope(request)
+    file_format: audit_file.Format = "csv" if request.GET.get("format") == "csv" else "ndjson"
+    return streaming.stream(
+        request,
+        audit_file.lines(lambda after: _page(asked, after, audit_file.STEP, may)[0], file_format),
+        name=streaming.file_name("audit", asked.kept.get("queue", ""), ending=file_format),
+        content_type="text/csv; charset=utf-8" if file_format == "csv" else "application/x-ndjson",
+        failure=lambda words: audit_file.failure(words, file_format),
+    )
+
+
+def _is_empty(page: AuditPage) -> bool:
+    return not page.entries
+
+
+def _asked(request: HttpRequest) -> Asked:
+    typed = {
+        "queue": request.GET.get("queue", "")[:300],
+        "by": (request.GET.get("by") or request.GET.get("actor", ""))[:300],
+        "item": request.GET.get("item", "")[:_MAX_ID],
+        "verb": request.GET.get("verb", "")[:100],
+        "since": request.GET.get("since", "")[:60],
+        "until": request.GET.get("until", "")[:60],
+    }
+    typed = {name: text.replace("\0", "").strip() for name, text in typed.items()}
+    kept = {name: text for name, text in typed.items() if text}
+    times: dict[str, datetime | None] = {"since": None, "until": None}
+    wrong, now, zone = "", store_now(), request.GET.get("zone", "")[:MAX_ZONE].replace("\0", "")
+    for name in times:
+        if name in kept:
+            try:
+                moment, typed[name] = parse_past(kept[name], now, zone)
+                times[name], kept[name] = moment, write_moment(moment)
+            except (BadMoment, BadZone) as error:
+                wrong = f"“{write.shorten(write.visible(kept[name]), 40)}”: {error}"
+    if wrong and zone:
+        kept["zone"] = zone
+    stays = kept_zone(zone) if wrong else ""
+    return Asked(typed=typed, kept=kept, since=times["since"], until=times["until"], wrong=wrong, zone=stays)
+
+
+def _page(asked: Asked, after: str | None, limit: int, may: Scope) -> tuple[AuditPage, str]:
+    """Read a page of what `may` sees; acts on a queue that has this name no more are found by the name that it had."""
+    filters: dict[str, Any] = {
+        "actor": asked.kept.get("by"),
+        "item": asked.kept.get("item"),
+        "verb": asked.kept.get("verb"),
+        "since": asked.since,
+        "until": asked.until,
+        "limit": limit,
+        "after": after,
+        "seen": None if may == ALL else partial(visibility.seen_entry, may),
+    }
+    queue, entries = asked.kept.get("queue"), get_store().audit.entries
+    try:
+        if queue is not None and not may.sees(canonical(queue)):
+            raise QueueNotFound(queue)
+        return entries(queue=queue, **filters), ""
+    except (QueueNotFound, BadName, KeyTooLarge):
+        if queue is None:  # a person or an item that fits in no key: nobody and nothing has that name
+            return AuditPage(entries=(), cursor=None), ""
+    note = _("No queue has the name “%(name)s” now: these are the acts on one that had it then.")
+    try:
+        return entries(named=queue, **filters), note % {"name": write.shorten(write.visible(queue), 100)}
+    except KeyTooLarge:
+        return AuditPage(entries=(), cursor=None), ""
+
+
+def line_of(entry: AuditEntry) -> dict[str, Any]:
+    """Return an act as the page lists it."""
+    return {
+        "entry": entry,
+        "verb": verb_words(entry.verb),
+        "reason": write.visible(entry.reason),
+        "actor": actor_words(entry.actor),
+        "damage": damage_words(entry.damage) if entry.damage else "",
+        "queue_url": queue_url(entry.queue) if entry.queue else "",
+        "item_url": item_url(entry.queue, entry.item) if entry.queue and entry.item else "",
+        "changes": _changes(entry),
+    }
+
+
+def _changes(entry: AuditEntry) -> list[dict[str, str]]:
+    """Return what an act says it found and left, by name."""
+    before, after = entry.before or {}, entry.after or {}
+    names = [name for name in dict.fromkeys([*before, *after]) if before.get(name) != after.get(name)]
+    return [
+        {
+            "name": setting_words(name) if entry.verb == "configure" else detail_words(name),
+            "before": _plain(name, before[name]) if before.get(name) not in (None, "", []) else "",
+            "after": _plain(name, after[name]) if after.get(name) not in (None, "", []) else "",
+            "changed": "yes" if name in before and name in after else "",
+        }
+        for name in names
+    ]
+
+
+def _plain(name: str, value: Any) -> str:
+    if isinstance(value, bool):
+        return _("yes") if value else _("no")
+    if isinstance(value, int | float):
+        return write.priority_short(value)
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        value = ", ".join(value)
+    text = detail_value(name, value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return "\n".join(write.visible(line) for line in write.shorten(text, _MAX_DETAIL).split("\n"))

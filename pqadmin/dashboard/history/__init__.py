@@ -1,0 +1,1 @@
+"""The history page and its chart data."""

@@ -1,0 +1,1 @@
+"""Items: lists, the item page, and actions on items."""

@@ -1,0 +1,199 @@
+"""What an act on items would do, told beside its form while it is filled in; nothing is changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django import forms
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from pqadmin.dashboard.items import uncovering
+from pqadmin.dashboard.items.act_forms import MoveForm, ReprioritiseForm, RescheduleForm
+from pqadmin.display import format as write
+from pqadmin.pages import visibility
+from pqadmin.pages.refusals import NoTarget, explain
+from pqadmin.store import get_store, store_now
+from queues import Item, QueueStatus
+from queues.actions.position import Position
+from queues.actions.preview import Foreseen
+from queues.errors import BadPriority, QueueError, QueueNotFound, StoreError, display_name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """What would happen, or why it would not."""
+
+    lines: tuple[str, ...]
+    bad: bool = False
+
+
+def preview_of(
+    form: forms.Form, status: QueueStatus, items: list[Item], request: HttpRequest, *, asked: str
+) -> Preview | None:
+    """Return what an act with this form would do; None for acts that have nothing to choose.
+
+    `asked` is “auto” when nobody pressed the button: what is not typed yet is no mistake then.
+    """
+    if not items or (asked == "auto" and not _typed(form)):
+        return None
+    wrong = [str(error) for name, errors in form.errors.items() if name != "reason" for error in errors]
+    if wrong:
+        return Preview(lines=tuple(wrong), bad=True)
+    acts = get_store().acts(request.user.get_username())
+    ids = [item.id for item in items]
+    try:
+        if isinstance(form, MoveForm):
+            return Preview(lines=_move(request, status, form, items, ids))
+        if isinstance(form, ReprioritiseForm):
+            foreseen = acts.foresee(status.name, ids, expect_id=status.id, **form.change)
+            return Preview(lines=_reprioritise(foreseen, items, fifo=status.kind == "fifo"))
+        if isinstance(form, RescheduleForm):
+            ready = all(item.state == "ready" for item in items)
+            return Preview(lines=_reschedule(form.arguments, store_now(), ready=ready))
+    except (QueueError, StoreError) as error:
+        refusal = explain(NoTarget(error.words) if isinstance(error, QueueNotFound) else error)
+        return Preview(lines=(f"{refusal.title}. {refusal.text}",), bad=True)
+    return None
+
+
+def _typed(form: forms.Form) -> bool:
+    """Say whether the field that the chosen way needs has something in it."""
+    if isinstance(form, MoveForm):
+        needed = "to"
+    elif isinstance(form, ReprioritiseForm):
+        needed = {"shift": "shift", "front": "", "back": ""}.get(str(form["how"].value() or ""), "priority")
+    else:
+        needed = "at" if form["when"].value() == "at" else "amount"
+    return not needed or needed not in form.fields or bool(form[needed].value())
+
+
+def _move(
+    request: HttpRequest, status: QueueStatus, form: MoveForm, items: list[Item], ids: list[str]
+) -> tuple[str, ...]:
+    to = form.cleaned_data["to"]
+    target, acts = visibility.target(request, to), get_store().acts(request.user.get_username())
+    fifo = target.kind == "fifo"
+    if fifo and form.cleaned_data.get("priority"):
+        raise BadPriority(_("That is a fifo queue: its items have no priority. Leave it empty."))
+    priority = None if fifo else form.priority_for(target.priority_type)
+    there = target.status(preview=0)
+    name = write.shorten(display_name(to), 80)
+    try:
+        arrival = acts.foresee_move(status.name, ids, to, priority=priority, expect_id=status.id)
+    except BadPriority:
+        if priority is not None:
+            raise
+        words = _("The priorities of %(queue)s are %(type)s, these are not: say which one they get there.")
+        raise BadPriority(words % {"queue": name, "type": there.priority_type}) from None
+    lines = [
+        _("%(queue)s is a fifo queue with %(n)s ready.") % {"queue": name, "n": write.number(there.totals.ready)}
+        if fifo
+        else _("%(queue)s holds %(n)s ready; its priorities are %(type)s.")
+        % {"queue": name, "n": write.number(there.totals.ready), "type": there.priority_type}
+    ]
+    if there.attached:
+        lines = [_("%(queue)s is attached: other programs take its items.") % {"queue": name}]
+    if there.closed:
+        lines.append(_("It is closed for pushes: nothing can be moved there."))
+    elif there.pause is not None:
+        lines.append(_("It is paused: what comes in waits there."))
+    if warning := uncovering.warning(get_store().queue(status.name), target):
+        lines.append(warning)
+    if len(items) == 1 and arrival.priorities[0] is not None:
+        lines.append(_("The item has priority %(priority)s there.") % {"priority": _priority(arrival.priorities[0])})
+    elif arrival.priorities and None not in arrival.priorities:
+        kept = arrival.priorities == tuple(item.priority for item in items)
+        lines.append(
+            _("Each keeps its priority.")
+            if kept and priority is None
+            else _("All have priority %(priority)s there.") % {"priority": _priority(arrival.priorities[0])}
+        )
+    if any(item.state == "delayed" for item in items):
+        lines.append(_("What is delayed stays delayed."))
+    if any(item.state == "dead" for item in items):
+        lines.append(_("What was dead is ready there, with all its attempts before it."))
+    return tuple(lines)
+
+
+def _reprioritise(foreseen: Foreseen, items: list[Item], *, fifo: bool) -> tuple[str, ...]:
+    n = len(foreseen.changes)
+    ready = sum(then.state == "ready" for _now, then in foreseen.changes)
+    if not n:
+        return (_("Nothing would change: everything is as asked already."),)
+    lines = []
+    if n == 1 and not fifo:
+        now, then = foreseen.changes[0]
+        if now.priority != then.priority:
+            values = {"now": _priority(now.priority), "then": _priority(then.priority)}
+            lines.append(_("Priority %(now)s → %(then)s.") % values)
+    if foreseen.first is not None:
+        if n == 1:
+            where = _between(foreseen.first, fifo=fifo)
+            lines += [where[:1].upper() + where[1:], _place(foreseen.was, foreseen.first, ready)]
+        else:
+            lines.append(_("The first of them: %(where)s") % {"where": _between(foreseen.first, fifo=fifo)})
+            lines.append(_("The last of them: %(where)s") % {"where": _between(foreseen.last, fifo=fifo)})
+            lines.append(_place(foreseen.was, foreseen.first, ready))
+    elif n:
+        lines.append(_("They are not ready: the priority counts once they are."))
+    if n < len(items):
+        same = len(items) - n
+        lines.append(
+            ngettext("%(n)s is as asked already.", "%(n)s are as asked already.", same) % {"n": write.number(same)}
+        )
+    return tuple(filter(None, lines))
+
+
+def _between(position: Position | None, *, fifo: bool) -> str:
+    if position is None:
+        return ""
+    lower, higher = position.neighbours.lower, position.neighbours.higher
+    if lower is None and higher is None:
+        return _("the only one that is ready.")
+    if lower is None:
+        return _("first of all, before %(item)s.") % {"item": _named(higher, fifo=fifo)}
+    if higher is None:
+        return _("last of all, behind %(item)s.") % {"item": _named(lower, fifo=fifo)}
+    return _("between %(lower)s and %(higher)s.") % {
+        "lower": _named(lower, fifo=fifo),
+        "higher": _named(higher, fifo=fifo),
+    }
+
+
+def _named(item: Item | None, *, fifo: bool) -> str:
+    """Name a neighbour by what is known to whoever looks at the queue."""
+    assert item is not None
+    pushed = write.clock(item.pushed_at)
+    if fifo:
+        return _("the one pushed %(at)s") % {"at": pushed}
+    return _("priority %(priority)s (pushed %(at)s)") % {"priority": _priority(item.priority), "at": pushed}
+
+
+def _place(was: Position | None, will: Position, moving: int) -> str:
+    values: dict[str, Any] = {"place": _nth(will), "of": write.number(will.of + moving)}
+    if was is None:
+        return _("By pop min it is number %(place)s of %(of)s.") % values
+    return _("By pop min: number %(was)s of %(of)s now, number %(place)s then.") % (values | {"was": _nth(was)})
+
+
+def _nth(position: Position) -> str:
+    n = write.number(position.before + 1)
+    return n if position.exact else _("about %(n)s") % {"n": n}
+
+
+def _reschedule(arguments: dict[str, Any], now: datetime, *, ready: bool) -> tuple[str, ...]:
+    due = arguments["due"] if "due" in arguments else now + arguments["delay"]
+    if due <= now and ready:
+        return (_("That moment has passed: nothing changes."),)
+    if due <= now:
+        return (_("That moment has passed: it becomes ready at once."),)
+    left = write.countdown((due - now).total_seconds())
+    return (_("Due %(at)s, in %(left)s.") % {"at": write.moment_with_utc(due), "left": left},)
+
+
+def _priority(priority: int | float | str | None) -> str:
+    return write.priority_short(priority)

@@ -1,0 +1,101 @@
+"""The form of an act on all that fits: what each act needs, how fast, why, and what was seen when it was confirmed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext as _
+
+from pqadmin.dashboard.items.act_forms import ReprioritiseForm
+from pqadmin.display.errors import said
+from pqadmin.pages.visibility import NotThere
+from queues import Queue, QueueStatus
+from queues.bulk.apply import FASTEST, SLOWEST
+from queues.errors import BadName, BadPriority, QueueNotFound
+from queues.model.names import check_name
+from queues.model.priority import parse_priority
+
+_MAX_NAME, _MAX_PRIORITY, _MAX_REASON = 20_000, 2_000, 500
+
+
+class BulkForm(forms.Form):
+    """What an act on all is told. `arguments` are for `begin_bulk`, once the form is valid."""
+
+    to = forms.CharField(required=False, strip=True, max_length=_MAX_NAME)
+    priority = forms.CharField(required=False, strip=False, max_length=_MAX_PRIORITY)
+    #: Values that are hidden here may be seen there.
+    uncover = forms.BooleanField(required=False)
+    how = forms.CharField(required=False, max_length=10)
+    shift = forms.CharField(required=False, max_length=400)
+    rate = forms.CharField(required=False, strip=True, max_length=20)
+    reason = forms.CharField(required=False, max_length=_MAX_REASON)
+    #: How many the page showed, whether that was all, and how many it had looked at.
+    count = forms.IntegerField(min_value=0, required=True)
+    ended = forms.BooleanField(required=False)
+    searched = forms.IntegerField(min_value=0, required=False)
+
+    def __init__(
+        self, *args: Any, act: str, status: QueueStatus, target: Callable[[str], Queue], **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.arguments: dict[str, Any] = {}
+        self._act = act
+        self._status = status
+        self._target = target
+
+    def clean(self) -> dict[str, Any]:
+        """Read what the act needs."""
+        cleaned = super().clean() or self.cleaned_data
+        if self._act == "move":
+            self._read_target(str(cleaned.get("to") or ""), str(cleaned.get("priority") or ""))
+        elif self._act == "reprioritise":
+            self._read_priority()
+        self._read_rate(str(cleaned.get("rate") or ""))
+        return cleaned
+
+    def _read_target(self, name: str, priority: str) -> None:
+        if not name:
+            self.add_error("to", _("Say which queue the items move to."))
+            return
+        try:
+            target = self._target(check_name(name, new=False))
+        except (BadName, QueueNotFound, NotThere) as error:
+            self.add_error("to", said(error))
+            return
+        if target.id == self._status.id:
+            self.add_error("to", _("The items are in this queue already: name another one."))
+            return
+        self.arguments["to"] = target.name
+        if not priority:
+            return
+        if target.kind == "fifo":
+            self.add_error("priority", _("The items of a fifo queue have no priorities."))
+            return
+        try:
+            self.arguments["priority"] = parse_priority(priority, target.priority_type)
+        except BadPriority as error:
+            self.add_error("priority", said(error))
+
+    def _read_priority(self) -> None:
+        fifo, kind = self._status.kind == "fifo", self._status.priority_type
+        inner = ReprioritiseForm(self.data, fifo=fifo, priority_type=kind)
+        if inner.is_valid():
+            self.arguments |= inner.change
+            return
+        for field in ("priority", "shift"):
+            for error in inner.errors.get(field, []):
+                self.add_error(field, str(error))
+
+    def _read_rate(self, text: str) -> None:
+        if not text:
+            return
+        try:
+            rate = float(text)
+        except ValueError:
+            rate = 0.0
+        if not SLOWEST <= rate <= FASTEST:
+            self.add_error("rate", _("A number of items a second, from 1 on; nothing for as fast as it goes."))
+            return
+        self.arguments["rate"] = rate

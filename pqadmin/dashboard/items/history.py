@@ -1,0 +1,175 @@
+"""What is known of one item besides itself: what people did to it, and where it went when it is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from pqadmin.accounts.scope import Scope
+from pqadmin.display import format as write
+from pqadmin.display.addresses import item_url, queue_url
+from pqadmin.display.words import verb_words
+from pqadmin.pages import visibility
+from pqadmin.store import get_store
+from queues import AuditEntry
+from queues.errors import QueueError, display_name
+from queues.model import ids
+
+#: Acts on an item that its page shows; the audit has them all.
+SHOWN = 10
+#: Trash entries looked through for an item that an act took.
+_TRASH = 50
+#: An act's trash entry and its audit entry are minted within a moment of each other.
+_APART = timedelta(seconds=10)
+#: Acts after which an item may be gone.
+_TAKING = {
+    "pop_min": gettext_lazy("%(by)s popped it from the min end, %(at)s."),
+    "pop_max": gettext_lazy("%(by)s popped it from the max end, %(at)s."),
+    "dequeue": gettext_lazy("%(by)s dequeued it, %(at)s."),
+    "delete": gettext_lazy("%(by)s deleted it, %(at)s."),
+    "ack": gettext_lazy("%(by)s said that it is done, %(at)s."),
+    "purge": gettext_lazy("%(by)s purged the queue, %(at)s."),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One act on an item, in words."""
+
+    at: datetime
+    by: str
+    via: str
+    what: str
+    details: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """What people did to an item, newest first."""
+
+    lines: tuple[Line, ...]
+    #: There is more in the audit.
+    more: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Whereabouts:
+    """Where an item went, as far as is known."""
+
+    words: str
+    #: Where to go on, to the item or to the queue that it was moved to; empty when there is nothing.
+    label: str = ""
+    link: str = ""
+    #: What it can be restored from; empty when it can not.
+    trash_id: str = ""
+    #: Items that the restoring brings back, this one among them.
+    count: int = 1
+
+
+def history_of(item_id: str, may: Scope) -> History:
+    """Read what people did to an item, as far as `may` sees it."""
+    page = get_store().audit.entries(item=item_id, limit=SHOWN, seen=partial(visibility.seen_entry, may))
+    return History(lines=tuple(_line(entry) for entry in page.entries), more=page.cursor is not None)
+
+
+def latest(item_id: str, may: Scope) -> AuditEntry | None:
+    """Return the last act that changed something about an item, as far as `may` sees it; None when nobody knows."""
+    page = get_store().audit.entries(item=item_id, limit=SHOWN, seen=partial(visibility.seen_entry, may))
+    return next((entry for entry in page.entries if entry.verb != "reveal"), None)
+
+
+def verb_of(entry: AuditEntry) -> str:
+    """Return what an act did to an item: undoing a push deletes it."""
+    return "delete" if entry.verb == "undo" and (entry.before or {}).get("act") == "push" else entry.verb
+
+
+def whereabouts(queue_id: int, item_id: str, may: Scope) -> Whereabouts | None:
+    """Say where an item went that is not in its queue; None when neither the audit nor the trash knows."""
+    last = latest(item_id, may)
+    if last is None:
+        return None
+    if last.verb == "move":
+        return _moved(last, item_id)
+    verb = verb_of(last)
+    if verb not in _TAKING:
+        return None
+    words = str(_TAKING[verb]) % _who(last)
+    trash_id = _in_trash(last, queue_id, item_id)
+    if not trash_id:
+        return Whereabouts(words=words)
+    return Whereabouts(words=f"{words} {_('It is in the trash.')}", trash_id=trash_id, count=last.count)
+
+
+def _moved(entry: AuditEntry, item_id: str) -> Whereabouts:
+    to = (entry.after or {}).get("to")
+    if to is None:
+        return Whereabouts(words=_("%(by)s moved it to a queue that you may not see, %(at)s.") % _who(entry))
+    values = _who(entry) | {"to": write.shorten(display_name(to), 80)}
+    words = _("%(by)s moved it to %(to)s, %(at)s.") % values
+    try:
+        found = get_store().queue(to).find(item_id)
+    except QueueError:
+        found = None
+    if found is None:
+        return Whereabouts(words=words, label=_("To that queue"), link=queue_url(to))
+    return Whereabouts(words=words, label=_("To the item"), link=item_url(to, item_id))
+
+
+def _in_trash(entry: AuditEntry, queue_id: int, item_id: str) -> str:
+    """Return the id of the trash entry of what this act took; empty when it can not be restored any more."""
+    after = ids.to_ms(entry.at + _APART).to_bytes(6, "big").hex() + "f" * 28
+    for kept in get_store().trash.entries(limit=_TRASH, after=after).entries:
+        if kept.at < entry.at - _APART:
+            break
+        if kept.queue_id != queue_id or kept.by != entry.actor or kept.count != entry.count:
+            continue
+        if kept.item.id == item_id if kept.item is not None else kept.act == verb_of(entry):
+            return kept.id
+    return ""
+
+
+def _line(entry: AuditEntry) -> Line:
+    return Line(
+        at=entry.at,
+        by=write.shorten(write.visible(entry.actor), 60),
+        via=entry.via,
+        what=verb_words(entry.verb),
+        details=" · ".join(_details(entry)),
+        reason=write.shorten(write.visible(entry.reason), 200),
+    )
+
+
+def _details(entry: AuditEntry) -> Sequence[str]:
+    before, after = entry.before or {}, entry.after or {}
+    parts = []
+    if entry.queue is not None and "to" in after:
+        values = {
+            "source": write.shorten(display_name(entry.queue), 40),
+            "to": write.shorten(display_name(after["to"]), 40),
+        }
+        parts.append(_("%(source)s → %(to)s") % values)
+    old, new = before.get("priority"), after.get("priority")
+    if new is not None and old is not None and old != new:
+        values = {"old": write.priority_short(old), "new": write.priority_short(new)}
+        parts.append(_("priority %(old)s → %(new)s") % values)
+    old, new = before.get("size"), after.get("size")
+    if new is not None and old is not None and old != new:
+        parts.append(_("%(old)s → %(new)s") % {"old": write.size(old), "new": write.size(new)})
+    if entry.count > 1:
+        parts.append(
+            ngettext("with %(n)s other", "with %(n)s others", entry.count - 1) % {"n": write.number(entry.count - 1)}
+        )
+    return parts
+
+
+def _who(entry: AuditEntry) -> dict[str, str]:
+    return {
+        "by": write.shorten(write.visible(entry.actor), 60),
+        "at": write.moment(entry.at),
+    }

@@ -1,0 +1,297 @@
+"""What the list of a queue's items shows: its tabs and ends, the items or the trash, what can be done with them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import HttpRequest
+from django.urls import Resolver404, resolve
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext, pgettext_lazy
+
+from pqadmin.accounts.rights import Right
+from pqadmin.dashboard.items.page import Seen
+from pqadmin.dashboard.items.query import TRASH
+from pqadmin.dashboard.items.search import PAGE
+from pqadmin.display import format as write
+from pqadmin.display.addresses import queue_url
+from pqadmin.display.redaction import rules_of
+from pqadmin.display.words import trash_words
+from pqadmin.pages import once, visibility
+from pqadmin.store import get_store
+from queues import Item, QueueStatus, TrashEntry, TrashPage
+from queues.bulk.apply import ACTS as ALL_ACTS
+from queues.errors import BadCursor, QueueNotFound, display_name
+from queues.keys.queue_keys import STATES
+
+#: Acts on chosen items by state, in the order of their buttons; what needs no confirmation first.
+ACTS = {
+    "ready": ("move", "reprioritise", "delay", "delete"),
+    "delayed": ("promote", "reschedule", "move", "reprioritise", "delete"),
+    "leased": ("release", "delete"),
+    "dead": ("retry", "move", "reprioritise", "delete"),
+}
+ACT_WORDS = {
+    "move": gettext_lazy("Move…"),
+    "reprioritise": gettext_lazy("Re-prioritise…"),
+    "delete": gettext_lazy("Delete…"),
+    "promote": gettext_lazy("Promote…"),
+    "reschedule": gettext_lazy("Reschedule…"),
+    "delay": gettext_lazy("Delay…"),
+    "retry": gettext_lazy("Retry…"),
+    "release": gettext_lazy("Release…"),
+}
+#: Entries of the trash of which a few are counted for its tab: others' are looked at on the way.
+_TRASH_LOOK = 10
+_TABS = {
+    "ready": pgettext_lazy("tab", "Ready"),
+    "delayed": pgettext_lazy("tab", "Delayed"),
+    "leased": pgettext_lazy("tab", "Leased"),
+    "dead": pgettext_lazy("tab", "Dead"),
+    TRASH: pgettext_lazy("tab", "Trash"),
+}
+_END_WORDS: Mapping[str, tuple[Promise | str, Promise | str]] = {
+    "ready": (gettext_lazy("Min first"), gettext_lazy("Max first")),
+    "fifo": (gettext_lazy("Head first"), gettext_lazy("Tail first")),
+    "delayed": (gettext_lazy("Next due"), gettext_lazy("Last due")),
+    "leased": (gettext_lazy("Next to expire"), gettext_lazy("Last to expire")),
+    "dead": (gettext_lazy("Earliest first"), gettext_lazy("Latest first")),
+    "age": (gettext_lazy("Oldest first"), gettext_lazy("Youngest first")),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tab:
+    """One state of the queue's items."""
+
+    state: str
+    label: str
+    url: str
+    current: bool
+    #: None where it is not counted.
+    depth: int | None
+    #: How the depth reads.
+    shown: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Act:
+    """Something that can be done with items."""
+
+    name: str
+    label: str
+    #: Where all matching items get it; empty: only chosen ones do.
+    all_url: str = ""
+
+
+def item_list(request: HttpRequest, seen: Seen) -> dict[str, Any]:
+    """Return what the list's template shows."""
+    asked, listed, status = seen.asked, seen.listed, seen.status
+    url = queue_url(status.name)
+    trash, foreign_cursor = None, listed.foreign_cursor
+    if asked.state == TRASH:
+        try:
+            trash = _trash(seen, asked.after)
+        except BadCursor:
+            trash, foreign_cursor = _trash(seen), True
+    may = visibility.scope(request)
+    may_act = may.can(Right.ACT, status.name)
+    known = visibility.known_to(may) if trash and trash.entries else {}
+    cursor = listed.cursor if trash is None else trash.cursor
+    next_url = "" if cursor is None else asked.address(after=cursor)
+    return {
+        "asked": asked,
+        "listed": listed,
+        "url": url,
+        "tabs": _tabs(seen, trash),
+        "ends": _ends(seen),
+        "foreign_cursor": foreign_cursor,
+        "in_middle": asked.after is not None and not foreign_cursor,
+        "first_url": asked.address(),
+        "next_url": next_url,
+        "more_to_search": asked.searching and cursor is not None and len(listed.items) < PAGE,
+        "select_url": asked.address(select="page", **({"after": asked.after} if asked.after else {})),
+        "clear_url": "?" + urlencode({"state": asked.state}),
+        "narrow": any(asked.typed.get(name) for name in ("id", "low", "high", "since", "until")),
+        "scope": _scope(seen),
+        "scope_limits": _scope_limits(seen),
+        "elsewhere": _elsewhere(seen),
+        "total": _total(seen),
+        "acts": _acts(seen, url) if may_act else (),
+        "all_words": _all_words(seen),
+        "export_url": _offered(f"{url}export/", {**asked.pinned, "end": asked.end}),
+        "trash_rows": [
+            (
+                entry,
+                _trash_words(visibility.seen_trash(may, entry)),
+                once.number(request, f"restore:{entry.id}") if visibility.may_undo(may, entry, known) else "",
+            )
+            for entry in (trash.entries if trash else ())
+        ],
+    }
+
+
+def _tabs(seen: Seen, trash: TrashPage | None) -> list[Tab]:
+    status, asked = seen.status, seen.asked
+    kept = {name: value for name, value in asked.pinned.items() if name != "state"} if asked.searching else {}
+    tabs = []
+    for state in ("ready", TRASH) if status.attached else (*STATES, TRASH):
+        depth = None if state == TRASH else getattr(status.totals, state)
+        shown = write.number(depth)
+        if state == TRASH:
+            shown = _trash_depth(seen, trash)
+        elif status.attached:
+            depth, shown = seen.row.ready, write.counted(seen.row.ready)
+        tabs.append(
+            Tab(
+                state=state,
+                label=str(_TABS[state]),
+                url="?" + urlencode({"state": state} | (kept if state != TRASH else {})),
+                current=state == asked.state,
+                depth=depth,
+                shown=shown,
+            )
+        )
+    return tabs
+
+
+def _trash(seen: Seen, after: str | None = None, *, limit: int = PAGE) -> TrashPage:
+    """Return what was taken from this very queue, or changed, not from another one that had its name.
+
+    Pushes are left out: what they brought is here and not in the trash. Raises `BadCursor`.
+    """
+    page = get_store().trash.entries(queue=seen.status.name, but="push", limit=limit, after=after)
+    return replace(page, entries=tuple(entry for entry in page.entries if entry.queue_id == seen.status.id))
+
+
+def _trash_words(entry: TrashEntry) -> str:
+    """Say what was done."""
+    words = trash_words(entry)
+    return words if entry.to is None else _("%(act)s to %(queue)s") % {"act": words, "queue": display_name(entry.to)}
+
+
+def _trash_depth(seen: Seen, trash: TrashPage | None) -> str:
+    """Count what the queue has in the trash as far as a short look goes; empty where that found none and is not all."""
+    if trash is None or seen.asked.after is not None:
+        trash = _trash(seen, limit=_TRASH_LOOK)
+    count = len(trash.entries)
+    if trash.cursor is None:
+        return write.number(count)
+    return f"{write.number(count)}+" if count else ""
+
+
+def _ends(seen: Seen) -> list[tuple[str, str, bool, str]]:
+    """Return (label, address, current, end) of both ends."""
+    asked, status = seen.asked, seen.status
+    if asked.state == TRASH:
+        return []
+    kind = "fifo" if asked.state == "ready" and status.kind == "fifo" else asked.state
+    words = _END_WORDS["age" if seen.listed.by_age else kind]
+    return [
+        (str(label), "?" + urlencode({**asked.pinned, "end": end}), asked.end == end, end)
+        for label, end in zip(words, ("min", "max"), strict=True)
+    ]
+
+
+def _total(seen: Seen) -> int | None:
+    """Return how many items a search would look at; None where that is not known."""
+    if seen.asked.state == TRASH or seen.listed.narrowed:
+        return None
+    return seen.row.ready if seen.status.attached else int(getattr(seen.status.totals, seen.asked.state))
+
+
+def _scope(seen: Seen) -> str:
+    """Say what was searched and what was found."""
+    listed = seen.listed
+    if not seen.asked.searching:
+        return ""
+    found = ngettext("%(n)s found", "%(n)s found", listed.found) % {"n": write.number(listed.found)}
+    searched, total = write.number(listed.searched), _total(seen)
+    if listed.ended:
+        words = ngettext("searched %(n)s item, all there is", "searched %(n)s items, all there are", listed.searched)
+        if listed.narrowed:
+            words = ngettext(
+                "searched %(n)s item in these bounds", "searched %(n)s items in these bounds", listed.searched
+            )
+        words %= {"n": searched}
+    elif total is not None:
+        words = _("searched %(n)s of %(total)s") % {"n": searched, "total": write.number(max(total, listed.searched))}
+    else:
+        words = _("searched %(n)s so far") % {"n": searched}
+    return f"{words} · {found}"
+
+
+def _scope_limits(seen: Seen) -> str:
+    """Say in what a search for text does not look, whatever it found: nobody shall take that for not there."""
+    if not seen.asked.query.text or seen.asked.state == TRASH:
+        return ""
+    redacts = bool(rules_of(seen.status.redact))
+    if seen.asked.state == "dead":
+        if redacts:
+            return _("Text is looked for in reasons, and in values as stored, but not in packed or redacted parts.")
+        return _("Text is looked for in reasons, and in values as stored, but not inside of gzip or zlib.")
+    if redacts:
+        return _("Text is looked for in values as stored: not inside of gzip or zlib, nor in what is redacted.")
+    return _("Text is looked for in values as stored: not inside of gzip or zlib.")
+
+
+def _elsewhere(seen: Seen) -> Item | None:
+    """Return the item of a whole id that is here, but does not fit the rest or has another state."""
+    listed, item_id = seen.listed, seen.asked.query.item_id
+    if not item_id or listed.items or not listed.ended or seen.asked.after is not None:
+        return None
+    try:
+        return get_store().queue(seen.status.name).find(item_id)
+    except QueueNotFound:
+        return None
+
+
+def act_names(status: QueueStatus, state: str) -> Sequence[str]:
+    """Return the acts on chosen items of a list, in the order of their buttons; none where a state has none."""
+    names = [name for name in ACTS.get(state, ()) if not (name == "reprioritise" and status.kind == "fifo")]
+    return [name for name in names if name in ("move", "delete")] if status.attached else names
+
+
+def act_word(name: str) -> str:
+    """Return what the button of an act on chosen items says."""
+    return str(ACT_WORDS[name])
+
+
+def _acts(seen: Seen, url: str) -> list[Act]:
+    names = act_names(seen.status, seen.asked.state)
+    return [Act(name=name, label=act_word(name), all_url=_all_url(seen, url, name)) for name in names]
+
+
+def _all_url(seen: Seen, url: str, act: str) -> str:
+    asked = seen.asked
+    if seen.status.attached or asked.wrong or act not in ALL_ACTS[asked.state]:
+        return ""
+    if not seen.listed.items and seen.listed.ended:
+        return ""
+    return _offered(f"{url}bulk/", {"act": act, **asked.pinned})
+
+
+def _all_words(seen: Seen) -> str:
+    """Say which items “all” are."""
+    asked, listed = seen.asked, seen.listed
+    if asked.searching:
+        if listed.ended:
+            return ngettext("The only match", "All %(n)s that match", listed.found) % {"n": write.number(listed.found)}
+        return _("All that match")
+    total = _total(seen)
+    if total is None:
+        return _("All of them")
+    return ngettext("The only one", "All %(n)s", total) % {"n": write.number(total)}
+
+
+def _offered(url: str, fields: Mapping[str, str]) -> str:
+    """Return an address with its fields if the site has such a page."""
+    try:
+        resolve(url)
+    except Resolver404:
+        return ""
+    return f"{url}?{urlencode(fields)}"

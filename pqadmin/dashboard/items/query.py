@@ -1,0 +1,200 @@
+"""What the address of a queue's page asks for: a state, an end, and which items of it; and the address that asks so.
+
+Everything typed is read here and only here, so that the list, acts on all that match and exports mean the same items.
+A moment without an offset is one of the zone that the address names (`zone`: the form's, which was the zone of whoever
+typed), else of UTC: an address that is passed on means the same to everybody.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TypeVar
+from urllib.parse import urlencode
+
+from django.utils.translation import gettext as _
+
+from pqadmin.display import format as write
+from pqadmin.display.errors import said
+from pqadmin.display.moments import MAX_ZONE, BadMoment, BadZone, kept_zone, parse_past, write_moment
+from pqadmin.store import store_now
+from queues import Query, Queue, QueueStatus
+from queues.errors import BadPriority
+from queues.keys.queue_keys import STATES
+from queues.model.cursor import End
+from queues.model.priority import Priority, parse_priority
+from queues.operations.search import MAX_TEXT
+
+T = TypeVar("T")
+
+TRASH = "trash"
+_ENDS: dict[str, End] = {"min": "min", "max": "max", "head": "min", "tail": "max"}
+#: Those who died last are what people come for.
+_FIRST_END: dict[str, End] = {"dead": "max"}
+#: Characters of what is read; ids of attached items are their keys, up to 10,000 bytes.
+_MAX_PRIORITY, _MAX_ID, _MAX_TIME, _MAX_CURSOR = 2_000, 20_100, 60, 14_000
+_ID = re.compile(r"[0-9a-f]{1,40}")
+_FOREIGN_ID = re.compile(r"(key-)?[0-9a-f]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What one address asks for."""
+
+    #: ready, delayed, leased, dead or trash.
+    state: str
+    end: End
+    #: A cursor, as it came.
+    after: str | None
+    query: Query
+    #: What stands in the form's fields: as typed, or as it reads now.
+    typed: Mapping[str, str]
+    #: What is wrong, by field.
+    wrong: Mapping[str, str]
+    #: The zone of a moment that is wrong, until it is right; empty: the reader's.
+    zone: str
+    #: All items of the page are to be selected.
+    selected: bool
+
+    @property
+    def searching(self) -> bool:
+        """Say whether items are left out."""
+        return self.state != TRASH and self.query.filters
+
+    @property
+    def pinned(self) -> dict[str, str]:
+        """The query as an address's fields, exact: times are moments, however they were typed."""
+        return fields_of(self.query) | {"state": self.state}
+
+    def address(self, **more: str) -> str:
+        """Return the address of the same items, from the same end."""
+        return "?" + urlencode({**self.pinned, "end": self.end, **more})
+
+
+def asked(fields: Mapping[str, str], queue: Queue | QueueStatus, *, now: datetime | None = None) -> Asked:
+    """Read an address for a queue. What is wrong in it is told, and asks for nothing."""
+    now = now or store_now()
+    state = fields.get("state", "")
+    if state not in (*STATES, TRASH) or (queue.attached and state not in ("ready", TRASH)):
+        state = "ready"
+    end = _ENDS.get(fields.get("end", "")) or _FIRST_END.get(state, "min")
+    reading = _Reading(fields, queue, now)
+    query = Query() if state == TRASH else reading.query(state, end)
+    return Asked(
+        state=state,
+        end=end,
+        after=fields.get("after", "")[:_MAX_CURSOR] or None,
+        query=query,
+        typed=reading.typed,
+        wrong=reading.wrong,
+        zone=reading.zone,
+        selected=fields.get("select") == "page",
+    )
+
+
+def read(fields: Mapping[str, str], queue: Queue | QueueStatus) -> tuple[Query, Mapping[str, str]]:
+    """Return the query that an address's fields ask for, and what is wrong in them, by field."""
+    found = asked(fields, queue)
+    return found.query, found.wrong
+
+
+def fields_of(query: Query) -> dict[str, str]:
+    """Return the fields of an address that asks for a query."""
+    named = {
+        "state": query.state,
+        "q": query.text,
+        "id": query.item_id,
+        "low": "" if query.low is None else write_priority(query.low),
+        "high": "" if query.high is None else write_priority(query.high),
+        "since": "" if query.since is None else write_moment(query.since),
+        "until": "" if query.until is None else write_moment(query.until),
+    }
+    return {name: value for name, value in named.items() if value}
+
+
+def write_priority(priority: Priority) -> str:
+    """Write a priority so that it is read as the same one."""
+    return priority if isinstance(priority, str) else write.priority(priority)
+
+
+class _Reading:
+    """Reads fields one by one and notes what is wrong."""
+
+    def __init__(self, fields: Mapping[str, str], queue: Queue | QueueStatus, now: datetime) -> None:
+        self._fields = fields
+        self._queue = queue
+        self._now = now
+        self.typed: dict[str, str] = {}
+        self.wrong: dict[str, str] = {}
+        self.zone = ""
+
+    def query(self, state: str, end: End) -> Query:
+        """Return what is asked for of a state's items."""
+        fifo, attached = self._queue.kind == "fifo", self._queue.attached
+        query = Query(state=state, text=self._text(), item_id=self._id(attached=attached))
+        if fifo:
+            if any(self._fields.get(name) for name in ("low", "high", "from")):
+                self.wrong["low"] = _("A FIFO queue has no priorities; the list begins at its end.")
+        else:
+            low, high = (
+                self._take("low", _MAX_PRIORITY, self._priority),
+                self._take("high", _MAX_PRIORITY, self._priority),
+            )
+            start = self._take("from", _MAX_PRIORITY, self._priority)
+            if start is not None:
+                # A place in the list: from there on, seen from its end.
+                if end == "min":
+                    low = start
+                else:
+                    high = start
+                self.typed["low" if end == "min" else "high"] = self.typed.pop("from")
+            query = replace(query, low=low, high=high)
+        if attached:
+            return query
+        since, until, older = (self._moment(name) for name in ("since", "until", "age"))
+        if older is not None:
+            until = older
+            self.typed["until"] = self.typed.pop("age")
+        return replace(query, since=since, until=until)
+
+    def _text(self) -> str:
+        self.typed["q"] = text = self._fields.get("q", "")
+        if len(text) > MAX_TEXT:
+            self.typed["q"] = text[:MAX_TEXT]
+            self.wrong["q"] = _("One looks for at most %(n)s characters.") % {"n": write.number(MAX_TEXT)}
+            return ""
+        return text
+
+    def _id(self, *, attached: bool) -> str:
+        text = self._fields.get("id", "")[:_MAX_ID].strip().lower().removeprefix(write.ELLIPSIS)
+        self.typed["id"] = text
+        if text and not (_FOREIGN_ID if attached else _ID).fullmatch(text):
+            self.wrong["id"] = _("An id, or a part of one, has digits and the letters a to f: at most 40 of them.")
+            return ""
+        return text
+
+    def _take(self, name: str, longest: int, parse: Callable[[str], T]) -> T | None:
+        text = self._fields.get(name, "")[:longest]
+        self.typed[name] = text
+        if not text.strip():
+            return None
+        try:
+            return parse(text)
+        except (BadPriority, BadMoment, BadZone) as error:
+            self.wrong[name] = said(error)
+            return None
+
+    def _moment(self, name: str) -> datetime | None:
+        """Read a moment of the zone that the address names, and show it with its offset in the reader's."""
+        zone = self._fields.get("zone", "")[:MAX_ZONE]
+        found = self._take(name, _MAX_TIME, lambda text: parse_past(text, self._now, zone))
+        if found is None:
+            self.zone = kept_zone(zone) if name in self.wrong else self.zone
+            return None
+        at, self.typed[name] = found
+        return at
+
+    def _priority(self, text: str) -> Priority:
+        return parse_priority(text, self._queue.priority_type)

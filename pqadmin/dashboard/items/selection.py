@@ -1,0 +1,206 @@
+"""Selections: items chosen on a page, as they stood when they were shown, and what became of them since."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.http import QueryDict
+from django.utils.crypto import constant_time_compare, salted_hmac
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from pqadmin.accounts.scope import Scope
+from pqadmin.dashboard.items.history import latest, verb_of
+from pqadmin.display import format as write
+from pqadmin.display.addresses import item_url
+from pqadmin.display.words import verb_words
+from pqadmin.store import store_now
+from queues import AuditEntry, Item
+from queues.errors import display_name
+from queues.items.locate import Picked, Selection
+from queues.model.ids import at as moment_of
+from queues.model.ids import to_ms
+
+#: The hidden fields of a form on a selection: ids with marks, and the moment it was shown.
+PICKED, SHOWN_AT = "picked", "shown_at"
+#: Items of one act, the core's limit, and characters of their ids: those of attached queues are whole keys.
+MOST, _MAX_TEXT = 1_000, 2_000_000
+#: Items whose fate is looked up in the audit.
+_TOLD = 8
+#: Clocks of two machines may differ by so much.
+_APART = timedelta(seconds=2)
+#: Stands for a mark that is not the one of now.
+_OTHER = "other"
+#: Verbs after which an item is not in its queue any more.
+_REMOVING = {"pop_min", "pop_max", "dequeue", "delete", "move", "ack", "purge"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fate:
+    """What became of an item since it was shown."""
+
+    item_id: str
+    text: str
+    #: Where it is now; empty when nobody knows.
+    url: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fates:
+    """What became of those that are not as they were shown."""
+
+    gone: int
+    changed: int
+    told: tuple[Fate, ...]
+
+    @property
+    def untold(self) -> int:
+        """Items whose fate was not looked up."""
+        return self.gone + self.changed - len(self.told)
+
+    @property
+    def words(self) -> str:
+        """Say how many are concerned."""
+        parts = []
+        if self.gone:
+            parts.append(
+                ngettext("%(n)s item is not here any more.", "%(n)s items are not here any more.", self.gone)
+                % {"n": write.number(self.gone)}
+            )
+        if self.changed:
+            parts.append(
+                ngettext("%(n)s item is not as it was shown.", "%(n)s items are not as they were shown.", self.changed)
+                % {"n": write.number(self.changed)}
+            )
+        return " ".join(parts)
+
+
+def wanted(data: QueryDict) -> list[str]:
+    """Return the ids that an address or a form asks for, each once, in their order."""
+    packed = data.get(PICKED, "")[:_MAX_TEXT]
+    if packed:
+        ids = [pair.rpartition(":")[0] or pair for pair in packed.split()]
+    else:
+        ids = [*data.getlist("id"), *data.get("ids", "")[:_MAX_TEXT].split()]
+    return list(dict.fromkeys(item_id for item_id in ids if item_id))
+
+
+def marks(data: QueryDict, now: Selection) -> dict[str, str] | None:
+    """Return the marks by id of a form that carries a selection: those of now where they are the same.
+
+    None for a form that carries none.
+    """
+    pairs = [pair.rpartition(":") for pair in data.get(PICKED, "")[:_MAX_TEXT].split()]
+    sealed = {item_id: seal for item_id, _colon, seal in pairs if item_id and seal}
+    if not sealed or len(sealed) != len(pairs):
+        return None
+    there = {each.item.id: each.mark for each in now.picked}
+    return {
+        item_id: there[item_id] if item_id in there and constant_time_compare(_seal(there[item_id]), seal) else _OTHER
+        for item_id, seal in sealed.items()
+    }
+
+
+def hidden_fields(picked: Sequence[Picked]) -> dict[str, str]:
+    """Return the hidden fields that carry a selection."""
+    return {
+        PICKED: " ".join(f"{each.item.id}:{_seal(each.mark)}" for each in picked),
+        SHOWN_AT: str(to_ms(store_now())),
+    }
+
+
+def _seal(mark: str) -> str:
+    """Return what a page holds of a mark: nobody can guess at a hidden value by it."""
+    return salted_hmac("pqadmin.selection", mark, algorithm="sha256").hexdigest()[:32]
+
+
+def states(items: Sequence[Item]) -> str:
+    """Say how many items are in which state; empty when all are ready."""
+    counted = Counter(item.state for item in items)
+    if set(counted) <= {"ready", "attached"}:
+        return ""
+    return " · ".join(f"{write.number(n)} {_STATE[state]()}" for state, n in counted.items())
+
+
+def state_word(state: str) -> str:
+    """Return a state's word."""
+    return _STATE[state]() if state in _STATE else state
+
+
+_STATE = {
+    "ready": lambda: _("ready"),
+    "delayed": lambda: _("delayed"),
+    "leased": lambda: _("leased"),
+    "dead": lambda: _("dead"),
+    "attached": lambda: _("ready"),
+}
+
+
+def fates(queue_name: str, seen: Mapping[str, str], now: Selection, data: QueryDict, may: Scope) -> Fates:
+    """Tell what became of items since a form showed them."""
+    there = {each.item.id: each for each in now.picked}
+    gone = [item_id for item_id in seen if item_id not in there]
+    changed = [item_id for item_id in seen if item_id in there and there[item_id].mark != seen[item_id]]
+    text = data.get(SHOWN_AT, "")
+    since = moment_of(int(text)) if text.isdecimal() and len(text) < 15 else None
+    told = [_gone(item_id, may) for item_id in gone[:_TOLD]]
+    told += [_changed(queue_name, there[item_id].item, since, may) for item_id in changed[: _TOLD - len(told)]]
+    return Fates(gone=len(gone), changed=len(changed), told=tuple(told))
+
+
+def gone_words(item_id: str, may: Scope) -> tuple[str, str]:
+    """Say what became of an item that is not in its queue, and where it is: by the audit, as far as that knows."""
+    entry = latest(item_id, may)
+    if entry is None or verb_of(entry) not in _REMOVING:
+        return _("No person’s act names it: a program took it, or it never was here."), ""
+    to = (entry.after or {}).get("to")
+    if entry.verb == "move" and isinstance(to, str):
+        words = _("%(by)s moved it to %(queue)s at %(at)s.") % {
+            "by": _by(entry),
+            "queue": write.shorten(display_name(to), 80),
+            "at": write.clock(entry.at),
+        }
+        return words, "" if item_id.startswith("key-") else item_url(to, item_id)
+    return _acted(entry), ""
+
+
+def _gone(item_id: str, may: Scope) -> Fate:
+    text, url = gone_words(item_id, may)
+    return Fate(item_id=item_id, text=text, url=url)
+
+
+def _changed(queue_name: str, item: Item, since: datetime | None, may: Scope) -> Fate:
+    entry = latest(item.id, may)
+    words = [now_words(item)]
+    if entry is not None and since is not None and entry.at >= since - _APART:
+        words.insert(0, _acted(entry))
+    return Fate(item_id=item.id, text=" ".join(words), url=item_url(queue_name, item.id))
+
+
+def now_words(item: Item) -> str:
+    """Say how an item stands now."""
+    if item.state == "leased":
+        worker = write.shorten(write.visible(item.worker), 80)
+        return _("It is leased by %(worker)s now.") % {"worker": worker or _("somebody")}
+    if item.state == "delayed":
+        return _("It is due %(at)s now.") % {"at": write.clock(item.due_at)}
+    if item.state == "dead":
+        return _("It is dead now.")
+    if item.priority is not None:
+        return _("It is ready with priority %(priority)s now.") % {"priority": write.priority_short(item.priority)}
+    return _("It is ready now.")
+
+
+def _acted(entry: AuditEntry) -> str:
+    return _("%(by)s %(verb)s it at %(at)s.") % {
+        "by": _by(entry),
+        "verb": verb_words(entry.verb),
+        "at": write.clock(entry.at),
+    }
+
+
+def _by(entry: AuditEntry) -> str:
+    return write.shorten(write.visible(entry.actor), 80) or _("somebody")

@@ -1,0 +1,188 @@
+"""The page of one item: its value in the view that fits, what is known about it, and what can be done with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from pqadmin.accounts.roles import Right, can, require
+from pqadmin.dashboard.items import history
+from pqadmin.dashboard.items.act_forms import ReasonForm
+from pqadmin.dashboard.items.buttons import buttons
+from pqadmin.display import format as write
+from pqadmin.display import items
+from pqadmin.display.addresses import item_url
+from pqadmin.display.redaction import NOTHING, Redaction, rules_of
+from pqadmin.display.values import VIEWS, as_html, hidden, plain, show
+from pqadmin.display.words import item_state_word
+from pqadmin.pages import act_view, once, visibility
+from pqadmin.pages.queue_context import PREVIEW_BYTES, about
+from pqadmin.pages.refusals import Refusal
+from pqadmin.store import get_store, store_now
+from queues import Item, QueueStatus, ReadTransaction
+from queues.actions.position import Neighbours, neighbours
+from queues.model import ids
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """An item and its queue at one read version."""
+
+    status: QueueStatus
+    #: None: it is not there.
+    item: Item | None
+    #: Of a ready item.
+    beside: Neighbours | None
+
+
+def look_at(name: str, item_id: str) -> tuple[QueueStatus, Item | None]:
+    """Read an item and its queue at one version; raise `QueueNotFound`."""
+    seen = see(name, item_id)
+    return seen.status, seen.item
+
+
+def see(name: str, item_id: str) -> Seen:
+    """Read an item, its neighbours and its queue at one version; raise `QueueNotFound`."""
+
+    def look(tr: ReadTransaction) -> Seen:
+        queue = get_store().queue(name, tr=tr)
+        item = queue.find(item_id, tr=tr)
+        return Seen(
+            status=queue.status(tr=tr, preview=64),
+            item=item,
+            beside=None if item is None else neighbours(queue, item, preview=PREVIEW_BYTES, tr=tr),
+        )
+
+    with get_store().suggesting():
+        return get_store().read(look)
+
+
+@never_cache
+@require_safe
+@require(Right.READ)
+@act_view.seeing_queue
+def item(request: HttpRequest, name: str, item_id: str) -> HttpResponse:
+    """Show an item; one that is gone gets a page that says where it went."""
+    seen = see(name, item_id)
+    if seen.item is None:
+        return gone(request, seen.status, item_id)
+    return render(request, "dashboard/item.html", _context(request, seen, seen.item))
+
+
+@never_cache
+@require_safe
+@require(Right.READ)
+@act_view.seeing_queue
+def download(request: HttpRequest, name: str, item_id: str) -> HttpResponse:
+    """Hand out the raw value, or with `as=text` what it decodes to, as a file that no browser runs or displays."""
+    seen = see(name, item_id)
+    status, found = seen.status, seen.item
+    if found is None:
+        return gone(request, status, item_id)
+    rules = rules_of(status.redact)
+    if request.GET.get("as") == "text":
+        return _file(plain(found.value, rules), f"{found.id[:100]}.txt")
+    if hidden(found.value, rules):
+        refusal = Refusal(
+            title=_("Parts of this value are redacted"),
+            text=_("Its bytes would show them, so they are not handed out like this."),
+            advice=_("Reveal it for the download, or download the text, which has marks in their place."),
+            status=403,
+        )
+        return act_view.answer(request, "dashboard/item.html", _context(request, seen, found), refusal=refusal)
+    return _file(found.value, f"{found.id[:100]}.bin")
+
+
+@never_cache
+@require_POST
+@require(Right.ACT)
+@act_view.seeing_queue
+def reveal(request: HttpRequest, name: str, item_id: str) -> HttpResponse:
+    """Show one item with nothing redacted, or hand out its bytes, in this answer alone; the audit tells who saw it."""
+    queue_id = act_view.made_for(request, "reveal")
+    seen = see(name, item_id)
+    if seen.item is None:
+        return gone(request, seen.status, item_id)
+    form = ReasonForm(request.POST)
+    form.is_valid()
+    shown: list[Item] = []
+
+    def act() -> str:
+        acts = get_store().acts(request.user.get_username())
+        shown.append(acts.reveal(name, item_id, reason=form.cleaned_data.get("reason", ""), expect_id=queue_id))
+        return item_url(name, item_id)
+
+    refused = act_view.act_once(request, "reveal", seen.status, queue_id, act)
+    if refused is not None:
+        return act_view.answer(request, "dashboard/item.html", _context(request, seen, seen.item), refusal=refused)
+    if "download" in request.POST:
+        return _file(shown[0].value, f"{shown[0].id[:100]}.bin")
+    wanted = request.POST.get("as", "")
+    context = _context(request, seen, shown[0], rules=NOTHING, wanted=wanted, everything=True)
+    return render(request, "dashboard/item.html", context | {"revealed": True})
+
+
+def gone(request: HttpRequest, status: QueueStatus, item_id: str) -> HttpResponse:
+    """Say that the item is not in the queue, and where it went as far as anybody knows."""
+    where = history.whereabouts(status.id, item_id, visibility.scope(request))
+    rand = ids.parse(item_id)
+    context = about(
+        request,
+        status,
+        item_id=write.shorten(write.visible(item_id), 60),
+        raw_item_id=item_id[:25_000],
+        where=where,
+        pushed_at=None if rand is None else ids.minted_at(rand),
+        restore_number=once.number(request, f"restore:{where.trash_id}") if where and where.trash_id else "",
+        history=history.history_of(item_id, visibility.scope(request)),
+    )
+    return render(request, "dashboard/gone.html", context, status=404)
+
+
+def _context(
+    request: HttpRequest,
+    seen: Seen,
+    found: Item,
+    *,
+    rules: Redaction | None = None,
+    wanted: str | None = None,
+    everything: bool = False,
+) -> dict[str, Any]:
+    status = seen.status
+    shown = show(
+        found.value,
+        rules=rules_of(status.redact) if rules is None else rules,
+        wanted=request.GET.get("as", "") if wanted is None else wanted,
+        everything=everything or "all" in request.GET,
+    )
+    may_act = can(request.user, Right.ACT, status.name)
+    return about(
+        request,
+        status,
+        item=found,
+        item_url=item_url(status.name, found.id),
+        shown=shown,
+        views=[(view, view == shown.view) for view in VIEWS if view in shown.fits],
+        exact_priority=as_html(items.priority(found)),
+        state_word=item_state_word(found.state),
+        shown_all=everything or "all" in request.GET,
+        beside=seen.beside,
+        history=history.history_of(found.id, visibility.scope(request)),
+        buttons=buttons(status, found, request.user.get_username()) if may_act else (),
+        reveal_fields=act_view.form_fields(request, "reveal", status) if may_act and shown.hides else {},
+        now=store_now(),
+    )
+
+
+def _file(data: bytes, name: str) -> HttpResponse:
+    response = HttpResponse(data, content_type="application/octet-stream")
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    response["X-Content-Type-Options"] = "nosniff"
+    response["Cache-Control"] = "private, no-store"
+    return response

@@ -1,0 +1,61 @@
+"""Jobs under way on a queue, for whoever is about to begin another act on many of its items."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.http import HttpRequest
+
+from pqadmin.dashboard.jobs.words import Told, tell
+from pqadmin.pages import visibility
+from pqadmin.store import get_store, store_now
+from queues import Job
+from queues.bulk.bulk_job import PUSH, UNDO
+
+#: Jobs that are named; more are counted.
+_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobsHere:
+    """What is under way on one queue, as one person sees it."""
+
+    #: The newest first.
+    told: tuple[Told, ...] = ()
+    #: Others that the person sees.
+    more: int = 0
+    #: One reaches a queue that the person does not see: no more is told of it.
+    unseen: bool = False
+    #: Some may take or change items that are there; some bring items.
+    takes: bool = False
+    brings: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.told) or self.unseen
+
+
+def jobs_here(request: HttpRequest, queue_id: int) -> JobsHere:
+    """Read which jobs are under way that take items out of a queue, change them or bring some to it."""
+    may, now = visibility.scope(request), store_now()
+    running = get_store().acts(request.user.get_username()).running_jobs()
+    here = [job for job in reversed(running) if _concerns(job, queue_id)]
+    seen = [job for job in here if visibility.sees_job(may, job)]
+    return JobsHere(
+        told=tuple(tell(job, now) for job in seen[:_NAMED]),
+        more=max(0, len(seen) - _NAMED),
+        unseen=len(seen) < len(here),
+        takes=len(seen) < len(here) or any(_takes(job, queue_id) for job in seen),
+        brings=any(_brings(job, queue_id) for job in seen),
+    )
+
+
+def _concerns(job: Job, queue_id: int) -> bool:
+    return queue_id in (job.queue_id, job.to_id)
+
+
+def _takes(job: Job, queue_id: int) -> bool:
+    return job.act == UNDO or (job.act != PUSH and job.queue_id == queue_id)
+
+
+def _brings(job: Job, queue_id: int) -> bool:
+    return job.act in (UNDO, PUSH) or job.to_id == queue_id

@@ -1,0 +1,197 @@
+"""The filter language of the overview: words of a name and terms such as `problem:dead group:eu depth>1000 age>5m`.
+
+All parts must hold. A leading `-` turns a part around. A part that is not understood is reported and left out, so
+that a slip of the pen never hides every queue.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Container, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from fnmatch import translate
+
+from django.utils.translation import gettext as _
+
+from pqadmin.live.board.health import PROBLEMS, Outlook, State
+from pqadmin.live.board.rows import Row
+from pqadmin.live.board.sums import label_of
+
+#: Longer filters are cut: nobody types them.
+MAX_LENGTH = 400
+MAX_PARTS = 20
+
+Test = Callable[[Row, datetime], bool]
+
+_TERM = re.compile(r"(?P<field>[a-z-]+)(?P<op>>=|<=|=|>|<)(?P<value>[0-9.]+)(?P<unit>[a-zA-Z]*)")
+_AGED = re.compile(r"-?age[<>=]")
+_NUMBER_UNITS = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
+_AGE_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
+_COMPARE: dict[str, Callable[[float, float], bool]] = {
+    ">": lambda a, b: a > b,
+    "<": lambda a, b: a < b,
+    ">=": lambda a, b: a >= b,
+    "<=": lambda a, b: a <= b,
+    "=": lambda a, b: a == b,
+}
+_NUMBERS: dict[str, Callable[[Row], float | None]] = {
+    "depth": lambda row: row.ready,
+    "ready": lambda row: row.ready,
+    "delayed": lambda row: row.status.totals.delayed,
+    "leased": lambda row: row.status.totals.leased,
+    "dead": lambda row: row.status.totals.dead,
+    "in": lambda row: row.rate_in,
+    "out": lambda row: row.rate_out,
+}
+#: Fields that are a time, in seconds.
+_TIMES: dict[str, Callable[[Row, datetime], float | None]] = {
+    "age": lambda row, now: None if row.status.oldest is None else (now - row.status.oldest).total_seconds(),
+    "wait": lambda row, now: _wait(row),
+}
+STATES = tuple(state.value for state in State)
+KINDS = ("priority", "fifo")
+_FIELDS = ", ".join((*_NUMBERS, *_TIMES))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """A filter as understood: every test must pass; `problems` says what was not understood."""
+
+    text: str
+    tests: Sequence[Test]
+    problems: Sequence[str]
+    #: It asks for the reader's own favourites.
+    personal: bool = False
+    #: What passes changes with the time.
+    timed: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.tests)
+
+    def passes(self, row: Row, now: datetime) -> bool:
+        """Say whether a row is wanted."""
+        return all(test(row, now) for test in self.tests)
+
+
+def parse(text: str, favourites: Container[int] = ()) -> Filter:
+    """Understand a filter; `favourites` are the ids of the reader's queues."""
+    text = text.replace("\0", "")[:MAX_LENGTH].strip()
+    tests: list[Test] = []
+    problems: list[str] = []
+    for part in text.split()[:MAX_PARTS]:
+        negated = part.startswith("-") and len(part) > 1
+        try:
+            test = _part(part[1:] if negated else part, favourites)
+        except ValueError as error:
+            problems.append(str(error))
+            continue
+        tests.append(_not(test) if negated else test)
+    return Filter(
+        text=text,
+        tests=tests,
+        problems=problems,
+        personal="is:favourite" in text.casefold(),
+        timed=any(_AGED.match(part) for part in text.split()),
+    )
+
+
+def _not(test: Test) -> Test:
+    return lambda row, now: not test(row, now)
+
+
+def _part(part: str, favourites: Container[int]) -> Test:
+    key, colon, value = part.partition(":")
+    # A name may have colons: only these words before the first one make a term of it.
+    if colon and key in ("problem", "group", "is"):
+        return _term(part, key, value, favourites)
+    if part.startswith("state:"):
+        wanted = part.removeprefix("state:").casefold()
+        if wanted == "problem":
+            return lambda row, now: bool(row.problem)
+        if wanted not in STATES:
+            raise ValueError(
+                _("“%(part)s”: a state is %(states)s or problem.") % {"part": part, "states": ", ".join(STATES)}
+            )
+        return lambda row, now: row.state == wanted
+    if part.startswith("kind:"):
+        kind = part.removeprefix("kind:").casefold()
+        if kind not in KINDS:
+            raise ValueError(_("“%(part)s”: a kind is priority or fifo.") % {"part": part})
+        return lambda row, now: row.status.kind == kind
+    if any(sign in part for sign in "<>="):
+        return _comparison(part)
+    return _name(part)
+
+
+def _term(part: str, key: str, value: str, favourites: Container[int]) -> Test:
+    wanted = value.casefold()
+    if key == "problem":
+        if wanted not in PROBLEMS:
+            raise ValueError(
+                _("“%(part)s”: a problem is %(problems)s.") % {"part": part, "problems": ", ".join(PROBLEMS)}
+            )
+        return lambda row, now: wanted in row.problems
+    if key == "group":
+        group = wanted.rstrip(":")
+        if "*" in group:
+            pattern = _glob(group)
+            return lambda row, now: pattern.match(label_of(row.status.name).rstrip(":").casefold()) is not None
+        # The groups within a group are in it.
+        return lambda row, now: f"{label_of(row.status.name).casefold()}:".startswith(f"{group}:")
+    if wanted != "favourite":
+        raise ValueError(_("“%(part)s”: only is:favourite is understood.") % {"part": part})
+    return lambda row, now: row.status.id in favourites
+
+
+def _comparison(part: str) -> Test:
+    match = _TERM.fullmatch(part)
+    if match is None or (match["field"] not in _NUMBERS and match["field"] not in _TIMES):
+        raise ValueError(
+            _("“%(part)s” is not understood; compare %(fields)s with a number.") % {"part": part, "fields": _FIELDS}
+        )
+    units = _AGE_UNITS if match["field"] in _TIMES else _NUMBER_UNITS
+    unit = units.get(match["unit"].casefold())
+    try:
+        limit = float(match["value"])
+    except ValueError:
+        raise ValueError(_("“%(part)s”: that is no number.") % {"part": part}) from None
+    if unit is None:
+        raise ValueError(
+            _("“%(part)s”: a unit is %(units)s.") % {"part": part, "units": ", ".join(u for u in units if u)}
+        )
+    limit *= unit
+    compare = _COMPARE[match["op"]]
+    value_of = _TIMES.get(match["field"]) or _at_any_time(_NUMBERS[match["field"]])
+
+    def test(row: Row, now: datetime) -> bool:
+        value = value_of(row, now)
+        return value is not None and compare(value, limit)
+
+    return test
+
+
+def _at_any_time(number_of: Callable[[Row], float | None]) -> Callable[[Row, datetime], float | None]:
+    return lambda row, now: number_of(row)
+
+
+def _wait(row: Row) -> float | None:
+    """Return how long what comes now will wait, at the present rate; for ever where nothing leaves."""
+    if row.ready is None or row.rate_out is None or row.outlook in (Outlook.ATTACHED, Outlook.UNREADABLE):
+        return None
+    if not row.ready:
+        return 0.0
+    return row.ready / row.rate_out if row.rate_out else float("inf")
+
+
+def _name(part: str) -> Test:
+    wanted = part.casefold()
+    if "*" in wanted:
+        pattern = _glob(wanted)
+        return lambda row, now: pattern.match(row.status.name.casefold()) is not None
+    return lambda row, now: wanted in row.status.name.casefold()
+
+
+def _glob(wanted: str) -> re.Pattern[str]:
+    """Return what matches: a star stands for anything, every other sign for itself."""
+    return re.compile(translate(wanted.replace("[", "[[]").replace("?", "[?]")))

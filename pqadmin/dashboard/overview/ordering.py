@@ -1,0 +1,224 @@
+"""Which rows the overview shows and in what order: filter, grouping, sorting, one window of rows at a time.
+
+The next window begins after the sort key of the last row, not after a number of rows: nothing is counted or
+skipped, and rows that come or go in between do not shift the rest.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from bisect import bisect_left
+from collections.abc import Callable, Container, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from operator import itemgetter
+from typing import Any
+
+from pqadmin.dashboard.overview.filters import Filter
+from pqadmin.live.board.health import PROBLEMS, Problem
+from pqadmin.live.board.overviews import Overview, Pair
+from pqadmin.live.board.rows import Row
+from pqadmin.live.board.sums import Summary, groups_of, label_of
+
+WINDOW = 100
+#: So many rows find their new places one by one, however short the list.
+_FEW = 8
+GROUPINGS = ("problems", "name", "group")
+#: Fields by which the table can be sorted, and whether the first click shows the largest first.
+SORTS = {"name": False, "ready": True, "in": True, "out": True, "oldest": True}
+
+Key = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """How rows are put in order; `sort` is empty for the grouping's own order."""
+
+    grouping: str = "problems"
+    sort: str = ""
+    descending: bool = False
+    #: The reader's favourites come before all others.
+    favourites: bool = False
+
+    @classmethod
+    def parse(cls, grouping: str, sort: str, first: str = "") -> Order:
+        """Read an order from an address; what is unknown is the default."""
+        field = sort.removeprefix("-")
+        return cls(
+            grouping=grouping if grouping in GROUPINGS else "problems",
+            sort=field if field in SORTS else "",
+            descending=field in SORTS and sort.startswith("-"),
+            favourites=first == "favourites" and grouping != "group",
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Rows under one heading. `label` is None for a table without headings."""
+
+    label: str | None
+    rows: Sequence[Row]
+    #: Of the whole group, as far as it passes the filter.
+    sum: Summary | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """One window of the overview. `matching` counts all rows that pass the filter."""
+
+    groups: Sequence[Group]
+    shown: int
+    matching: int
+    cursor: str | None
+    #: The cursor in the address was not one of ours; the first window is shown.
+    foreign_cursor: bool
+
+
+def arrange(
+    seen: Overview, *, order: Order, wanted: Filter, after: str, favourites: frozenset[int] = frozenset()
+) -> Listing:
+    """Return the window of rows that the address asks for. Who asks for the same gets what was put in order once."""
+    mine = favourites if wanted.personal or order.favourites else frozenset()
+    key, passes = _key(order, mine), partial(wanted.passes, now=seen.at)
+    keyed: Sequence[tuple[Key, Row]] = seen.keep(
+        ("order", wanted.text, order, mine),
+        lambda: _in_order(filter(passes, seen.rows) if wanted else seen.rows, key),
+        # What passes by its age does so by the time of the overview: those are looked through anew.
+        carry=None if wanted.timed else lambda before, pairs: _carried(before, pairs, key, passes),
+    )
+    first, foreign = 0, False
+    if after:
+        try:
+            last = _decode(after)
+            first = _first_after(keyed, last)
+        except (ValueError, TypeError, RecursionError):  # the last: nested deeper than any cursor of ours
+            foreign = True
+    window = keyed[first : first + WINDOW]
+    more = first + WINDOW < len(keyed)
+    return Listing(
+        groups=_groups([row for _, row in window], keyed, order, wanted, seen, mine),
+        shown=len(window),
+        matching=len(keyed),
+        cursor=_encode(window[-1][0]) if more else None,
+        foreign_cursor=foreign,
+    )
+
+
+def _in_order(rows: Iterable[Row], key: Callable[[Row], Key]) -> list[tuple[Key, Row]]:
+    return sorted(((key(row), row) for row in rows), key=itemgetter(0))
+
+
+def _carried(
+    before: Sequence[tuple[Key, Row]],
+    pairs: Sequence[Pair],
+    key: Callable[[Row], Key],
+    passes: Callable[[Row], bool],
+) -> Sequence[tuple[Key, Row]]:
+    """Return an order with the rows of some queues taken out and put in at their new places."""
+    if len(pairs) > max(_FEW, len(before) // 8):
+        gone = {id(old) for old, _ in pairs if old is not None}
+        kept = [pair for pair in before if id(pair[1]) not in gone]
+        kept += [(key(new), new) for _, new in pairs if new is not None and passes(new)]
+        return sorted(kept, key=itemgetter(0))
+    after = list(before)
+    for old, new in pairs:
+        if old is not None:
+            place = bisect_left(after, key(old), key=itemgetter(0))
+            if place < len(after) and after[place][1] is old:
+                del after[place]
+        if new is not None and passes(new):
+            pair = (key(new), new)
+            after.insert(bisect_left(after, pair[0], key=itemgetter(0)), pair)
+    return after
+
+
+def _key(order: Order, favourites: Container[int]) -> Callable[[Row], Key]:
+    key = _plain_key(order)
+    if not order.favourites:
+        return key
+    return lambda row: (row.status.id not in favourites, *key(row))
+
+
+def _plain_key(order: Order) -> Callable[[Row], Key]:
+    sort = _sort_value(order)
+    if order.grouping == "problems":
+        return lambda row: (_rank(row), *sort(row), row.status.name, row.status.id)
+    if order.grouping == "group":
+        return lambda row: (label_of(row.status.name), *sort(row), row.status.name, row.status.id)
+    return lambda row: (*sort(row), row.status.name, row.status.id)
+
+
+def _sort_value(order: Order) -> Callable[[Row], Key]:
+    sign = -1.0 if order.descending else 1.0
+    if order.sort == "name" and order.descending:
+        return lambda row: ([-ord(c) for c in row.status.name] + [1],)
+    if order.sort in ("", "name"):
+        # Among the queues in trouble the deepest comes first.
+        if order.grouping == "problems" and not order.sort:
+            return lambda row: (-row.status.totals.ready if row.problem else 0,)
+        return lambda row: ()
+    if order.sort == "ready":
+        return lambda row: (int(sign) * row.status.totals.ready,)
+    if order.sort == "in":
+        return lambda row: (sign * (-1.0 if row.rate_in is None else row.rate_in),)
+    if order.sort == "out":
+        return lambda row: (sign * (-1.0 if row.rate_out is None else row.rate_out),)
+    return lambda row: (sign * (-1.0 if row.status.oldest is None else -row.status.oldest.timestamp() + 4e9),)
+
+
+def _rank(row: Row) -> int:
+    return _RANKS[row.problem]
+
+
+#: The worst first; a queue without any comes last.
+_RANKS = {problem: rank for rank, problem in enumerate((*PROBLEMS, Problem.NONE))}
+
+
+def _first_after(keyed: Sequence[tuple[Key, Row]], last: Key) -> int:
+    low, high = 0, len(keyed)
+    while low < high:
+        middle = (low + high) // 2
+        if keyed[middle][0] <= last:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def _groups(
+    window: Sequence[Row],
+    keyed: Sequence[tuple[Key, Row]],
+    order: Order,
+    wanted: Filter,
+    seen: Overview,
+    mine: frozenset[int],
+) -> Sequence[Group]:
+    if order.grouping != "group":
+        return (Group(label=None, rows=window),)
+    sums = (
+        seen.keep(("groups", wanted.text, mine), lambda: groups_of([row for _, row in keyed], now=seen.at))
+        if wanted
+        else seen.groups
+    )
+    return [Group(label=label, rows=rows, sum=sums[label]) for label, rows in _by_label(window).items()]
+
+
+def _by_label(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    members: dict[str, list[Row]] = {}
+    for row in rows:
+        members.setdefault(label_of(row.status.name), []).append(row)
+    return members
+
+
+def _encode(key: Key) -> str:
+    return base64.urlsafe_b64encode(json.dumps(key).encode()).decode().rstrip("=")
+
+
+def _decode(cursor: str) -> Key:
+    if len(cursor) > 4_000:
+        raise ValueError("too long for a cursor")
+    key = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+    if not isinstance(key, list) or [type(part) for part in key[-2:]] != [str, int]:
+        raise ValueError("not a cursor")
+    return tuple(key)

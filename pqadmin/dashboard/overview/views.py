@@ -1,0 +1,143 @@
+"""The overview: every queue, what it holds and where it is heading. All of its state is in its address."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_safe
+
+from pqadmin.accounts.roles import Right, require
+from pqadmin.accounts.scope import scope_of
+from pqadmin.dashboard.overview import favourites
+from pqadmin.dashboard.overview.filters import parse
+from pqadmin.dashboard.overview.ordering import SORTS, Group, Order, arrange
+from pqadmin.live.board.row_html import COLUMNS, render_blank_row, render_rows
+from pqadmin.live.board.sparks import SPARKS
+from pqadmin.live.monitor import get_monitor
+from pqadmin.live.words import attached_note, attached_words, problem_words
+from pqadmin.pages import visibility
+from pqadmin.pages.compression import tightly
+from pqadmin.store import get_store, store_now
+
+
+@tightly
+@require_safe
+@require(Right.READ)
+def overview(request: HttpRequest) -> HttpResponse:
+    """Show one window of the table of queues; a fragment's request gets the table alone."""
+    monitor = get_monitor()
+    monitor.refresh()
+    may = scope_of(request.user)
+    seen = monitor.overview(may)
+    now = store_now()
+    asked = {name: request.GET.get(name, "")[:4_000] for name in ("q", "group", "sort", "first", "after")}
+    stars = favourites.of(request.user)
+    wanted = parse(asked["q"], stars)
+    order = Order.parse(asked["group"], asked["sort"], asked["first"])
+    listing = arrange(seen, order=order, wanted=wanted, after=asked["after"], favourites=stars)
+    depths = {row.status.id: row.ready for group in listing.groups for row in group.rows if not row.status.attached}
+    lines = SPARKS.of(get_store(), depths, now.timestamp())
+    can_act, acts_on = may.anywhere(Right.ACT), partial(may.can, Right.ACT)
+    state = {"q": wanted.text, "group": order.grouping if order.grouping != "problems" else "", "sort": asked["sort"]}
+    if order.favourites:
+        state["first"] = "favourites"
+    context = {
+        "section": "queues",
+        "seen": seen,
+        "summary": seen.summary,
+        "problems": problem_words(dict(seen.summary.problems)),
+        "attached_words": attached_words(seen.summary.attached, now),
+        "now": now,
+        "wanted": wanted,
+        "order": order,
+        "listing": listing,
+        "bodies": [
+            _body(group, now=now, can_act=can_act, acts_on=acts_on, stars=stars, lines=lines)
+            for group in listing.groups
+        ],
+        "blank_row": render_blank_row(can_act=can_act, acts_on_all=may.role.has(Right.ACT)),
+        "program_store": _program_store() if may.role.has(Right.ACT) else "",
+        "seen_names": "" if may.everything else visibility.granted(may, Right.READ),
+        "columns": COLUMNS + can_act,
+        "heads": _heads(order, state),
+        "groupings": _groupings(order, state),
+        "stars": stars,
+        "stars_url": _address({**state, "first": None if order.favourites else "favourites"}),
+        "next_url": _address(state | {"after": listing.cursor}) if listing.cursor else "",
+        "first_url": _address(state),
+        "windowed": bool(asked["after"]),
+        "complete": not wanted and not asked["after"] and listing.cursor is None,
+    }
+    fragment = request.headers.get("HX-Target", "") == "section#queues"
+    return render(request, "dashboard/_queues.html" if fragment else "dashboard/overview.html", context)
+
+
+def _program_store() -> str:
+    """Return the site's store as programs in any folder write it; empty where no other process can open it."""
+    url: str = settings.PQADMIN_STORE
+    engine, _colon, path = url.partition(":")
+    if engine == "lmdb":
+        url = f"lmdb:{Path(path).absolute()}"
+    return "" if engine == "memory" else json.dumps(url, ensure_ascii=False)
+
+
+def _body(
+    group: Group,
+    *,
+    now: datetime,
+    can_act: bool,
+    acts_on: Callable[[str], bool],
+    stars: frozenset[int],
+    lines: Mapping[int, str],
+) -> dict[str, Any]:
+    return {
+        "group": group,
+        "rows": render_rows(group.rows, now=now, can_act=can_act, acts_on=acts_on, stars=stars, lines=lines),
+        "attached": attached_note(group.sum.attached) if group.sum else "",
+    }
+
+
+def _address(state: Mapping[str, str | None]) -> str:
+    query = urlencode({name: value for name, value in state.items() if value})
+    return f"?{query}" if query else "?"
+
+
+def _heads(order: Order, state: Mapping[str, str]) -> list[dict[str, str]]:
+    labels = {
+        "name": _("Queue"),
+        "ready": _("Ready"),
+        "in": _("In/s"),
+        "out": _("Out/s"),
+        "oldest": _("Oldest"),
+    }
+    heads = []
+    for field, descending_first in SORTS.items():
+        active = order.sort == field
+        down = (not order.descending) if active else descending_first
+        aria = ("descending" if order.descending else "ascending") if active else ""
+        sort = f"-{field}" if down else field
+        heads.append({"field": field, "label": labels[field], "aria": aria, "url": _address({**state, "sort": sort})})
+    return heads
+
+
+def _groupings(order: Order, state: Mapping[str, str]) -> list[dict[str, Any]]:
+    labels = {"problems": _("Problems first"), "name": _("By name"), "group": _("By group")}
+    return [
+        {
+            "name": name,
+            "label": label,
+            "current": order.grouping == name,
+            "url": _address({**state, "group": "" if name == "problems" else name}),
+        }
+        for name, label in labels.items()
+    ]

@@ -1,0 +1,1 @@
+"""Push forms, for one item and for many."""

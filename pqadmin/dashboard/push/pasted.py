@@ -1,0 +1,136 @@
+"""Several items as text: read by the formats of imports, all of it looked through before anything is pushed.
+
+What has far more lines than may be pushed is left where that is known: reading on would keep others waiting.
+"""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+
+from django.utils.translation import gettext as _
+
+from pqadmin.display import format as write
+from pqadmin.display.errors import said
+from pqadmin.files import formats
+from pqadmin.files.entries import BadEntry, Entry
+from queues.actions import push
+from queues.items.ready import MAX_BYTES, MAX_ITEMS
+from queues.model.priority import PriorityType
+
+#: Wrong lines that are shown.
+MAX_SHOWN = 50
+#: Lines (or records of CSV) besides those that may be pushed that are looked at, good, wrong or blank.
+MORE_LINES = 4_000
+#: Lines of a file that all records together may stand on: values of CSV span lines.
+MAX_LINES_OF_RECORDS = 250_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """What a text holds. It can be pushed when `wrong` is empty and nothing is bad."""
+
+    #: At most as many as may be pushed.
+    entries: tuple[Entry, ...]
+    #: Items, all of them that were looked at.
+    count: int
+    #: Bytes of all their values.
+    size: int
+    #: The first of the lines that hold no item, with why.
+    bad: tuple[BadEntry, ...]
+    bad_count: int
+    file_format: formats.Format | None
+    #: Why none of it can be pushed, apart from bad lines; empty: it can.
+    wrong: str
+
+    @property
+    def large(self) -> bool:
+        """Say whether it is more than one transaction takes: a job pushes it then."""
+        return self.count > MAX_ITEMS or self.size > MAX_BYTES
+
+    @property
+    def good(self) -> bool:
+        """Say whether it can be pushed."""
+        return not self.wrong and not self.bad_count and self.count > 0
+
+
+class _TooManyLines(Exception):
+    def __init__(self, most: int) -> None:
+        super().__init__(most)
+        self.most = most
+
+
+class _Bounded(io.BytesIO):
+    """A text of which only so many lines can be read."""
+
+    _read = 0
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        line = super().readline(size)
+        if line:
+            self._read += 1
+            if self._read > MAX_LINES_OF_RECORDS:
+                raise _TooManyLines(MAX_LINES_OF_RECORDS)
+        return line
+
+
+def read(
+    data: bytes,
+    *,
+    file_format: formats.Format | None,
+    priority_type: PriorityType | None,
+    at_once: bool = False,
+) -> Batch:
+    """Look through a text; `priority_type` None is a FIFO queue. With `at_once`, one transaction has to take it."""
+    most = MAX_ITEMS if at_once else push.MAX_ITEMS
+    entries: list[Entry] = []
+    bad: list[BadEntry] = []
+    count = size = bad_count = 0
+    wrong = ""
+    try:
+        file_format = file_format or formats.sniff(io.BufferedReader(io.BytesIO(data)))
+        outcomes = formats.read(_Bounded(data), file_format, priority_type=priority_type)
+        for looked_at, outcome in enumerate(outcomes, 1):
+            if looked_at > most + MORE_LINES:
+                raise _TooManyLines(most + MORE_LINES)
+            if isinstance(outcome, Entry):
+                count, size = count + 1, size + len(outcome.value)
+                if count <= most:
+                    entries.append(outcome)
+            elif isinstance(outcome, BadEntry):
+                bad_count += 1
+                if len(bad) < MAX_SHOWN:
+                    bad.append(outcome)
+    except formats.BadFormat as error:
+        wrong = said(error)
+    except _TooManyLines as error:
+        wrong = _(
+            "There are more than %(n)s lines, and only these were looked at. "
+            "Push them in parts, or as many as you like with the command below."
+        ) % {"n": write.number(error.most)}
+    if not wrong and not count and not bad_count:
+        wrong = _("There is no item in it.")
+    if not wrong and not at_once and count > most:
+        wrong = _(
+            "These are %(n)s items. A job pushes at most %(items)s. "
+            "Push them in parts, or as many as you like with the command below."
+        ) % {"n": write.number(count), "items": write.number(most)}
+    if not wrong and at_once and (count > MAX_ITEMS or size > MAX_BYTES):
+        wrong = _(
+            "These are %(n)s items of %(size)s together. One transaction takes at most %(items)s items and %(most)s, "
+            "so that they arrive all or none. Push them in parts, or as many as you like with the command below."
+        ) % {
+            "n": write.number(count),
+            "size": write.size(size),
+            "items": write.number(MAX_ITEMS),
+            "most": write.size(MAX_BYTES),
+        }
+    return Batch(
+        entries=tuple(entries),
+        count=count,
+        size=size,
+        bad=tuple(bad),
+        bad_count=bad_count,
+        file_format=file_format,
+        wrong=wrong,
+    )

@@ -1,0 +1,1 @@
+"""The queue page, its settings, and actions on whole queues."""

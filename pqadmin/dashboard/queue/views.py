@@ -1,0 +1,68 @@
+"""The page of one queue: both ends, the mix, and its items by state, from wherever the address says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_safe
+
+from pqadmin.accounts.roles import Right, require
+from pqadmin.dashboard.items.list import item_list
+from pqadmin.dashboard.items.page import see
+from pqadmin.display.redaction import rules_of
+from pqadmin.display.values import show
+from pqadmin.live.words import outlook_words, state_words
+from pqadmin.pages import act_view, once
+from pqadmin.pages.queue_context import about, mix
+from pqadmin.store import get_store
+from queues import QueueStatus, TrashEntry
+from queues.errors import QueueError, QueueNotFound
+
+
+@require_safe
+@require(Right.READ)
+def queue(request: HttpRequest, name: str) -> HttpResponse:
+    """Show a queue; a fragment's request gets the list of items alone."""
+    try:
+        return _queue(request, name)
+    except QueueNotFound as missing:
+        if name == "new":
+            return redirect("dashboard:new-queue")
+        return act_view.queue_missing(request, missing)
+
+
+def _queue(request: HttpRequest, name: str) -> HttpResponse:
+    seen = see(name, request.GET)
+    status = seen.status
+    listing = about(request, status, seen=seen, row=seen.row, now=seen.now, **item_list(request, seen))
+    if request.headers.get("HX-Target") == "section#items":
+        return render(request, "dashboard/_items.html", listing)
+    context = {
+        **listing,
+        "words": state_words(seen.row, seen.now, whole=True),
+        "outlook": outlook_words(seen.row),
+        "mix": [] if status.kind == "fifo" else mix(status.bands),
+        "taken": _taken(request, status),
+        "form_number": once.number(request, f"push:{status.id}"),
+        "push_form": None,
+        "resume_fields": act_view.form_fields(request, "resume", status),
+    }
+    return render(request, "dashboard/queue.html", context)
+
+
+def _taken(request: HttpRequest, status: QueueStatus) -> dict[str, Any] | None:
+    """Return the item that the person has just taken, as long as it is not back."""
+    trash_id = request.GET.get("taken", "")[:100]
+    if not trash_id:
+        return None
+    try:
+        entry: TrashEntry = get_store().trash.get(trash_id)
+    except QueueError:
+        return None
+    if entry.item is None or entry.restored or entry.queue_id != status.id:
+        return None
+    number = once.number(request, f"put-back:{trash_id}")
+    shown = show(entry.item.value, rules=rules_of(status.redact))
+    return {"entry": entry, "item": entry.item, "shown": shown, "form_number": number}

@@ -1,0 +1,174 @@
+"""The trash: what acts removed or changed, by whom, and until when all of it can be brought back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+from django.views.decorators.http import require_POST, require_safe
+
+from pqadmin.accounts.roles import Right, require
+from pqadmin.accounts.scope import Scope
+from pqadmin.display import format as write
+from pqadmin.display.addresses import item_url, leave, queue_url
+from pqadmin.display.errors import said
+from pqadmin.display.words import TRASH_ACTS, damage_words, trash_words
+from pqadmin.pages import act_view, once, toasts, visibility
+from pqadmin.pages.read_until import until_something
+from pqadmin.pages.refusals import Refusal, explain
+from pqadmin.store import get_store, store_now
+from queues import Acts, TrashEntry, TrashPage, Undone
+from queues.errors import BadCursor, ItemGoneOn, QueueError, StoreError, display_name
+
+PAGE = 50
+
+
+@require_safe
+@require(Right.READ)
+def trash(request: HttpRequest) -> HttpResponse:
+    """Show what can be restored, newest first; of one queue, person or act if asked."""
+    asked = {name: request.GET.get(name, "")[:300].replace("\0", "").strip() for name in ("queue", "by", "act")}
+    after, wrong, may = request.GET.get("after", "")[:300] or None, "", visibility.scope(request)
+    read, nothing = partial(_page, asked, may), _is_empty
+    try:
+        page, looked = until_something(read, after, empty=nothing)
+    except BadCursor as error:
+        after, wrong = None, said(error)
+        page, looked = until_something(read, None, empty=nothing)
+    kept = {name: value for name, value in asked.items() if value}
+    known = visibility.known_to(may) if page.entries else {}
+    context = {
+        "section": "trash",
+        "asked": asked,
+        "filtered": bool(kept),
+        "acts": TRASH_ACTS.items(),
+        "lines": [_line(request, entry, known) for entry in page.entries],
+        "looked": looked if may.everything else None,  # what is hidden is not counted either
+        "looked_on": not page.certain and (bool(kept) or not may.everything),
+        "wrong": wrong,
+        "in_middle": after is not None,
+        "first_url": "?" + urlencode(kept),
+        "next_url": "" if page.cursor is None else "?" + urlencode({**kept, "after": page.cursor}),
+        "now": store_now(),
+    }
+    return render(request, "dashboard/trash.html", context)
+
+
+def _is_empty(page: TrashPage) -> bool:
+    return not page.entries
+
+
+def _page(asked: Mapping[str, str], may: Scope, after: str | None) -> TrashPage:
+    return get_store().trash.entries(
+        queue=asked["queue"] or None,
+        by=asked["by"] or None,
+        act=asked["act"] or None,
+        limit=PAGE,
+        after=after,
+        visible=None if may.everything else may.sees,
+    )
+
+
+def _line(request: HttpRequest, entry: TrashEntry, known: Mapping[int, str]) -> dict[str, Any]:
+    if entry.damage:
+        return {"entry": entry, "words": trash_words(entry), "damage": damage_words(entry.damage)}
+    may = visibility.scope(request)
+    number = once.number(request, f"restore:{entry.id}") if visibility.may_undo(may, entry, known) else ""
+    entry = visibility.seen_trash(may, entry)
+    return {
+        "entry": entry,
+        "words": trash_words(entry),
+        "queue_url": "" if entry.what == "queue" else queue_url(entry.queue),
+        "to_url": queue_url(entry.to) if entry.to else "",
+        "button": _BUTTONS[entry.what],
+        "number": number,
+    }
+
+
+_BUTTONS = {"queue": gettext_lazy("Restore"), "item": gettext_lazy("Put back"), "items": gettext_lazy("Undo")}
+
+
+@require_POST
+@require(Right.ACT)
+def restore(request: HttpRequest, trash_id: str) -> HttpResponse:
+    """Undo what an entry holds: items are where and what they were, a queue is back with everything in it."""
+    store, here = get_store(), reverse("dashboard:trash")
+    partial = "partial" in request.POST
+    try:
+        with once.once(request, f"restore:{trash_id}") as sending:
+            entry = visibility.undoable(request, trash_id)
+            undone = _undo(store.acts(request.user.get_username()), entry, partial=partial)
+            sending.answer = queue_url(undone.queue.name)
+    except once.AlreadySent as sent:
+        return act_view.replayed(request, sent, here)
+    except once.FormRefused:
+        return act_view.refuse(request, act_view.stale_form(), here)
+    except ItemGoneOn as error:
+        return _ask(request, entry, error)
+    except (QueueError, StoreError) as error:
+        return act_view.refuse(request, explain(error), here)
+    _tell(request, entry, undone)
+    return leave(sending.answer)
+
+
+def _undo(acts: Acts, entry: TrashEntry, *, partial: bool) -> Undone:
+    """Undo what an entry holds; of a push what is still there, as taking it out is in nobody's way."""
+    try:
+        return acts.undo(entry.id, partial=partial)
+    except ItemGoneOn as error:
+        if entry.act != "push" or error.gone == error.total:
+            raise
+        return acts.undo(entry.id, partial=True)
+
+
+def _tell(request: HttpRequest, entry: TrashEntry, undone: Undone) -> None:
+    name = undone.queue.name
+    if entry.what == "queue":
+        toasts.done(request, _("%(queue)s is back with all its items.") % {"queue": display_name(name)})
+    elif entry.item is not None:
+        link = item_url(name, entry.item.id)
+        toasts.done(request, _("Put back in its old place."), label=_("Look at it"), link=link)
+    else:
+        text = _came_back(entry, undone.count) % {"n": write.number(undone.count)}
+        if undone.skipped:
+            text += " " + ngettext(
+                "%(n)s has gone on since and was left alone.",
+                "%(n)s have gone on since and were left alone.",
+                undone.skipped,
+            ) % {"n": write.number(undone.skipped)}
+        toasts.undoable(request, text, *([] if undone.trash_id is None else [undone.trash_id]))
+
+
+def _came_back(entry: TrashEntry, count: int) -> str:
+    if entry.act == "push":
+        return ngettext("Undone: %(n)s item was taken out again.", "Undone: %(n)s items were taken out again.", count)
+    return ngettext(
+        "Undone: %(n)s item is as it was, where it was.",
+        "Undone: %(n)s items are as they were, where they were.",
+        count,
+    )
+
+
+def _ask(request: HttpRequest, entry: TrashEntry, error: ItemGoneOn) -> HttpResponse:
+    """Say how many items have gone on since, and offer to undo what was done to the others."""
+    left = error.total - error.gone
+    refusal = Refusal(
+        title=_("Some items have gone on since") if left else _("All of these items have gone on since"),
+        text=ngettext(
+            "%(n)s of %(total)s was popped, moved or changed by somebody else after this. Nothing was undone.",
+            "%(n)s of %(total)s were popped, moved or changed by somebody else after this. Nothing was undone.",
+            error.gone,
+        )
+        % {"n": write.number(error.gone), "total": write.number(error.total)},
+        advice=_("The others can be put back without them.") if left else "",
+    )
+    line = _line(request, entry, visibility.known_to(visibility.scope(request)))
+    context = {"section": "trash", "line": line, "left": left, "now": store_now()}
+    return act_view.answer(request, "dashboard/restore.html", context, refusal=refusal)

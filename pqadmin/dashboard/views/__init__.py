@@ -1,1 +1,0 @@
-"""One module per page; `acts` has what changes something."""

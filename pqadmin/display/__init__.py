@@ -1,0 +1,1 @@
+"""Display: how numbers, times, names, values and errors are written."""

@@ -1,0 +1,1 @@
+"""Item files: NDJSON and CSV, read and written as streams."""

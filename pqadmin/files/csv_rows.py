@@ -1,0 +1,180 @@
+"""CSV (RFC 4180, comma, header line) with the columns `value`, `value_base64`, `value_json`, `priority`,
+`priority_base64`.
+
+A record may span lines inside double quotes; its number is that of its last line. Every cell is written in quotes;
+cells without are read too. Text that a spreadsheet would run as a formula is written as base64, be it a value or a
+priority; numbers are none.
+"""
+
+from __future__ import annotations
+
+import base64
+import csv
+import io
+from collections.abc import Iterator
+from typing import IO
+
+from pqadmin.display.format import shorten, visible
+from pqadmin.files.entries import NAMES, REDACTED, BadEntry, Blank, Entry, Outcome, Unfit, entry_of_cells
+from pqadmin.files.formula import is_formula
+from pqadmin.files.lines import MAX_LINE_BYTES, LongLine, numbered, too_long
+from pqadmin.files.plain_text import plain_text
+from queues.errors import Worded, Words
+from queues.model.priority import PriorityType
+
+#: Cells of a header that are looked at: there are not so many names.
+MAX_COLUMNS = 50
+
+
+class Unreadable(Worded, ValueError):
+    """The file can not be read from there at all: no usable header, or a start inside a record."""
+
+
+class _LineTooLong(Worded):
+    def __init__(self, line: LongLine) -> None:
+        super().__init__(too_long(line))
+
+
+class _Lines:
+    """The text lines that csv.reader asks for; a class, so that it goes on after an error."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._lines = numbered(stream)
+        self.number = 0
+
+    def __iter__(self) -> _Lines:
+        return self
+
+    def __next__(self) -> str:
+        line = next(self._lines)
+        self.number = line.number
+        if isinstance(line, LongLine):
+            raise _LineTooLong(line)
+        # Bytes that are not UTF-8 pass as lone surrogates and are refused with the record they stand in.
+        return line.data.decode(errors="surrogateescape")
+
+
+def read(stream: IO[bytes], *, priority_type: PriorityType | None, skip: int = 0) -> Iterator[Outcome]:
+    """Yield what every record that ends after line `skip` holds, in order; raise `Unreadable`.
+
+    Records are read from the first line even when skipped: only that tells where one begins.
+    """
+    csv.field_size_limit(MAX_LINE_BYTES)  # the module's own 131,072 is less than the largest value in base64
+    lines = _Lines(stream)
+    rows = csv.reader(lines, strict=True)
+    columns = _columns(rows)
+    while True:
+        first = lines.number + 1
+        outcome: Outcome
+        try:
+            cells = next(rows)
+        except StopIteration:
+            return
+        except (csv.Error, _LineTooLong) as error:
+            why = _why(error)
+            reason = why if isinstance(error, _LineTooLong) else Words("not CSV: {error}", error=why)
+            outcome = BadEntry(line=lines.number, first=first, reason=reason)
+        else:
+            outcome = _outcome(first, lines.number, cells, columns, priority_type)
+        if lines.number > skip:
+            if first <= skip:
+                raise Unreadable(
+                    "Line {skip} is inside a record (lines {first} to {number}).",
+                    skip=skip,
+                    first=first,
+                    number=lines.number,
+                )
+            yield outcome
+
+
+def _why(error: csv.Error | _LineTooLong) -> Words:
+    return error.words if isinstance(error, _LineTooLong) else _SAID.get(str(error), Words(str(error)))
+
+
+#: What Python says of a record with an open quote, and of one with a quote within.
+_SAID: dict[str, Words] = {
+    words: words for words in (Words("unexpected end of data"), Words("',' expected after '\"'"))
+}
+
+
+def _columns(rows: Iterator[list[str]]) -> list[str]:
+    try:
+        cells = next(rows, [])
+    except (csv.Error, _LineTooLong) as error:
+        raise Unreadable(
+            "The first line is no CSV header: {error}.",
+            error=_why(error),
+        ) from None
+    if len(cells) > MAX_COLUMNS:
+        raise Unreadable(
+            "The first line of a CSV file names its columns; this one has {size:,} cells.", size=len(cells)
+        )
+    columns = [cell.strip() for cell in cells]
+    unknown = [column for column in columns if column not in (*NAMES, REDACTED)]
+    if unknown or not columns:
+        found = ", ".join(f"“{visible(shorten(column, 40))}”" for column in unknown[:3]) or Words("nothing")
+        raise Unreadable(
+            "The first line of a CSV file names its columns out of {names}; found {found}.",
+            names=", ".join(NAMES),
+            found=found,
+        )
+    if len(set(columns)) != len(columns):
+        raise Unreadable("The first line of the CSV file names a column twice.")
+    if not set(columns) & {"value", "value_base64", "value_json"}:
+        raise Unreadable("The CSV file has no column value, value_base64 or value_json.")
+    return columns
+
+
+def _outcome(
+    first: int, number: int, cells: list[str], columns: list[str], priority_type: PriorityType | None
+) -> Outcome:
+    if not cells:
+        return Blank(line=number)
+    if len(cells) != len(columns):
+        reason = Words("{cells} cells where the header names {columns} columns", cells=len(cells), columns=len(columns))
+        return BadEntry(line=number, first=first, reason=reason)
+    try:
+        for cell in cells:
+            cell.encode()
+        return entry_of_cells(dict(zip(columns, cells, strict=True)), line=number, priority_type=priority_type)
+    except UnicodeEncodeError:
+        return BadEntry(line=number, first=first, reason=Words("not UTF-8"))
+    except Unfit as error:
+        return BadEntry(line=number, first=first, reason=error.words)
+
+
+_PRIORITY_COLUMNS: dict[PriorityType | None, list[str]] = {
+    None: [],
+    "int": ["priority"],
+    "float": ["priority"],
+    "str": ["priority", "priority_base64"],
+}
+
+
+def write(stream: IO[bytes], entries: Iterator[Entry], *, priority_type: PriorityType | None) -> int:
+    """Write a header and the entries and return their number; `priority_type` is None for a FIFO queue."""
+    columns = [*_PRIORITY_COLUMNS[priority_type], "value", "value_base64"]
+    text = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=True)
+    writer = csv.writer(text, lineterminator="\r\n", quoting=csv.QUOTE_ALL)
+    count = 0
+    try:
+        writer.writerow(columns)
+        for entry in entries:
+            count += 1
+            writer.writerow([*_priority_cells(entry), *_text_cells(entry.value)])
+    finally:
+        text.detach()
+    return count
+
+
+def _text_cells(data: bytes) -> list[str]:
+    text = plain_text(data)
+    if text is None or is_formula(text):
+        return ["", base64.b64encode(data).decode()]
+    return [text, ""]
+
+
+def _priority_cells(entry: Entry) -> list[str]:
+    if entry.priority is None:
+        return []
+    return _text_cells(entry.priority.encode()) if isinstance(entry.priority, str) else [repr(entry.priority)]

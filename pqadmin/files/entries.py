@@ -1,0 +1,184 @@
+"""One entry of an import or export file: a value and its priority, whatever the format.
+
+Both formats have the same names: `value` (text), `value_base64` (any bytes), `value_json` (a JSON value, stored as the
+text that stands in the file) and `priority`, or `priority_base64` for a text priority. Exactly one of the three
+values stands in an entry, and at most one of the two priorities.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import dataclass
+
+from pqadmin.display.format import shorten, visible
+from pqadmin.files.strict_json import BadJSON, LongInteger, Member, parse
+from queues.errors import BadPriority, Worded, Words
+from queues.items.admission import MAX_VALUE_SIZE
+from queues.model.priority import Priority, PriorityType, normalise, parse_priority
+
+VALUE_NAMES = ("value", "value_base64", "value_json")
+PRIORITY_NAMES = ("priority", "priority_base64")
+NAMES = (*VALUE_NAMES, *PRIORITY_NAMES)
+#: How an export names a value of which something is hidden: such a line is never pushed.
+REDACTED = "value_redacted"
+_HIDDEN = Words("something of the value was hidden when it was exported, so it is not the value that was there")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One item to push. `line` is the last physical line it stands on; `priority` is None for a FIFO queue."""
+
+    line: int
+    value: bytes
+    priority: Priority | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BadEntry:
+    """A line (or a CSV record from `first` to `line`) that can not be pushed, and why."""
+
+    line: int
+    first: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blank:
+    """A line that holds nothing: skipped, but counted."""
+
+    line: int
+
+
+Outcome = Entry | BadEntry | Blank
+
+
+class Unfit(Worded, ValueError):
+    """What stands in the line is no entry; the message says why."""
+
+
+def entry_of_members(members: dict[str, Member], *, line: int, priority_type: PriorityType | None) -> Entry:
+    """Make an entry from a JSON object; raise `Unfit`."""
+    if REDACTED in members:
+        raise Unfit(_HIDDEN)
+    for name in members:
+        if name not in NAMES:
+            raise Unfit(
+                "unknown name “{name}”; known are {names}", name=visible(shorten(name, 40)), names=", ".join(NAMES)
+            )
+    given = [name for name in VALUE_NAMES if name in members]
+    if len(given) != 1:
+        raise Unfit(_one_value(given))
+    member = members[given[0]]
+    if given[0] == "value_json":
+        value = member.source.encode()
+    elif not isinstance(member.value, str):
+        raise Unfit("{name} is text in double quotes; for other JSON use value_json", name=given[0])
+    else:
+        value = member.value.encode() if given[0] == "value" else _from_base64(given[0], member.value)
+    priorities = {name: members[name].value for name in PRIORITY_NAMES if name in members}
+    encoded = priorities.get("priority_base64")
+    priority: Priority | None
+    if encoded is None:
+        priority = _priority_of_json(priorities.get("priority"), priority_type)
+    elif not isinstance(encoded, str):
+        raise Unfit("priority_base64 is text in double quotes")
+    else:
+        priority = _priority_of_base64(encoded, priorities.get("priority"), priority_type)
+    return Entry(line=line, value=_sized(value), priority=priority)
+
+
+def entry_of_cells(cells: dict[str, str], *, line: int, priority_type: PriorityType | None) -> Entry:
+    """Make an entry from the cells of a CSV record; raise `Unfit`.
+
+    Of the value columns at most one cell is filled. When all are empty the value is empty.
+    """
+    if cells.get(REDACTED):
+        raise Unfit(_HIDDEN)
+    filled = [name for name in VALUE_NAMES if cells.get(name)]
+    if len(filled) > 1:
+        raise Unfit(_one_value(filled))
+    if filled == ["value_base64"]:
+        value = _from_base64("value_base64", cells["value_base64"])
+    elif filled == ["value_json"]:
+        value = _sized(cells["value_json"].encode())  # before it is parsed: that takes long
+        try:
+            parse(cells["value_json"])
+        except BadJSON as error:
+            raise Unfit("value_json: {error}", error=error.words) from None
+    elif not filled and "value" not in cells and "value_base64" not in cells:
+        raise Unfit("value_json is empty")
+    else:
+        value = cells.get("value", "").encode()
+    given, encoded = cells.get("priority"), cells.get("priority_base64")
+    priority: Priority | None
+    if encoded:
+        priority = _priority_of_base64(encoded, given or None, priority_type)
+    else:
+        priority = _priority_of_text(encoded if given is None else given, priority_type)
+    return Entry(line=line, value=_sized(value), priority=priority)
+
+
+def _one_value(given: list[str]) -> Words:
+    if not given:
+        return Words("no value: one of value, value_base64, value_json is needed")
+    names: str = given[0]
+    for other in given[1:]:
+        names = Words("{name} and {other}", name=names, other=other)
+    return Words("{names} stand together; one value is needed", names=names)
+
+
+def _from_base64(name: str, text: str) -> bytes:
+    try:
+        return base64.b64decode(text.encode("ascii"), validate=True)
+    except (UnicodeEncodeError, binascii.Error):
+        raise Unfit("{name} is not base64", name=name) from None
+
+
+def _sized(value: bytes) -> bytes:
+    if len(value) > MAX_VALUE_SIZE:
+        raise Unfit("the value has {size:,} bytes; at most {most:,} are allowed", size=len(value), most=MAX_VALUE_SIZE)
+    return value
+
+
+def _priority_of_json(given: object, priority_type: PriorityType | None) -> Priority | None:
+    if priority_type is None:
+        if given is not None:
+            raise Unfit("a FIFO queue takes no priority")
+        return None
+    if given is None:
+        raise Unfit("priority is missing")
+    if isinstance(given, LongInteger):
+        raise Unfit("the priority has {digits:,} digits; at most 614 are allowed", digits=given.digits)
+    try:
+        return normalise(given, priority_type)
+    except BadPriority as error:
+        raise Unfit(error.words.within()) from None
+
+
+def _priority_of_base64(encoded: str, other: object, priority_type: PriorityType | None) -> Priority:
+    if priority_type is None:
+        raise Unfit("a FIFO queue takes no priority")
+    if other is not None:
+        raise Unfit("priority and priority_base64 stand together; one priority is needed")
+    if priority_type != "str":
+        raise Unfit("priority_base64 is only for text priorities")
+    try:
+        return normalise(_from_base64("priority_base64", encoded).decode(), priority_type)
+    except UnicodeDecodeError:
+        raise Unfit("priority_base64 is not UTF-8") from None
+    except BadPriority as error:
+        raise Unfit(error.words.within()) from None
+
+
+def _priority_of_text(given: str | None, priority_type: PriorityType | None) -> Priority | None:
+    if priority_type is None:
+        if given:
+            raise Unfit("a FIFO queue takes no priority")
+        return None
+    if given is None or (given == "" and priority_type != "str"):
+        raise Unfit("priority is missing")
+    try:
+        return parse_priority(given, priority_type)
+    except BadPriority as error:
+        raise Unfit(error.words.within()) from None

@@ -1,0 +1,57 @@
+"""The file formats of imports and exports, and how one is recognised."""
+
+from __future__ import annotations
+
+import codecs
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Literal
+
+from pqadmin.files import csv_rows, ndjson
+from pqadmin.files.entries import Entry, Outcome
+from queues.errors import Worded
+from queues.model.priority import PriorityType
+
+Format = Literal["ndjson", "csv"]
+_SUFFIXES: dict[str, Format] = {".ndjson": "ndjson", ".jsonl": "ndjson", ".json": "ndjson", ".csv": "csv"}
+
+
+class BadFormat(Worded, ValueError):
+    """The file is of no format that can be read; the message says why."""
+
+
+def format_of_name(name: str) -> Format | None:
+    """Tell the format by the ending of the file's name; None when it tells nothing."""
+    return _SUFFIXES.get(Path(name).suffix.lower())
+
+
+def sniff(stream: io.BufferedReader) -> Format:
+    """Tell the format by the first byte that is no blank, without reading past it; raise `BadFormat`."""
+    head = stream.peek(64)
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise BadFormat("The file is UTF-16: convert it to UTF-8 first.")
+    head = head.removeprefix(codecs.BOM_UTF8).lstrip()
+    if head.startswith(b"["):
+        raise BadFormat("The file begins with “[”: NDJSON is one object a line, without a list around them.")
+    return "ndjson" if not head or head.startswith(b"{") else "csv"
+
+
+def read(
+    stream: IO[bytes], file_format: Format, *, priority_type: PriorityType | None, skip: int = 0
+) -> Iterator[Outcome]:
+    """Yield what the file holds after line `skip`, line by line; raise `BadFormat`."""
+    reader = ndjson.read if file_format == "ndjson" else csv_rows.read
+    try:
+        yield from reader(stream, priority_type=priority_type, skip=skip)
+    except csv_rows.Unreadable as error:
+        raise BadFormat(error.words) from None
+
+
+def write(
+    stream: IO[bytes], file_format: Format, entries: Iterator[Entry], *, priority_type: PriorityType | None
+) -> int:
+    """Write the entries and return their number; `priority_type` is None for a FIFO queue."""
+    if file_format == "csv":
+        return csv_rows.write(stream, entries, priority_type=priority_type)
+    return ndjson.write(stream, entries)

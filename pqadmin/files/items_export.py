@@ -1,0 +1,136 @@
+"""The items that a page's query shows, as a file: NDJSON or CSV, as an import reads them, or with all that is known.
+
+What is hidden on pages is hidden here: such a value is named `value_redacted`, and an import refuses its line, so that
+nobody pushes marks in place of what they stand for.
+"""
+
+from __future__ import annotations
+
+import base64
+import csv
+import io
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal
+
+from pqadmin.display import items
+from pqadmin.display.redaction import Redaction
+from pqadmin.display.values import masked
+from pqadmin.display.values.search_mask import what_searchers_see
+from pqadmin.files.entries import REDACTED
+from pqadmin.files.formula import defused, is_formula
+from pqadmin.files.plain_text import json_text, plain_text
+from queues import Item, Query, Queue
+from queues.model.cursor import End
+
+Format = Literal["csv", "ndjson"]
+#: Items of one step, and how many it looks at for them; with values of 90,000 B a step ends at 1 MB.
+STEP, SCAN = 500, 5_000
+#: Seconds of work after which a part goes out: values may need to be unpacked to hide what is in them.
+SECONDS = 0.25
+_RAW = "priority_raw"
+_KNOWN = ("id", "state", "pushed_at", "due_at", "attempts", "reason", "size")
+
+
+def lines(
+    queue: Queue,
+    query: Query,
+    *,
+    end: End,
+    rules: Redaction,
+    file_format: Format,
+    details: bool,
+    clock: Callable[[], float] = time.monotonic,
+) -> Iterator[bytes]:
+    """Yield the items in the page's order; each step is a transaction, so a queue in use is not one snapshot."""
+    columns = _columns(queue, rules, details=details)
+    if file_format == "csv":
+        yield _rows([list(columns)])
+    shown = what_searchers_see(queue.config)
+    after: str | None = None
+    while True:
+        found = queue.search(query, after=after, end=end, limit=STEP, scan=SCAN, shown=shown)
+        shapes: list[dict[str, Any]] = []
+        until = clock() + SECONDS
+        for item in found.items:
+            shapes.append(_shape(item, rules, details=details))
+            if clock() >= until:
+                yield _part(shapes, columns, file_format)
+                shapes, until = [], clock() + SECONDS
+        yield _part(shapes, columns, file_format)  # an empty one too: whoever waits for a part may have gone
+        after = found.cursor
+        if after is None:
+            return
+
+
+def _part(shapes: Sequence[dict[str, Any]], columns: tuple[str, ...], file_format: Format) -> bytes:
+    if file_format == "ndjson":
+        return "".join(json_text(shape) + "\n" for shape in shapes).encode()
+    return _rows([_cells(shape, columns) for shape in shapes])
+
+
+def failure(words: str, file_format: Format) -> bytes:
+    """Return the last line of a file that is not complete: one that no import takes."""
+    told = f"INCOMPLETE: {words}"
+    return _rows([[told] + [""] * 20]) if file_format == "csv" else (json_text({"error": told}) + "\n").encode()
+
+
+def _columns(queue: Queue, rules: Redaction, *, details: bool) -> tuple[str, ...]:
+    priorities: tuple[str, ...] = () if queue.kind == "fifo" else ("priority",)
+    if priorities and (queue.priority_type == "str" or queue.attached):
+        priorities = ("priority", "priority_base64")
+    raw = (_RAW,) if queue.attached and queue.kind != "fifo" else ()
+    values = ("value", "value_base64", *((REDACTED,) if rules else ()))
+    return (*priorities, *raw, *values, *(_KNOWN if details else ()))
+
+
+def _shape(item: Item, rules: Redaction, *, details: bool) -> dict[str, Any]:
+    """Return an item as members of a line; those that do not apply are left out."""
+    shape: dict[str, Any] = {}
+    seen = masked(item.value, rules)
+    if seen != item.value:
+        shape[REDACTED] = seen.decode("utf-8", "replace")
+    elif (text := plain_text(item.value)) is not None:
+        shape["value"] = text
+    else:
+        shape["value_base64"] = base64.b64encode(item.value).decode()
+    if item.foreign is not None and item.priority is None:
+        shape[_RAW] = items.priority(item)  # no import takes it: only its writers know such priorities
+    elif item.priority is not None:
+        shape["priority"] = item.priority
+    if details:
+        shape |= {
+            "id": item.id,
+            "state": item.state,
+            "pushed_at": None if item.pushed_at is None else item.pushed_at.isoformat(timespec="milliseconds"),
+            "due_at": None if item.due_at is None else item.due_at.isoformat(timespec="milliseconds"),
+            "attempts": item.attempts,
+            "reason": item.reason,
+            "size": item.size,
+        }
+    return shape
+
+
+def _cells(shape: dict[str, Any], columns: tuple[str, ...]) -> list[str]:
+    """Write a row. A value or priority that a spreadsheet would run stands in the column for base64."""
+    cells = {name: _cell(shape.get(name)) for name in columns}
+    for name in ("value", "priority"):
+        text = shape.get(name)
+        if isinstance(text, str) and (is_formula(text) or plain_text(text.encode()) is None):
+            cells |= {name: "", f"{name}_base64": base64.b64encode(text.encode()).decode()}
+    return [
+        cells[name] if name.endswith("_base64") or name in ("value", "priority") else defused(cells[name])
+        for name in columns
+    ]
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else repr(value)
+
+
+def _rows(rows: list[list[str]]) -> bytes:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\r\n", quoting=csv.QUOTE_ALL).writerows(rows)
+    return text.getvalue().encode("utf-8", "replace")

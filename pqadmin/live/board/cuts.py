@@ -1,0 +1,87 @@
+"""Consistent cuts: what one read transaction saw of the queues on screens, as finished texts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pqadmin.live.wire import Ends
+from queues import ReadTransaction
+from queues.status.status import QueueStatus, Snapshot
+from queues.store import MAX_SNAPSHOT, Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """Queues at one read version. Never changes once made, so that all sockets may share it."""
+
+    version: int
+    #: Milliseconds since the epoch.
+    at: int
+    #: Every queue that was asked for, gone ones included.
+    covers: frozenset[int]
+    #: Rows and ends as JSON text, by queue id.
+    rows: Mapping[int, str]
+    ends: Mapping[int, str]
+    #: The names that the rows have at this version: what may be seen is decided by them.
+    names: Mapping[int, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What one read transaction gave."""
+
+    snapshot: Snapshot
+    ends: Mapping[int, Ends]
+
+
+def pack(screens: Iterable[frozenset[int]]) -> list[frozenset[int]]:
+    """Put screens together into as few transactions as may be, each of at most 500 queues, no screen divided."""
+    packed: list[frozenset[int]] = []
+    for screen in sorted(set(screens), key=lambda ids: (-len(ids), sorted(ids))):
+        for index, group in enumerate(packed):
+            if len(group | screen) <= MAX_SNAPSHOT:
+                packed[index] = group | screen
+                break
+        else:
+            packed.append(screen)
+    return packed
+
+
+def read(
+    store: Store,
+    ids: Sequence[int],
+    *,
+    previous: Snapshot | None,
+    ends_of: Collection[int],
+    known_ends: Collection[tuple[QueueStatus, Ends]],
+    preview: int,
+    items: int,
+) -> Reading:
+    """Read queues, and the first items of both ends of some (`ends_of`), in one transaction.
+
+    What did not change since `previous` is not read again; attached queues always are, as nothing tells of changes.
+    """
+
+    def look(tr: ReadTransaction) -> Reading:
+        snapshot = store.snapshot(ids, previous=previous, preview=preview, tolerant=True, tr=tr)
+        ends: dict[int, Ends] = {}
+        for queue_id in ends_of:
+            status = snapshot.queues.get(queue_id)
+            if status is None or status.unreadable:
+                continue
+            known = None if status.attached else next((ends for of, ends in known_ends if of is status), None)
+            if known is not None:
+                ends[queue_id] = known
+                continue
+            queue = store.queue(status.name, tr=tr)
+            ends[queue_id] = Ends(
+                min=queue.items(end="min", limit=items, preview=preview, tr=tr).items,
+                max=queue.items(end="max", limit=items, preview=preview, tr=tr).items,
+                redact=status.redact,
+            )
+        return Reading(snapshot=snapshot, ends=ends)
+
+    reading = store.read(look)
+    store.remember(reading.snapshot)
+    return reading

@@ -1,0 +1,131 @@
+"""What one process of a load does: push, or take, when the schedule says so.
+
+It imports the queue core alone, opens the store for itself, and counts into memory shared with the command.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from multiprocessing.sharedctypes import SynchronizedArray
+from multiprocessing.synchronize import Event
+from random import Random
+from typing import Literal
+
+from pqadmin.load import plan as planning
+from pqadmin.load.gate import Gate
+from pqadmin.load.pace import Pace
+from pqadmin.load.plan import QueuePlan
+from queues import Queue, open_store
+from queues.errors import QueueClosed, QueueError, QueueNotFound, QueuePaused, StoreError
+
+Role = Literal["producer", "worker"]
+#: Operations between two looks at the clock.
+_BATCH = 200
+#: Seconds; work that is later than this (a suspended machine, a disk that can not keep up) is dropped and counted.
+_TOO_LATE = 5.0
+#: Seconds between two looks at whether the command is still there.
+_PATIENCE = 0.5
+
+
+class Count(IntEnum):
+    """What a process counts; the numbers are places in the shared array."""
+
+    PUSHED = 0
+    TAKEN = 1
+    #: Takes that found the queue empty.
+    EMPTY = 2
+    #: Pushes and takes that were refused: paused, closed, deleted queues, a full store.
+    REFUSED = 3
+    #: Operations that came too late and were dropped.
+    DROPPED = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """What one process is told."""
+
+    role: Role
+    number: int
+    store_url: str
+    plans: Sequence[QueuePlan]
+    pace: Pace
+    seed: int
+
+
+def main(job: Job, counts: SynchronizedArray[int], gate: Gate, stop: Event) -> None:
+    """Work until told to stop or until the command is gone. The entry of a spawned process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command hears it and tells
+    try:
+        with open_store(job.store_url) as store:
+            work = _Work(job, counts, {plan.name: store.queue(plan.name) for plan in job.plans})
+            signal.signal(signal.SIGTERM, lambda number, frame: work.end())
+            work.run(gate, stop)
+    except (QueueError, StoreError) as error:
+        raise SystemExit(f"{job.role} {job.number}: {error}") from None
+
+
+class _Work:
+    def __init__(self, job: Job, counts: SynchronizedArray[int], queues: dict[str, Queue]) -> None:
+        self._job = job
+        self._counts = counts
+        self._queues = queues
+        self._random = Random(f"{job.seed} {job.role} {job.number}")  # noqa: S311 - traffic, no secrets
+        producer = job.role == "producer"
+        self._weights = [plan.push_weight if producer else plan.pop_weight for plan in job.plans]
+        self._ended = False
+        self._act = self._push if producer else self._take
+
+    def end(self) -> None:
+        self._ended = True
+
+    def run(self, gate: Gate, stop: Event) -> None:
+        parent = multiprocessing.parent_process()
+
+        def wanted() -> bool:
+            return not (stop.is_set() or self._ended) and (parent is None or parent.is_alive())
+
+        pace = self._job.pace
+        gate.wait(wanted)
+        start = time.monotonic()
+        done = 0
+        while wanted():
+            elapsed = time.monotonic() - start
+            due = pace.due(elapsed)
+            if due <= done:
+                stop.wait(min(_PATIENCE, max(0.001, pace.moment(done + 1) - elapsed)))
+                continue
+            late = pace.due(max(0.0, elapsed - _TOO_LATE)) - done
+            if late > 0:
+                self._count(Count.DROPPED, late)
+                done += late
+            batch = min(due - done, _BATCH)
+            for index, number in Counter(
+                self._random.choices(range(len(self._job.plans)), self._weights, k=batch)
+            ).items():
+                self._one(self._job.plans[index], number)
+            done += batch
+
+    def _one(self, plan: QueuePlan, number: int) -> None:
+        try:
+            self._act(plan, number)
+        except (QueuePaused, QueueClosed, QueueNotFound, StoreError):
+            self._count(Count.REFUSED, number)
+
+    def _push(self, plan: QueuePlan, number: int) -> None:
+        planning.push(self._queues[plan.name], plan, self._random, number)
+        self._count(Count.PUSHED, number)
+
+    def _take(self, plan: QueuePlan, number: int) -> None:
+        queue = self._queues[plan.name]
+        taken = queue.dequeue_many(number) if plan.kind == "fifo" else queue.pop_many(number, end=plan.end)
+        self._count(Count.TAKEN, len(taken))
+        self._count(Count.EMPTY, number - len(taken))
+
+    def _count(self, what: Count, number: int) -> None:
+        self._counts[what] += number

@@ -1,0 +1,118 @@
+"""One run of a load: its processes started, watched, and stopped so that everything they did is counted."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
+from multiprocessing.sharedctypes import SynchronizedArray
+
+from pqadmin.load.gate import Gate
+from pqadmin.load.pace import Pace
+from pqadmin.load.plan import QueuePlan
+from pqadmin.load.process import Count, Job, Role, main
+from queues import Store
+
+#: Seconds that a process has to finish its transaction; a store's own limit for one is 5.
+_GRACE = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """What all processes together did so far."""
+
+    seconds: float
+    pushed: int
+    taken: int
+    empty: int
+    refused: int
+    dropped: int
+
+
+class ProcessFailed(Exception):
+    """A process of the load ended by itself; what it said is on standard error."""
+
+
+class LoadRun:
+    """Producers and workers on one store. Use it in a `with` statement's place: `start`, `tally`, `stop`."""
+
+    def __init__(self, store_url: str, plans: Sequence[QueuePlan], *, seed: int) -> None:
+        self._store_url = store_url
+        self._plans = plans
+        self._seed = seed
+        # Spawned, not forked: a store does not survive a fork, and the site's threads must not either.
+        self._context = multiprocessing.get_context("spawn")
+        self._stop = self._context.Event()
+        self._processes: list[BaseProcess] = []
+        self._counts: list[SynchronizedArray[int]] = []
+        self._gate = Gate(self._context, 0)
+        self._ended: float | None = None
+
+    def start(self, *, producers: int, push_pace: Pace, workers: int, pop_pace: Pace) -> None:
+        """Start the processes; each of a role has an equal part of its pace. A rate of 0 starts none."""
+        self._gate = Gate(
+            self._context, sum(n for n, pace in ((producers, push_pace), (workers, pop_pace)) if pace.rate > 0)
+        )
+        # Spawned processes inherit the mask: Ctrl-C reaches the command alone, which then tells them.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            self._spawn("producer", producers, push_pace)
+            self._spawn("worker", workers, pop_pace)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    def _spawn(self, role: Role, processes: int, pace: Pace) -> None:
+        for number in range(processes if pace.rate > 0 else 0):
+            job = Job(
+                role=role,
+                number=number,
+                store_url=self._store_url,
+                plans=self._plans,
+                pace=pace.shared_by(processes),
+                seed=self._seed,
+            )
+            counts = self._context.Array("q", len(Count))
+            process = self._context.Process(target=main, args=(job, counts, self._gate, self._stop), daemon=True)
+            self._counts.append(counts)
+            self._processes.append(process)
+            process.start()
+
+    def tally(self) -> Tally:
+        """Return what is done so far; raise `ProcessFailed` when a process ended that was not told to.
+
+        Seconds count from when all processes began to work.
+        """
+        if not self._stop.is_set() and any(process.exitcode is not None for process in self._processes):
+            raise ProcessFailed("A process of the load ended by itself.")
+        totals = [sum(counts[what] for counts in self._counts) for what in Count]
+        end, opened = time.monotonic() if self._ended is None else self._ended, self._gate.opened
+        return Tally(
+            seconds=max(0.0, end - opened) if opened else 0.0,
+            pushed=totals[Count.PUSHED],
+            taken=totals[Count.TAKEN],
+            empty=totals[Count.EMPTY],
+            refused=totals[Count.REFUSED],
+            dropped=totals[Count.DROPPED],
+        )
+
+    def stop(self) -> Tally:
+        """Let every process finish what it is at, end them, and return the final tally."""
+        self._stop.set()
+        self._ended = time.monotonic()
+        for process in self._processes:
+            process.join(max(0.1, self._ended + _GRACE - time.monotonic()))
+            if process.exitcode is None:
+                process.kill()
+                process.join()
+        return self.tally()
+
+
+def create_queues(store: Store, plans: Sequence[QueuePlan]) -> None:
+    """Create the queues that are not there yet; raise `QueueExists` when one of another kind is."""
+    there = store.directory()
+    for plan in plans:
+        bands = None if plan.name in there else plan.bands
+        store.create_queue(plan.name, kind=plan.kind, priority_type=plan.priority_type, bands=bands, exist_ok=True)

@@ -1,0 +1,94 @@
+"""The sample load that the site offers to whoever has an empty store: one at a time, and it ends by itself."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from pqadmin.load.pace import Pace
+from pqadmin.load.plan import QueuePlan, plans
+from pqadmin.load.run import LoadRun, ProcessFailed
+from pqadmin.store import store_now
+from queues.errors import QueueError
+
+log = logging.getLogger(__name__)
+
+#: Queues, pushes and takes a second, and seconds until it ends by itself.
+QUEUES, PUSHED, TAKEN, SECONDS = 24, 40.0, 40.0, 300.0
+PREFIX = "demo:"
+
+
+class SampleRuns(QueueError):
+    """A sample load is at work already."""
+
+
+class SampleLoad:
+    """The sample load of this process. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._run: LoadRun | None = None
+        self._timer: threading.Timer | None = None
+        self._until = 0.0
+
+    @property
+    def ends_at(self) -> datetime | None:
+        """When it ends by itself; None while none is at work."""
+        with self._lock:
+            if not self._at_work():
+                return None
+            return store_now() + timedelta(seconds=max(0.0, self._until - time.monotonic()))
+
+    def start(self, store_url: str, planned: Sequence[QueuePlan], *, seconds: float = SECONDS) -> None:
+        """Start its two processes on queues that are there; raise `SampleRuns`."""
+        with self._lock:
+            if self._at_work():
+                raise SampleRuns("A sample load is at work already.")
+            run = LoadRun(store_url, planned, seed=0)
+            run.start(producers=1, push_pace=Pace(rate=PUSHED), workers=1, pop_pace=Pace(rate=TAKEN))
+            self._run, self._until = run, time.monotonic() + seconds
+            self._timer = threading.Timer(seconds, self.stop)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def stop(self) -> bool:
+        """End it, with all that it is at finished; return whether one was at work."""
+        with self._lock:
+            run = self._let_go() if self._at_work() else None
+        if run is None:
+            return False
+        run.stop()
+        return True
+
+    def _at_work(self) -> bool:
+        """Say whether one is at work, and clear away one whose processes died."""
+        if self._run is None:
+            return False
+        try:
+            self._run.tally()
+        except ProcessFailed as error:
+            log.warning("the sample load: %s", error)
+            # What is left of it may take a while to end: no page waits for that.
+            threading.Thread(target=self._let_go().stop, name="pqadmin-sample-ends", daemon=True).start()
+            return False
+        return True
+
+    def _let_go(self) -> LoadRun:
+        assert self._run is not None
+        run, self._run = self._run, None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        return run
+
+
+def sample_plans() -> Sequence[QueuePlan]:
+    """Return the queues of the sample load."""
+    return plans(QUEUES, prefix=PREFIX, seed=0)
+
+
+#: The one of this process; its processes end with it.
+sample_load = SampleLoad()

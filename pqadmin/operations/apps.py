@@ -1,8 +1,0 @@
-"""The operations app."""
-
-from django.apps import AppConfig
-
-
-class OperationsConfig(AppConfig):
-    name = "pqadmin.operations"
-    label = "operations"

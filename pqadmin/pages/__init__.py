@@ -1,0 +1,1 @@
+"""Pages: what the pages of all features share."""

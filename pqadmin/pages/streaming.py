@@ -1,0 +1,171 @@
+"""Answers that are too large to be made before they are sent: made step by step, as fast as they are taken.
+
+Each step is one short read transaction in a thread of its own, so nothing but one step is held in memory. Only so many
+run at once in a process, and fewer of one person; who may no longer read gets no more. What fails on the way is told in
+the last line, as the status was sent long before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator
+from datetime import UTC, datetime
+from typing import cast
+
+from django.contrib.auth.models import User
+from django.core.handlers.asgi import ASGIRequest
+from django.db import DatabaseError, connections
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.utils.translation import gettext as _
+
+from pqadmin.accounts.scope import scope_of
+from pqadmin.display import format as write
+from pqadmin.display.errors import said
+from pqadmin.live import guard
+from queues.errors import QueueError, StoreError
+from queues.model.log_limit import Repeats
+
+log = logging.getLogger(__name__)
+_repeats = Repeats(log)
+
+#: More would keep each other, and everybody's pages, waiting.
+AT_ONCE = 4
+#: Of one person, so that nobody keeps the others from theirs.
+AT_ONCE_EACH = 2
+#: Seconds between looks whether who reads still may.
+LOOK_EVERY = 2.0
+_RETRY_SECONDS = "10"
+
+#: Reentrant: an answer that nobody closed gives its slot back wherever its thread collects garbage.
+_lock = threading.RLock()
+_held: Counter[int] = Counter()
+
+
+class _Slot:
+    """One of the few that may stream; given back once."""
+
+    def __init__(self, person: int) -> None:
+        self._person: int | None = person
+
+    def release(self) -> None:
+        """Let somebody else stream."""
+        with _lock:
+            if self._person is not None:
+                _held[self._person] -= 1
+                if not _held[self._person]:
+                    del _held[self._person]
+                self._person = None
+
+
+def under_way() -> int:
+    """Return how many answers are being made."""
+    return _held.total()
+
+
+def stream(
+    request: HttpRequest,
+    parts: Iterator[bytes],
+    *,
+    name: str,
+    content_type: str,
+    failure: Callable[[str], bytes],
+) -> HttpResponseBase:
+    """Return an answer of parts, offered as a file; `failure` makes the last line that says it is not complete."""
+    user = cast(User, request.user)  # views ask for a right, so somebody is signed in
+    badge = guard.Pass(
+        scope=scope_of(user),
+        session_key=request.session.session_key or "",
+        user_id=user.pk,
+        password=user.password,
+    )
+    slot = _take(badge.user_id)
+    if isinstance(slot, HttpResponse):
+        return slot
+    told = _telling(parts, failure, slot, badge)
+    content = _in_threads(told, slot) if isinstance(request, ASGIRequest) else told
+    response = StreamingHttpResponse(content, content_type=content_type)
+    response._resource_closers.append(slot.release)  # type: ignore[attr-defined]  # noqa: SLF001 # Django's, for all contents
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    response["X-Content-Type-Options"] = "nosniff"
+    response["Cache-Control"] = "private, no-store"
+    # Django would pack every part by itself, and browsers end where the first of them ends.
+    response["Content-Encoding"] = "identity"
+    return response
+
+
+def _take(person: int) -> _Slot | HttpResponse:
+    """Return a slot, or the answer that says why there is none."""
+    with _lock:
+        if _held[person] >= AT_ONCE_EACH:
+            status, words = 429, _("Two exports of yours are under way already. Try again when one has ended.")
+        elif _held.total() >= AT_ONCE:
+            words = _("%(n)s exports are under way already. Try again when one has ended.")
+            status, words = 503, words % {"n": write.number(AT_ONCE)}
+        else:
+            _held[person] += 1
+            return _Slot(person)
+    response = HttpResponse(words, status=status, content_type="text/plain; charset=utf-8")
+    response["Retry-After"] = _RETRY_SECONDS
+    return response
+
+
+def _telling(
+    parts: Iterator[bytes], failure: Callable[[str], bytes], slot: _Slot, badge: guard.Pass
+) -> Iterator[bytes]:
+    looked = time.monotonic()
+    try:
+        for part in parts:
+            if time.monotonic() - looked >= LOOK_EVERY:
+                if _refused(badge):
+                    yield failure(_("You are signed out, or may read here no longer."))
+                    return
+                looked = time.monotonic()
+            yield part
+    except (QueueError, StoreError) as error:
+        log.warning("an export ended early: %s: %s", type(error).__name__, error)
+        yield failure(said(error))
+    except Exception:
+        log.exception("an export ended early")
+        yield failure(_("this site has an error"))
+    finally:
+        slot.release()
+
+
+def _refused(badge: guard.Pass) -> bool:
+    """Say whether who reads may no longer, or not all of it; when the database does not answer, nobody is refused."""
+    try:
+        now = guard.standing({badge})[badge]
+    except DatabaseError as error:
+        _repeats.warn(type(error), "An export goes on unchecked: the database failed: %s. It is tried again.", error)
+        return False
+    if isinstance(now, int):
+        return True
+    # What the file holds was chosen by the scope of its beginning: one that may see less ends it.
+    return now != badge.scope and not (now.everything and now.role.rank >= badge.scope.role.rank)
+
+
+async def _in_threads(parts: Iterator[bytes], slot: _Slot) -> AsyncIterator[bytes]:
+    try:
+        while (part := await asyncio.to_thread(_next, parts)) is not None:
+            yield part
+    finally:
+        slot.release()
+
+
+def _next(parts: Iterator[bytes]) -> bytes | None:
+    try:
+        return next(parts, None)
+    finally:
+        connections.close_all()  # nobody else ever closes those of this thread
+
+
+def file_name(*words: str, ending: str) -> str:
+    """Return a file's name that every system and header takes: ASCII letters, digits and - _ . with the time."""
+    made = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    kept = "".join(c if c.isascii() and (c.isalnum() or c in "-_.") else "_" for c in "-".join(filter(None, words)))
+    return f"{kept[:80].strip('.') or 'export'}-{made}.{ending}"

@@ -1,0 +1,88 @@
+"""Messages after an act, each with at most one thing to do about it: undo, or a page to look at.
+
+They travel with Django's messages; what to do rides in the message's extra tags as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from django.contrib import messages
+from django.contrib.messages.storage.base import Message
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from pqadmin.pages import once
+
+#: What rides in a message's extra tags.
+_RIDING = ("label", "action", "link", "link_label", "fields")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Toast:
+    """A message as shown. `action` is posted to with `fields`; `link` is only opened, and may stand beside it."""
+
+    text: str
+    bad: bool = False
+    label: str = ""
+    action: str = ""
+    link: str = ""
+    link_label: str = ""
+    fields: Mapping[str, str] = field(default_factory=dict)
+
+
+def done(
+    request: HttpRequest,
+    text: str,
+    *,
+    label: str = "",
+    action: str = "",
+    link: str = "",
+    link_label: str = "",
+    fields: Mapping[str, str] | None = None,
+) -> None:
+    """Say on the next page what was done."""
+    about = {"label": label, "action": action, "link": link, "link_label": link_label, "fields": dict(fields or {})}
+    messages.success(request, text, extra_tags=json.dumps(about))
+
+
+def undoable(request: HttpRequest, text: str, *trash_ids: str, link: str = "", link_label: str = "") -> None:
+    """Say on the next page what was done, with the way to undo it: one entry at once, several from the trash.
+
+    `link` leads to what was done, beside undoing one entry.
+    """
+    if len(trash_ids) == 1:
+        done(
+            request,
+            text,
+            label=_("Undo"),
+            action=reverse("dashboard:restore", args=[trash_ids[0]]),
+            link=link,
+            link_label=link_label,
+            fields={once.FIELD: once.number(request, f"restore:{trash_ids[0]}")},
+        )
+    elif trash_ids:
+        done(request, text, label=_("Look in the trash"), link=reverse("dashboard:trash"))
+    else:
+        done(request, text, label=link_label, link=link)
+
+
+def failed(request: HttpRequest, text: str) -> None:
+    """Say on the next page what was not done, and why."""
+    messages.error(request, text)
+
+
+def read(message: Message) -> Toast:
+    """Read a message back."""
+    text = str(message.message)
+    bad = message.level >= messages.WARNING
+    try:
+        about = json.loads(message.extra_tags or "{}")
+    except ValueError:
+        about = {}
+    if not isinstance(about, dict):
+        about = {}
+    return Toast(text=text, bad=bad, **{k: about[k] for k in _RIDING if k in about})

@@ -1,0 +1,113 @@
+"""What Django's admin shows: people, and the groups that are their roles; what it changes is told to the audit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.auth.admin import GroupAdmin, UserAdmin
+from django.contrib.auth.models import Group, User
+from django.db.models import Model
+from django.forms import ModelForm
+from django.http import HttpRequest, HttpResponse
+
+from pqadmin.accounts.roles import GROUPS
+from pqadmin.audit import note
+
+admin.site.unregister(Group)
+admin.site.unregister(User)
+
+#: What a model's objects are called in the audit: in the names of the acts, and as what they are about.
+_CALLED: dict[type[Model], str] = {User: "person", Group: "group"}
+#: Names of permissions, of groups … that one record tells.
+_TOLD = 50
+
+
+@admin.register(User)
+class PersonAdmin(UserAdmin):  # type: ignore[type-arg] # generic in the stubs only
+    """People; every change of one is audited."""
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        """Tell the audit what a form has made or changed."""
+        super().save_related(request, form, formsets, change)
+        _tell_saved(request, form, change=change)
+
+    def log_deletions(self, request: HttpRequest, queryset: Any) -> Any:
+        """Tell the audit who is about to be deleted."""
+        _tell_deleted(request, queryset)
+        return super().log_deletions(request, queryset)
+
+    def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:  # noqa: A002
+        """Tell the audit of a new password, or of none any more."""
+        before = self.get_object(request, id)
+        answer = super().user_change_password(request, id, form_url)
+        after = self.get_object(request, id)
+        if before is not None and after is not None and before.password != after.password:
+            note(request.user.get_username(), "reset_password", after={"person": after.username})
+        return answer
+
+
+@admin.register(Group)
+class RoleGroupAdmin(GroupAdmin):
+    """Groups; the three that are roles keep their names. Every change of one is audited."""
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Refuse to delete a role's group."""
+        return super().has_delete_permission(request, obj) and (obj is None or obj.name not in GROUPS)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Refuse to rename a role's group."""
+        return super().has_change_permission(request, obj) and (obj is None or obj.name not in GROUPS)
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        """Tell the audit what a form has made or changed."""
+        super().save_related(request, form, formsets, change)
+        _tell_saved(request, form, change=change)
+
+    def log_deletions(self, request: HttpRequest, queryset: Any) -> Any:
+        """Tell the audit which groups are about to be deleted."""
+        _tell_deleted(request, queryset)
+        return super().log_deletions(request, queryset)
+
+
+def _tell_saved(request: HttpRequest, form: ModelForm[Any], *, change: bool) -> None:
+    """Note what a form has made or changed, by the names of its fields; never a password."""
+    called = _CALLED[type(form.instance)]
+    fields = [name for name in form.changed_data if "password" not in name]
+    if change and not fields:
+        return
+    after = {name: _plain(form.cleaned_data.get(name)) for name in fields}
+    before = {name: _plain(form.initial.get(name)) for name in fields}
+    note(
+        request.user.get_username(),
+        f"{'change' if change else 'create'}_{called}",
+        before={called: before.get(_name_field(form.instance)) or str(form.instance), **before} if change else None,
+        after={called: str(form.instance), **after},
+    )
+
+
+def _tell_deleted(request: HttpRequest, objects: Iterable[Model]) -> None:
+    for each in objects:
+        called = _CALLED[type(each)]
+        before: Mapping[str, Any] = {called: str(each)}
+        if isinstance(each, User):
+            before = {**before, "groups": _plain(each.groups.all()), "is_superuser": each.is_superuser}
+        note(request.user.get_username(), f"delete_{called}", before=before)
+
+
+def _name_field(instance: Model) -> str:
+    return "username" if isinstance(instance, User) else "name"
+
+
+def _plain(value: Any) -> Any:
+    """Return what a form holds as the audit keeps it."""
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, Iterable):
+        names = sorted(map(str, value))
+        return [*names[:_TOLD], *(["…"] if len(names) > _TOLD else [])]
+    return str(value)

@@ -1,0 +1,99 @@
+"""`create_user NAME --role none|viewer|operator|admin [--grant GLOB=ROLE …]`."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from pqadmin.accounts.models import Grant
+from pqadmin.accounts.name_patterns import BadGlob, check_glob
+from pqadmin.accounts.passwords import new_password
+from pqadmin.accounts.rights import GRANTABLE
+from pqadmin.accounts.roles import Role, grant
+from pqadmin.commands.base import OwnCommand
+from pqadmin.server import first_start
+from queues.errors import BadName
+
+
+class Command(OwnCommand):
+    """Makes a user with one role."""
+
+    help = "Create a user with a role; prints a password that the site made up, or reads one."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the name, the role and where the password comes from."""
+        parser.add_argument("name")
+        parser.add_argument("--role", required=True, choices=[role.value for role in Role], help="on all queues")
+        parser.add_argument(
+            "--grant",
+            action="append",
+            default=[],
+            metavar="GLOB=ROLE",
+            help="besides, viewer or operator on the queues that match, such as 'orders:*=operator'; repeatable",
+        )
+        parser.add_argument(
+            "--password-stdin", action="store_true", help="read the password's line from standard input"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Create the user, wholly or not at all."""
+        prepare_tables(self)
+        user, grants = User(username=options["name"]), dict(read_grant(text) for text in options["grant"])
+        password = read_password(user) if options["password_stdin"] else new_password()
+        try:
+            user.set_password(password)
+            user.full_clean()
+            with transaction.atomic():
+                user.save(force_insert=True)
+                grant(user, Role(options["role"]))
+                now = timezone.now()
+                for glob, role in grants.items():
+                    Grant.objects.create(user=user, glob=glob, role=role.value, given_by="", given_at=now)
+        except ValidationError as error:
+            raise CommandError(" ".join(error.messages)) from None
+        except IntegrityError:
+            raise CommandError(f"A user named {user.username!r} exists.") from None
+        self.stdout.write(f"Created {user.username} ({options['role']}).")
+        for glob, role in grants.items():
+            self.stdout.write(f"Granted {role.value} on {glob}.")
+        if not options["password_stdin"]:
+            self.stdout.write(f"Password, shown once: {password}")
+
+
+def prepare_tables(command: BaseCommand) -> None:
+    """Make what a first start makes, and show its admin's password; raises CommandError."""
+    try:
+        admin = first_start.prepare()
+    except first_start.CannotStart as error:
+        raise CommandError(str(error)) from None
+    if admin is not None:
+        command.stdout.write(f"First start: created {admin.name} (admin).\nPassword, shown once: {admin.password}")
+
+
+def read_grant(text: str) -> tuple[str, Role]:
+    """Return the glob and the role written as GLOB=ROLE; raises CommandError."""
+    glob, equals, role = text.rpartition("=")
+    if not equals or role not in GRANTABLE:
+        raise CommandError(f"--grant {text!r}: write GLOB=viewer or GLOB=operator, such as 'orders:*=operator'.")
+    try:
+        return check_glob(glob), Role(role)
+    except (BadGlob, BadName) as error:
+        raise CommandError(f"--grant {text!r}: {error}") from None
+
+
+def read_password(user: User) -> str:
+    """Return the first line of standard input if it will do as the user's password; raises CommandError."""
+    password = sys.stdin.readline().rstrip("\r\n")
+    try:
+        validate_password(password, user)
+    except ValidationError as error:
+        raise CommandError(" ".join(error.messages)) from None
+    return password

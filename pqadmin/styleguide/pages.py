@@ -1,0 +1,121 @@
+"""What pages show besides items and jobs, with hostile and extreme data, for the styleguide."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from pqadmin.dashboard.palette.entries import Entry, Found, Kind
+from pqadmin.display import format as write
+from pqadmin.display.redaction import rules_of
+from pqadmin.display.values import show
+from pqadmin.display.words import trash_words
+from pqadmin.live.board.rows import Row
+from queues import AuditEntry, Item
+from queues.trash.entries import TrashEntry
+
+_RAW = "<script>alert('name')<b>\u202e\u0007"
+_HOSTILE = write.visible(_RAW)
+
+
+def sample_pages(rows: Sequence[Row], item: Item, now: datetime) -> Mapping[str, Any]:
+    """Return what stands on pages of single queues; `rows` has some of hostile names, and of attached queues."""
+    return {
+        "headed": [row for row in rows if len(row.status.name) == 200 or row.status.name == _RAW],
+        "noted": replace(rows[0].status, note=f"{_RAW}\n" + "n" * 300, runbook="https://wiki.example/" + "r" * 180),
+        "attached_row": next(row for row in rows if row.status.attached),
+        "empty_lists": [{"state": state} for state in ("ready", "delayed", "leased", "dead")],
+        "checks": [
+            {"good": True, "text": "This is JSON.", "size": "90 kB"},
+            {"good": False, "text": f"Line 2, column 8 is not JSON. {_HOSTILE}", "size": "0 B"},
+        ],
+        "palettes": [
+            _found(),
+            Found(entries=(), note="Only the first 10 000 queues were looked through."),
+            Found(entries=()),
+        ],
+        "searched": {
+            "state": "ready",
+            "typed": {"q": _HOSTILE, "low": "1e400", "id": "7d" * 20},
+            "wrong": {"low": "“1e400” is not a whole number."},
+        },
+        "searching": {"searched": 200_000, "ended": False},
+        "search_ends": [("Min first", "#", True, "min"), ("Max first", "#", False, "max")],
+        "matched": {
+            "glob": "*",
+            "count": 10**6,
+            "first": [(name, "#") for name in ("orders:eu:refunds", _HOSTILE, "n" * 200)],
+            "more": 10**6 - 3,
+        },
+        "armed_now": {"needed": True, "until": now + timedelta(minutes=9)},
+        "taken": {
+            "entry": _trash(item, now, queue="orders:eu:new"),
+            "item": item,
+            "shown": show(item.value, rules=rules_of(())),
+        },
+        "trash_lines": [
+            {"entry": entry, "words": trash_words(entry), "queue_url": "#", "to_url": "#", "damage": _HOSTILE}
+            for entry in (
+                replace(_trash(item, now, queue=_RAW, by="\u202e" + "x" * 150), to="n" * 200),
+                replace(_trash(None, now, queue=""), damage="NewerFormat"),
+            )
+        ],
+        "trash_rows": [
+            (entry, "deleted", "1")
+            for entry in (
+                _trash(item, now, queue="n" * 200),
+                _trash(None, now, queue=_RAW, count=10**12, by="\u202e" + "x" * 150),
+            )
+        ],
+    }
+
+
+def sample_audit(now: datetime) -> Sequence[AuditEntry]:
+    """Return acts as the audit tells them: one that has everything, one that has nothing, one that can not be read."""
+    full = AuditEntry(
+        id="0" * 40,
+        at=now,
+        actor="\u202e" + "x" * 150,
+        via="web",
+        verb="change_board",
+        queue="n" * 200,
+        item=None,
+        count=10**12,
+        reason=f"{_RAW} " + "w" * 300,
+        before={"name": _RAW, "globs": ["orders:*", "mail:*"], "theme": "dark"},
+        after={"name": "n" * 300, "globs": [], "theme": "light", "minutes": 5},
+    )
+    bare = replace(full, actor="ada", via="cli", verb="disarm", queue=None, count=0, reason="", before=None, after=None)
+    return (full, bare, replace(bare, damage="NewerFormat"))
+
+
+def _found() -> Found:
+    return Found(
+        entries=[
+            Entry(kind=Kind.QUEUE, label="n" * 200, url="#"),
+            Entry(kind=Kind.QUEUE, label="قائمة:الانتظار", url="#", detail="10 000 000 000 ready"),
+            Entry(kind=Kind.ITEM, label="018f3c5a9b2e" + "7d" * 14, url="#", detail=_HOSTILE),
+            Entry(kind=Kind.ACT, label="Pop max", url="#", detail="orders:eu:refunds"),
+            Entry(kind=Kind.ACT, label="Reschedule…", url="#", detail=f"this item in {'n' * 200}"),
+            Entry(kind=Kind.ACT, label="Delete…", url="#", detail="1 000 selected items", grave=True),
+            Entry(kind=Kind.PAGE, label="Audit", url="#"),
+        ],
+    )
+
+
+def _trash(item: Item | None, now: datetime, *, queue: str, count: int = 1, by: str = "ada") -> TrashEntry:
+    return TrashEntry(
+        id="0" * 40,
+        what="item" if item else "items",
+        queue_id=1,
+        queue=queue,
+        item=item,
+        count=count,
+        by=by,
+        at=now - timedelta(days=3),
+        deadline=now + timedelta(days=4),
+        restored=False,
+        act="delete",
+    )

@@ -1,0 +1,183 @@
+"""Positions: where an item would stand among the ready ones, told before it is brought there.
+
+Neighbours are read at any depth; how many leave before it is counted from the nearer edge of its priority band, as far
+as a page may count, and said to be about so many where that is not far enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from queues.items.counters import total
+from queues.items.located import Standing
+from queues.items.ready import Entry, as_item
+from queues.keys.queue_keys import QueueKeys
+from queues.keys.suffix import ready_elements, ready_suffix
+from queues.kv.port import ReadTransaction
+from queues.model import cursor, ids
+from queues.model.bands import band_of
+from queues.model.config import Config
+from queues.model.cursor import End
+from queues.model.item import Item
+from queues.queue import Queue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbours:
+    """What stands next to an item; None: it is the first, or the last."""
+
+    #: Nearer to the minimum (FIFO: the head).
+    lower: Item | None
+    #: Nearer to the maximum (FIFO: the tail).
+    higher: Item | None
+
+
+def neighbours(queue: Queue, item: Item, *, preview: int, tr: ReadTransaction) -> Neighbours | None:
+    """Return the neighbours of a ready item, their values cut to `preview` bytes; None for one of another state.
+
+    Two reads of at most two keys each, at any depth.
+    """
+    suffix = _suffix(item)
+    if suffix is None:
+        return None
+
+    def beside(end: End) -> Item | None:
+        after = cursor.encode(queue.id, end, suffix)
+        return next(iter(queue.items(end=end, limit=1, after=after, preview=preview, tr=tr).items), None)
+
+    return Neighbours(lower=beside("max"), higher=beside("min"))
+
+
+def _suffix(item: Item) -> bytes | None:
+    if item.foreign is not None:
+        return item.foreign.suffix
+    rand = ids.parse(item.id)
+    if item.state != "ready" or item.count is None or rand is None:
+        return None
+    return ready_suffix(item.priority, item.count, rand)
+
+
+#: Items and bytes that are read at most to count from one edge, and how many at once.
+BOUND = 1_000
+_BYTES, _STEP = 1_000_000, 200
+#: Items that are read at once to find the next one that stays.
+_NEXT = 4
+#: A value of a neighbour is cut to so many bytes.
+_PREVIEW = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Position:
+    """A place among ready items."""
+
+    #: Items that leave before it at the minimum end (FIFO: the head).
+    before: int
+    #: Ready items, this one left out.
+    of: int
+    #: False: `before` is about right.
+    exact: bool
+    neighbours: Neighbours
+
+
+def position(
+    tr: ReadTransaction, keys: QueueKeys, config: Config, suffix: bytes, leaving: Sequence[Standing]
+) -> Position:
+    """Return the position that this suffix would give to one of the items that leave their places for it."""
+    old = {there.suffix for there in leaving if there.state == "ready"}
+    depths = _depths(tr, keys, config)
+    neighbours = Neighbours(
+        lower=_beside(tr, keys, config, suffix, old, higher=False),
+        higher=_beside(tr, keys, config, suffix, old, higher=True),
+    )
+    before, exact = _before(tr, keys, config, suffix, depths)
+    before -= sum(each < suffix for each in old)
+    of = max(0, sum(depths) - len(old))
+    return Position(before=max(0, min(before, of)), of=of, exact=exact, neighbours=neighbours)
+
+
+def _depths(tr: ReadTransaction, keys: QueueKeys, config: Config) -> list[int]:
+    """Return the ready items by band, lowest first; of a FIFO queue all of them."""
+    if config.fifo:
+        pairs = [
+            [(tr.get(of.counter("ready", "in")), tr.get(of.counter("ready", "out")))]
+            for of in map(keys.generation, config.generations)
+        ]
+    else:
+        pairs = [
+            [(tr.get(of.band(n, "in")), tr.get(of.band(n, "out"))) for n in range(len(config.edges) + 1)]
+            for of in map(keys.generation, config.generations)
+        ]
+    bands = [[total(arrived.wait()) - total(left.wait()) for arrived, left in generation] for generation in pairs]
+    return [sum(depths) for depths in zip(*bands, strict=True)]
+
+
+def _before(
+    tr: ReadTransaction, keys: QueueKeys, config: Config, suffix: bytes, depths: Sequence[int]
+) -> tuple[int, bool]:
+    band = 0 if config.fifo else _band(config, suffix)
+    below = sum(depths[:band])
+    low = config.edges[band - 1] if band else None
+    high = config.edges[band] if not config.fifo and band < len(config.edges) else None
+    ranges = []
+    for of in map(keys.generation, config.generations):
+        begin, end = of.ready_range
+        begin = begin if low is None else of.from_priority(low)[0]
+        end = end if high is None else of.from_priority(high)[0]
+        ranges.append((begin, of.ready(suffix), end))
+    counted = _count(tr, [(begin, place) for begin, place, _ in ranges], reverse=True)
+    if counted is not None:
+        return below + counted, True
+    behind = _count(tr, [(place, end) for _, place, end in ranges], reverse=False)
+    if behind is not None:
+        return below + depths[band] - behind, True
+    return below + depths[band] // 2, False
+
+
+def _band(config: Config, suffix: bytes) -> int:
+    priority = ready_elements(suffix, fifo=config.fifo)[0]
+    assert priority is not None
+    return band_of(priority, config.edges)
+
+
+def _count(tr: ReadTransaction, ranges: Sequence[tuple[bytes, bytes]], *, reverse: bool) -> int | None:
+    """Return the keys of these ranges; None when they are more than a page may count."""
+    counted = size = 0
+    for begin, end in ranges:
+        while begin < end:
+            pairs = tr.get_range(begin, end, limit=_STEP, reverse=reverse).wait()
+            counted += len(pairs)
+            size += sum(len(value) for _, value in pairs)
+            if len(pairs) < _STEP:
+                break
+            if counted >= BOUND or size >= _BYTES:
+                return None
+            if reverse:
+                end = pairs[-1][0]
+            else:
+                begin = pairs[-1][0] + b"\0"
+    return counted
+
+
+def _beside(
+    tr: ReadTransaction, keys: QueueKeys, config: Config, suffix: bytes, leaving: Collection[bytes], *, higher: bool
+) -> Item | None:
+    """Return the next item that stays where it is."""
+    found: list[Entry] = []
+    for generation in config.generations:
+        of = keys.generation(generation)
+        begin, end = of.ready_range
+        begin, end = (of.ready(suffix), end) if higher else (begin, of.ready(suffix))
+        while begin < end:
+            pairs = tr.get_range(begin, end, limit=_NEXT, reverse=not higher).wait()
+            stays = next((pair for pair in pairs if of.suffix_of(pair[0]) not in leaving), None)
+            if stays is not None:
+                found.append(Entry(generation, of.suffix_of(stays[0]), *stays))
+                break
+            if len(pairs) < _NEXT:
+                break
+            begin, end = (pairs[-1][0] + b"\0", end) if higher else (begin, pairs[-1][0])
+    if not found:
+        return None
+    nearest = (min if higher else max)(found, key=lambda entry: entry.suffix)
+    return as_item(nearest, config, preview=_PREVIEW)

@@ -1,0 +1,121 @@
+"""Picks: a person looks at particular items before acting on them, and at where the act would bring them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from queues.actions import position as positions
+from queues.actions.actor import Acting
+from queues.actions.position import Position
+from queues.errors import SameQueue, display_name
+from queues.items import edit, locate
+from queues.items.edit import Place
+from queues.items.locate import Selection
+from queues.kv.port import ReadTransaction
+from queues.model.item import Item
+from queues.model.priority import Priority
+from queues.queue import Queue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foreseen:
+    """What re-prioritising items would do."""
+
+    #: Each item before and after, in the order asked for; those that would not change are left out.
+    changes: tuple[tuple[Item, Item], ...]
+    #: Where the first of the ready ones to leave at the minimum end stands now; None: no ready one changes.
+    was: Position | None
+    #: Where the first of them would stand, and the last.
+    first: Position | None
+    last: Position | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrival:
+    """What moving items would do."""
+
+    queue: Queue
+    #: Of each item there, in the order asked for; None in a FIFO queue.
+    priorities: tuple[Priority | None, ...]
+
+
+class Picks(Acting):
+    """The looks of one person at items to act on."""
+
+    def pick(
+        self,
+        queue_name: str,
+        item_ids: Sequence[str],
+        *,
+        expect_id: int | None = None,
+        tr: ReadTransaction | None = None,
+    ) -> Selection:
+        """Return up to 1,000 items of any state with their marks, to be acted on by `expect`."""
+
+        def look(tr: ReadTransaction) -> Selection:
+            queue = self._queue(tr, queue_name, expect_id)
+            return locate.look(tr, self._backing.keyspace, queue.config, item_ids)
+
+        return self._backing.read(look, tr)
+
+    def foresee_move(
+        self,
+        queue_name: str,
+        item_ids: Sequence[str],
+        to: str,
+        *,
+        priority: Priority | None = None,
+        expect_id: int | None = None,
+        tr: ReadTransaction | None = None,
+    ) -> Arrival:
+        """Return where `move_items` would bring items, or raise why they do not fit there, changing nothing."""
+
+        def look(tr: ReadTransaction) -> Arrival:
+            queue, target = self._queue(tr, queue_name, expect_id), self._catalog.queue(to, tr=tr)
+            if queue.id == target.id:
+                raise SameQueue("The items are in {queue} already: name another queue.", queue=display_name(queue.name))
+            found = locate.find(tr, self._backing.keyspace, queue.config, item_ids, skip_missing=True).standings
+            priorities = edit.arriving(queue.config, target.config, found, priority=priority)
+            return Arrival(queue=target, priorities=tuple(priorities))
+
+        return self._backing.read(look, tr)
+
+    def foresee(
+        self,
+        queue_name: str,
+        item_ids: Sequence[str],
+        *,
+        priority: Priority | None = None,
+        shift: Priority | None = None,
+        place: Place | None = None,
+        expect_id: int | None = None,
+        tr: ReadTransaction | None = None,
+    ) -> Foreseen:
+        """Return what `reprioritise` would do now, by the same rules and refusals, changing nothing."""
+        keyspace = self._backing.keyspace
+
+        def look(tr: ReadTransaction) -> Foreseen:
+            config = self._queue(tr, queue_name, expect_id).config
+            found = locate.find(tr, keyspace, config, item_ids, skip_missing=True).standings
+            afters = edit.reprioritised(
+                tr, keyspace, config, found, priority=priority, shift=shift, place=place, newest=config.base
+            )
+            changes = [(now, then) for now, then in zip(found, afters, strict=True) if now != then]
+            leaving = [now for now, _ in changes]
+            keys = keyspace.queue(config.id)
+
+            def position(suffix: bytes) -> Position:
+                return positions.position(tr, keys, config, suffix, leaving)
+
+            stood = sorted(now.suffix for now in leaving if now.state == "ready")
+            stands = sorted(then.suffix for _, then in changes if then.state == "ready")
+            ends = [position(suffix) for suffix in dict.fromkeys((*stands[:1], *stands[-1:]))]
+            return Foreseen(
+                changes=tuple((locate.item_of(now, config), locate.item_of(then, config)) for now, then in changes),
+                was=position(stood[0]) if stood else None,
+                first=ends[0] if ends else None,
+                last=ends[-1] if ends else None,
+            )
+
+        return self._backing.read(look, tr)

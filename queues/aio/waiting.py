@@ -1,0 +1,170 @@
+"""Coroutines that wait for items of a queue: they stand in the same line as threads do.
+
+A coroutine that leads its line has one thread look out for it; that thread takes nothing, so nothing is taken into
+nobody's hands when the coroutine goes away. There is one such thread for a queue, while coroutines wait for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, TypeVar
+
+from queues.operations.wait import LONGEST, NOT_NOW, check_timeout
+from queues.serving.waiters import Call, Line, Place
+
+if TYPE_CHECKING:
+    from queues.queue import Queue
+
+T = TypeVar("T")
+
+
+class _Turn:
+    """Stands for the lock that a thread would sleep on."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self.open = asyncio.Event()
+
+    def release(self) -> None:
+        """Wake the coroutine, from any thread."""
+        with suppress(RuntimeError):  # the loop has ended, and its coroutine with it
+            self._loop.call_soon_threadsafe(self.open.set)
+
+    def acquire(self, *, blocking: bool = True) -> bool:
+        """Close it again."""
+        self.open.clear()
+        return True
+
+
+class _AsyncPlace(Place):
+    """One coroutine's place in a line."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        self.call = None
+        self.turn = _Turn(asyncio.get_running_loop())  # type: ignore[assignment]
+
+    async def called(self, deadline: float) -> Call | None:
+        """Sleep until called; None when the deadline has passed before."""
+        turn: _Turn = self.turn  # type: ignore[assignment]
+        while self.call is None and (left := deadline - time.monotonic()) > 0:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_seconds(left)):
+                    await turn.open.wait()
+            if self.call is None:
+                turn.open.clear()  # it was opened for a call that has been answered since
+        return self.call
+
+
+class Lookout:
+    """The thread that looks out for the coroutine that leads a line."""
+
+    def __init__(self, queue: Queue, line: Line) -> None:
+        self._queue = queue
+        self._line = line
+        self._mutex = threading.Lock()
+        self._running = False
+        #: Who leads, if anybody does: (its loop, its future).
+        self._leader: tuple[asyncio.AbstractEventLoop, asyncio.Future[None]] | None = None
+
+    async def item(self) -> None:
+        """Return when the leader is to take something; raise what keeps everybody from it."""
+        loop = asyncio.get_running_loop()
+        seen: asyncio.Future[None] = loop.create_future()
+        with self._mutex:
+            self._leader = (loop, seen)
+            start, self._running = not self._running, True
+        if start:
+            self._queue._backing.aside.start(self._look_out, "pq-lookout")
+        try:
+            await seen
+        finally:
+            with self._mutex:
+                if self._leader is not None and self._leader[1] is seen:
+                    self._leader = None
+
+    def _look_out(self) -> None:
+        looks = 0
+        while True:
+            with self._mutex:
+                if self._leader is None:
+                    self._running = False
+                    return
+            error: BaseException | None = None
+            try:
+                found = self._queue._look_out(self._line, time.monotonic() + LONGEST, looks)
+            except Exception as failure:
+                error, found = failure, None
+            looks = found or 0
+            if found is None:
+                with self._mutex:
+                    leader, self._leader = self._leader, None
+                if leader is not None:
+                    with suppress(RuntimeError):
+                        leader[0].call_soon_threadsafe(_tell, leader[1], error)
+
+
+def _tell(seen: asyncio.Future[None], error: BaseException | None) -> None:
+    if seen.done():
+        return
+    if error is None:
+        seen.set_result(None)
+    else:
+        seen.set_exception(error)
+
+
+def _lookout(queue: Queue, line: Line) -> Lookout:
+    found: Lookout | None = line.lookout
+    if found is None:
+        found = line.lookout = Lookout(queue, line)
+    return found
+
+
+def _seconds(left: float) -> float | None:
+    """Return the seconds of a timeout; None: for ever."""
+    return max(0.0, left) if left < threading.TIMEOUT_MAX else None
+
+
+async def wait(queue: Queue, take: Callable[[], Awaitable[T]], nothing: T, timeout: float | None) -> T:
+    """Return what `take` takes as soon as that is something; `nothing` when so many seconds have passed."""
+    if timeout is None:
+        return await take()
+    deadline = time.monotonic() + check_timeout(timeout)
+    found = await _try(take, nothing)
+    if found or time.monotonic() >= deadline:
+        return found
+    line, place = queue._backing.lines.of(queue.id), _AsyncPlace()
+    try:
+        line.enter(place)
+        while call := await place.called(deadline):
+            if call is Call.LEAD:
+                return await _lead(_lookout(queue, line), take, nothing, deadline)
+            if found := await _try(take, nothing):
+                return found
+            line.stand_again(place)
+        return nothing
+    finally:
+        line.leave(place)
+
+
+async def _lead(lookout: Lookout, take: Callable[[], Awaitable[T]], nothing: T, deadline: float) -> T:
+    while True:
+        try:
+            async with asyncio.timeout(_seconds(deadline - time.monotonic())):
+                await lookout.item()
+        except TimeoutError:
+            return nothing
+        if found := await _try(take, nothing):
+            return found
+
+
+async def _try(take: Callable[[], Awaitable[T]], nothing: T) -> T:
+    try:
+        return await take()
+    except NOT_NOW:
+        return nothing

@@ -1,0 +1,63 @@
+"""Sweeping slots: the marks that clients of a cluster left behind, once nobody can need them any more.
+
+A client looks at its own slot for an hour at the longest, so a slot whose mark is a day old belongs to a process that
+is gone or idle; an idle one does not miss it. Only clusters have slots: see queues/kv/slots.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from queues.keys.keyspace import Keyspace
+from queues.kv.port import KeyValue, KeyValueStore, Transaction
+from queues.kv.slots import Mark
+
+#: Milliseconds by the store's clock.
+KEPT_MS = 24 * 3600 * 1000
+#: Slots of one transaction.
+_STEP = 500
+
+
+def sweep_slots(kv: KeyValueStore, keyspace: Keyspace, *, now_ms: int) -> int:
+    """Clear the slots that were not used for 24 hours and return how many there were."""
+    swept = 0
+    for slots in _steps(kv, keyspace):
+        stale = [key for key, value in slots if is_stale(value, now_ms)]
+        if stale:
+            swept += kv.transact(lambda tr, stale=stale: _clear(tr, stale, now_ms), background=True)  # type: ignore[misc]
+    return swept
+
+
+def count_stale(kv: KeyValueStore, keyspace: Keyspace, *, now_ms: int) -> int:
+    """Return how many slots were not used for 24 hours."""
+    return sum(is_stale(value, now_ms) for slots in _steps(kv, keyspace) for _, value in slots)
+
+
+def is_stale(value: bytes, now_ms: int) -> bool:
+    """Say whether a slot's mark is older than 24 hours; what is no mark is left to whoever wrote it."""
+    try:
+        return now_ms - Mark.decode(value).ms > KEPT_MS
+    except ValueError:
+        return False
+
+
+def _steps(kv: KeyValueStore, keyspace: Keyspace) -> Iterator[list[KeyValue]]:
+    begin, end = keyspace.all_slots
+    while True:
+        slots = kv.read(lambda tr, begin=begin: tr.get_range(begin, end, limit=_STEP).wait(), background=True)  # type: ignore[misc]
+        yield slots
+        if len(slots) < _STEP:
+            return
+        begin = slots[-1][0] + b"\0"
+
+
+def _clear(tr: Transaction, keys: list[bytes], now_ms: int) -> int:
+    """Clear those that still are stale: the reads conflict with a client that uses its slot meanwhile."""
+    tr.use_reserve()
+    cleared = 0
+    for key, read in [(key, tr.get(key)) for key in keys]:
+        value = read.wait()
+        if value is not None and is_stale(value, now_ms):
+            tr.clear(key)
+            cleared += 1
+    return cleared

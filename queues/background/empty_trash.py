@@ -1,0 +1,114 @@
+"""Emptying the trash: what has passed its deadline is doomed first, then cleared in steps, then forgotten.
+
+A doomed entry can no longer be undone, and undoing reads what dooming writes: so nothing is cleared that comes back.
+Every step is one transaction, and what is left is found by the same deadline: a sweep that is killed anywhere goes on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from queues.keys.keyspace import Keyspace
+from queues.keys.queue_keys import IN_GENERATIONS
+from queues.kv.port import KeyValueStore, Transaction
+from queues.model import records
+from queues.model.records import UNREADABLE, Tell, warn
+from queues.model.tuples import Range
+
+#: Keys of one step, and bytes that one reads: few at first, as they may be large.
+_FIRST_STEP, _MAX_STEP, _STEP_BYTES = 16, 1_000, 1_000_000
+#: Entries that can not be read which one sweep goes past.
+_MOST_LEFT = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Cleared:
+    """What one step did."""
+
+    keys: int
+    size: int
+    #: The entry is gone.
+    done: bool
+    #: The deadline of an entry that can not be read, and why.
+    left: tuple[bytes, Exception] | None = None
+
+
+def sweep_trash(kv: KeyValueStore, keyspace: Keyspace, *, now_ms: int, limit: int, tell: Tell = warn) -> int:
+    """Clear what is in the trash beyond its deadline, at most `limit` keys or a step more; return how many.
+
+    Entries that can not be read stay for a release that can read them, and `tell` hears of them.
+    """
+    cleared = left = 0
+    step = _FIRST_STEP
+    begin: bytes | None = None
+    while cleared < limit and left < _MOST_LEFT:
+        found = kv.transact(
+            lambda tr, step=step, begin=begin: sweep_step(tr, keyspace, now_ms, step, begin),  # type: ignore[misc]
+            background=True,
+        )
+        if found is None:
+            break
+        if found.left is not None:
+            key, error = found.left
+            tell(f"The trash entry {keyspace.last_id(key).hex()}", error)
+            left, begin = left + 1, key + b"\0"
+            continue
+        cleared += found.keys
+        fits = _STEP_BYTES * found.keys // found.size if found.size else _MAX_STEP
+        step = _FIRST_STEP if found.done else max(4, min(step * 4, fits, _MAX_STEP))
+    return cleared
+
+
+def sweep_step(
+    tr: Transaction, keyspace: Keyspace, now_ms: int, limit: int, begin: bytes | None = None
+) -> _Cleared | None:
+    """Doom the entry of the first deadline that has passed, or clear some of its keys; None when there is none.
+
+    `begin` leaves out the deadlines before it.
+    """
+    first, last = keyspace.trash_due(now_ms)
+    key = tr.get_key(first if begin is None else begin, last).wait()
+    if key is None:
+        return None
+    tr.use_reserve()
+    trash_id = keyspace.last_id(key)
+    record = tr.get(keyspace.trash(trash_id)).wait()
+    try:
+        header, value = ({}, b"") if record is None else records.decode(record)
+        ranges = _ranges(keyspace, trash_id, header)
+    except UNREADABLE as error:
+        return _Cleared(0, 0, done=False, left=(key, error))
+    if record is not None and not header["restored"] and not header.get("doomed"):
+        tr.set(keyspace.trash(trash_id), records.encode(header | {"doomed": True}, value))
+        return _Cleared(0, 0, done=False)
+    keys = size = 0
+    for start, end in ranges:
+        pairs = tr.get_range(start, end, limit=limit - keys).wait()
+        if pairs:
+            tr.clear_range(start, pairs[-1][0] + b"\0")
+        keys += len(pairs)
+        size += sum(len(key) + len(value) for key, value in pairs)
+        if keys == limit:
+            return _Cleared(keys, size, done=False)
+    if header.get("what") == "queue" and not header["restored"]:
+        tr.clear(keyspace.merge(header["queue_id"]))
+    tr.clear(keyspace.trash(trash_id))
+    tr.clear(key)
+    return _Cleared(keys + 2, size, done=True)
+
+
+def _ranges(keyspace: Keyspace, trash_id: bytes, header: dict[str, Any]) -> list[Range]:
+    """Return where all that a doomed entry stands for lies."""
+    ranges = [keyspace.trash_parts(trash_id)]
+    if not header or header["restored"]:
+        return ranges
+    keys = keyspace.queue(header["queue_id"])
+    if header["what"] == "queue":
+        ranges += [keys.everything, keyspace.history(header["queue_id"])]
+    elif "generation" in header:
+        generation = header["generation"]
+        ranges.append(keys.generation(generation).everything)
+        if generation == 1:
+            ranges += [keys.by_age(state, generation) for state in IN_GENERATIONS]
+    return ranges

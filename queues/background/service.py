@@ -1,0 +1,156 @@
+"""Upkeep: what keeps a store tidy in the background, in one of the processes that offer to do it.
+
+Each offers itself in an election; who is elected sweeps and records histories, all others wait for their turn. Stopping
+gives the role up, so that another process takes over at once; when the elected one dies, another does within a few
+seconds.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+
+from queues.background.leader import SECONDS, Candidate
+from queues.background.sweeper import Sweeper, Swept
+from queues.context import Backing
+from queues.errors import ForkedStore, QueueError, StoreClosed, StoreError
+from queues.history.recorder import Recorder
+
+log = logging.getLogger("queues.background.service")
+
+#: The role that is elected.
+ROLE = "sweep"
+#: Seconds to rest after the store failed, and between two calls to a thread that sleeps on.
+_AFTER_TROUBLE, _NUDGE = 1.0, 0.02
+
+
+class Upkeep:
+    """One process's offer to sweep a store. Start it, and stop it before the store is closed; it is used once."""
+
+    def __init__(
+        self,
+        backing: Backing,
+        *,
+        seconds: float = SECONDS,
+        audit_days: int = 0,
+        name: str | None = None,
+        tell: Callable[[Swept], None] = lambda swept: None,
+        on_elected: Callable[[bool], None] = lambda elected: None,
+    ) -> None:
+        self._kv = backing.kv
+        self._candidate = Candidate(backing, ROLE, seconds=seconds, name=name)
+        self._sweeper = Sweeper(backing, audit_days=audit_days)
+        self._recorder = Recorder(backing, check=self._candidate.check)
+        self._tell, self._on_elected = tell, on_elected
+        self._stop = threading.Event()
+        self._turn = threading.Event()
+        #: Kinds of trouble that last, told once.
+        self._troubles: set[str] = set()
+        self._threads = [
+            threading.Thread(target=self._stand, name="pqadmin-election", daemon=True),
+            threading.Thread(target=self._work, args=("sweep", self._sweep), name="pqadmin-sweeper", daemon=True),
+            threading.Thread(target=self._work, args=("history", self._record), name="pqadmin-recorder", daemon=True),
+        ]
+
+    @property
+    def elected(self) -> bool:
+        """Say whether this process sweeps now."""
+        return self._candidate.elected
+
+    @property
+    def alive(self) -> bool:
+        """Say whether it is still at work; it ends by itself when the store is closed."""
+        return any(thread.is_alive() for thread in self._threads)
+
+    def start(self) -> None:
+        """Begin, in threads of its own."""
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self, timeout: float = 5.0) -> None:
+        """End after the step that is under way, and give the role up; wait for that at most so long."""
+        self._stop.set()
+        self._turn.set()
+        for _ in range(max(1, int(timeout / _NUDGE))):
+            self._interrupt()
+            for thread in self._threads:
+                thread.join(_NUDGE / 2)
+            if not self.alive:
+                return
+
+    def _interrupt(self) -> None:
+        try:
+            self._kv.interrupt()
+        except StoreError:
+            self._stop.set()
+
+    # The election's thread
+
+    def _stand(self) -> None:
+        was = False
+        try:
+            while not self._stop.is_set():
+                stepped = self._attempt("election", self._candidate.step)
+                if self._candidate.elected != was:
+                    was = not was
+                    self._changed(was)
+                if stepped is None:
+                    self._stop.wait(_AFTER_TROUBLE)
+                elif stepped:
+                    self._stop.wait(self._candidate.rest)
+                else:
+                    self._attempt("election", self._wait_for_change)
+            self._attempt("election", self._candidate.resign)
+        finally:
+            self._stop.set()
+            self._turn.set()
+
+    def _wait_for_change(self) -> bool:
+        """Sleep until whoever does it gives it up, or should have renewed it."""
+        return self._kv.watch(self._candidate.known, timeout=self._candidate.rest)
+
+    def _changed(self, elected: bool) -> None:
+        if elected:
+            self._turn.set()
+        elif not self._stop.is_set():
+            self._turn.clear()
+            self._interrupt()  # a sweeper that sleeps shall see that it is over
+        self._on_elected(elected)
+
+    # The threads of whoever is elected
+
+    def _work(self, what: str, work: Callable[[], bool]) -> None:
+        while not self._stop.is_set():
+            self._turn.wait()
+            if self._attempt(what, work) is None:
+                self._stop.wait(_AFTER_TROUBLE)
+            elif not self._may_work():
+                self._stop.wait(_NUDGE)  # it was not renewed in time, and the election has not noticed yet
+
+    def _sweep(self) -> bool:
+        self._sweeper.run(self._may_work, self._tell)
+        return True
+
+    def _record(self) -> bool:
+        self._recorder.run(self._may_work)
+        return True
+
+    def _may_work(self) -> bool:
+        return self._candidate.elected and not self._stop.is_set()
+
+    def _attempt(self, what: str, work: Callable[[], object]) -> object | None:
+        """Do it; None when it failed, which is told once until it goes well again."""
+        try:
+            done = work()
+        except (StoreClosed, ForkedStore):
+            self._stop.set()
+            return None
+        except Exception as error:
+            if what not in self._troubles and not self._stop.is_set():
+                known = isinstance(error, StoreError | QueueError)
+                log.warning("The %s rests: %s: %s", what, type(error).__name__, error, exc_info=not known)
+            self._troubles.add(what)
+            return None
+        self._troubles.discard(what)
+        return done

@@ -1,0 +1,363 @@
+"""The sweeper: does what falls due in a store, also in queues that nobody pops from.
+
+Delayed items become ready, leases that expired end, the trash is cleared beyond its deadlines, undone purges are
+merged, slots and jobs that nobody needs any more are forgotten. It asks the agenda what falls due and sleeps exactly
+until then, however many queues there are. Every step is idempotent: of two that sweep, one finds it done.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields
+
+from queues.background import due_index
+from queues.background.audit_retention import check_days, sweep_audit
+from queues.background.commit_slots import sweep_slots
+from queues.background.empty_trash import sweep_trash
+from queues.background.merge_generations import merge
+from queues.background.staging_leftovers import find_unclaimed, sweep_unclaimed
+from queues.bulk.bulk_job import sweep_jobs
+from queues.bulk.incoming import KEPT_MS as LAID_MS
+from queues.bulk.incoming import sweep_incoming
+from queues.context import Backing
+from queues.errors import (
+    Conflict,
+    ForkedStore,
+    OutcomeUnknown,
+    QueueError,
+    StoreClosed,
+    StoreDamaged,
+    StoreError,
+    StoreUnavailable,
+    TransactionTooOld,
+)
+from queues.items import delayed, leased
+from queues.kv.port import ReadTransaction, Transaction
+from queues.model.config import Config, decode
+from queues.model.records import Tell, warn
+from queues.trash.trash import KEPT_MS, Trash
+
+log = logging.getLogger("queues.background.sweeper")
+
+#: Seconds after which it looks again though nothing woke it: half of what counts as soon on the agenda.
+LONGEST = 10.0
+#: Queues of one look; items of one transaction, and transactions of one queue before the next one's turn.
+QUEUES, _ITEMS, _TURNS = 500, 100, 10
+#: Queues of one look at what only a look finds; each round takes some, so that nothing that falls due waits for it.
+_SCANNED = 100
+#: Keys of the trash, and items of undone purges, of one round; and steps over the audit.
+_KEYS, _AUDIT_STEPS = 2_000, 4
+#: Seconds between rounds over what is due once a day, and between looks at all queues.
+_DAILY, _HOURLY = 24 * 3600.0, 3600.0
+#: Seconds for which a queue is left alone when the store failed there, and when the queue itself is damaged.
+_AFTER_TROUBLE, _AFTER_DAMAGE = 1.0, 60.0
+#: What the store fails by that may go well in a moment.
+_TROUBLE = (StoreUnavailable, TransactionTooOld, OutcomeUnknown)
+#: Seconds after a due time, at least and at most: workers who wait for it do it first, so that it is done once.
+_JITTER = 0.01, 0.03
+
+_random = random.Random()  # noqa: S311 - spreads processes, guards nothing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Swept:
+    """What was done, by kind."""
+
+    #: Delayed items that were due and are ready now.
+    promoted: int = 0
+    #: Leases that had expired: their items are back, or dead after the last attempt.
+    expired: int = 0
+    #: Items of undone purges that were brought to their queue's newest generation.
+    merged: int = 0
+    #: Keys of the trash beyond its deadlines.
+    trash: int = 0
+    #: Items that other processes popped for ones that died since: they are in the trash now.
+    unclaimed: int = 0
+    #: Slots that clients left behind.
+    slots: int = 0
+    #: Acts that the audit has forgotten, as they were older than it keeps them.
+    audit: int = 0
+
+    def __add__(self, other: Swept) -> Swept:
+        return Swept(**{field.name: getattr(self, field.name) + getattr(other, field.name) for field in fields(self)})
+
+    def __bool__(self) -> bool:
+        return any(getattr(self, field.name) for field in fields(self))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """What one round did, and when the next one is worth it."""
+
+    swept: Swept
+    #: Seconds until something else falls due; 0: there is more to do.
+    rest: float
+    #: What to watch meanwhile.
+    known: Mapping[bytes, bytes | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Seen:
+    """What a round found to do, at one read version."""
+
+    agenda: due_index.Agenda
+    wake: bytes | None
+    trash_ms: int | None
+    merging: bool
+
+
+class Sweeper:
+    """Sweeps one store, round by round. One thread calls it."""
+
+    def __init__(self, backing: Backing, *, audit_days: int = 0, count: Callable[[], float] = time.monotonic) -> None:
+        self._backing = backing
+        #: For how long acts are kept; 0: for ever.
+        self._audit_days = check_days(audit_days)
+        self._kv, self._keyspace = backing.kv, backing.keyspace
+        self._trash = Trash(backing)
+        self._count = count
+        self._stopping: Callable[[], bool] = lambda: False
+        self.begin()
+
+    def begin(self) -> None:
+        """Look at everything in the next round, whatever was done before."""
+        self._daily_at = self._scan_at = self._audit_at = self._count()
+        #: The sweep over the audit that is under way.
+        self._audit: Iterator[int] | None = None
+        #: From where on queues are still to be looked at; None: not now.
+        self._scan: bytes | None = None
+        #: Queues that failed, and until when they are left alone.
+        self._resting: dict[int, float] = {}
+        #: Kinds of work that met nothing but what can not be read, and until when they are left alone.
+        self._spared: dict[str, float] = {}
+        #: The damage of the store's file that was met.
+        self._damage: StoreDamaged | None = None
+        #: Kinds of work that fail, and what can not be read: told once.
+        self._failing: set[str] = set()
+
+    def sweep(self) -> Swept:
+        """Do all that is due now, and return what was done; raise `StoreDamaged` at the end where damage was met."""
+        swept = Swept()
+        while True:
+            done = self.round()
+            swept += done.swept
+            if done.rest > 0:
+                if self._damage is not None:
+                    raise self._damage
+                return swept
+
+    def run(self, going: Callable[[], bool], tell: Callable[[Swept], None] = lambda swept: None) -> None:
+        """Sweep for as long as `going` says so; interrupting the store's watches lets it ask again."""
+        self._stopping = lambda: not going()
+        pause = threading.Event()
+        self.begin()
+        while going():
+            began = self._count()
+            done = self.round()
+            if done.swept:
+                tell(done.swept)
+            if done.rest and going():
+                jitter = _random.uniform(*_JITTER)
+                self._kv.watch(done.known, timeout=min(LONGEST, done.rest + jitter))
+                # Whatever wakes it very often is served in one go.
+                pause.wait(max(0.0, began + _JITTER[1] - self._count()))
+
+    def round(self) -> Round:
+        """Do some of what is due now."""
+        now_ms = self._backing.now_ms()
+        swept = Swept()
+        self._resting = {queue_id: until for queue_id, until in self._resting.items() if until > self._count()}
+        seen = self._kv.read(lambda tr: self._look(tr, now_ms))
+        upcoming = [] if seen.agenda.next_ms is None else [seen.agenda.next_ms]
+        stale, late = [], []
+        for queue in seen.agenda.queues:
+            if queue.moment_ms is not None and queue.moment_ms <= now_ms:
+                late.append(queue)
+            elif not queue.settled:
+                stale.append(queue)
+            elif queue.moment_ms is not None:
+                upcoming.append(queue.moment_ms)
+        for queue in late:
+            if self._stopping():
+                break
+            swept += self._visit(queue.queue_id, now_ms)
+        if stale:
+            self._kv.transact(lambda tr: due_index.settle(tr, self._keyspace, stale))
+        for queue_id in seen.agenda.unreadable:
+            self._tell_once(f"Queue {queue_id}", ValueError("its config or its due times can not be read"))
+        crowding = {queue_id: seconds for queue_id, seconds in seen.agenda.stuck.items() if len(seconds) > 1}
+        if crowding:
+            self._kv.transact(lambda tr: due_index.collapse(tr, self._keyspace, crowding))
+        more = bool(late or stale or crowding)
+        if seen.merging:
+            merged = self._pass_by(
+                "undone purges", lambda tell: merge(self._kv, self._keyspace, limit=_KEYS, tell=tell)
+            )
+            swept += Swept(merged=merged)
+            more |= bool(merged)
+        if seen.trash_ms is not None and seen.trash_ms <= now_ms:
+            cleared = self._pass_by(
+                "trash", lambda tell: sweep_trash(self._kv, self._keyspace, now_ms=now_ms, limit=_KEYS, tell=tell)
+            )
+            swept += Swept(trash=cleared)
+            more |= bool(cleared)
+        elif seen.trash_ms is not None:
+            upcoming.append(seen.trash_ms)
+        if self._count() >= self._scan_at:
+            self._scan, self._scan_at = self._keyspace.all_configs[0], self._count() + _AFTER_DAMAGE
+        if self._scan is not None:
+            swept += Swept(unclaimed=self._attempt("queues", self._scan_some))
+            more |= self._scan is not None
+        if self._count() >= self._daily_at:
+            self._daily_at = self._count() + _DAILY
+            swept += Swept(slots=self._attempt("slots", self._forget))
+        if self._audit is None and self._count() >= self._audit_at:
+            self._audit_at = self._count() + _HOURLY
+            self._audit = sweep_audit(self._kv, self._keyspace, now_ms=now_ms, days=self._audit_days)
+        if self._audit is not None:
+            swept += Swept(audit=self._attempt("old acts of the audit", self._forget_acts))
+            more |= self._audit is not None
+        rests = [LONGEST, *((ms - now_ms) / 1000 for ms in upcoming)]
+        rests += [until - self._count() for until in self._resting.values()]
+        return Round(
+            swept=swept,
+            rest=0.0 if more else max(0.001, min(rests)),
+            known={self._keyspace.agenda_wake: seen.wake},
+        )
+
+    def _look(self, tr: ReadTransaction, now_ms: int) -> _Seen:
+        wake = tr.get(self._keyspace.agenda_wake)
+        trash, merging = tr.get_key(*self._keyspace.trash_deadlines), tr.get_key(*self._keyspace.all_merges)
+        seen = due_index.look(tr, self._keyspace, now_ms=now_ms, limit=QUEUES, resting=self._resting)
+        deadline = trash.wait()
+        return _Seen(
+            agenda=seen,
+            wake=wake.wait(),
+            trash_ms=None if deadline is None else self._keyspace.deadline_of(deadline),
+            merging=merging.wait() is not None,
+        )
+
+    def _visit(self, queue_id: int, now_ms: int) -> Swept:
+        """Do what is late in one queue, or some of it; a queue that fails is left alone for a while."""
+        swept = Swept()
+        try:
+            for _ in range(_TURNS):
+                done = self._kv.transact(lambda tr: self._promote_and_expire(tr, queue_id, now_ms))
+                swept += done
+                if not done or self._stopping():
+                    break
+        except (StoreClosed, ForkedStore):
+            raise
+        except Conflict:
+            pass  # others do it at this moment: the next round looks what they left
+        except Exception as error:
+            rest = _AFTER_TROUBLE if isinstance(error, _TROUBLE) else _AFTER_DAMAGE
+            self._note_damage(error)
+            log.warning("Queue %d rests for %g s: %s: %s", queue_id, rest, type(error).__name__, error)
+            self._resting[queue_id] = self._count() + rest
+        return swept
+
+    def _promote_and_expire(self, tr: Transaction, queue_id: int, now_ms: int) -> Swept:
+        record = tr.get(self._keyspace.config(queue_id)).wait()
+        if record is None:
+            return Swept()
+        config, keys = Config.decode(record), self._keyspace.queue(queue_id)
+        promoted = delayed.promote_due(tr, keys, config, until_ms=now_ms, limit=_ITEMS)
+        expired = leased.expire_due(tr, keys, config, until_ms=now_ms, limit=_ITEMS, budget=delayed.BUDGET)
+        return Swept(promoted=promoted, expired=expired)
+
+    def _scan_some(self) -> int:
+        """Look at some queues for what no agenda tells of, and return how many items were brought to the trash.
+
+        That is what falls due in a store that was written before there was an agenda, and what processes that died had
+        asked others to take for them.
+        """
+        assert self._scan is not None
+        begin, self._scan = self._scan, None  # what fails is tried again soon, from the beginning
+        now_ms = self._backing.now_ms()
+
+        def look(tr: ReadTransaction) -> tuple[list[bytes], dict[int, int], list[Config]]:
+            pairs = tr.get_range(begin, self._keyspace.all_configs[1], limit=_SCANNED).wait()
+            configs = [config for _, record in pairs if (config := decode(record)) is not None and not config.attached]
+            missing = due_index.unmarked(tr, self._keyspace, [config.id for config in configs])
+            left = [config for config in configs if any(self._left(tr, config, now_ms))]
+            return [key for key, _ in pairs], missing, left
+
+        keys, missing, left = self._kv.read(look, background=True)
+        if missing:
+            self._kv.transact(lambda tr: self._mark(tr, missing))
+        unclaimed = sum(sweep_unclaimed(self._backing, self._trash, config, tell=self._tell_once) for config in left)
+        self._scan = keys[-1] + b"\0" if len(keys) == _SCANNED else None
+        self._scan_at = self._count() + _HOURLY
+        return unclaimed
+
+    def _left(self, tr: ReadTransaction, config: Config, now_ms: int) -> tuple[list[bytes], list[tuple[int, bytes]]]:
+        return find_unclaimed(tr, self._keyspace.queue(config.id), now_ms)
+
+    def _mark(self, tr: Transaction, moments: Mapping[int, int]) -> None:
+        tr.use_reserve()
+        for queue_id, moment_ms in moments.items():
+            tr.set(self._keyspace.agenda_mark(moment_ms // 1000, queue_id), b"")
+
+    def _forget(self) -> int:
+        now_ms = self._backing.now_ms()
+        sweep_jobs(self._kv, self._keyspace, before_ms=now_ms - KEPT_MS)
+        sweep_incoming(self._kv, self._keyspace, before_ms=now_ms - LAID_MS)
+        return sweep_slots(self._kv, self._keyspace, now_ms=now_ms)
+
+    def _forget_acts(self) -> int:
+        """Do some steps of the sweep over the audit; one that fails begins anew in an hour."""
+        sweep, self._audit = self._audit, None
+        assert sweep is not None
+        forgotten = 0
+        for _ in range(_AUDIT_STEPS):
+            step = next(sweep, None)
+            if step is None:
+                return forgotten
+            forgotten += step
+        self._audit = sweep
+        return forgotten
+
+    def _pass_by(self, what: str, work: Callable[[Tell], int]) -> int:
+        """Attempt it; where there is nothing but what can not be read it is left alone for a while."""
+        if self._spared.get(what, self._count()) > self._count():
+            return 0
+        met: list[str] = []
+
+        def tell(which: str, error: Exception) -> None:
+            met.append(which)
+            self._tell_once(which, error)
+
+        done = self._attempt(what, lambda: work(tell))
+        if met and not done:
+            self._spared[what] = self._count() + _AFTER_DAMAGE
+        return done
+
+    def _tell_once(self, what: str, error: Exception) -> None:
+        if what not in self._failing:
+            self._failing.add(what)
+            warn(what, error)
+
+    def _note_damage(self, error: Exception) -> None:
+        if isinstance(error, StoreDamaged):
+            self._damage = error
+
+    def _attempt(self, what: str, work: Callable[[], int]) -> int:
+        """Do it; what fails is told once, until it goes well again, and keeps nothing else from being done."""
+        try:
+            done = work()
+        except (StoreClosed, ForkedStore):
+            raise
+        except Exception as error:
+            self._note_damage(error)
+            if what not in self._failing:
+                known = isinstance(error, StoreError | QueueError)
+                log.warning("%s were not swept: %s: %s", what, type(error).__name__, error, exc_info=not known)
+            self._failing.add(what)
+            return 0
+        self._failing.discard(what)
+        return done

@@ -1,0 +1,165 @@
+"""What a chunk of a job does to the items that it found, inside its transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from queues.bulk.bulk_job import Job
+from queues.errors import (
+    STATE_WORDS,
+    BadPriority,
+    BadQueueKind,
+    BadSetting,
+    ItemLeased,
+    QueueNotFound,
+    WrongKind,
+    display_name,
+)
+from queues.items import edit, located, transition
+from queues.items.counters import Tally
+from queues.items.edit import Place
+from queues.items.located import Standing
+from queues.items.ready import Heads
+from queues.items.scan import Order
+from queues.items.undo_log import Change
+from queues.keys.keyspace import Keyspace
+from queues.keys.queue_keys import STATES
+from queues.keys.suffix import ready_elements, ready_suffix
+from queues.kv.port import ReadTransaction, Transaction
+from queues.model.config import Config
+from queues.model.priority import Priority, normalise
+from queues.operations.search import Query
+from queues.queue import Queue
+
+#: Items a second; slower than that nobody waits for.
+SLOWEST, FASTEST = 1.0, 1_000_000.0
+
+
+def check(
+    act: str,
+    query: Query,
+    priority: Priority | None,
+    shift: Priority | None,
+    place: Place | None,
+    rate: float | None,
+) -> None:
+    """Raise what tells why an act on all can not be begun so."""
+    query.check()
+    if not any(act in acts for acts in ACTS.values()) or query.state not in STATES:
+        known = sorted({act for acts in ACTS.values() for act in acts})
+        raise BadQueueKind(
+            "Acts on all are {acts}, of {states} items.", acts=", ".join(known), states=", ".join(STATES)
+        )
+    if act == "reprioritise" and sum(given is not None for given in (priority, shift, place)) != 1:
+        raise BadPriority("Say one of: the priority, by how much to shift it, or front or back.")
+    if query.state == "leased" and act not in ACTS["leased"]:
+        raise ItemLeased("These items are in workers' hands: they can be taken back or deleted, and nothing else.")
+    refuse_state(act, query.state)
+    if query.state != "ready" and (query.low is not None or query.high is not None):
+        raise WrongKind("Only ready items stand in the order of their priorities.")
+    if rate is not None and not SLOWEST <= rate <= FASTEST:
+        raise BadSetting(
+            "A job changes {least:,.0f} to {most:,.0f} items a second.", "rate", least=SLOWEST, most=FASTEST
+        )
+
+
+def fitting(queue: Queue, query: Query, act: str, place: Place | None) -> Query:
+    """Return the query in the queue's own priorities; raise `WrongKind` for what a FIFO queue has none for."""
+    config = queue.config
+    if config.fifo and (query.low is not None or query.high is not None or (act == "reprioritise" and place is None)):
+        raise WrongKind("{queue} is a fifo queue: its items have no priority.", queue=display_name(queue.name))
+    low, high = (None if edge is None else normalise(edge, config.priority_type) for edge in (query.low, query.high))
+    return replace(query, low=low, high=high)
+
+
+def bounded(query: Query, order: Order) -> bool:
+    """Say whether a walk leaves out items of the state, so that its depth does not tell how many it meets."""
+    edges = (query.since, query.until) if order == "age" else (query.low, query.high)
+    return any(edge is not None for edge in edges)
+
+
+#: Acts by the states whose items they are for.
+ACTS = {
+    "ready": ("move", "reprioritise", "delete"),
+    "delayed": ("promote", "move", "reprioritise", "delete"),
+    "leased": ("release", "delete"),
+    "dead": ("retry", "move", "reprioritise", "delete"),
+}
+
+
+def config_of(tr: ReadTransaction, keyspace: Keyspace, queue_id: int, name: str) -> Config:
+    """Return the config of a job's queue; raise `QueueNotFound` when that is gone."""
+    record = tr.get(keyspace.config(queue_id)).wait()
+    if record is None:
+        raise QueueNotFound(name)
+    return Config.of(name, record)
+
+
+def change(
+    tr: Transaction,
+    keyspace: Keyspace,
+    job: Job,
+    config: Config,
+    some: Sequence[Standing],
+    *,
+    rands: Sequence[bytes],
+    now_ms: int,
+) -> list[Change]:
+    """Do to these items what the job says, and return what changed; what is as asked already is left out."""
+    if job.act == "delete":
+        return edit.delete(tr, keyspace, config, some)
+    if job.act == "promote":
+        return transition.promote(tr, keyspace, config, some)
+    if job.act == "retry":
+        return transition.retry(tr, keyspace, config, some)
+    if job.act == "release":
+        return transition.release(tr, keyspace, config, some, now_ms=now_ms, reason=job.reason)
+    if job.act == "reprioritise":
+        if job.ahead is not None:
+            return _bring(tr, keyspace, job, config, some)
+        return edit.reprioritise(tr, keyspace, config, some, priority=job.priority, shift=job.shift)
+    assert job.to_id is not None
+    target = config_of(tr, keyspace, job.to_id, job.to or "")
+    return edit.move(tr, keyspace, config, target, some, priority=job.priority, rands=rands[: len(some)])
+
+
+def ahead_of(
+    tr: Transaction, keyspace: Keyspace, config: Config, state: str, place: Place, total: int
+) -> tuple[Priority | None, int]:
+    """Return priority and count of the first of so many items that are brought to the front or the back.
+
+    They are settled when a job begins: what it brings stands beyond all that it will meet, whoever pops meanwhile.
+    """
+    if state != "ready":
+        raise WrongKind("Only ready items can be brought to the front or the back: promote or retry the others first.")
+    keys = keyspace.queue(config.id)
+    end = Heads(tr.snapshot, keys, config.generations, end="min" if place == "front" else "max", limit=1).wait()
+    if not end:
+        return None, 0
+    priority, count, _ = ready_elements(end[0].suffix, fifo=config.fifo)
+    return priority, count - total if place == "front" else max(count + 1, config.base + tr.stamp())
+
+
+def _bring(tr: Transaction, keyspace: Keyspace, job: Job, config: Config, some: Sequence[Standing]) -> list[Change]:
+    assert job.ahead is not None
+    priority, first = job.ahead
+    keys = keyspace.queue(config.id)
+    tally = Tally(keys, wake=True)
+    tally.traffic("reprioritise", len(some))
+    afters = [
+        located.at_suffix(there, ready_suffix(priority, n, there.rand))
+        for n, there in enumerate(some, start=first + job.done)
+    ]
+    located.refuse_taken(tr, keys, config, list(zip(some, afters, strict=True)))
+    for there, after in zip(some, afters, strict=True):
+        located.change(tr, keys, config, there, after, tally)
+    tally.apply(tr)
+    return [Change(before=there, after=after) for there, after in zip(some, afters, strict=True)]
+
+
+def refuse_state(act: str, state: str) -> None:
+    """Raise `WrongKind` when an act is not for items of this state."""
+    if act not in ACTS[state]:
+        names = ", ".join(ACTS[state])
+        raise WrongKind("What can be done with all {state} items: {names}.", state=STATE_WORDS[state], names=names)

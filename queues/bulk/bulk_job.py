@@ -1,0 +1,408 @@
+"""Jobs: acts on many items, kept in the store with how far they are, so that anybody can go on with one.
+
+A job's mark moves in the transaction of the chunk that it marks, so whoever runs it, and however often it is killed, no
+chunk is done twice. What would change an item once more walks along ids, which never change: wherever others put an
+item meanwhile, it is met once. Who runs a job holds it for some seconds, so that others leave it alone; nothing but
+work done in vain depends on that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from queues.errors import BadCursor, JobNotFound, Unreadable, Worded, Words
+from queues.items.equal_ids import refuse_minted
+from queues.items.scan import Order
+from queues.keys.keyspace import Keyspace
+from queues.kv.errors import Value
+from queues.kv.port import KeyValueStore, ReadTransaction, Transaction
+from queues.model import records
+from queues.model.config import MAX_REASON
+from queues.model.ids import above, at, minted_ms, parse
+from queues.model.priority import Priority
+from queues.model.records import UNREADABLE, why
+from queues.operations.search import Query
+
+RUNNING, DONE, CANCELLED, FAILED = "running", "done", "cancelled", "failed"
+#: What undoes another job, chunk by chunk; what brings items in: see queues/actions/push.py.
+UNDO, PUSH = "undo", "push"
+#: Milliseconds for which whoever runs a job holds it; every chunk renews that.
+HELD_MS = 3_000
+#: Milliseconds over which the speed of a job is seen, up to twice as many, and at least.
+_SPEED_MS, _LEAST_MS = 5_000, 500
+#: A chunk takes at most the items of a second; clocks of two machines differ by more.
+_LONGEST_WAIT_MS = 2_000
+MAX_PAGE = 500
+#: How refusals end that are of one transaction.
+_OF_THE_WHOLE = (" Nothing was changed.", " Nothing was moved.")
+#: Reads of one page before it is handed out as it is, when few of the jobs are listed. What follows a full
+#: page is looked for as far again, as a page may become full only at the end of that.
+_STEPS = 20
+#: Jobs that have not ended, of one look.
+MAX_RUNNING = 200
+#: Old jobs of one look of a sweep.
+_SWEPT = 1_000
+#: So many times as many are looked at where there are others, that can not be read, before them.
+_WINDOWS = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """An act on many items."""
+
+    id: str
+    #: delete, move, reprioritise, promote, retry or release; or push, or undo.
+    act: str
+    queue_id: int
+    queue: str
+    #: Of the items concerned: ready, delayed, leased or dead.
+    state: str
+    #: running, done, cancelled or failed.
+    status: str
+    by: str
+    reason: str
+    #: How it was begun: web, api, cli.
+    via: str = ""
+    #: Which items of the state are concerned.
+    query: dict[str, Any] = field(default_factory=dict)
+    #: Where items are moved to.
+    to: str | None = None
+    to_id: int | None = None
+    priority: Priority | None = None
+    shift: Priority | None = None
+    #: front or back.
+    place: str | None = None
+    #: Items that it may meet, as of when it began; None when that is not known.
+    total: int | None = None
+    #: Items among these that fit, as counted before it began; None when that is not known.
+    concerned: int | None = None
+    #: Items looked at, changed, and left alone: gone meanwhile, or as asked already.
+    met: int = 0
+    done: int = 0
+    skipped: int = 0
+    #: Chunks so far, each with a trash entry of its own; of an undo those that are left.
+    chunks: int = 0
+    #: The place up to which it is done, the one at which it ends, from which end it walks, and along what.
+    #: Backwards walk only jobs that older releases began.
+    mark: bytes | None = None
+    bound: bytes = b""
+    backwards: bool = False
+    order: Order = "place"
+    #: At the front or the back: the priority and the count of the first one there.
+    ahead: tuple[Priority | None, int] | None = None
+    #: When what is pushed is due; None: at once.
+    ready_ms: int | None = None
+    #: The job that this one undoes; the one that undoes this.
+    of: str | None = None
+    undo: str | None = None
+    #: Items changed a second at most, and before when no more is done for that.
+    rate: float | None = None
+    due_ms: int = 0
+    #: Why it has failed, `Words` where it was the core that said so, and at which item.
+    failure: str = ""
+    failed_at: str | None = None
+    #: Who runs it, or ran it last, and until when.
+    runner: str = ""
+    held_ms: int = 0
+    started_ms: int | None = None
+    ended_ms: int | None = None
+    #: Two moments and what it had met then; its speed is seen from the earlier one on.
+    seen: tuple[tuple[int, int], ...] = ()
+    #: What a later build of this format keeps here besides: written again as it was read.
+    unknown: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def began_at(self) -> datetime:
+        """When it was begun, UTC."""
+        return at(minted_ms(bytes.fromhex(self.id)))
+
+    @property
+    def started_at(self) -> datetime | None:
+        """When somebody first ran it, UTC."""
+        return None if self.started_ms is None else at(self.started_ms)
+
+    @property
+    def ended_at(self) -> datetime | None:
+        """When it ended, UTC; None while it is running."""
+        return None if self.ended_ms is None else at(self.ended_ms)
+
+    @property
+    def running(self) -> bool:
+        """Whether somebody goes on with it."""
+        return self.status == RUNNING
+
+    @property
+    def wanted(self) -> Query:
+        """Which items are concerned."""
+        return Query.decode(self.query)
+
+    @property
+    def speed(self) -> float | None:
+        """Items met a second, lately; None when it was not seen for long enough."""
+        if not self.seen or self.held_ms - HELD_MS - self.seen[0][0] < _LEAST_MS:
+            return None
+        return (self.met - self.seen[0][1]) * 1000 / (self.held_ms - HELD_MS - self.seen[0][0])
+
+    def wait(self, now_ms: int) -> float:
+        """Return the seconds for which its rate lets it rest; what is longer than a chunk's is of another clock."""
+        wait_ms = self.due_ms - now_ms
+        return wait_ms / 1000 if 0 < wait_ms <= _LONGEST_WAIT_MS else 0.0
+
+    def seconds_left(self) -> float | None:
+        """Return in how many seconds it will have met all, by its speed and its rate; None when that is not known."""
+        if not self.running or self.total is None or not self.speed:
+            return None
+        left = max(0, self.total - self.met)
+        if self.rate is None or not self.met:
+            return left / self.speed
+        # What is passed over is no faster for the rate, and what is changed is no faster than it.
+        share = self.done / self.met
+        changes = left * share if self.concerned is None else min(left, max(0, self.concerned - self.done))
+        looking = max(0.0, 1 / self.speed - share / self.rate)
+        return left * looking + changes / self.rate
+
+    def encode(self) -> bytes:
+        """Return the job as the store keeps it."""
+        header = self.unknown | {name: getattr(self, name) for name in self.__slots__ if name != "unknown"}
+        mark = None if self.mark is None else self.mark.hex()
+        said = {"failure_words": _plain(self.failure)} if isinstance(self.failure, Words) else {}
+        return records.encode(header | said | {"mark": mark, "bound": self.bound.hex()})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobPage:
+    """Jobs, newest first."""
+
+    jobs: tuple[Job, ...]
+    #: Pass it as `after=` for older ones; None when these are the oldest.
+    cursor: str | None
+    #: The ids of those among them that can not be read.
+    unreadable: tuple[str, ...] = ()
+    #: Whether the page after the cursor holds something; else there are older ones, and nobody has looked at them.
+    certain: bool = True
+    #: Jobs that were looked at for this page.
+    looked: int = 0
+
+
+def onward(job: Job, *, now_ms: int, met: int, done: int) -> Job:
+    """Return the job after a step that met and changed so many items."""
+    seen = job.seen
+    if not seen or now_ms < seen[-1][0]:
+        seen = ((now_ms, job.met + met),) * 2
+    elif now_ms - seen[1][0] >= _SPEED_MS:
+        seen = (seen[1], (now_ms, job.met + met))
+    due_ms = job.due_ms
+    if job.rate is not None:
+        due_ms = now_ms + int(job.wait(now_ms) * 1000) + math.ceil(done * 1000 / job.rate)
+    return replace(
+        job,
+        met=job.met + met,
+        done=job.done + done,
+        seen=seen,
+        due_ms=due_ms,
+        held_ms=now_ms + HELD_MS,
+    )
+
+
+def ended(job: Job, status: str, *, now_ms: int) -> Job:
+    """Return the job when it has ended so."""
+    return replace(job, status=status, ended_ms=now_ms, held_ms=0)
+
+
+def read_job(tr: ReadTransaction, keyspace: Keyspace, job_id: str) -> Job:
+    """Return a job; raise `JobNotFound`, `Unreadable`."""
+    rand = parse(job_id)
+    record = None if rand is None else tr.get(keyspace.bulk(rand)).wait()
+    if record is None:
+        raise JobNotFound("No act on many items has this id; its time may have run out.")
+    try:
+        return _decode(record)
+    except UNREADABLE as error:
+        raise Unreadable("This job can not be read. {why}", why=why(error)) from error
+
+
+def begin_job(tr: Transaction, keyspace: Keyspace, job: Job) -> None:
+    """Write a new job; raise `IdTaken`."""
+    refuse_minted(tr, [keyspace.bulk(bytes.fromhex(job.id))])
+    write_job(tr, keyspace, job)
+
+
+def write_job(tr: Transaction, keyspace: Keyspace, job: Job, was: Job | None = None) -> None:
+    """Write how far a job is, and tell whoever watches when it begins, ends or goes on."""
+    tr.use_reserve()
+    job_id = bytes.fromhex(job.id)
+    tr.set(keyspace.bulk(job_id), job.encode())
+    if was is not None and was.status == job.status:
+        return
+    if job.running:
+        tr.set(keyspace.running(job_id), b"")
+    else:
+        tr.clear(keyspace.running(job_id))
+    tr.add(keyspace.job_change, 1)
+
+
+def read_jobs(tr: ReadTransaction, keyspace: Keyspace, limit: int, before: bytes | None = None) -> list[Job]:
+    """Return jobs, the newest first; those that can not be read are left out."""
+    pairs = tr.get_range(*keyspace.all_bulk_before(before), limit=limit, reverse=True).wait()
+    return [job for _, record in pairs if (job := _readable(record)) is not None]
+
+
+def read_page(
+    tr: ReadTransaction,
+    keyspace: Keyspace,
+    *,
+    limit: int,
+    after: str | None,
+    visible: Callable[[Job], bool] | None = None,
+) -> JobPage:
+    """Return a page of jobs, the newest first; raise `BadCursor`.
+
+    `visible` says of a job whether it is listed; then those that can not be read are not, and a page may hold fewer
+    than `limit`, even none, and have a cursor. After a full page the next one that is listed is looked for too, so that
+    its cursor leads to something; `certain` says whether that was found.
+    """
+    before = None if after is None else parse(after)
+    if after is not None and before is None:
+        raise BadCursor("This page address is damaged; start again from the first page.")
+    limit = max(1, min(limit, MAX_PAGE))
+    jobs: list[Job] = []
+    unreadable: list[str] = []
+    following: bytes | None = None
+    over, full, steps, looked = False, 0, 0, 0
+    while not over and following is None and steps < _STEPS:
+        steps += 1
+        pairs = tr.get_range(*keyspace.all_bulk_before(before), limit=limit + 1, reverse=True).wait()
+        for key, record in pairs:
+            job_id, job = keyspace.last_id(key), _readable(record)
+            listed = visible is None or (job is not None and visible(job))
+            if listed and full:
+                following = job_id
+                break
+            if listed and job is None:
+                unreadable.append(job_id.hex())
+            elif listed and job is not None:
+                jobs.append(job)
+            before, looked = job_id, looked + 1
+            if len(jobs) + len(unreadable) == limit and not full:
+                full, steps = looked, 0  # what follows is looked for as far again
+        over = following is None and len(pairs) <= limit
+    if not over and following is None:
+        over = tr.get_key(*keyspace.all_bulk_before(before)).wait() is None
+    cursor = None if over else before if following is None else above(following)
+    return JobPage(
+        jobs=tuple(jobs),
+        cursor=None if cursor is None else cursor.hex(),
+        unreadable=tuple(unreadable),
+        certain=cursor is None or following is not None,
+        looked=full or looked,
+    )
+
+
+def read_running(tr: ReadTransaction, keyspace: Keyspace) -> list[Job]:
+    """Return the jobs that have not ended, the oldest first; those that can not be read are left out."""
+    begin, end = keyspace.all_running
+    jobs: list[Job] = []
+    for _ in range(_WINDOWS):
+        keys = tr.get_range(begin, end, limit=MAX_RUNNING).wait()
+        found = [read.wait() for read in [tr.get(keyspace.bulk(keyspace.last_id(key))) for key, _ in keys]]
+        jobs += [job for record in found if record is not None and (job := _readable(record)) is not None]
+        if len(jobs) >= MAX_RUNNING or len(keys) < MAX_RUNNING:
+            break
+        begin = keys[-1][0] + b"\0"
+    return jobs[:MAX_RUNNING]
+
+
+def sweep_jobs(kv: KeyValueStore, keyspace: Keyspace, *, before_ms: int) -> None:
+    """Forget jobs that have ended and that are so old that nothing of them is in the trash any more."""
+    begin, end = keyspace.bulk_begun_by(before_ms)
+    for _ in range(_WINDOWS):
+        pairs = kv.read(lambda tr, begin=begin: tr.get_range(begin, end, limit=_SWEPT).wait(), background=True)  # type: ignore[misc]
+        # What can not be read is left to a release that can.
+        jobs = [job for _, record in pairs if (job := _readable(record)) is not None and not job.running]
+        forgotten = sum(_forget(kv, keyspace, job.id, before_ms) for job in jobs)
+        if forgotten or len(pairs) < _SWEPT:
+            return
+        begin = pairs[-1][0] + b"\0"
+
+
+def _forget(kv: KeyValueStore, keyspace: Keyspace, name: str, before_ms: int) -> bool:
+    """Forget a job that has ended unless something of it is younger; say whether that was done."""
+    job_id = bytes.fromhex(name)
+
+    def forget(tr: Transaction) -> bool:
+        parts = tr.get_range(*keyspace.bulk_parts(job_id), limit=1, reverse=True).wait()
+        left_ms = minted_ms(parts[0][1]) if parts else minted_ms(job_id)
+        now = read_job(tr, keyspace, name)
+        if now.running or max(left_ms, now.ended_ms or 0) >= before_ms:
+            return False
+        tr.use_reserve()
+        tr.clear_range(*keyspace.bulk_parts(job_id))
+        tr.clear_range(*keyspace.all_incoming(job_id))
+        tr.clear(keyspace.bulk(job_id))
+        return True
+
+    return kv.transact(forget, background=True)
+
+
+def _readable(record: bytes) -> Job | None:
+    try:
+        return _decode(record)
+    except UNREADABLE:
+        return None
+
+
+def failure_of(error: Exception) -> str:
+    """Return why a job fails, without what a refusal says of the whole: what it did before is done."""
+    text = str(error)
+    for end in _OF_THE_WHOLE:
+        text = text.removesuffix(end)
+    if not isinstance(error, Worded) or len(text) > MAX_REASON:
+        return text[:MAX_REASON]
+    return error.words.cut_to(text)
+
+
+def _plain(value: Value) -> Any:
+    """Return words as the template and its values, as a record keeps them."""
+    if not isinstance(value, Words):
+        return value if not isinstance(value, float) or math.isfinite(value) else str(value)
+    return [value.template, {name: _plain(each) for name, each in value.values.items()}]
+
+
+def _worded(plain: Any) -> Any:
+    if not isinstance(plain, list):
+        return plain
+    template, values = plain
+    return Words(template, **{name: _worded(each) for name, each in values.items()})
+
+
+def _failure(header: dict[str, Any]) -> str:
+    """Return why a job has failed: a text alone where an older release wrote it, or where the words are not its own."""
+    text: str = header.get("failure", "")
+    try:
+        words = _worded(header.get("failure_words"))
+    except UNREADABLE:
+        return text
+    return words.cut_to(text) if isinstance(words, Words) and text and words.startswith(text) else text
+
+
+#: `first` and `last` are of format 2; no release of this one writes them.
+_KNOWN = frozenset(Job.__slots__) - {"unknown"} | {"failure_words", "first", "last"}
+
+
+def _decode(record: bytes) -> Job:
+    header: dict[str, Any] = records.decode(record)[0]
+    known = {name: value for name, value in header.items() if name in Job.__slots__}
+    mark, ahead = header.get("mark"), header.get("ahead")
+    places = {
+        "mark": None if mark is None else bytes.fromhex(mark),
+        "bound": bytes.fromhex(header.get("bound", "")),
+        "ahead": None if ahead is None else (ahead[0], ahead[1]),
+        "failure": _failure(header),
+        "seen": tuple((ms, met) for ms, met in header.get("seen", ())),
+        "unknown": records.unknown(header, _KNOWN),
+    }
+    return Job(**{**known, **places})

@@ -1,0 +1,166 @@
+"""Items that are to come in by a job: laid down beside it, a chunk in each part, and pushed from there.
+
+They are laid down before the job begins, so that it has all of them or does not begin; what of that was not finished is
+swept a day later. Whoever clears them sees in the same transaction that there is no job, and a job sees as it begins
+that they are there: of the two one conflicts, however late a commit lands. Each part is pushed, and cleared, in the
+transaction that moves the job on.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+
+from queues.items import admission, delayed, located
+from queues.items.counters import Tally
+from queues.items.equal_ids import minted_before
+from queues.items.located import Standing
+from queues.keys.keyspace import Keyspace
+from queues.keys.suffix import ready_suffix, timed_suffix
+from queues.kv.port import KeyValueStore, ReadTransaction, Transaction
+from queues.model import records
+from queues.model.config import Config
+from queues.model.priority import Priority
+
+Arrival = tuple[bytes, Priority | None]
+#: Items of one part, and bytes of their values: with its header a part is no larger than the largest value.
+MAX_ITEMS, _BYTES = 200, 90_000
+#: Bytes of parts that one transaction lays down, unless it is a single one.
+_STEP_BYTES = 900_000
+#: What was laid down and never begun is left alone for so long, in milliseconds.
+KEPT_MS = 24 * 3600 * 1000
+
+
+def parts_of(arrivals: Iterable[Arrival]) -> Iterator[bytes]:
+    """Yield the parts that hold these items, in their order."""
+    part: list[Arrival] = []
+    size = 0
+    for value, priority in arrivals:
+        taken = len(value) + _header_size(priority)
+        if part and (len(part) == MAX_ITEMS or size + taken > _BYTES):
+            yield _encode(part)
+            part, size = [], 0
+        part.append((value, priority))
+        size += taken
+    if part:
+        yield _encode(part)
+
+
+def _header_size(priority: Priority | None) -> int:
+    """Return the bytes of a priority in a part's header; what short numbers have beyond is left free by `_BYTES`."""
+    if isinstance(priority, int | float | None) and abs(priority or 0) < 1e15:
+        return 8
+    # Of 200 bytes of text there may come 1,200, of a whole number 615.
+    return len(json.dumps(priority, ensure_ascii=False).encode())
+
+
+def _encode(part: Sequence[Arrival]) -> bytes:
+    header = {"priorities": [priority for _, priority in part], "sizes": [len(value) for value, _ in part]}
+    return records.encode(header, b"".join(value for value, _ in part))
+
+
+def read_part(tr: ReadTransaction, keyspace: Keyspace, job_id: bytes, n: int) -> list[Arrival] | None:
+    """Return the items of a part; None when it is not there."""
+    record = tr.get(keyspace.incoming(job_id, n)).wait()
+    if record is None:
+        return None
+    header, values = records.decode(record)
+    arrivals, at = list[Arrival](), 0
+    for priority, size in zip(header["priorities"], header["sizes"], strict=True):
+        arrivals.append((values[at : at + size], priority))
+        at += size
+    return arrivals
+
+
+def lay_down(kv: KeyValueStore, keyspace: Keyspace, job_id: bytes, arrivals: Iterable[Arrival]) -> None:
+    """Write items beside a job that has not begun; whoever called it clears them when that fails."""
+    step: list[tuple[bytes, bytes]] = []
+    size = 0
+
+    began = False
+
+    def write(tr: Transaction) -> None:
+        if not began:
+            _refuse_taken(tr, keyspace, job_id)
+        for key, part in step:
+            tr.set(key, part)
+
+    for n, part in enumerate(parts_of(arrivals)):
+        if step and size + len(part) > _STEP_BYTES:
+            kv.transact(write, background=True)
+            step, size, began = [], 0, True
+        step.append((keyspace.incoming(job_id, n), part))
+        size += len(part)
+    kv.transact(write, background=True)
+
+
+def _refuse_taken(tr: Transaction, keyspace: Keyspace, job_id: bytes) -> None:
+    """Raise `IdTaken` where a job has this id, or items are laid down for one."""
+    job, part = tr.get(keyspace.bulk(job_id)), tr.get_key(*keyspace.all_incoming(job_id))
+    if job.wait() is not None or part.wait() is not None:
+        raise minted_before()
+
+
+def clear(kv: KeyValueStore, keyspace: Keyspace, job_id: bytes) -> None:
+    """Forget what was laid down for a job, unless it has begun."""
+
+    def forget(tr: Transaction) -> None:
+        if tr.get(keyspace.bulk(job_id)).wait() is not None:
+            return
+        tr.use_reserve()
+        tr.clear_range(*keyspace.all_incoming(job_id))
+
+    kv.transact(forget, background=True)
+
+
+def sweep_incoming(kv: KeyValueStore, keyspace: Keyspace, *, before_ms: int) -> None:
+    """Forget what was laid down before this time for jobs that never began, or that are forgotten."""
+    begin, end = keyspace.incoming_laid_by(before_ms)
+    while True:
+
+        def look(tr: ReadTransaction, begin: bytes = begin) -> tuple[bytes, bool] | None:
+            key = tr.get_key(begin, end).wait()
+            if key is None:
+                return None
+            job_id = keyspace.job_of_incoming(key)
+            return job_id, tr.get(keyspace.bulk(job_id)).wait() is not None
+
+        found = kv.read(look, background=True)
+        if found is None:
+            return
+        job_id, wanted = found
+        if not wanted:  # as of that look: clearing looks again
+            clear(kv, keyspace, job_id)
+        begin = keyspace.all_incoming(job_id)[1]
+
+
+def push(
+    tr: Transaction,
+    keyspace: Keyspace,
+    config: Config,
+    arrivals: Sequence[Arrival],
+    rands: Sequence[bytes],
+    *,
+    ready_ms: int | None,
+    now_ms: int,
+) -> list[Standing]:
+    """Push items, at once or to be due then, and return how they stand; raise what `limits.admit` does."""
+    keys = keyspace.queue(config.id)
+    admission.admit(tr, keys, config, (len(value) for value, _ in arrivals))
+    tally = Tally(keys, wake=True)
+    tally.traffic("push", len(arrivals))
+    arriving = []
+    for (value, priority), rand in zip(arrivals, rands, strict=True):
+        if ready_ms is None or ready_ms <= now_ms:
+            state, suffix, stored = "ready", ready_suffix(priority, config.base + tr.stamp(), rand), value
+        else:
+            state, suffix = "delayed", timed_suffix(ready_ms, rand)
+            stored = delayed.record_of(priority, 0, value)
+        there = Standing(
+            state=state, rand=rand, generation=config.generations[-1], suffix=suffix, attempts=0, stored=stored
+        )
+        arriving.append(there)
+    located.refuse_taken(tr, keys, config, [(None, there) for there in arriving])
+    pushed = [located.put(tr, keys, config, there, tally) for there in arriving]
+    tally.apply(tr)
+    return pushed

@@ -1,0 +1,216 @@
+"""The directory: which names stand for which queues.
+
+Every change of it adds 1 to the directory change key and to the change keys of the queues concerned, so that
+whoever shows a queue learns that it came, went or has another name.
+"""
+
+from __future__ import annotations
+
+import difflib
+import secrets
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from queues.catalog import attached_prefixes as prefixes
+from queues.errors import NotAttached, QueueExists, QueueNotFound, display_name
+from queues.items.counters import wake
+from queues.keys.keyspace import Keyspace
+from queues.kv.port import ReadTransaction, Transaction
+from queues.model.bands import check_edges, default_edges
+from queues.model.config import Config, check_kind
+from queues.model.names import MAX_BYTES, MAX_CHARACTERS, canonical, check_name
+from queues.model.priority import Priority, check_type
+
+#: Ids keep to 48 bits so that keys stay short. Nobody looks whether one is taken: in a store of 10,000 queues two share
+#: one once in some three million such stores.
+_ID_BITS = 48
+
+
+def own_config(
+    name: str, *, kind: str, priority_type: str, bands: Sequence[Priority] | None, created_ms: int
+) -> Config:
+    """Return the config of a new queue of our own; raise what is wrong with what is asked for."""
+    name, kind, priority_type = check_name(name), check_kind(kind), check_type(priority_type)
+    if kind == "fifo":
+        edges: tuple[Priority, ...] = ()
+    else:
+        edges = default_edges(priority_type) if bands is None else check_edges(bands, priority_type)
+    return Config(
+        id=_new_id(),
+        name=name,
+        kind=kind,
+        priority_type=priority_type,
+        generations=(1,),
+        base=0,
+        edges=edges,
+        pause=None,
+        closed=False,
+        created_ms=created_ms,
+    )
+
+
+def attached_config(
+    name: str,
+    *,
+    prefix: bytes | tuple[Any, ...],
+    root: bytes,
+    kind: str,
+    priority_type: str,
+    created_ms: int,
+) -> Config:
+    """Return the config of a queue of what others keep under a prefix; raise what is wrong with what is asked for."""
+    return Config(
+        id=_new_id(),
+        name=check_name(name),
+        kind=check_kind(kind),
+        priority_type=check_type(priority_type),
+        generations=(),
+        base=0,
+        edges=(),
+        pause=None,
+        closed=False,
+        created_ms=created_ms,
+        prefix=prefixes.check_prefix(prefix, root),
+    )
+
+
+def create(tr: Transaction, keyspace: Keyspace, config: Config) -> Config:
+    """Enter a new queue of our own; raise `QueueExists`."""
+    add(tr, keyspace, config)
+    return config
+
+
+def create_or_find(tr: Transaction, keyspace: Keyspace, config: Config, *, any_bands: bool) -> Config:
+    """Enter a new queue of our own, or return the one that is there; raise `QueueExists` when that is of another kind.
+
+    `any_bands` lets that one have other bands.
+    """
+    try:
+        return create(tr, keyspace, config)
+    except QueueExists:
+        there = find(tr, keyspace, config.name)
+        same = (
+            there.kind == config.kind
+            and not there.attached
+            and (config.kind == "fifo" or there.priority_type == config.priority_type)
+        )
+        if not same or (there.edges != config.edges and not any_bands):
+            raise QueueExists(
+                "A queue named “{queue}” exists already, of another kind: {kind}, {type}.",
+                queue=display_name(config.name),
+                kind=there.kind,
+                type=there.priority_type,
+            ) from None
+        return there
+
+
+def attach(tr: Transaction, keyspace: Keyspace, config: Config) -> Config:
+    """Enter a queue of what others keep; raise `QueueExists`, `PrefixTaken`."""
+    add(tr, keyspace, config)
+    prefixes.claim(tr, keyspace, config)
+    return config
+
+
+def detach(tr: Transaction, keyspace: Keyspace, name: str) -> None:
+    """Take an attached queue out of the directory; raise `QueueNotFound`, `NotAttached`."""
+    config = find(tr, keyspace, name)
+    if not config.attached:
+        raise NotAttached("“{queue}” is this store's own queue, nothing attached: delete it.", queue=display_name(name))
+    remove(tr, keyspace, config)
+    prefixes.release(tr, keyspace, config)
+
+
+def _new_id() -> int:
+    return secrets.randbits(_ID_BITS) | 1 << (_ID_BITS - 1)
+
+
+#: Names looked through for near misses; an error message is not worth more.
+_NEAR = 2_000
+#: A directory larger than this is read in steps.
+_STEP = 10_000
+
+
+def find(tr: ReadTransaction, keyspace: Keyspace, name: str) -> Config:
+    """Return the config of the queue of this name; raise `QueueNotFound`."""
+    record = tr.get(keyspace.config(find_id(tr, keyspace, name))).wait()
+    if record is None:
+        raise QueueNotFound(name)
+    return Config.of(canonical(name), record)
+
+
+def find_id(tr: ReadTransaction, keyspace: Keyspace, name: str) -> int:
+    """Return the id of the queue of this name; raise `QueueNotFound`."""
+    found = tr.get(keyspace.name(canonical(name))).wait() if _storable(name) else None
+    if found is None:
+        raise QueueNotFound(name)
+    return int.from_bytes(found, "big")
+
+
+def names(
+    tr: ReadTransaction,
+    keyspace: Keyspace,
+    *,
+    prefix: str = "",
+    after: str | None = None,
+    limit: int | None = None,
+) -> dict[str, int]:
+    """Return queue ids by name, in the order of names."""
+    found: dict[str, int] = {}
+    while limit is None or len(found) < limit:
+        step = _STEP if limit is None else min(_STEP, limit - len(found))
+        pairs = tr.get_range(*keyspace.names(canonical(prefix), after), limit=step).wait()
+        for key, value in pairs:
+            found[keyspace.name_of(key)] = int.from_bytes(value, "big")
+        if len(pairs) < step:
+            break
+        after = keyspace.name_of(pairs[-1][0])
+    return found
+
+
+def add(tr: Transaction, keyspace: Keyspace, config: Config) -> None:
+    """Write a queue's name and config; raise `QueueExists` when the name is taken."""
+    key = keyspace.name(config.name)
+    if tr.get(key).wait() is not None:
+        raise QueueExists("A queue named “{queue}” exists already.", queue=display_name(config.name))
+    tr.set(key, config.id.to_bytes(8, "big"))
+    tr.set(keyspace.config(config.id), config.encode())
+    _tell(tr, keyspace, config)
+
+
+def remove(tr: Transaction, keyspace: Keyspace, config: Config) -> None:
+    """Remove a queue's name and config; its items stay where they are."""
+    tr.use_reserve()
+    tr.clear(keyspace.name(config.name))
+    tr.clear(keyspace.config(config.id))
+    _tell(tr, keyspace, config)
+
+
+def rename(tr: Transaction, keyspace: Keyspace, config: Config, new: str) -> Config:
+    """Give a queue another name; raise `QueueExists` when that is taken."""
+    new = check_name(new)
+    if new == config.name:
+        return config
+    remove(tr, keyspace, config)
+    config = replace(config, name=new)
+    add(tr, keyspace, config)
+    return config
+
+
+def _tell(tr: Transaction, keyspace: Keyspace, config: Config) -> None:
+    tr.add(keyspace.directory_change, 1)
+    wake(tr, keyspace.queue(config.id))
+
+
+def _storable(name: str) -> bool:
+    """Say whether a name is short and valid enough to be looked up at all."""
+    try:
+        return bool(name) and len(canonical(name).encode()) <= MAX_BYTES
+    except UnicodeEncodeError:
+        return False
+
+
+def look_alikes(tr: ReadTransaction, keyspace: Keyspace, name: str) -> tuple[str, ...]:
+    """Return names much like this one. Takes long (up to 50 ms): never inside a writing transaction."""
+    known = names(tr, keyspace, limit=_NEAR)
+    return tuple(difflib.get_close_matches(canonical(name)[:MAX_CHARACTERS], known, n=3))

@@ -1,0 +1,1 @@
+"""Item states inside one transaction: ready, delayed, leased, dead, and their counters."""

@@ -1,0 +1,136 @@
+"""The items of an attached queue inside one transaction: push by the recipe's own rule, take, look, put back.
+
+Conflicts as in our own queues: a push reads by snapshot alone and conflicts with nobody; taking conflicts on exactly
+the keys it takes. Items are cleared one by one, never as a range: others may be pushing among them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from queues.errors import NotTheRecipe, PlaceTaken, TooLarge
+from queues.items.counters import Tally
+from queues.items.ready import MAX_BYTES
+from queues.keys.queue_keys import AttachedKeys, QueueKeys
+from queues.keys.suffix import ready_suffix
+from queues.kv.port import KeyValue, ReadTransaction, Transaction
+from queues.model.foreign_tuples import ForeignKey, item_id
+from queues.model.item import Item
+from queues.model.priority import Priority
+
+#: Keys looked through for the last push order, when others wrote keys that are not the recipe's.
+_LOOK_BACK = 20
+#: The tuple encoding ends here.
+_LARGEST = (1 << (255 * 8)) - 1
+
+
+def insert(
+    tr: Transaction,
+    keys: QueueKeys,
+    foreign: AttachedKeys,
+    values: Sequence[tuple[bytes, Priority | None]],
+    rands: Sequence[bytes],
+) -> list[Item]:
+    """Push values, in order, each one behind the last of its priority, and return them as items."""
+    suffixes = write(tr, foreign, values, rands)
+    _tell(tr, keys, "push", len(suffixes), wake=True)
+    return [
+        as_item(suffix, value, fifo=priority is None)
+        for suffix, (value, priority) in zip(suffixes, values, strict=True)
+    ]
+
+
+def write(
+    tr: Transaction,
+    foreign: AttachedKeys,
+    values: Sequence[tuple[bytes, Priority | None]],
+    rands: Sequence[bytes],
+) -> list[bytes]:
+    """Write values, in order, each one behind the last of its priority, and return their keys behind the prefix."""
+    counts: dict[Priority | None, int] = {}
+    suffixes = []
+    for (value, priority), rand in zip(values, rands, strict=True):
+        count = counts[priority] = 1 + (counts[priority] if priority in counts else _last(tr, foreign, priority))
+        suffix = ready_suffix(priority, count, rand)
+        tr.set(foreign.key(suffix), value)
+        suffixes.append(suffix)
+    return suffixes
+
+
+def _last(tr: Transaction, foreign: AttachedKeys, priority: Priority | None) -> int:
+    """Return the largest count of a priority. Where there is none, the recipes begin with count 0, with index 1."""
+    fifo = priority is None
+    pairs = tr.snapshot.get_range(*foreign.counts(priority), limit=_LOOK_BACK, reverse=True).wait()
+    for key, _ in pairs:
+        elements = ForeignKey(foreign.suffix_of(key), fifo).elements
+        at = 0 if fifo else 1
+        count = elements[at] if elements is not None and len(elements) > at else None
+        if isinstance(count, int) and count < _LARGEST:
+            return count
+    if pairs:
+        raise NotTheRecipe(
+            "The last keys here are not the recipe's: no push order goes on from them. Nothing was pushed."
+        )
+    return 0 if fifo else -1
+
+
+def as_item(suffix: bytes, value: bytes, *, fifo: bool, preview: int | None = None) -> Item:
+    """Return what lies at a key as an item, its value cut to `preview` bytes."""
+    key = ForeignKey(suffix, fifo)
+    priority, count = key.order
+    return Item(
+        id=item_id(suffix),
+        priority=priority,
+        count=count,
+        value=value if preview is None else value[:preview],
+        pushed_at=None,
+        size=len(value),
+        foreign=key,
+    )
+
+
+def find(tr: ReadTransaction, foreign: AttachedKeys, suffix: bytes, *, fifo: bool) -> Item | None:
+    """Return the item at this key."""
+    if not foreign.holds(suffix):
+        return None
+    for _, value in tr.get_range(*foreign.only(suffix), limit=1).wait():
+        return as_item(suffix, value, fifo=fifo)
+    return None
+
+
+def take(
+    tr: Transaction, keys: QueueKeys, foreign: AttachedKeys, pairs: Sequence[KeyValue], *, fifo: bool, verb: str
+) -> list[Item]:
+    """Remove these pairs, conflicting on exactly their keys, and return them as items."""
+    if sum(len(value) for _, value in pairs) > MAX_BYTES:
+        raise TooLarge("These items hold more than 5 MB together: take fewer at once.")
+    items = []
+    for key, value in pairs:
+        suffix = foreign.suffix_of(key)
+        clear(tr, foreign, suffix)
+        items.append(as_item(suffix, value, fifo=fifo))
+    _tell(tr, keys, verb, len(items), wake=False)
+    return items
+
+
+def clear(tr: Transaction, foreign: AttachedKeys, suffix: bytes) -> None:
+    """Remove one key, conflicting on exactly that."""
+    tr.add_read_conflict_range(*foreign.only(suffix))
+    tr.clear_range(*foreign.only(suffix))
+
+
+def put_back(tr: Transaction, keys: QueueKeys, foreign: AttachedKeys, pairs: Sequence[KeyValue]) -> None:
+    """Write (suffix, value) pairs that were taken back under their same keys; raise `PlaceTaken`."""
+    reads = [tr.get_range(*foreign.only(suffix), limit=1) for suffix, _ in pairs]
+    if any(read.wait() for read in reads):
+        raise PlaceTaken("Somebody wrote another item at the very same key meanwhile: nothing was put back.")
+    for suffix, value in pairs:
+        tr.set(foreign.key(suffix), value)
+    _tell(tr, keys, "restore", len(pairs), wake=True)
+
+
+def _tell(tr: Transaction, keys: QueueKeys, verb: str, n: int, *, wake: bool) -> None:
+    """Count what we did, and wake our own viewers and workers; those of others know nothing of it."""
+    tally = Tally(keys, wake=wake)
+    tally.traffic(verb, n)
+    tally.apply(tr)

@@ -1,0 +1,135 @@
+"""Tallies: the totals that one transaction adds to, one ADD per key.
+
+Every mutating transaction adds 1 to the change key; whatever may make something poppable adds 1 to the wake key. What
+falls due soon does so as well. Later ones need not: no sleeper sleeps for more than 30 seconds without looking, so each
+learns of them in time. (Asking whether something is earlier than the first of its set would not do: that one may be
+gone at commit, and a sleeper that began meanwhile would be told of neither.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+from queues.keys.queue_keys import OUTSIDE, QueueKeys, Side
+from queues.kv.port import Transaction
+from queues.model.config import Config
+
+
+def total(value: bytes | None) -> int:
+    """Return a total as a number; absent is 0."""
+    return 0 if value is None else int.from_bytes(value, "little", signed=True)
+
+
+def total_bytes(number: int) -> bytes | None:
+    """Return the bytes that hold a total; 0 stands for absent, as totals only grow."""
+    return None if number == 0 else number.to_bytes(8, "little", signed=True)
+
+
+#: Twice what a sleeper sleeps at most: a transaction may commit some seconds after its time was taken.
+SOON_MS = 60_000
+#: The same for whoever sweeps the store: most leases end later, and so wake nobody there.
+AGENDA_SOON_MS = 20_000
+
+
+class Tally:
+    """Collects one transaction's additions to the totals of one queue."""
+
+    __slots__ = ("_keys", "_seconds", "_totals")
+
+    def __init__(self, keys: QueueKeys, *, wake: bool) -> None:
+        self._keys = keys
+        self._totals = {keys.change: 1}
+        self._seconds: set[int] = set()
+        if wake:
+            self.wake()
+
+    def wake(self) -> None:
+        """Tell workers that something may be poppable, or that there is a nearer time to wake up at."""
+        self._totals[self._keys.wake] = 1
+
+    def falls_due(self, ms: int, now_ms: int | None = None) -> None:
+        """Put on the agenda what happens at this time, and tell workers and sweepers who might sleep past it.
+
+        Without the time now all are told.
+        """
+        self._seconds.add(ms // 1000)
+        if now_ms is None or ms - now_ms < SOON_MS:
+            self.wake()
+        if now_ms is None or ms - now_ms < AGENDA_SOON_MS:
+            self._totals[self._keys.agenda_wake] = 1
+
+    def look_again(self) -> None:
+        """Put on the agenda that whoever sweeps shall look what falls due: much may have come at once."""
+        self._seconds.add(0)
+        self._totals[self._keys.agenda_wake] = 1
+
+    def state(self, generation: int, state: str, side: Side, n: int = 1) -> None:
+        """Count `n` items in or out of a state."""
+        self._add(self._keys.generation(generation).counter(state, side), n)
+
+    def band(self, generation: int, band: int, side: Side) -> None:
+        """Count one item in or out of a priority band."""
+        self._add(self._keys.generation(generation).band(band, side), 1)
+
+    def bands(self, generation: int, bands: Mapping[int, int], side: Side) -> None:
+        """Count so many items in or out of each priority band."""
+        keys = self._keys.generation(generation)
+        for band, n in bands.items():
+            self._add(keys.band(band, side), n)
+
+    def traffic(self, verb: str, n: int = 1) -> None:
+        """Count a verb's work."""
+        self._add(self._keys.traffic(verb), n)
+
+    def waits(self, now_ms: int, pushed: Mapping[int, int]) -> None:
+        """Count the waits of taken items: so many of each were pushed at these milliseconds."""
+        for pushed_ms, n in pushed.items():
+            self._add(self._keys.wait(wait_bucket(now_ms - pushed_ms)), n)
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing has happened that is worth a change."""
+        return len(self._totals) == 1
+
+    def apply(self, tr: Transaction) -> None:
+        """Write the additions."""
+        for key, n in self._totals.items():
+            tr.add(key, n)
+        for second in self._seconds:
+            tr.set(self._keys.agenda_mark(second), b"")
+
+    def _add(self, key: bytes, n: int) -> None:
+        self._totals[key] = self._totals.get(key, 0) + n
+
+
+def wake(tr: Transaction, keys: QueueKeys) -> None:
+    """Tell viewers and workers that something about the queue changed."""
+    Tally(keys, wake=True).apply(tr)
+
+
+#: √2-wide buckets: 63 reach 2^31.5 ms, 36 days; longer waits count as that.
+LAST_BUCKET = 63
+
+
+@lru_cache(maxsize=4_096)
+def wait_bucket(ms: int) -> int:
+    """Return the histogram bucket of a wait: bucket b holds waits of at least 2^(b/2) ms (bucket 0: from 0)."""
+    if ms < 2:
+        return 0
+    half = ms.bit_length() - 1
+    # 2^(half + 0.5) ≤ ms, squared so that no float decides at an edge.
+    return min(2 * half + (ms * ms >= 1 << (2 * half + 1)), LAST_BUCKET)
+
+
+def counted_in(config: Config, state: str) -> tuple[int, ...]:
+    """Return the generations whose totals tell the depth of a state."""
+    return config.generations if state in ("ready", "delayed") else (OUTSIDE,)
+
+
+def depth_of(config: Config, totals: dict[tuple[int, str, Side], int], state: str) -> int:
+    """Return the depth of a state from the totals of all generations."""
+    return sum(
+        totals.get((generation, state, "in"), 0) - totals.get((generation, state, "out"), 0)
+        for generation in counted_in(config, state)
+    )

@@ -1,0 +1,296 @@
+"""Changing items inside one transaction: delete, move, re-prioritise, edit. Each returns what it changed, to be noted.
+
+An item that is leased is in a worker's hands: it can be deleted, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+from queues.errors import (
+    BadPriority,
+    ItemLeased,
+    NotForAttached,
+    ValueChanged,
+    ValueTooLarge,
+    Words,
+    WrongKind,
+    display_name,
+    some_are,
+)
+from queues.items import admission, located
+from queues.items import attached as attached_items
+from queues.items.admission import MAX_VALUE_SIZE
+from queues.items.counters import Tally
+from queues.items.located import Standing
+from queues.items.ready import Heads
+from queues.items.undo_log import Change, attached, value_of
+from queues.keys.keyspace import Keyspace
+from queues.keys.queue_keys import AttachedKeys, QueueKeys
+from queues.keys.suffix import ready_elements, ready_suffix
+from queues.kv.port import ReadTransaction, Transaction
+from queues.model.config import Config
+from queues.model.foreign_tuples import ForeignKey
+from queues.model.priority import Priority, normalise
+
+Place = Literal["front", "back"]
+
+
+def delete(tr: Transaction, keyspace: Keyspace, config: Config, standings: Sequence[Standing]) -> list[Change]:
+    """Take items out of a queue, whatever their state."""
+    tally = Tally(keyspace.queue(config.id), wake=False)
+    tally.traffic("delete", len(standings))
+    _take(tr, keyspace, config, standings, tally)
+    tally.apply(tr)
+    return [Change(before=there, after=None) for there in standings]
+
+
+def move(
+    tr: Transaction,
+    keyspace: Keyspace,
+    source: Config,
+    target: Config,
+    standings: Sequence[Standing],
+    *,
+    priority: Priority | None,
+    rands: Sequence[bytes],
+) -> list[Change]:
+    """Bring items to another queue: ready and dead ones come in as newcomers, delayed ones stay delayed.
+
+    Each keeps its id, unless it comes from an attached queue, which has none of ours: `rands` are for those. Its
+    priority is kept where it fits, or `priority` given to it.
+    """
+    priorities = arriving(source, target, standings, priority=priority)
+    sizes = (len(value_of(there)) for there in standings)
+    admission.admit(tr, keyspace.queue(target.id), target, sizes, Words(": nothing was moved."))
+    tally, arrivals = (Tally(keyspace.queue(config.id), wake=True) for config in (source, target))
+    tally.traffic("move", len(standings))
+    _take(tr, keyspace, source, standings, tally)
+    afters = (
+        _into_attached(tr, target, standings, priorities, rands)
+        if target.prefix is not None
+        else _into(tr, keyspace, target, standings, priorities, rands, arrivals)
+    )
+    arrivals.traffic("move_in", len(standings))
+    for each in (tally, arrivals):
+        each.apply(tr)
+    return [Change(before=before, after=after) for before, after in zip(standings, afters, strict=True)]
+
+
+def arriving(
+    source: Config, target: Config, standings: Sequence[Standing], *, priority: Priority | None
+) -> list[Priority | None]:
+    """Return the priorities that items get in another queue, or raise why they do not fit there."""
+    _refuse_leased(standings)
+    if target.attached and any(there.state == "delayed" for there in standings):
+        raise NotForAttached(target.name, "its items are never delayed. Nothing was moved.")
+    if source.prefix is not None and target.prefix is None:
+        _check_sizes(target, standings)
+    return [_priority_in(target, _priority_of(there, source), priority) for there in standings]
+
+
+def _into(
+    tr: Transaction,
+    keyspace: Keyspace,
+    target: Config,
+    standings: Sequence[Standing],
+    priorities: Sequence[Priority | None],
+    rands: Sequence[bytes],
+    tally: Tally,
+) -> list[Standing]:
+    keys = keyspace.queue(target.id)
+    generation = target.generations[-1]
+    arriving = []
+    for there, priority, minted in zip(standings, priorities, rands, strict=True):
+        rand = there.rand or minted
+        if there.state == "delayed":
+            after = replace(located.with_header(there, priority), generation=generation)
+        else:
+            after = Standing(
+                state="ready",
+                rand=rand,
+                generation=generation,
+                suffix=ready_suffix(priority, target.base + tr.stamp(), rand),
+                # The dead begin anew, or the next worker's failure would be their last again.
+                attempts=there.attempts if there.state == "ready" else 0,
+                stored=value_of(there),
+            )
+        arriving.append(after)
+    located.refuse_taken(tr, keys, target, [(None, after) for after in arriving])
+    return [located.put(tr, keys, target, after, tally) for after in arriving]
+
+
+def _into_attached(
+    tr: Transaction,
+    target: Config,
+    standings: Sequence[Standing],
+    priorities: Sequence[Priority | None],
+    rands: Sequence[bytes],
+) -> list[Standing]:
+    assert target.prefix is not None
+    values = [(value_of(there), priority) for there, priority in zip(standings, priorities, strict=True)]
+    ours = [there.rand or minted for there, minted in zip(standings, rands, strict=True)]
+    suffixes = attached_items.write(tr, AttachedKeys(target.prefix), values, ours)
+    return [attached(suffix, value) for suffix, (value, _) in zip(suffixes, values, strict=True)]
+
+
+def reprioritise(
+    tr: Transaction,
+    keyspace: Keyspace,
+    config: Config,
+    standings: Sequence[Standing],
+    *,
+    priority: Priority | None = None,
+    shift: Priority | None = None,
+    place: Place | None = None,
+) -> list[Change]:
+    """Give items another priority, or bring them to the front or the back; those that do not change are left out."""
+    newest = config.base + tr.stamp() if place == "back" else 0
+    # Ends are read by snapshot: whoever pushes there meanwhile has pushed after this act.
+    afters = reprioritised(
+        tr.snapshot, keyspace, config, standings, priority=priority, shift=shift, place=place, newest=newest
+    )
+    changes = [
+        Change(before=before, after=after) for before, after in zip(standings, afters, strict=True) if after != before
+    ]
+    _apply(tr, keyspace.queue(config.id), config, changes, "reprioritise")
+    return changes
+
+
+def reprioritised(
+    tr: ReadTransaction,
+    keyspace: Keyspace,
+    config: Config,
+    standings: Sequence[Standing],
+    *,
+    priority: Priority | None = None,
+    shift: Priority | None = None,
+    place: Place | None = None,
+    newest: int = 0,
+) -> list[Standing]:
+    """Return where items would stand of another priority, or at the front or the back, changing nothing."""
+    if config.attached:
+        raise NotForAttached(config.name, "its items are not re-prioritised.")
+    _refuse_leased(standings)
+    if place is not None:
+        return _to_place(tr, keyspace.queue(config.id), config, standings, place, newest)
+    if config.fifo:
+        raise WrongKind(
+            "{queue} is a fifo queue: its items go to the front or the back.", queue=display_name(config.name)
+        )
+    return [
+        located.with_priority(there, config, _shifted(there.priority(fifo=config.fifo), priority, shift, config))
+        for there in standings
+    ]
+
+
+def edit(
+    tr: Transaction, keyspace: Keyspace, config: Config, there: Standing, value: bytes, *, expect: bytes | str
+) -> list[Change]:
+    """Give an item another value, if its value still is what was seen: the very bytes, or their digest."""
+    if config.attached:
+        raise NotForAttached(config.name, "its items are not edited.")
+    _refuse_leased([there])
+    now = there.value
+    if (located.digest(now) if isinstance(expect, str) else now) != expect:
+        raise ValueChanged(
+            "The item has another value now than the one you saw: nothing was changed.",
+            located.as_item(there, fifo=config.fifo),
+        )
+    after = located.with_value(there, value)
+    changes = [Change(before=there, after=after)] if after != there else []
+    _apply(tr, keyspace.queue(config.id), config, changes, "edit")
+    return changes
+
+
+def _apply(tr: Transaction, keys: QueueKeys, config: Config, changes: Sequence[Change], verb: str) -> None:
+    if not changes:
+        return
+    tally = Tally(keys, wake=True)
+    tally.traffic(verb, len(changes))
+    located.refuse_taken(tr, keys, config, [(each.before, each.after) for each in changes if each.after is not None])
+    for change in changes:
+        assert change.after is not None
+        located.change(tr, keys, config, change.before, change.after, tally)
+    tally.apply(tr)
+
+
+def _take(tr: Transaction, keyspace: Keyspace, config: Config, standings: Sequence[Standing], tally: Tally) -> None:
+    tr.use_reserve()  # values go, or move: they do not come in
+    for there in standings:
+        if config.prefix is not None:
+            attached_items.clear(tr, AttachedKeys(config.prefix), there.suffix)
+        else:
+            located.lift(tr, keyspace.queue(config.id), config, there, tally)
+
+
+def _to_place(
+    tr: ReadTransaction, keys: QueueKeys, config: Config, standings: Sequence[Standing], place: Place, newest: int
+) -> list[Standing]:
+    """Let ready items leave first at the minimum end, or last, in the order in which they stand now."""
+    if any(there.state != "ready" for there in standings):
+        raise WrongKind("Only ready items can be brought to the front or the back: promote or retry the others first.")
+    end = Heads(tr, keys, config.generations, end="min" if place == "front" else "max", limit=1).wait()
+    priority, count, _ = ready_elements(end[0].suffix, fifo=config.fifo)
+    order = sorted(range(len(standings)), key=lambda n: standings[n].suffix)
+    first = count - len(standings) if place == "front" else max(count + 1, newest)
+    afters = list(standings)
+    for offset, n in enumerate(order):
+        suffix = ready_suffix(priority, first + offset, standings[n].rand)
+        afters[n] = located.at_suffix(standings[n], suffix)
+    return afters
+
+
+def _shifted(now: Priority | None, to: Priority | None, shift: Priority | None, config: Config) -> Priority:
+    if shift is None:
+        return normalise(to, config.priority_type)
+    if isinstance(now, str) or isinstance(shift, str | bool) or now is None:
+        raise BadPriority("A text has no number to be shifted by: set the priority instead.")
+    if isinstance(now, int) and isinstance(shift, float):
+        shift = normalise(shift, "float")
+        if not float(shift).is_integer():
+            raise BadPriority("Priorities here are whole numbers: they can not be shifted by {shift}.", shift=shift)
+        shift = int(shift)
+    try:
+        return normalise(now + shift, config.priority_type)
+    except OverflowError:
+        raise BadPriority("Shifted so far, a priority would not fit the queue's type. Nothing was changed.") from None
+
+
+def _priority_of(there: Standing, config: Config) -> Priority | None:
+    if config.prefix is not None:
+        return ForeignKey(there.suffix, config.fifo).priority
+    return there.priority(fifo=config.fifo)
+
+
+def _priority_in(target: Config, now: Priority | None, given: Priority | None) -> Priority | None:
+    if target.fifo:
+        if given is not None:
+            raise WrongKind("{queue} is a fifo queue: its items have no priority.", queue=display_name(target.name))
+        return None
+    if given is None and now is None:
+        raise BadPriority(
+            "Say which priority the items get in {queue}: they have none.", queue=display_name(target.name)
+        )
+    return normalise(now if given is None else given, target.priority_type)
+
+
+def _check_sizes(target: Config, standings: Sequence[Standing]) -> None:
+    """Raise `ValueTooLarge` for what others wrote larger than our queues take."""
+    largest = max(len(value_of(there)) for there in standings)
+    if largest > MAX_VALUE_SIZE:
+        raise ValueTooLarge(
+            "A value in {queue} has at most {most:,} bytes; one of these has {size:,}. Nothing was moved.",
+            queue=display_name(target.name),
+            most=MAX_VALUE_SIZE,
+            size=largest,
+        )
+
+
+def _refuse_leased(standings: Sequence[Standing]) -> None:
+    leased = sum(there.state == "leased" for there in standings)
+    if leased:
+        what = some_are(leased, len(standings))
+        raise ItemLeased("{what} in a worker's hands: release the lease first. Nothing was changed.", what=what)

@@ -1,0 +1,134 @@
+"""Purging a queue in O(1): a new generation, the old one to the trash as it is, and back again.
+
+A purge takes what is ready and delayed; leases and the dead are outside of generations. The purged generation's
+counters stay as they are. The new generation's totals begin where the old one's ended, as if everything had left, so
+that rates tell of what came and went and of nothing else.
+
+Bringing a generation back lists it again: pushes go to the newest, pops take the best of both, until a merge has moved
+item by item what is in the older (`queues.background.merge_generations`). Empty generations are dropped, so that
+a purge which nothing was pushed after is undone without a trace. A queue has at most two generations that hold items:
+a purge of both gives two trash entries, and bringing back a third raises `StillMerging`.
+
+Every verb reads the config, which a purge and its undo write: whatever pops or pushes meanwhile begins anew.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from queues.errors import StillMerging, display_name
+from queues.items.counters import Tally, total
+from queues.keys.keyspace import Keyspace
+from queues.keys.queue_keys import IN_GENERATIONS, QueueKeys, Side
+from queues.kv.port import Transaction
+from queues.model.config import Config
+
+#: Generations that hold items.
+MAX_LIVE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What came to a generation and left it, by state."""
+
+    ready_in: int
+    ready_out: int
+    delayed_in: int
+    delayed_out: int
+
+    @property
+    def depth(self) -> int:
+        """The items that are there."""
+        return self.ready_in - self.ready_out + self.delayed_in - self.delayed_out
+
+
+def purge(tr: Transaction, keyspace: Keyspace, config: Config) -> dict[int, int]:
+    """Give a queue a new, empty generation and return the depths of those that it had, empty ones left out.
+
+    A queue that is empty keeps what it has.
+    """
+    keys = keyspace.queue(config.id)
+    totals = _totals(tr, keys, config.generations)
+    empty = _empty(tr, keys, config.generations)
+    taken = {generation: totals[generation].depth for generation in config.generations if generation not in empty}
+    if not taken:
+        return {}
+    tr.use_reserve()
+    newest = max(config.last_generation, *config.generations) + 1
+    _write(tr, keyspace, replace(config, generations=(newest,), last_generation=newest))
+    tally = Tally(keys, wake=True)
+    came = sum(each.ready_in for each in totals.values())
+    tally.state(newest, "ready", "in", came)
+    tally.state(newest, "ready", "out", came)
+    tally.traffic("purge", sum(taken.values()))
+    tally.apply(tr)
+    for generation in empty:
+        drop(tr, keys, generation)
+    return taken
+
+
+def bring_back(tr: Transaction, keyspace: Keyspace, config: Config, generation: int) -> int:
+    """List a purged generation again and return its depth; raise `StillMerging` when two others hold items."""
+    keys = keyspace.queue(config.id)
+    empty = _empty(tr, keys, config.generations)
+    kept = [live for live in config.generations if live not in empty]
+    if len(kept) == MAX_LIVE:
+        raise StillMerging(
+            "Items that an undo brought back to {queue} are still being merged with newer ones: try "
+            "again when that is finished. Nothing was restored.",
+            queue=display_name(config.name),
+        )
+    totals = _totals(tr, keys, (generation, *config.generations))
+    generations = tuple(sorted((generation, *kept)))
+    _write(tr, keyspace, replace(config, generations=generations))
+    if len(generations) > 1:
+        tr.set(keyspace.merge(config.id), b"")
+    tally = Tally(keys, wake=True)
+    tally.look_again()
+    tally.traffic("restore", totals[generation].depth)
+    # Its items have arrived, and nothing has left, since the moment before.
+    moved = sum(totals[gone].ready_out for gone in empty) - totals[generation].ready_out
+    tally.state(generation, "ready", "in", moved)
+    tally.state(generation, "ready", "out", moved)
+    tally.apply(tr)
+    for gone in empty:
+        drop(tr, keys, gone)
+    return totals[generation].depth
+
+
+def drop(tr: Transaction, keys: QueueKeys, generation: int) -> None:
+    """Clear what an empty generation leaves behind; the config that `tr` writes keeps others from adding to it."""
+    tr.clear_range(*keys.generation(generation).everything)
+
+
+def _totals(tr: Transaction, keys: QueueKeys, generations: tuple[int, ...]) -> dict[int, Totals]:
+    """Read the totals by snapshot: what others push until this commits must not keep it from committing."""
+    sides: tuple[Side, Side] = ("in", "out")
+    reads = {
+        generation: [
+            tr.snapshot.get(keys.generation(generation).counter(state, side))
+            for state in IN_GENERATIONS
+            for side in sides
+        ]
+        for generation in generations
+    }
+    return {generation: Totals(*(total(read.wait()) for read in four)) for generation, four in reads.items()}
+
+
+def _empty(tr: Transaction, keys: QueueKeys, generations: tuple[int, ...]) -> list[int]:
+    """Return the generations that hold nothing: what is pushed there meanwhile conflicts with that."""
+    ranges = {
+        generation: (keys.generation(generation).ready_range, keys.generation(generation).delayed_range())
+        for generation in generations
+    }
+    # By snapshot at first: where there is something, it does not matter what is taken or pushed meanwhile.
+    reads = {generation: [tr.snapshot.get_key(*of) for of in ranges_of] for generation, ranges_of in ranges.items()}
+    empty = [generation for generation, firsts in reads.items() if all(first.wait() is None for first in firsts)]
+    for generation in empty:
+        for of in ranges[generation]:
+            tr.add_read_conflict_range(*of)
+    return empty
+
+
+def _write(tr: Transaction, keyspace: Keyspace, config: Config) -> None:
+    tr.set(keyspace.config(config.id), config.encode())

@@ -1,0 +1,145 @@
+"""Picking: items found by their ids as they stand, and whether each still is what somebody saw.
+
+A mark is a short name of all that a person can see of an item: its place, its state, who holds it, its value. Whoever
+acts on what was shown passes the marks back, so that nothing happens to an item that was changed meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from queues.errors import ItemChanged, ItemNotFound, KeyTooLarge, TooLarge, some_are
+from queues.items import attached as attached_items
+from queues.items import located
+from queues.items.located import Standing
+from queues.items.ready import MAX_BYTES, MAX_ITEMS
+from queues.items.undo_log import ATTACHED, attached, record_of, value_of
+from queues.keys.keyspace import Keyspace
+from queues.keys.queue_keys import AttachedKeys
+from queues.kv.port import MAX_KEY_SIZE, ReadTransaction
+from queues.model import ids
+from queues.model.config import Config
+from queues.model.foreign_tuples import parse_id
+from queues.model.item import Item
+from queues.model.records import encode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picked:
+    """An item as it stands, and the mark to pass back."""
+
+    item: Item
+    mark: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Items of ids: those that are here, in the order asked for, and the ids that are not."""
+
+    picked: tuple[Picked, ...]
+    missing: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """Items to be acted on, as they stand."""
+
+    standings: list[Standing]
+    #: Ids that are not here, or not as they were seen.
+    missing: int
+
+
+def check_number(item_ids: Sequence[str]) -> None:
+    """Raise `TooLarge` for more ids than one transaction takes."""
+    if not 1 <= len(item_ids) <= MAX_ITEMS:
+        raise TooLarge("One act takes 1 to {most:,} items; act on more in chunks.", most=MAX_ITEMS)
+
+
+def look(tr: ReadTransaction, keyspace: Keyspace, config: Config, item_ids: Sequence[str]) -> Selection:
+    """Return items as they stand, with their marks."""
+    check_number(item_ids)
+    wanted = list(dict.fromkeys(item_ids))
+    found = _standings(tr, keyspace, config, wanted)
+    return Selection(
+        picked=tuple(Picked(item=item_of(there, config), mark=mark(there)) for there in found if there is not None),
+        missing=tuple(item_id for item_id, there in zip(wanted, found, strict=True) if there is None),
+    )
+
+
+def find(
+    tr: ReadTransaction,
+    keyspace: Keyspace,
+    config: Config,
+    item_ids: Sequence[str],
+    *,
+    skip_missing: bool,
+    expect: Mapping[str, str] | None = None,
+) -> Found:
+    """Return where items stand; raise `ItemNotFound` when some are not here, unless those are to be skipped.
+
+    `expect` holds marks by id: an item that has another one now raises `ItemChanged`, or is skipped as well.
+    """
+    wanted = list(dict.fromkeys(item_ids))
+    there = dict(zip(wanted, _standings(tr, keyspace, config, wanted), strict=True))
+    standings = [found for found in there.values() if found is not None]
+    foreign = None if config.prefix is None else AttachedKeys(config.prefix)
+    if foreign is not None and any(len(foreign.key(found.suffix)) > MAX_KEY_SIZE for found in standings):
+        raise KeyTooLarge(
+            "A key of more than {most} bytes is among these: it could not be put back, so it is not "
+            "taken by hand. Nothing was changed.",
+            most=MAX_KEY_SIZE,
+        )
+    missing = len(wanted) - len(standings)
+    if missing and (not skip_missing or not standings):
+        what = some_are(missing, len(wanted))
+        raise ItemNotFound("{what} not here any more: somebody took or moved it. Nothing was changed.", what=what)
+    if expect is not None:
+        same = [
+            found
+            for item_id, found in there.items()
+            if found is not None and expect.get(item_id) in (None, mark(found))
+        ]
+        changed = len(standings) - len(same)
+        if changed and (not skip_missing or not same):
+            what = some_are(changed, len(wanted))
+            raise ItemChanged(
+                "{what} not as you saw it any more: somebody changed it. Nothing was changed by you.", what=what
+            )
+        standings, missing = same, missing + changed
+    if sum(len(found.stored) for found in standings) > MAX_BYTES:
+        raise TooLarge("These items hold more than 5 MB together: act on fewer at once.")
+    return Found(standings=standings, missing=missing)
+
+
+def arrived(tr: ReadTransaction, keyspace: Keyspace, config: Config, items: Sequence[Item]) -> list[Standing]:
+    """Return how items stand that this transaction pushed."""
+    return [there for there in _standings(tr, keyspace, config, [item.id for item in items]) if there is not None]
+
+
+def mark(there: Standing) -> str:
+    """Return a short name of an item as it stands. A lease that is extended is still the same."""
+    record = {**(record_of(there) or {})}
+    record.pop("expires", None)
+    place = {"state": there.state, "suffix": there.suffix.hex(), "attempts": there.attempts, "record": record}
+    return located.digest(encode(place, value_of(there)))
+
+
+def item_of(there: Standing, config: Config) -> Item:
+    """Return an item as it stands, in an attached queue too."""
+    if there.state == ATTACHED:
+        return attached_items.as_item(there.suffix, there.stored, fifo=config.fifo)
+    return located.as_item(there, fifo=config.fifo)
+
+
+def _standings(tr: ReadTransaction, keyspace: Keyspace, config: Config, wanted: Sequence[str]) -> list[Standing | None]:
+    if config.prefix is None:
+        return located.find(tr, keyspace.queue(config.id), config, [ids.parse(item_id) for item_id in wanted])
+    foreign = AttachedKeys(config.prefix)
+    suffixes = [parse_id(item_id) for item_id in wanted]
+    reads = [
+        tr.get_range(*foreign.only(suffix), limit=1) if suffix is not None and foreign.holds(suffix) else None
+        for suffix in suffixes
+    ]
+    found = [[] if read is None else read.wait() for read in reads]
+    return [attached(foreign.suffix_of(pairs[0][0]), pairs[0][1]) if pairs else None for pairs in found]

@@ -1,0 +1,362 @@
+"""The ready set of one queue inside one transaction: insert, take, look, and put back.
+
+Follows FoundationDB's recipes: an item's key is (priority, count, random), the first key is the minimum, the last
+the maximum; among equals the oldest leaves first at the minimum end, the newest at the maximum end.
+
+Conflicts: inserting conflicts with nobody. Taking reads the end by snapshot and conflicts on exactly the keys it
+takes, so pushes never abort it; with `serializable` the read itself conflicts, for callers who decide by it.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import repeat
+from operator import add
+from typing import NamedTuple
+
+from queues.errors import TooLarge
+from queues.items.counters import Tally, total, total_bytes
+from queues.items.equal_ids import refuse_taken
+from queues.keys.queue_keys import IN_GENERATIONS, QueueKeys
+from queues.keys.ready_batch import columns_of, places
+from queues.keys.suffix import place, read_place, ready_elements, ready_suffix
+from queues.kv.port import KeyValue, ReadTransaction, Result, Transaction
+from queues.model.bands import band_of
+from queues.model.config import Config
+from queues.model.cursor import End
+from queues.model.ids import minted_at
+from queues.model.item import Item, Parts, ready_items
+from queues.model.priority import Priority
+from queues.model.tuples import pack_ids, pack_numbers
+
+#: One transaction: FoundationDB's soft budget is 1 MB, its limit 10; half of that leaves room for keys.
+MAX_ITEMS = 1_000
+MAX_BYTES = 5_000_000
+
+
+class Entry(NamedTuple):  # made several times as fast as a dataclass, for every item that is looked at
+    """A ready item as it lies in the store."""
+
+    generation: int
+    suffix: bytes
+    key: bytes
+    value: bytes
+    #: As far as they were asked for: see `with_attempts`.
+    attempts: int = 0
+
+
+def insert(
+    tr: Transaction,
+    keys: QueueKeys,
+    config: Config,
+    values: Sequence[tuple[bytes, Priority | None]],
+    rands: Sequence[bytes],
+    tally: Tally,
+) -> list[Item]:
+    """Push values, at least one, in order, and return them as items.
+
+    Column by column: a loop of its own for every value was most of what a push cost.
+    """
+    generation, n = config.generations[-1], len(values)
+    tally.wake()
+    tally.state(generation, "ready", "in", n)
+    tally.traffic("push", n)
+    contents, priorities = zip(*values, strict=True)
+    stamps = tr.stamps(n)
+    counts = range(config.base + stamps.start, config.base + stamps.stop)
+    ids = pack_ids(rands)
+    tails = suffixes = list(map(add, pack_numbers(counts), ids))
+    if not config.fifo:
+        packed, bands = places(config.priority_type, config.edges).pack(priorities)
+        suffixes = list(map(add, packed, tails))
+        tally.bands(generation, bands, "in")
+    begin, index = keys.generation(generation).ready(b""), keys.indexed("ready", generation)
+    tr.set_new(list(map(add, repeat(begin), suffixes)), contents)
+    tr.set_new(list(map(add, repeat(index), ids)), list(map(add, repeat(place(generation, b"")), suffixes)))
+    return ready_items(contents, zip(priorities, tails, [0] * n, strict=True))
+
+
+def put_back(tr: Transaction, keys: QueueKeys, config: Config, item: Item, *, verb: str = "restore") -> None:
+    """Write an item that was taken back under its same key, in the newest generation."""
+    tally = Tally(keys, wake=True)
+    assert item.count is not None
+    rand, generation = bytes.fromhex(item.id), config.generations[-1]
+    suffix = ready_suffix(item.priority, item.count, rand)
+    refuse_taken(tr, [keys.index("ready", rand, generation), keys.generation(generation).ready(suffix)])
+    become_ready(tr, keys, config, tally, suffix=suffix, value=item.value, attempts=item.attempts)
+    tally.traffic(verb)
+    tally.apply(tr)
+
+
+def become_ready(
+    tr: Transaction,
+    keys: QueueKeys,
+    config: Config,
+    tally: Tally,
+    *,
+    suffix: bytes,
+    value: bytes,
+    attempts: int,
+    nonce: bytes = b"",
+) -> Item:
+    """Write one item, new or from another state, as ready at this place in the newest generation.
+
+    `nonce` is that of its lease that expired.
+    """
+    generation = config.generations[-1]
+    ready = keys.generation(generation)
+    entry = Entry(generation, suffix, ready.ready(suffix), value, attempts)
+    item = as_item(entry, config)
+    tr.set(entry.key, value)
+    tr.set(keys.index("ready", bytes.fromhex(item.id), generation), place(generation, suffix, attempts, nonce))
+    if attempts:
+        tr.set(ready.tried, b"")
+    tally.wake()
+    tally.state(generation, "ready", "in")
+    if item.priority is not None:
+        tally.band(generation, band_of(item.priority, config.edges), "in")
+    return item
+
+
+class Heads:
+    """A read of one end, issued and not yet waited for; generations are merged by key."""
+
+    def __init__(
+        self, tr: ReadTransaction, keys: QueueKeys, generations: Iterable[int], *, end: End, limit: int
+    ) -> None:
+        self._limit = limit
+        self._reverse = end == "max"
+        #: Generation, bytes of a key before what orders it, and the read.
+        self._reads: list[tuple[int, int, Result[list[KeyValue]]]] = []
+        for generation in generations:
+            ready = keys.generation(generation)
+            begin, stop = ready.ready_range
+            read = tr.get_range(begin, stop, limit=limit, reverse=self._reverse)
+            self._reads.append((generation, len(ready.ready(b"")), read))
+
+    def wait(self) -> list[Entry]:
+        """Return at most `limit` entries, the first to leave first."""
+        lists = [
+            [Entry(generation, key[size:], key, value) for key, value in read.wait()]
+            for generation, size, read in self._reads
+        ]
+        if len(lists) == 1:
+            return lists[0]
+        merged = heapq.merge(*lists, key=lambda entry: entry.suffix, reverse=self._reverse)
+        return [entry for entry, _ in zip(merged, range(self._limit), strict=False)]
+
+    def pairs(self) -> list[KeyValue]:
+        """Return the same as it lies in the store: for one generation that is what was read."""
+        if len(self._reads) == 1:
+            return self._reads[0][2].wait()
+        return [(entry.key, entry.value) for entry in self.wait()]
+
+
+class Ahead:
+    """A look at what is ahead of ready items: whether any was tried before, and when the next delayed one is due.
+
+    One key read for each generation, issued and not yet waited for. A mark sorts before all delayed items: it is there
+    once a ready item may have attempts, and only then do takers ask for them, and once more for the next due.
+    """
+
+    def __init__(self, tr: ReadTransaction, keys: QueueKeys, generations: Iterable[int]) -> None:
+        self._tr = tr
+        self._reads = [
+            (delayed, tr.get_key(*delayed.ahead))
+            for delayed in (keys.generation(generation) for generation in generations)
+        ]
+
+    def tried(self) -> bool:
+        """Say whether ready items may have attempts; ask again for the next due where that stood in the way."""
+        marked = [read.wait() == delayed.tried for delayed, read in self._reads]
+        self._reads = [
+            (delayed, self._tr.get_key(*delayed.delayed_range()) if mark else read)
+            for mark, (delayed, read) in zip(marked, self._reads, strict=True)
+        ]
+        return any(marked)
+
+    def next_due_ms(self) -> int | None:
+        """Return when the next delayed item is due; call `tried` first."""
+        dues = (delayed.due_ms(key) for delayed, read in self._reads if (key := read.wait()) is not None)
+        return min(dues, default=None)
+
+
+def attempts_of(tr: ReadTransaction, keys: QueueKeys, config: Config, pairs: Sequence[KeyValue]) -> dict[bytes, int]:
+    """Return how often items were tried, by key; those that were not are left out."""
+    entries = with_attempts(tr, keys, config, entries_of(keys, config, pairs, {}))
+    return {entry.key: entry.attempts for entry in entries if entry.attempts}
+
+
+def entries_of(
+    keys: QueueKeys, config: Config, pairs: Sequence[KeyValue], attempts: Mapping[bytes, int]
+) -> list[Entry]:
+    """Return pairs of any of the queue's generations as entries."""
+    begins = [(generation, keys.generation(generation).ready(b"")) for generation in config.generations]
+    return [
+        Entry(generation, key[len(begin) :], key, value, attempts.get(key, 0))
+        for key, value in pairs
+        for generation, begin in begins
+        if key.startswith(begin)
+    ]
+
+
+def with_attempts(tr: ReadTransaction, keys: QueueKeys, config: Config, entries: Sequence[Entry]) -> list[Entry]:
+    """Return these entries with how often each was tried."""
+    reads = [
+        tr.get(keys.index("ready", ready_elements(entry.suffix, fifo=config.fifo)[2], entry.generation))
+        for entry in entries
+    ]
+    return [
+        entry if where is None else entry._replace(attempts=read_place(where)[2])
+        for entry, where in zip(entries, (read.wait() for read in reads), strict=True)
+    ]
+
+
+def take(
+    tr: Transaction,
+    keys: QueueKeys,
+    config: Config,
+    entries: Sequence[Entry],
+    now_ms: int,
+    tally: Tally,
+    *,
+    verb: str = "pop",
+) -> list[Item]:
+    """Remove these entries, conflicting on exactly their keys, and return them as items."""
+    attempts = {entry.key: entry.attempts for entry in entries if entry.attempts}
+    pairs = [(entry.key, entry.value) for entry in entries]
+    return take_pairs(tr, keys, config, pairs, now_ms, tally, attempts=attempts, verb=verb)
+
+
+def take_pairs(
+    tr: Transaction,
+    keys: QueueKeys,
+    config: Config,
+    pairs: Sequence[KeyValue],
+    now_ms: int,
+    tally: Tally,
+    *,
+    attempts: Mapping[bytes, int],
+    verb: str = "pop",
+) -> list[Item]:
+    """Remove ready items as they lie in the store, conflicting on exactly their keys, and return them as items.
+
+    `attempts` tells how often an item was tried, by its key; those that are missing were not.
+    """
+    found, values = zip(*pairs, strict=True)
+    if sum(map(len, values)) > MAX_BYTES:
+        raise TooLarge("These items hold more than 5 MB together: take fewer at once.")
+    tr.add_read_conflict_keys(found)
+    tr.clear_many(found)
+    if len(config.generations) == 1:
+        parts = _take_from(tr, keys, config, config.generations[0], found, now_ms, tally, attempts, verb)
+    else:
+        taken: dict[bytes, Parts] = {}
+        for generation in config.generations:
+            begin = keys.generation(generation).ready(b"")
+            if own := [key for key in found if key.startswith(begin)]:
+                of = _take_from(tr, keys, config, generation, own, now_ms, tally, attempts, verb)
+                taken.update(zip(own, of, strict=True))
+        parts = map(taken.__getitem__, found)
+    tally.traffic(verb, len(found))
+    return ready_items(values, parts)
+
+
+def _take_from(
+    tr: Transaction,
+    keys: QueueKeys,
+    config: Config,
+    generation: int,
+    found: Sequence[bytes],
+    now_ms: int,
+    tally: Tally,
+    attempts: Mapping[bytes, int],
+    verb: str,
+) -> Iterable[Parts]:
+    """Take what stands under these keys out of a generation's index and totals, and return what makes its items."""
+    known = None if config.fifo else places(config.priority_type, config.edges)
+    begin = keys.generation(generation).ready(b"")
+    priorities, tails, packed_ids, bands, pushed = columns_of(found, len(begin), known)
+    tr.clear_many(list(map(add, repeat(keys.indexed("ready", generation)), packed_ids)))
+    tally.state(generation, "ready", "out", len(found))
+    tally.bands(generation, bands, "out")
+    if verb in _TAKING:
+        tally.waits(now_ms, pushed)
+    tried = map(attempts.get, found, repeat(0)) if attempts else [0] * len(found)
+    return zip(priorities, tails, tried, strict=True)
+
+
+#: Verbs that end an item's wait.
+_TAKING = ("pop", "lease")
+
+
+def note_drift(tr: Transaction, keys: QueueKeys, config: Config) -> None:
+    """Raise the drift flag when counters say that an empty ready set is not empty.
+
+    Counters and items are read at one version, so a difference is no race: something else wrote here.
+    """
+    reads = [
+        (tr.snapshot.get(ready.counter("ready", "in")), tr.snapshot.get(ready.counter("ready", "out")))
+        for ready in (keys.generation(generation) for generation in config.generations)
+    ]
+    flagged = tr.snapshot.get(keys.drift)
+    depth = sum(total(arrived.wait()) - total(left.wait()) for arrived, left in reads)
+    if depth and flagged.wait() is None:
+        tr.set(keys.drift, total_bytes(tr.get_read_version()) or b"")
+        Tally(keys, wake=False).apply(tr)
+
+
+def as_item(entry: Entry, config: Config, *, preview: int | None = None) -> Item:
+    """Return an entry as an item, its value cut to `preview` bytes."""
+    priority, count, rand = ready_elements(entry.suffix, fifo=config.fifo)
+    return Item(
+        id=rand.hex(),
+        priority=priority,
+        count=count,
+        value=entry.value if preview is None else entry.value[:preview],
+        pushed_at=minted_at(rand),
+        size=len(entry.value),
+        attempts=entry.attempts,
+    )
+
+
+class OldestRead:
+    """A read of the oldest ready item's id and place, issued and not yet waited for."""
+
+    def __init__(self, tr: ReadTransaction, keys: QueueKeys, generations: Iterable[int]) -> None:
+        self._keys = keys
+        self._reads = [tr.get_range(*keys.by_age("ready", generation), limit=1) for generation in generations]
+
+    def wait(self) -> tuple[bytes, bytes] | None:
+        """Return (id, place), or None when nothing is ready."""
+        found = [(self._keys.rand_of_index("ready", key), value) for read in self._reads for key, value in read.wait()]
+        return min(found, default=None)
+
+
+class PlaceRead:
+    """A read of where the item of an id stands in one state, issued and not yet waited for."""
+
+    def __init__(
+        self, tr: ReadTransaction, keys: QueueKeys, generations: Iterable[int], rand: bytes, state: str = "ready"
+    ) -> None:
+        where = generations if state in IN_GENERATIONS else (1,)
+        self._reads = [tr.get(keys.index(state, rand, generation)) for generation in where]
+
+    def wait(self) -> bytes | None:
+        """Return the place, or None when no item of the state has this id."""
+        return next((where for read in self._reads if (where := read.wait()) is not None), None)
+
+
+def at_place(tr: ReadTransaction, keys: QueueKeys, config: Config, where: bytes) -> Item | None:
+    """Return the ready item that an index entry points to."""
+    entry = entry_at(tr, keys, where)
+    return None if entry is None else as_item(entry, config)
+
+
+def entry_at(tr: ReadTransaction, keys: QueueKeys, where: bytes) -> Entry | None:
+    """Return the ready item that an index entry points to as it lies in the store."""
+    generation, suffix, attempts = read_place(where)
+    key = keys.generation(generation).ready(suffix)
+    value = tr.get(key).wait()
+    return None if value is None else Entry(generation, suffix, key, value, attempts)

@@ -1,0 +1,205 @@
+"""Walks over the items of one state inside one transaction, from one end to the other, in chunks.
+
+By place, in the order in which the state keeps its items; or by age, through the index of ids, in which an item has one
+place for life. A walk remembers nothing but the last place: what comes and goes meanwhile neither stops nor turns it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from queues.items import dead, delayed, leased, ready
+from queues.keys.queue_keys import IN_GENERATIONS, GenerationKeys, QueueKeys
+from queues.keys.suffix import read_place, timed_elements
+from queues.kv.port import KeyValue, ReadTransaction
+from queues.model.config import Config
+from queues.model.cursor import End
+from queues.model.ids import LAST_MS
+from queues.model.item import Item
+from queues.model.priority import Priority
+from queues.model.records import reading
+from queues.model.tuples import Range
+
+Order = Literal["place", "age"]
+ORDERS: tuple[Order, ...] = ("place", "age")
+_RAND_TIME = 6
+
+
+@dataclass(slots=True)
+class Met:
+    """An item that a walk meets."""
+
+    #: Where the walk stands at it.
+    place: bytes
+    #: The whole value.
+    value: bytes
+    #: Reads the rest, where that is asked for.
+    item: Callable[[], Item]
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """A stretch of keys that a walk goes along: one of each generation."""
+
+    generation: int
+    begin: bytes
+    end: bytes
+    key: Callable[[bytes], bytes]
+    place: Callable[[bytes], bytes]
+
+    def behind(self, place: bytes | None, end: End) -> Range:
+        """Return what is left of the stretch behind a place."""
+        if place is None:
+            return self.begin, self.end
+        key = self.key(place)
+        return (max(self.begin, key + b"\x00"), self.end) if end == "min" else (self.begin, min(self.end, key))
+
+
+#: A pair of keys and values, with the lane where it was met and its place.
+Found = tuple[bytes, Lane, KeyValue]
+
+
+def along(
+    tr: ReadTransaction, lanes: Iterable[Lane], *, after: bytes | None, end: End, limit: int
+) -> tuple[list[Found], bool]:
+    """Return at most `limit` pairs behind a place in the order of places, and whether that was all."""
+    reads = []
+    for lane in lanes:
+        begin, stop = lane.behind(after, end)
+        if begin < stop:
+            reads.append((lane, tr.get_range(begin, stop, limit=limit, reverse=end == "max")))
+    met = [(lane.place(pair[0]), lane, pair) for lane, read in reads for pair in read.wait()]
+    if len(reads) > 1:
+        met.sort(key=lambda found: found[0], reverse=end == "max")
+    return met[:limit], len(met) < limit
+
+
+def by_place(
+    keys: QueueKeys, config: Config, state: str, low: Priority | None = None, high: Priority | None = None
+) -> list[Lane]:
+    """Return the lanes of a state's items in their own order; of ready ones within priorities."""
+    if state == "leased":
+        return [Lane(1, *keys.expiries(), keys.expiry, keys.expiry_suffix_of)]
+    if state == "dead":
+        return [Lane(1, *keys.dead(), keys.dead_item, keys.dead_suffix_of)]
+    lanes = []
+    for generation in config.generations:
+        of = keys.generation(generation)
+        if state == "ready":
+            lanes.append(Lane(generation, *_within(of, low, high), of.ready, of.suffix_of))
+        else:
+            lanes.append(Lane(generation, *of.delayed_range(), of.delayed, of.delayed_suffix_of))
+    return lanes
+
+
+def by_age(keys: QueueKeys, config: Config, state: str, since_ms: int | None, until_ms: int | None) -> list[Lane]:
+    """Return the lanes of a state's index, of what was pushed between two times, both included."""
+    return [
+        _indexed(keys, state, generation, since_ms, until_ms)
+        for generation in (config.generations if state in IN_GENERATIONS else (1,))
+    ]
+
+
+def read_places(
+    tr: ReadTransaction, keys: QueueKeys, config: Config, state: str, found: Sequence[Found]
+) -> list[Met | None]:
+    """Return what lies at places of a state's own order, None where an item is gone; raise `QueueUnreadable`."""
+    with reading(config.name):
+        if state == "ready":
+            return [_ready(config, place, lane, pair) for place, lane, pair in found]
+        if state == "delayed":
+            return [_delayed(keys, place, lane, pair) for place, lane, pair in found]
+        if state == "dead":
+            return [_dead(keys, place, pair) for place, _, pair in found]
+        return _leases(tr, keys, config, [(place, timed_elements(place)[1]) for place, _, _ in found])
+
+
+def read_index(
+    tr: ReadTransaction, keys: QueueKeys, config: Config, state: str, found: Sequence[Found]
+) -> list[Met | None]:
+    """Return what entries of a state's index point to, None where an item is gone; raise `QueueUnreadable`."""
+    with reading(config.name):
+        return _read_index(tr, keys, config, state, found)
+
+
+def _read_index(
+    tr: ReadTransaction, keys: QueueKeys, config: Config, state: str, found: Sequence[Found]
+) -> list[Met | None]:
+    if state == "leased":
+        return _leases(tr, keys, config, [(rand, rand) for rand, _, _ in found])
+    met: list[Met | None] = []
+    reads = []
+    for rand, _, (_, where) in found:
+        generation, suffix, attempts = read_place(where)
+        key = keys.dead_item(suffix) if state == "dead" else keys.generation(generation).stored(state, suffix)
+        reads.append((rand, generation, suffix, attempts, key, tr.get(key)))
+    for rand, generation, suffix, attempts, key, read in reads:
+        value = read.wait()
+        if value is None:
+            met.append(None)
+        elif state == "ready":
+            met.append(_as_ready(config, rand, ready.Entry(generation, suffix, key, value, attempts)))
+        elif state == "delayed":
+            lost = delayed.decode(generation, keys.generation(generation), (key, value))
+            met.append(_as_delayed(rand, lost))
+        else:
+            met.append(_dead(keys, rand, (key, value)))
+    return met
+
+
+def _indexed(keys: QueueKeys, state: str, generation: int, since_ms: int | None, until_ms: int | None) -> Lane:
+    begin, end = keys.by_age(state, generation)
+
+    def key(rand: bytes) -> bytes:
+        return keys.index(state, rand, generation)
+
+    def place(index_key: bytes) -> bytes:
+        return keys.rand_of_index(state, index_key)
+
+    if since_ms is not None and since_ms > 0:
+        begin = key(min(since_ms, LAST_MS + 1).to_bytes(_RAND_TIME, "big"))
+    if until_ms is not None and until_ms < LAST_MS:
+        end = key(max(until_ms + 1, 0).to_bytes(_RAND_TIME, "big"))
+    return Lane(generation, begin, end, key, place)
+
+
+def _within(of: GenerationKeys, low: Priority | None, high: Priority | None) -> Range:
+    begin, end = of.ready_range
+    return begin if low is None else of.from_priority(low)[0], end if high is None else of.from_priority(high)[1]
+
+
+def _ready(config: Config, place: bytes, lane: Lane, pair: KeyValue) -> Met:
+    return _as_ready(config, place, ready.Entry(lane.generation, place, pair[0], pair[1]))
+
+
+def _as_ready(config: Config, place: bytes, entry: ready.Entry) -> Met:
+    return Met(place, entry.value, lambda: ready.as_item(entry, config))
+
+
+def _delayed(keys: QueueKeys, place: bytes, lane: Lane, pair: KeyValue) -> Met:
+    return _as_delayed(place, delayed.decode(lane.generation, keys.generation(lane.generation), pair))
+
+
+def _as_delayed(place: bytes, entry: delayed.Entry) -> Met:
+    return Met(place, entry.value, lambda: delayed.as_item(entry))
+
+
+def _dead(keys: QueueKeys, place: bytes, pair: KeyValue) -> Met:
+    entry = dead.decode(keys, pair)
+    return Met(place, entry.value, lambda: dead.as_item(entry))
+
+
+def _leases(
+    tr: ReadTransaction, keys: QueueKeys, config: Config, at: Iterable[tuple[bytes, bytes]]
+) -> list[Met | None]:
+    reads = [(place, rand, tr.get(keys.lease(rand))) for place, rand in at]
+    return [_lease(config, place, rand, read.wait()) for place, rand, read in reads]
+
+
+def _lease(config: Config, place: bytes, rand: bytes, record: bytes | None) -> Met | None:
+    if record is None:
+        return None
+    entry = leased.decode(rand, record)
+    return Met(place, entry.value, lambda: leased.as_item(entry, config))

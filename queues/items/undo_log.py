@@ -1,0 +1,256 @@
+"""What an act changed about items, kept beside its trash record so that it can be undone: of each its place before and
+after, and its value where that did not stay in a queue.
+
+Undoing takes every item from the place it was brought to and lets it stand where it stood. An item that has gone on
+since (taken, moved, edited, tried) is not touched: its undo is refused, or, when asked for, left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from queues.errors import ItemGoneOn, PlaceTaken, some_have
+from queues.items import attached as attached_items
+from queues.items import located
+from queues.items.counters import Tally
+from queues.items.equal_ids import taken
+from queues.items.located import Standing
+from queues.items.ready import MAX_ITEMS
+from queues.keys.keyspace import Keyspace
+from queues.keys.queue_keys import AttachedKeys
+from queues.kv.port import KeyValue, Result, Transaction
+from queues.model import records
+from queues.model.config import Config
+from queues.model.foreign_tuples import item_id
+
+#: The state of items of attached queues: their suffix is their key behind the prefix.
+ATTACHED = "attached"
+#: Parts of what lies beside a trash record; the names sort so.
+KEY, VALUE = "k", "v"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One item, before an act and after it."""
+
+    before: Standing
+    #: None: the item is nowhere.
+    after: Standing | None
+
+
+def id_of(there: Standing) -> str:
+    """Return an item's id, in an attached queue too."""
+    return item_id(there.suffix) if there.state == ATTACHED else there.rand.hex()
+
+
+def value_of(there: Standing) -> bytes:
+    """Return an item's value, in an attached queue too."""
+    return there.stored if there.state == ATTACHED else there.value
+
+
+def note(tr: Transaction, keyspace: Keyspace, trash_id: bytes, changes: Sequence[Change]) -> None:
+    """Write what an act changed beside its trash record."""
+    for n, change in enumerate(changes):
+        before, after = change.before, change.after
+        header = {"before": place_of(before), "record": record_of(before), "after": None}
+        if after is not None:
+            header["after"] = {**place_of(after), "digest": after.digest()}
+        tr.set(keyspace.trash_part(trash_id, n, KEY), records.encode(header))
+        if after is None or value_of(after) != value_of(before):
+            tr.set(keyspace.trash_part(trash_id, n, VALUE), value_of(before))
+
+
+def note_arrivals(tr: Transaction, keyspace: Keyspace, trash_id: bytes, arrived: Sequence[Standing]) -> None:
+    """Write which items an act brought in from nowhere beside its trash record: undoing it takes them out again."""
+    for n, there in enumerate(arrived):
+        header = {"before": None, "record": None, "after": {**place_of(there), "digest": there.digest()}}
+        tr.set(keyspace.trash_part(trash_id, n, KEY), records.encode(header))
+
+
+class Undoing:
+    """The undoing of one act inside one transaction."""
+
+    def __init__(self, tr: Transaction, keyspace: Keyspace, source: Config, target: Config | None) -> None:
+        self._tr = tr
+        self._keyspace = keyspace
+        self._source = source
+        self._target = target or source
+        self._tallies: dict[int, Tally] = {}
+        #: The ids of what came back.
+        self.items: list[str] = []
+        #: What had come in, and was taken out again.
+        self.lifted: list[Standing] = []
+
+    def run(self, trash_id: bytes, *, partial: bool) -> tuple[int, int]:
+        """Undo what can be and return (items undone, items that have gone on since).
+
+        Unless `partial`, one item that has gone on raises `ItemGoneOn`.
+        """
+        noted = self._noted(trash_id)
+        there = self._there([after for _, after, _ in noted if after is not None])
+        undone = gone = 0
+        in_the_way = self._in_the_way(noted, there)
+        if in_the_way and not partial:
+            raise taken()
+        for n, (header, after, value) in enumerate(noted):
+            now = there.get(_name(after)) if after is not None else None
+            if n in in_the_way or (after is not None and now is None):
+                gone += 1
+                continue
+            undone += 1
+            if header["before"] is None:
+                assert now is not None  # what came in is somewhere, or gone
+                self._lift(self._target, now)
+                self._tally(self._target).traffic("delete")
+                self.lifted.append(now)
+                continue
+            self._undo(header, now, value)
+            self.items.append(header["before"]["rand"] or item_id(bytes.fromhex(header["before"]["suffix"])))
+        if gone and not partial:
+            what = some_have(gone, len(noted))
+            raise ItemGoneOn(
+                "{what} gone on since: taken, moved or changed by somebody. Nothing was undone.",
+                gone,
+                len(noted),
+                what=what,
+            )
+        if self.items:
+            self._tally(self._source).traffic("restore", len(self.items))
+        for tally in self._tallies.values():
+            tally.apply(self._tr)
+        return undone, gone
+
+    def _noted(self, trash_id: bytes) -> list[tuple[dict[str, Any], dict[str, Any] | None, bytes | None]]:
+        pairs: list[KeyValue] = self._tr.get_range(*self._keyspace.trash_parts(trash_id), limit=2 * MAX_ITEMS).wait()
+        noted: list[tuple[dict[str, Any], dict[str, Any] | None, bytes | None]] = []
+        for key, stored in pairs:
+            if self._keyspace.part_of(key) == KEY:
+                header = records.decode(stored)[0]
+                noted.append((header, header["after"], None))
+            else:
+                noted[-1] = (*noted[-1][:2], stored)
+        return noted
+
+    def _there(self, afters: Sequence[dict[str, Any]]) -> dict[str, Standing]:
+        """Return what still stands where the act brought it."""
+        config = self._target
+        if config.prefix is not None:
+            foreign = AttachedKeys(config.prefix)
+            reads = [
+                (after, self._tr.get_range(*foreign.only(bytes.fromhex(after["suffix"])), limit=1)) for after in afters
+            ]
+            found = [
+                (after, attached(foreign.suffix_of(key), value)) for after, read in reads for key, value in read.wait()
+            ]
+        else:
+            keys = self._keyspace.queue(config.id)
+            rands = [bytes.fromhex(after["rand"]) for after in afters]
+            standings = located.find(self._tr, keys, config, rands)
+            found = [(after, now) for after, now in zip(afters, standings, strict=True) if now is not None]
+        return {
+            _name(after): now
+            for after, now in found
+            if now.digest() == after["digest"] and now.same_place(standing_of(after, b""))
+        }
+
+    def _in_the_way(
+        self,
+        noted: Sequence[tuple[dict[str, Any], dict[str, Any] | None, bytes | None]],
+        there: dict[str, Standing],
+    ) -> set[int]:
+        """Return the numbers of those that can not stand where they stood: another item of the same id does."""
+        if self._source.prefix is not None:
+            return set()
+        keys = self._keyspace.queue(self._source.id)
+        reads: dict[int, list[Result[bytes | None]]] = {}
+        for n, (header, after, _) in enumerate(noted):
+            now = None if after is None else there.get(_name(after))
+            if header["before"] is None or (after is not None and now is None):
+                continue
+            here = now if self._source.id == self._target.id else None
+            before = standing_of(header["before"], b"")
+            reads[n] = [self._tr.get(key) for key in located.new_keys(keys, self._source, here, before)]
+        return {n for n, found in reads.items() if any(read.wait() is not None for read in found)}
+
+    def _undo(self, header: dict[str, Any], now: Standing | None, value: bytes | None) -> None:
+        if value is None:
+            assert now is not None  # what stayed in no queue has its value noted
+            value = value_of(now)
+        before = standing_of(header["before"], stored_of(header["record"], value))
+        source, target = self._source, self._target
+        if now is not None and source.id == target.id and before.state != ATTACHED:
+            located.change(self._tr, self._keyspace.queue(source.id), source, now, before, self._tally(source))
+            return
+        if now is not None:
+            self._lift(target, now)
+        self._put(source, before)
+
+    def _lift(self, config: Config, now: Standing) -> None:
+        tally = self._tally(config)
+        if config.prefix is None:
+            located.lift(self._tr, self._keyspace.queue(config.id), config, now, tally)
+        else:
+            attached_items.clear(self._tr, AttachedKeys(config.prefix), now.suffix)
+
+    def _put(self, config: Config, before: Standing) -> None:
+        tally = self._tally(config)
+        if config.prefix is None:
+            located.put(self._tr, self._keyspace.queue(config.id), config, before, tally)
+            return
+        foreign = AttachedKeys(config.prefix)
+        if self._tr.get_range(*foreign.only(before.suffix), limit=1).wait():
+            raise PlaceTaken("Somebody wrote another item at the very same key meanwhile: nothing was undone.")
+        self._tr.set(foreign.key(before.suffix), before.stored)
+
+    def _tally(self, config: Config) -> Tally:
+        tally = self._tallies.get(config.id)
+        if tally is None:
+            tally = self._tallies[config.id] = Tally(self._keyspace.queue(config.id), wake=True)
+        return tally
+
+
+def attached(suffix: bytes, value: bytes) -> Standing:
+    """Return an item of an attached queue as it stands."""
+    return Standing(state=ATTACHED, rand=b"", generation=0, suffix=suffix, attempts=0, stored=value)
+
+
+def record_of(there: Standing) -> dict[str, Any] | None:
+    """Return what the record around an item's value says; None where the value lies there alone."""
+    return None if there.state in ("ready", ATTACHED) else records.decode(there.stored)[0]
+
+
+def stored_of(record: dict[str, Any] | None, value: bytes) -> bytes:
+    """Return what lies at a place: the value, in a record where it had one."""
+    return value if record is None else records.encode(record, value)
+
+
+def place_of(there: Standing) -> dict[str, Any]:
+    """Return a place as trash records keep it."""
+    where = {
+        "state": there.state,
+        "rand": there.rand.hex(),
+        "generation": there.generation,
+        "suffix": there.suffix.hex(),
+        "attempts": there.attempts,
+    }
+    return where | ({"nonce": there.nonce.hex()} if there.nonce else {})
+
+
+def standing_of(header: dict[str, Any], stored: bytes) -> Standing:
+    """Return an item at the place that a trash record keeps."""
+    return Standing(
+        state=header["state"],
+        rand=bytes.fromhex(header["rand"]),
+        generation=header["generation"],
+        suffix=bytes.fromhex(header["suffix"]),
+        attempts=header["attempts"],
+        stored=stored,
+        nonce=bytes.fromhex(header.get("nonce", "")),  # 0.1 wrote none
+    )
+
+
+def _name(header: dict[str, Any]) -> str:
+    name: str = header["rand"] or header["suffix"]
+    return name

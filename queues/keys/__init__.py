@@ -1,0 +1,1 @@
+"""Keys: the layout of every key in the store. Only this package builds or parses keys."""

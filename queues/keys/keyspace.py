@@ -1,0 +1,384 @@
+"""Every key that a store has, and those of the store itself; those of one queue are built in queues/keys/queue_keys.py.
+
+Only these two modules and what they are made of (suffixes.py, packing.py) build keys or take them apart.
+
+Elements are packed by FoundationDB's tuple layer on every engine, under one root, by default ("pq",):
+
+    ("store",)                            = record       format version, store id; checked when a store is opened
+    ("clock",)                            = record       anchor of the store's time line: see queues/serving/clock.py
+    ("store", "v")                        = total        directory change: ADD 1 whenever a name comes, goes or changes
+    ("name", name)                        = id           8 bytes
+    ("c", id)                             = record       config: see queues/model/config.py; written by operators only
+    ("q", id, "w")  ("q", id, "v")        = total        wake key, change key: ADD 1, outside the generation
+    ("q", id, gen, "i", priority, count, rand) = value   ready: the recipe's key, the raw value
+    ("q", id, gen, "i", count, rand)      = value        ready, FIFO: the Queues recipe's key
+    ("q", id, gen, "d")                   = ""           mark: ready items of the generation may have attempts
+    ("q", id, gen, "d", due_ms, rand)     = record       delayed
+    ("q", id, gen, "n", state, side)      = total        depth(state) = in − out, exact, one ADD per transaction; leased
+                                                         and dead items are outside of generations: gen is 0
+    ("q", id, gen, "b", band, side)       = total        the priority mix; bands come from the config
+    ("q", id, "o", state, rand)           = place        by id, and by age: the first ready key is the oldest
+    ("q", id, gen, "o", state, rand)      = place        the same, for what is ready or delayed in generations after the
+                                                         first: a purge takes it along
+    ("q", id, "l", rand)                  = record       lease
+    ("q", id, "e", expires_ms, rand)      = ""           leases by expiry
+    ("q", id, "z", died_ms, rand)         = record       dead
+    ("q", id, "T", verb)                  = total        traffic: push, pop, restore …
+    ("q", id, "h", bucket)                = total        waits of taken items, √2-wide buckets of milliseconds
+    ("q", id, "f")                        = version      drift flag: a pop found nothing where counters said otherwise
+    ("q", id, "r", "f")                   = record       staging: the process that serves others; see queues/serving/
+    ("q", id, "r", "q", ms, request)      = record       takes that a process asks for
+    ("q", id, "r", "a", ms, request, n)   = bytes        what it got, in parts, until the process takes it
+    ("trash", "r", trash_id)              = record       what was removed by an operator's act
+    ("trash", "e", deadline_ms, trash_id) = ""           trash by deadline
+    ("audit", "r", audit_id)              = record       who did what, when and why
+    ("audit", "q", id, audit_id)          = ""           audit by queue
+    ("audit", "a", actor, audit_id)       = ""           audit by actor
+    ("audit", "i", item, audit_id)        = ""           audit by item: 20 bytes, or the text of an attached queue's id
+    ("attached",) + prefix                = id           attached queues by their raw prefix: none overlaps another
+    ("trash", "p", trash_id, n, part)     = bytes        what is too large for its trash record, or too many
+    ("job", "copy")                       = record       in the target of a copy that is not finished: how far it is
+    ("job", "merge", id)                  = ""           the queue has two generations, which are being merged
+    ("job", "bulk", job_id)               = record       an act on many items: what it does, and how far it is
+    ("job", "part", job_id, n)            = trash_id     what its chunks put into the trash
+    ("job", "in", job_id, n)              = record       items that it is to push, in parts: see queues/bulk/incoming.py
+    ("job", "run", job_id)                = ""           it has not ended
+    ("job", "v")                          = total        job change: ADD 1 whenever one begins, ends or goes on
+    ("agenda", second, id)                = ""           something delayed or leased of the queue falls due in that
+                                                         second, or did; second 0: whoever sweeps shall look
+    ("agenda", "w")                       = total        agenda wake: ADD 1 with what falls due soon
+    ("history", id, resolution, start)    = block        points of a queue's history: see queues/history/
+    ("elected", role)                     = record       the leader of a role: see queues/background/leader.py
+    ("slot", client, n)                   = mark         what became of a commit, on a cluster: see queues/kv/slots.py
+
+Reserved for verbs to come: ("idem", key).
+Items of attached queues lie outside of the root, under the prefix that was attached: see `AttachedKeys`.
+`side` is "in" or "out"; totals are 8 bytes little-endian and only grow, but for those in of
+a generation that is merged into the next.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from hashlib import sha256
+from typing import Any
+
+from queues.keys.queue_keys import CHANGE, QueueKeys
+from queues.model import ids
+from queues.model.tuples import FIRST, LAST, WHOLE_END, WHOLE_FIRST, Range, behind, children, pack, unpack_behind
+
+
+def _short(actor: str) -> str:
+    """Return an actor's name, or what stands for one that is too long for a key."""
+    name = actor.encode("utf-8", "surrogatepass")
+    return actor if len(name) <= _MAX_ACTOR and name == actor.encode("utf-8", "ignore") else sha256(name).hexdigest()
+
+
+#: Bytes; with them an audit key stays below half of what a key may have.
+_MAX_ACTOR = 200
+
+
+def _item_element(item: str) -> bytes | str:
+    """Return an item's id as a key holds it: the bytes of one of ours, else its text, or what stands for a long one."""
+    return ids.parse(item) or _short(item)
+
+
+class Keyspace:
+    """The keys of one root. Ranges are (begin, end) with the end excluded."""
+
+    def __init__(self, root: tuple[Any, ...]) -> None:
+        self.root = pack(*root)
+        self.range = children(self.root)
+        self.store = self.root + pack("store")
+        self.clock = self.root + pack("clock")
+        self.directory_change = self.root + pack("store", "v")
+        self._names = self.root + pack("name")
+        self._configs = self.root + pack("c")
+        self._queues = self.root + pack("q")
+        #: A queue's keys are built once while the queue is busy, and then again.
+        self._queue_keys = lru_cache(maxsize=1_024)(self._make_queue_keys)
+        self._trash = self.root + pack("trash", "r")
+        self._trash_deadlines = self.root + pack("trash", "e")
+        self._trash_parts = self.root + pack("trash", "p")
+        self._attached = self.root + pack("attached")
+        self._audit = self.root + pack("audit", "r")
+        self._audit_queues = self.root + pack("audit", "q")
+        self._audit_actors = self.root + pack("audit", "a")
+        self._audit_items = self.root + pack("audit", "i")
+        self.copy_mark = self.root + pack("job", "copy")
+        self._merges = self.root + pack("job", "merge")
+        self._bulk = self.root + pack("job", "bulk")
+        self._bulk_parts = self.root + pack("job", "part")
+        self._incoming = self.root + pack("job", "in")
+        self._running = self.root + pack("job", "run")
+        self.job_change = self.root + pack("job", "v")
+        self.all_merges = children(self._merges)
+        self.all_running = children(self._running)
+        self.all_bulk = children(self._bulk)
+        self.slots = self.root + pack("slot")
+        self.all_slots = children(self.slots)
+        self.all_configs = children(self._configs)
+        self._elected = self.root + pack("elected")
+        self._history = self.root + pack("history")
+        self._agenda = self.root + pack("agenda")
+        self.agenda_wake = self._agenda + pack("w")
+        #: The agenda, the earliest second first.
+        self.agenda = self._agenda + WHOLE_FIRST, self._agenda + WHOLE_END
+
+    @staticmethod
+    def store_at(root: bytes) -> bytes:
+        """Return the key of the store record of a store with this root, be it ours or another's."""
+        return root + pack("store")
+
+    @property
+    def content(self) -> tuple[Range, ...]:
+        """The ranges of what a copy carries: all keys but clock, slots, store record and copy mark."""
+        begin, end = self.range
+        return (
+            (begin, self.clock),
+            (self.clock + FIRST, self.copy_mark),
+            (self.copy_mark + FIRST, self.all_slots[0]),
+            (self.all_slots[1], self.store),
+            (self.store + FIRST, end),
+        )
+
+    def name(self, name: str) -> bytes:
+        """Return the key that holds the id of the queue of this name."""
+        return self._names + pack(name)
+
+    def names(self, prefix: str = "", after: str | None = None) -> Range:
+        """Return the range of names that begin with `prefix` and sort behind `after`."""
+        begin, end = children(self._names)
+        if prefix:
+            begin = self.name(prefix)[:-1]
+            # A prefix that ends inside an element: the next byte of any continuation is UTF-8, below 0xff.
+            end = begin + LAST
+        if after is not None:
+            begin = max(begin, self.name(after) + FIRST)
+        return begin, end
+
+    def name_of(self, key: bytes) -> str:
+        """Return the name that a key of `names` stands for."""
+        name: str = unpack_behind(key, len(self._names))[0]
+        return name
+
+    def config(self, queue_id: int) -> bytes:
+        """Return the key of a queue's config."""
+        return self._configs + pack(queue_id)
+
+    def id_of_config(self, key: bytes) -> int:
+        """Return the id of the queue whose config this key holds."""
+        queue_id: int = unpack_behind(key, len(self._configs))[0]
+        return queue_id
+
+    def queues_behind(self, queue_id: int | None) -> Range:
+        """Return the range of the keys of all queues with a larger id."""
+        begin, end = children(self._queues)
+        return begin if queue_id is None else children(self._queues + pack(queue_id))[1], end
+
+    def id_of_queue(self, key: bytes) -> int:
+        """Return the id of the queue that a key of `queues_behind` belongs to."""
+        queue_id: int = unpack_behind(key, len(self._queues))[0]
+        return queue_id
+
+    def change(self, queue_id: int) -> bytes:
+        """Return the change key of one queue alone: whoever looks at thousands needs no other of theirs."""
+        return self._queues + pack(queue_id) + CHANGE
+
+    def queue(self, queue_id: int) -> QueueKeys:
+        """Return the keys of one queue."""
+        return self._queue_keys(queue_id)
+
+    def _make_queue_keys(self, queue_id: int) -> QueueKeys:
+        return QueueKeys(self._queues + pack(queue_id), self._agenda, queue_id)
+
+    def elected(self, role: str) -> bytes:
+        """Return the key that says who does a role."""
+        return self._elected + pack(role)
+
+    def history(self, queue_id: int, resolution: str | None = None) -> Range:
+        """Return the range of a queue's history, of all of it or of one resolution, the oldest block first."""
+        return children(self._history + (pack(queue_id) if resolution is None else pack(queue_id, resolution)))
+
+    def history_block(self, queue_id: int, resolution: str, start: int) -> bytes:
+        """Return the key of the block that begins at this second."""
+        return self._history + pack(queue_id, resolution, start)
+
+    def agenda_mark(self, second: int, queue_id: int) -> bytes:
+        """Return the key that says that something of a queue falls due in this second."""
+        return self._agenda + pack(second, queue_id)
+
+    def read_mark(self, key: bytes) -> tuple[int, int]:
+        """Return (second, queue id) of such a key."""
+        second, queue_id = unpack_behind(key, len(self._agenda))
+        return second, queue_id
+
+    def trash(self, trash_id: bytes) -> bytes:
+        """Return the key of a trash record."""
+        return self._trash + pack(trash_id)
+
+    def trash_deadline(self, deadline_ms: int, trash_id: bytes) -> bytes:
+        """Return the key by which a sweep finds a trash record."""
+        return self._trash_deadlines + pack(deadline_ms, trash_id)
+
+    def trash_part(self, trash_id: bytes, n: int, part: str) -> bytes:
+        """Return the key of a piece of what a trash record stands for."""
+        return self._trash_parts + pack(trash_id, n, part)
+
+    def trash_parts(self, trash_id: bytes) -> Range:
+        """Return the range of all pieces of what a trash record stands for."""
+        return children(self._trash_parts + pack(trash_id))
+
+    @property
+    def trash_deadlines(self) -> Range:
+        """The range of all deadlines, the first one first."""
+        return children(self._trash_deadlines)
+
+    def deadline_of(self, key: bytes) -> int:
+        """Return the milliseconds of a deadline's key."""
+        deadline_ms: int = unpack_behind(key, len(self._trash_deadlines))[0]
+        return deadline_ms
+
+    def trash_due(self, ms: int) -> Range:
+        """Return the range of deadlines up to this time, the first one first."""
+        begin, _ = children(self._trash_deadlines)
+        return begin, self._trash_deadlines + pack(ms + 1)
+
+    def merge(self, queue_id: int) -> bytes:
+        """Return the key that says that a queue's generations are to be merged."""
+        return self._merges + pack(queue_id)
+
+    def id_of_merge(self, key: bytes) -> int:
+        """Return the id of the queue that a key of `all_merges` stands for."""
+        queue_id: int = unpack_behind(key, len(self._merges))[0]
+        return queue_id
+
+    def bulk(self, job_id: bytes) -> bytes:
+        """Return the key of an act on many items."""
+        return self._bulk + pack(job_id)
+
+    def all_bulk_before(self, job_id: bytes | None) -> Range:
+        """Return the range of acts on many items that began before this one."""
+        begin, end = self.all_bulk
+        return begin, end if job_id is None else self.bulk(job_id)
+
+    def bulk_begun_by(self, ms: int) -> Range:
+        """Return the range of acts on many items that began before this time, the oldest first."""
+        return self.all_bulk[0], self.bulk(max(0, ms).to_bytes(6, "big"))
+
+    def running(self, job_id: bytes) -> bytes:
+        """Return the key that says that an act on many items has not ended."""
+        return self._running + pack(job_id)
+
+    def bulk_part(self, job_id: bytes, n: int) -> bytes:
+        """Return the key that holds the trash id of a chunk of such an act."""
+        return self._bulk_parts + pack(job_id, n)
+
+    def bulk_parts(self, job_id: bytes) -> Range:
+        """Return the range of the trash ids of such an act, in the order of its chunks."""
+        return children(self._bulk_parts + pack(job_id))
+
+    def incoming(self, job_id: bytes, n: int) -> bytes:
+        """Return the key that holds a part of the items that such an act is to push."""
+        return self._incoming + pack(job_id, n)
+
+    def all_incoming(self, job_id: bytes) -> Range:
+        """Return the range of the items that such an act is to push, in their order."""
+        return children(self._incoming + pack(job_id))
+
+    def incoming_laid_by(self, ms: int) -> Range:
+        """Return the range of items of such acts that began before this time."""
+        return children(self._incoming)[0], self._incoming + pack(max(0, ms).to_bytes(6, "big"))
+
+    def job_of_incoming(self, key: bytes) -> bytes:
+        """Return the id of the act that is to push what a key holds."""
+        job_id: bytes = unpack_behind(key, len(self._incoming))[0]
+        return job_id
+
+    @staticmethod
+    def part_of(key: bytes) -> str:
+        """Return which part a key of `trash_parts` holds."""
+        part: str = unpack_behind(key, 0)[-1]
+        return part
+
+    def attached(self, prefix: bytes) -> bytes:
+        """Return the key that says which queue has attached this prefix."""
+        return self._attached + prefix
+
+    def attached_before(self, prefix: bytes) -> Range:
+        """Return the range of attached prefixes up to this one; the last that overlaps it from above is there."""
+        return self._attached + FIRST, self.attached(prefix) + FIRST
+
+    def attached_within(self, prefix: bytes) -> Range:
+        """Return the range of attached prefixes that begin with this one."""
+        return self.attached(prefix), behind(self.attached(prefix))
+
+    def prefix_of(self, key: bytes) -> bytes:
+        """Return the prefix that a key of `attached` stands for."""
+        return key[len(self._attached) :]
+
+    def all_trash(self, before: bytes | None = None) -> Range:
+        """Return the range of trash records older than `before`."""
+        begin, end = children(self._trash)
+        return begin, end if before is None else self.trash(before)
+
+    def audit(self, audit_id: bytes) -> bytes:
+        """Return the key of an audit record."""
+        return self._audit + pack(audit_id)
+
+    def audit_by_queue(self, queue_id: int, audit_id: bytes) -> bytes:
+        """Return the key that lists an audit record under its queue."""
+        return self._audit_queues + pack(queue_id, audit_id)
+
+    def audit_by_actor(self, actor: str, audit_id: bytes) -> bytes:
+        """Return the key that lists an audit record under its actor."""
+        return self._audit_actors + pack(_short(actor), audit_id)
+
+    def audit_by_item(self, item: str, audit_id: bytes) -> bytes:
+        """Return the key that lists an audit record under an item."""
+        return self._audit_items + pack(_item_element(item), audit_id)
+
+    def audits(
+        self,
+        *,
+        queue_id: int | None = None,
+        actor: str | None = None,
+        item: str | None = None,
+        before: bytes | None = None,
+        since: bytes | None = None,
+    ) -> Range:
+        """Return the range of audit keys of one item, queue or actor, or all, older than `before`, not than `since`."""
+        if item is not None:
+            prefix = self._audit_items + pack(_item_element(item))
+        elif queue_id is not None:
+            prefix = self._audit_queues + pack(queue_id)
+        elif actor is not None:
+            prefix = self._audit_actors + pack(_short(actor))
+        else:
+            prefix = self._audit
+        begin, end = children(prefix)
+        return begin if since is None else prefix + pack(since), end if before is None else prefix + pack(before)
+
+    @property
+    def audit_indexes(self) -> tuple[Range, ...]:
+        """Return the ranges of the keys that list audit records: by queue, by actor, by item."""
+        return children(self._audit_queues), children(self._audit_actors), children(self._audit_items)
+
+    def behind_audit_list(self, key: bytes) -> bytes:
+        """Return where the next list of an audit index begins: that of another queue, actor or item."""
+        return children(key[: -len(pack(self.last_id(key)))])[1]
+
+    @staticmethod
+    def last_id(key: bytes) -> bytes:
+        """Return the id that ends a trash or audit key."""
+        elements = unpack_behind(key, 0)
+        last: bytes = elements[-1]
+        return last
+
+
+def packed_prefix(elements: tuple[Any, ...]) -> bytes:
+    """Pack a prefix that is given as a tuple; raise `ValueError` for what can not be packed."""
+    try:
+        return pack(*elements)
+    except Exception as error:  # the tuple layer raises whatever it stumbles over
+        raise ValueError(str(error)) from error

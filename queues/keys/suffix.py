@@ -1,0 +1,96 @@
+"""What keys end with: an item's place in its order, and the value that says where an item stands."""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import Any
+
+from queues.model.priority import Priority
+from queues.model.tuples import pack, pack_bytes, pack_number, pack_priority, unpack_behind, unpack_item
+
+
+def ready_suffix(priority: Priority | None, count: int | None, rand: bytes) -> bytes:
+    """Return the ordering part of a ready key; a FIFO queue's items have no priority."""
+    if count is None:  # as others may write it
+        return pack(count, rand) if priority is None else pack(priority, count, rand)
+    return packed_suffix(priority, count, pack_bytes(rand))
+
+
+def packed_suffix(priority: Priority | None, count: int, packed_rand: bytes) -> bytes:
+    """Return the ordering part of a ready key for an id that is packed already."""
+    if priority is None:
+        return pack_number(count) + packed_rand
+    return pack_priority(priority) + pack_number(count) + packed_rand
+
+
+def ready_elements(suffix: bytes, *, fifo: bool) -> tuple[Priority | None, int, Any]:
+    """Return (priority, count, rand) of a ready key's ordering part."""
+    return unpacked_suffix(suffix, fifo=fifo)[:3]
+
+
+def with_rand(suffix: bytes, rand: bytes, *, fifo: bool) -> bytes:
+    """Return the ordering part of a ready key with another id."""
+    priority, count, _ = ready_elements(suffix, fifo=fifo)
+    return ready_suffix(priority, count, rand)
+
+
+def unpacked_suffix(suffix: bytes, *, fifo: bool) -> tuple[Priority | None, int, Any, bytes]:
+    """Return (priority, count, rand, packed rand) of a ready key's ordering part."""
+    common = unpack_item(suffix, fifo=fifo)
+    if common is not None:
+        return common
+    elements = unpack_behind(suffix, 0)
+    if fifo:
+        count, rand = elements
+        return None, count, rand, pack(rand)
+    priority, count, rand = elements
+    return priority, count, rand, pack(rand)
+
+
+def timed_suffix(ms: int, rand: bytes) -> bytes:
+    """Return the ordering part of the key of an item that stands by a time."""
+    return pack(ms, rand)
+
+
+def timed_elements(suffix: bytes) -> tuple[int, bytes]:
+    """Return (milliseconds, rand) of such a key's ordering part."""
+    ms, rand = unpack_behind(suffix, 0)
+    return ms, rand
+
+
+#: Without and with the nonce of a lease that expired: 0.1 wrote the first only.
+_PLACE_FORMAT, _EXPIRED_FORMAT = 1, 2
+#: The first byte of such a value; a damaged one may be empty.
+_PLACE_FIRST = b"\x01"
+#: Bytes of a lease's nonce.
+NONCE_SIZE = 8
+_HEAD = 9
+_BEHIND_NONCE = _HEAD + NONCE_SIZE
+
+_place = Struct(">BII").pack
+
+
+def place(generation: int, suffix: bytes, attempts: int = 0, nonce: bytes = b"") -> bytes:
+    """Return the value of an index key: where the item stands, and how often it was tried.
+
+    `nonce` is that of the lease that expired, for an item to which nothing has happened since.
+    """
+    if nonce:
+        return _place(_EXPIRED_FORMAT, attempts, generation) + nonce + suffix
+    return _place(_PLACE_FORMAT, attempts, generation) + suffix
+
+
+def read_place(value: bytes) -> tuple[int, bytes, int]:
+    """Return (generation, suffix, attempts) of an index value."""
+    suffix = value[_HEAD if value[:1] == _PLACE_FIRST else _BEHIND_NONCE :]
+    return int.from_bytes(value[5:9], "big"), suffix, int.from_bytes(value[1:5], "big")
+
+
+def expired_nonce(value: bytes) -> bytes:
+    """Return the nonce of the lease that expired, of an index value; empty when something happened since."""
+    return b"" if value[:1] == _PLACE_FIRST else value[_HEAD:_BEHIND_NONCE]
+
+
+def in_generation(value: bytes, generation: int) -> bytes:
+    """Return an index value that says the same of another generation."""
+    return value[:5] + generation.to_bytes(4, "big") + value[_HEAD:]

@@ -1,0 +1,1 @@
+"""Model: values without a store, such as items, priorities, names, ids and configs."""

@@ -1,0 +1,211 @@
+"""The config of a queue: what operators decide about it, read in every transaction and rarely written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal, cast, get_args
+
+from queues.errors import BadQueueKind, BadSetting, BadText, NewerFormat
+from queues.model import records
+from queues.model.ids import at, to_ms
+from queues.model.priority import Priority, PriorityType
+from queues.model.records import reading
+
+Kind = Literal["priority", "fifo"]
+KINDS: tuple[str, ...] = get_args(Kind)
+#: Characters; longer reasons are cut, as configs are read in every transaction and audits are for reading.
+MAX_REASON = 500
+#: How often an item is leased before it is dead, unless the queue says otherwise.
+DEFAULT_ATTEMPTS = 5
+MOST_ATTEMPTS = 1_000_000
+#: Kept only where they say something, so that the configs of queues without them read and write as ever.
+_OPTIONAL = ("max_depth", "max_value", "note", "runbook")
+_KNOWN = {"id", "name", "kind", "type", "generations", "last_generation", "base", "edges", "pause", "closed", "created"}
+_KNOWN |= {"prefix", "max_attempts", "redact", *_OPTIONAL}
+
+
+def check_kind(kind: str) -> Kind:
+    """Return the kind's name; raise `BadQueueKind` for one that does not exist."""
+    if kind not in KINDS:
+        raise BadQueueKind("A queue is of kind priority or fifo, not {kind}.", kind=repr(kind))
+    return cast(Kind, kind)
+
+
+def check_text(text: str, most: int | None = None) -> str:
+    """Return a text as it is kept, cut to `most` characters; raise `BadText` for a lone surrogate."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        code = f"U+{ord(text[error.start]):04X}"
+        raise BadText("A text holds {code}, half of a character, which is no text.", code=code) from None
+    return text[:most]
+
+
+def check_attempts(max_attempts: int | None) -> int | None:
+    """Return a limit of attempts; raise `BadSetting`."""
+    whole = isinstance(max_attempts, int) and not isinstance(max_attempts, bool)
+    if max_attempts is not None and not (whole and 1 <= max_attempts <= MOST_ATTEMPTS):
+        raise BadSetting(
+            "An item is dead after 1 to {most:,} attempts, or never (None), not after {max_attempts}.",
+            "max_attempts",
+            most=MOST_ATTEMPTS,
+            max_attempts=f"{max_attempts!r:.40}",
+        )
+    return max_attempts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pause:
+    """Why taking from a queue is stopped."""
+
+    reason: str
+    #: Who paused it; empty when nobody said.
+    by: str
+    since: datetime
+    #: When it resumes by itself; None: when somebody resumes it.
+    until: datetime | None
+
+    def holds(self, now_ms: int) -> bool:
+        """Say whether the pause still stands at this time."""
+        return self.until is None or now_ms < to_ms(self.until)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """One queue's config."""
+
+    id: int
+    name: str
+    kind: Kind
+    priority_type: PriorityType
+    #: Live generations, the newest last: pushes go to it, pops take the best head of all. None in an attached queue.
+    generations: tuple[int, ...]
+    #: The largest generation there ever was, so that none in the trash gets a live namesake; 0: the newest live one.
+    last_generation: int = 0
+    #: Added to every push stamp; raised when data moves between stores.
+    base: int
+    #: Edges of the priority bands; empty in a FIFO queue.
+    edges: tuple[Priority, ...]
+    pause: Pause | None
+    #: Pushing is refused.
+    closed: bool
+    created_ms: int
+    #: Where the items of an attached queue lie; None: the queue is this store's own.
+    prefix: bytes | None = None
+    #: An item that was leased so often without being acknowledged is dead; None: never.
+    max_attempts: int | None = DEFAULT_ATTEMPTS
+    #: Pushing is refused beyond so many items, ready and delayed; None: no limit.
+    max_depth: int | None = None
+    #: Pushing larger values (bytes) is refused; None: only what no queue takes.
+    max_value: int | None = None
+    #: What operators should know about the queue.
+    note: str = ""
+    #: An http or https address, or empty.
+    runbook: str = ""
+    #: Keys, names or globs, whose values pages hide.
+    redact: tuple[str, ...] = ()
+    #: What a later build of this format keeps here besides: written again as it was read.
+    unknown: dict[str, Any] = field(default_factory=dict, hash=False)
+
+    @property
+    def attached(self) -> bool:
+        """Say whether the items lie in a subspace that others write."""
+        return self.prefix is not None
+
+    @property
+    def limited(self) -> bool:
+        """Say whether it matters how many items come in, or how large they are."""
+        return self.max_depth is not None or self.max_value is not None
+
+    @property
+    def fifo(self) -> bool:
+        """Say whether this is a FIFO queue."""
+        return self.kind == "fifo"
+
+    def encode(self) -> bytes:
+        """Return the config as the store keeps it."""
+        return records.encode(self.header())
+
+    def header(self) -> dict[str, Any]:
+        """Return the config as plain JSON values."""
+        pause = None
+        if self.pause is not None:
+            pause = {
+                "reason": self.pause.reason,
+                "by": self.pause.by,
+                "since": to_ms(self.pause.since),
+                "until": None if self.pause.until is None else to_ms(self.pause.until),
+            }
+        header: dict[str, Any] = self.unknown | {
+            "id": self.id,
+            "name": self.name,
+            "kind": self.kind,
+            "type": self.priority_type,
+            "generations": list(self.generations),
+            **({"last_generation": self.last_generation} if self.last_generation else {}),
+            "base": self.base,
+            "edges": list(self.edges),
+            "pause": pause,
+            "closed": self.closed,
+            "created": self.created_ms,
+        }
+        if self.prefix is not None:
+            header["prefix"] = self.prefix.hex()
+        if self.max_attempts != DEFAULT_ATTEMPTS:
+            header["max_attempts"] = self.max_attempts
+        if self.redact:
+            header["redact"] = list(self.redact)
+        optional = {name: getattr(self, name) for name in _OPTIONAL}
+        return header | {name: value for name, value in optional.items() if value}
+
+    @classmethod
+    def decode(cls, record: bytes) -> Config:
+        """Read a config from the store."""
+        return cls.from_header(records.decode(record)[0])
+
+    @classmethod
+    def of(cls, name: str, record: bytes) -> Config:
+        """Read the config of the queue of this name; raise `QueueUnreadable`."""
+        with reading(name):
+            return cls.decode(record)
+
+    @classmethod
+    def from_header(cls, header: dict[str, Any]) -> Config:
+        """Read a config from plain JSON values."""
+        pause = header["pause"]
+        return cls(
+            id=header["id"],
+            name=header["name"],
+            kind=header["kind"],
+            priority_type=header["type"],
+            generations=tuple(header["generations"]),
+            last_generation=header.get("last_generation", 0),
+            base=header["base"],
+            edges=tuple(header["edges"]),
+            pause=None
+            if pause is None
+            else Pause(
+                reason=pause["reason"],
+                by=pause["by"],
+                since=at(pause["since"]),
+                until=None if pause["until"] is None else at(pause["until"]),
+            ),
+            closed=header["closed"],
+            created_ms=header["created"],
+            prefix=bytes.fromhex(header["prefix"]) if "prefix" in header else None,
+            max_attempts=header.get("max_attempts", DEFAULT_ATTEMPTS),
+            redact=tuple(header.get("redact", ())),
+            unknown={} if header.keys() <= _KNOWN else {name: header[name] for name in header.keys() - _KNOWN},
+            **{name: header[name] for name in _OPTIONAL if name in header},
+        )
+
+
+def decode(record: bytes | None) -> Config | None:
+    """Return a config; None when there is none, or it can not be read."""
+    if record is None:
+        return None
+    try:
+        return Config.decode(record)
+    except (NewerFormat, ValueError, KeyError, TypeError):
+        return None

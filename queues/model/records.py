@@ -1,0 +1,82 @@
+"""Records: one format byte, the header's length, a JSON header, then the raw value.
+
+Used for whatever the store keeps that is not an item's raw value: configs, trash, audit.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import struct
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from queues.errors import NewerFormat, QueueError, QueueUnreadable, StoreError, Worded, Words
+
+log = logging.getLogger("queues.background.sweeper")
+
+#: What decoding raises.
+UNREADABLE = (
+    NewerFormat,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    OverflowError,
+    RecursionError,
+    struct.error,
+)
+#: Hears what was left alone, and why.
+Tell = Callable[[str, Exception], None]
+
+
+def why(error: Exception) -> Words:
+    """Say for a person why something can not be read."""
+    if isinstance(error, Worded):
+        return error.words
+    return Words("Its bytes are damaged ({kind}).", kind=type(error).__name__)
+
+
+@contextmanager
+def reading(name: str) -> Iterator[None]:
+    """Raise `QueueUnreadable` for what decoding raises inside of this block; refusals and outages pass."""
+    try:
+        yield
+    except UNREADABLE as error:
+        if isinstance(error, QueueError | StoreError) and not isinstance(error, NewerFormat):
+            raise
+        raise QueueUnreadable(name, why(error)) from error
+
+
+def warn(what: str, error: Exception) -> None:
+    """Log what was left alone."""
+    log.warning("%s is left alone: %s: %s", what, type(error).__name__, error)
+
+
+_FORMAT = 1
+_encoder = json.JSONEncoder(separators=(",", ":"), sort_keys=True, ensure_ascii=False, allow_nan=False)
+
+
+def encode(header: Mapping[str, Any], value: bytes = b"") -> bytes:
+    """Return the record's bytes. Equal headers and values give equal bytes."""
+    head = _encoder.encode(header).encode("utf-8", "surrogatepass")
+    return b"".join((bytes([_FORMAT]), len(head).to_bytes(3, "big"), head, value))
+
+
+def decode(record: bytes) -> tuple[dict[str, Any], bytes]:
+    """Return (header, value); raise `NewerFormat` for a record of a later release."""
+    if not record:
+        raise ValueError("an empty record")
+    if record[:1] != bytes([_FORMAT]):
+        raise NewerFormat("A record in the store was written by a newer pqadmin; use that release.")
+    end = 4 + int.from_bytes(record[1:4], "big")
+    header: dict[str, Any] = json.loads(record[4:end].decode("utf-8", "surrogatepass"))
+    return header, record[end:]
+
+
+def unknown(header: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
+    """Return the fields of a header that this release does not know; they are written again as they were read."""
+    if len(header) <= len(known) and header.keys() <= known:
+        return {}
+    return {name: value for name, value in header.items() if name not in known}

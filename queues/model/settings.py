@@ -1,0 +1,193 @@
+"""The settings of a queue: what operators choose about it once it is there, and the rules about each.
+
+They lie in the config, which every transaction reads: so each is bounded. Edges of priority bands are no setting: the
+counters of the bands can not be made anew while others push and pop, so they are chosen when a queue is created.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict, cast
+from urllib.parse import urlsplit
+
+from queues.errors import BadSetting, NotForAttached, Words
+from queues.model.config import Config, check_attempts
+
+MAX_NOTE = 1_000
+MAX_RUNBOOK = 500
+#: Rules of redaction, and characters of one.
+MAX_RULES, MAX_RULE = 32, 64
+#: The largest value that we write.
+MAX_VALUE = 90_000
+#: More items than any store holds; beyond it a limit is a slip.
+MAX_DEPTH = 10**12
+
+
+class Settings(TypedDict, total=False):
+    """What `configure` changes."""
+
+    #: What operators should know about the queue; plain text, at most 1,000 characters.
+    note: str
+    #: Where it is written what to do when something is wrong: an http or https address, or empty.
+    runbook: str
+    #: Keys whose values pages hide: names or globs (* and ?), whatever their case; at most 32.
+    redact: Sequence[str]
+    #: An item that was leased so often without being acknowledged is dead; None: never.
+    max_attempts: int | None
+    #: Pushing is refused.
+    closed: bool
+    #: Pushing is refused that would make more items ready and delayed than this; None: no limit.
+    max_depth: int | None
+    #: Pushing larger values (bytes) is refused; None: only what no queue takes.
+    max_value: int | None
+
+
+NAMES: tuple[str, ...] = tuple(Settings.__annotations__)
+#: Settings of what others do as well in an attached queue, and would not keep to.
+_OWN = frozenset({"max_attempts", "closed", "max_depth", "max_value"})
+_WHY = Words("others write its items and would not keep to this setting.")
+
+
+def settings_of(config: Config) -> dict[str, Any]:
+    """Return every setting of a queue by name."""
+    return {name: getattr(config, name) for name in NAMES}
+
+
+def check_settings(config: Config, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return changes in the one form in which they are kept; raise `BadSetting`, `NotForAttached`."""
+    unknown = [name for name in changes if name not in NAMES]
+    if unknown:
+        raise BadSetting(
+            "A queue has no setting {name}; it has {names}.", name=f"{unknown[0]!r:.60}", names=", ".join(NAMES)
+        )
+    checked = {name: _CHECKS[name](value) for name, value in changes.items()}
+    if config.attached and any(value != getattr(config, name) for name, value in checked.items() if name in _OWN):
+        raise NotForAttached(config.name, _WHY)
+    return checked
+
+
+def plain(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings as plain JSON values."""
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in settings.items()}
+
+
+def _note(value: object) -> str:
+    text = _text(value, Words("A note")).replace("\r\n", "\n").strip()
+    if len(text) > MAX_NOTE:
+        raise BadSetting(
+            "A note has at most {most:,} characters; this one has {size:,}.", "note", most=MAX_NOTE, size=len(text)
+        )
+    hidden = next((c for c in text if unicodedata.category(c) == "Cc" and c not in "\n\t"), None)
+    if hidden is not None:
+        raise BadSetting("A note is plain text: it can not hold U+{code:04X}.", "note", code=ord(hidden))
+    return text
+
+
+def _runbook(value: object) -> str:
+    text = _text(value, Words("A runbook link")).strip()
+    if not text:
+        return ""
+    if len(text) > MAX_RUNBOOK:
+        raise BadSetting(
+            "A runbook link has at most {most} characters; this one has {size:,}.",
+            "runbook",
+            most=MAX_RUNBOOK,
+            size=len(text),
+        )
+    try:
+        parts = urlsplit(text)
+        host = parts.hostname
+        _ = parts.port  # a port that is none raises here
+    except ValueError:
+        parts, host = urlsplit(""), None
+    if parts.scheme not in ("http", "https") or not host:
+        raise BadSetting("A runbook link begins with http:// or https:// and names a host.", "runbook")
+    if "@" in parts.netloc:
+        raise BadSetting("A runbook link can not hold a user or a password: everybody who looks sees it.", "runbook")
+    if not text.isprintable() or any(c in ' \\"<>`' for c in text):
+        raise BadSetting("A runbook link can not hold spaces, backslashes, quotes or characters not seen.", "runbook")
+    return text
+
+
+def _redact(value: object) -> tuple[str, ...]:
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise BadSetting("Redaction rules are a list of key names.", "redact")
+    rules: dict[str, str] = {}
+    for each in value:
+        rule = unicodedata.normalize("NFC", _text(each, Words("A redaction rule")).strip())
+        if not rule:
+            continue
+        if len(rule) > MAX_RULE:
+            raise BadSetting(
+                "A redaction rule has at most {most} characters; one has {size:,}.",
+                "redact",
+                most=MAX_RULE,
+                size=len(rule),
+            )
+        if not rule.isprintable():
+            raise BadSetting("A redaction rule can not hold characters that can not be seen.", "redact")
+        rules.setdefault(rule.casefold(), rule)
+    if len(rules) > MAX_RULES:
+        raise BadSetting(
+            "A queue has at most {most} redaction rules; these are {count:,}.",
+            "redact",
+            most=MAX_RULES,
+            count=len(rules),
+        )
+    return tuple(rules.values())
+
+
+def _closed(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise BadSetting("Pushing is closed or not: True or False.", "closed")
+    return value
+
+
+def _attempts(value: object) -> int | None:
+    return check_attempts(cast("int | None", value))
+
+
+def _max_depth(value: object) -> int | None:
+    return _whole(
+        value, 1, MAX_DEPTH, "max_depth", Words("A limit of items is 1 to {most:,}, or none (None)", most=MAX_DEPTH)
+    )
+
+
+def _max_value(value: object) -> int | None:
+    return _whole(
+        value,
+        1,
+        MAX_VALUE,
+        "max_value",
+        Words("A limit of a value's size is 1 to {most:,} bytes, or none (None)", most=MAX_VALUE),
+    )
+
+
+def _whole(value: object, low: int, high: int, name: str, rule: Words) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise BadSetting("{rule}, not {value}.", name, rule=rule, value=f"{value!r:.40}")
+    return value
+
+
+def _text(value: object, what: Words) -> str:
+    if not isinstance(value, str):
+        raise BadSetting("{what} is text, not {type}.", what=what, type=type(value).__name__)
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise BadSetting("{what} holds half a character, which is no text.", what=what) from None
+    return value
+
+
+_CHECKS = {
+    "note": _note,
+    "runbook": _runbook,
+    "redact": _redact,
+    "max_attempts": _attempts,
+    "closed": _closed,
+    "max_depth": _max_depth,
+    "max_value": _max_value,
+}

@@ -1,0 +1,38 @@
+"""A store's address: what another process needs to open the same store."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from queues.model.tuples import pack, unpack
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreAddress:
+    """Where a store is, whatever the current folder, and how it was opened."""
+
+    url: str
+    root: tuple[Any, ...]
+    max_bytes: int | None
+
+    @classmethod
+    def of(cls, url: str, root: tuple[Any, ...], max_bytes: int | None) -> Self | None:
+        """Return the address of a store that was opened so; None for one that only this process has."""
+        engine, _, path = url.partition(":")
+        if engine == "memory":
+            return None
+        return cls(url=f"{engine}:{Path(path).absolute() if path else ''}", root=tuple(root), max_bytes=max_bytes)
+
+    def encode(self) -> str:
+        """Return the address as one line of text."""
+        return json.dumps({"url": self.url, "root": pack(*self.root).hex(), "max_bytes": self.max_bytes})
+
+    @classmethod
+    def decode(cls, text: str) -> Self:
+        """Read an address that `encode` wrote."""
+        fields = json.loads(text)
+        root = tuple(unpack(bytes.fromhex(fields["root"])))
+        return cls(url=fields["url"], root=root, max_bytes=fields["max_bytes"])

@@ -1,0 +1,1 @@
+"""Operations: the verbs of a queue, one module for each family."""

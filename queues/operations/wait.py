@@ -1,0 +1,187 @@
+"""Blocking: taking from a queue as soon as there is something to take, woken by the store.
+
+Nothing is taken ahead or on behalf of others: every waiter takes for itself, in a transaction of its own. So a waiter
+that gives up, or is killed, leaves no item in nobody's hands, and a take under way is finished and its item returned.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from queues.errors import BadTime, Conflict, QueueNotFound, QueuePaused, StoreClosed, StoreUnavailable
+from queues.items.counters import total
+from queues.kv.port import ReadTransaction, Transaction
+from queues.model.config import Config
+from queues.model.ids import to_ms
+from queues.operations.lease import Leases
+from queues.serving.waiters import Call, Line, Place
+
+T = TypeVar("T")
+
+#: Seconds after which a waiter looks again though nothing woke it.
+LONGEST = 30.0
+#: Seconds after a due time, at most, until waiters act on it: those of other processes may be there already.
+_JITTER = 0.004
+
+_random = random.Random()  # noqa: S311 - spreads processes, guards nothing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outlook:
+    """What a waiter needs to know of a queue, at one read version."""
+
+    #: What to watch, with the values that were read.
+    known: Mapping[bytes, bytes | None]
+    #: Items to be taken now; at least 1 when there is one, none while taking is paused.
+    ready: int
+    #: A delayed item is due, or a lease has expired: see `tend`.
+    late: bool = False
+    #: Seconds until something changes without anybody writing: an item due, a lease or a pause at its end.
+    rest: float = math.inf
+
+
+class Waiting(Leases):
+    """What waits for items."""
+
+    def outlook(self, *, tr: ReadTransaction | None = None) -> Outlook:
+        """Return how many items can be taken now, and when that changes by itself."""
+        return self._backing.read(self._outlook, tr)
+
+    def wait(self, timeout: float) -> bool:
+        """Return True as soon as something can be taken, which others may take first; False after so many seconds."""
+        return self._wait(lambda: self.outlook().ready > 0, False, timeout, None)
+
+    def tend(self) -> None:
+        """Do some of what is due: make delayed items ready, and end leases that have expired.
+
+        Whoever else does it as well finds it done.
+        """
+        self.promote()
+        self.expire()
+
+    def _wait(self, take: Callable[[], T], nothing: T, timeout: float | None, tr: Transaction | None) -> T:
+        """Return what `take` takes as soon as that is something; `nothing` when so many seconds have passed.
+
+        No timeout: `take` alone, without waiting. While taking is paused, waiting goes on.
+        """
+        if timeout is None:
+            return take()
+        if tr is not None:
+            raise BadTime("A transaction can not wait for items: give tr= or timeout=, not both.")
+        deadline = time.monotonic() + check_timeout(timeout)
+        found = _try(take, nothing)
+        if found or time.monotonic() >= deadline:
+            return found
+        line, place = self._backing.lines.of(self.id), Place()
+        try:
+            line.enter(place)
+            while call := line.sleep(place, deadline):
+                if call is Call.LEAD:
+                    return self._lead(line, take, nothing, deadline)
+                if found := _try(take, nothing):
+                    return found
+                line.stand_again(place)
+            return nothing
+        finally:
+            line.leave(place)
+
+    def _lead(self, line: Line, take: Callable[[], T], nothing: T, deadline: float) -> T:
+        """Watch for the whole line until there is an item for this waiter, or the deadline has passed."""
+        looks: int | None = 0
+        while True:
+            looks = self._look_out(line, deadline, looks or 0)
+            if looks is None and (found := _try(take, nothing)):
+                return found
+            if time.monotonic() >= deadline:
+                return nothing
+
+    def _look_out(self, line: Line, deadline: float, looks: int) -> int | None:
+        """Look once for the whole line, and sleep if there is nothing; None when the leader is to take something.
+
+        Else how many looks in a row have found nothing.
+        """
+        try:
+            outlook = self._backing.kv.read(self._outlook)
+            if outlook.ready:
+                if line.call(outlook.ready):
+                    return None
+                line.sleep_until_taken(deadline)
+                return 0
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return looks
+            if outlook.late:
+                self.tend()
+                return looks
+            self._backing.kv.watch(outlook.known, timeout=min(left, self._rest(outlook, looks)))
+            return looks + 1
+        except (QueueNotFound, StoreUnavailable, StoreClosed):
+            line.call_all()  # each hears of it at once, not one after the other
+            raise
+
+    def _outlook(self, tr: ReadTransaction) -> Outlook:
+        """Read what there is to take, and what may change that."""
+        wake, expiry = tr.get(self._keys.wake), tr.get_key(*self._keys.expiries())
+
+        def issue(config: Config) -> list[Callable[[], tuple[int, int | None]]]:
+            return [self._part(tr, generation) for generation in config.generations]
+
+        config, parts = self._with_config(tr, issue)
+        known = {self._keys.wake: wake.wait()}
+        counts, dues = zip(*(part() for part in parts), strict=True)
+        moments = [due_ms for due_ms in dues if due_ms is not None]
+        if (expiry_key := expiry.wait()) is not None:
+            moments.append(self._keys.expires_ms(expiry_key))
+        now_ms = self._backing.now_ms()
+        late = bool(moments) and min(moments) <= now_ms
+        ready, pause = sum(counts), config.pause
+        if pause is not None and pause.holds(now_ms):
+            ready = 0
+            moments += [] if pause.until is None else [to_ms(pause.until)]
+        rest = (min(moments) - now_ms) / 1000 if moments else math.inf
+        return Outlook(known=known, ready=ready, late=late, rest=max(0.0, rest))
+
+    def _part(self, tr: ReadTransaction, generation: int) -> Callable[[], tuple[int, int | None]]:
+        """Look at a generation: how many items are ready in it, and when its next delayed one is due."""
+        keys = self._keys.generation(generation)
+        first, due = tr.get_key(*keys.ready_range), tr.get_key(*keys.delayed_range())
+        arrived, left = tr.get(keys.counter("ready", "in")), tr.get(keys.counter("ready", "out"))
+
+        def finish() -> tuple[int, int | None]:
+            # What is there is believed more than what was counted.
+            ready = 0 if first.wait() is None else max(1, total(arrived.wait()) - total(left.wait()))
+            due_key = due.wait()
+            return ready, None if due_key is None else keys.due_ms(due_key)
+
+        return finish
+
+    def _rest(self, outlook: Outlook, looks: int) -> float:
+        """Return the seconds to watch after so many looks that found nothing."""
+        # Others may do first what is due then, so that nobody has to.
+        return min(LONGEST, outlook.rest + _random.uniform(0.001, _JITTER))
+
+
+#: What whoever waits is in no hurry to hear of: others kept being faster.
+NOT_NOW = (QueuePaused, Conflict)
+
+
+def _try(take: Callable[[], T], nothing: T) -> T:
+    try:
+        return take()
+    except NOT_NOW:
+        return nothing
+
+
+def check_timeout(timeout: float) -> float:
+    """Return the timeout; raise `BadTime` when it can not be kept."""
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or math.isnan(timeout) or timeout < 0:
+        raise BadTime(
+            "A timeout is a number of seconds, 0 or more (infinity waits for ever), not {timeout}.",
+            timeout=repr(timeout),
+        )
+    return timeout

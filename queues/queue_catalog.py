@@ -1,0 +1,167 @@
+"""Queue catalog: creates, opens, attaches, renames, deletes and restores the queues of one store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from queues.attached_queue import open_queue
+from queues.catalog import directory
+from queues.context import Backing
+from queues.errors import NotForAttached, QueueNotFound, TooLarge
+from queues.kv.port import ReadTransaction, Transaction
+from queues.model.config import Config
+from queues.model.item import Item
+from queues.model.priority import Priority
+from queues.queue import Queue
+from queues.trash.trash import Trash
+
+
+class QueueCatalog:
+    """The queues of one store, by name. Thread-safe."""
+
+    def __init__(self, backing: Backing) -> None:
+        self._backing = backing
+        self._trash = Trash(backing)
+
+    def create_queue(
+        self,
+        name: str,
+        *,
+        kind: str = "priority",
+        priority_type: str = "int",
+        bands: Sequence[Priority] | None = None,
+        exist_ok: bool = False,
+        tr: Transaction | None = None,
+    ) -> Queue:
+        """Create a queue of kind `priority` (priorities of type int, float or str) or `fifo`.
+
+        `bands` are the edges of the priority mix, at most 15. Raises `QueueExists`, unless `exist_ok` and the
+        queue that is there is of the same kind, type and (when given) bands.
+        """
+        config = directory.own_config(
+            name, kind=kind, priority_type=priority_type, bands=bands, created_ms=self._backing.now_ms()
+        )
+
+        def write(tr: Transaction) -> Config:
+            if exist_ok:
+                return directory.create_or_find(tr, self._backing.keyspace, config, any_bands=bands is None)
+            return directory.create(tr, self._backing.keyspace, config)
+
+        return open_queue(self._backing, self._backing.transact(write, tr))
+
+    def attach(
+        self,
+        name: str,
+        *,
+        prefix: bytes | tuple[Any, ...],
+        kind: str = "priority",
+        priority_type: str = "int",
+        tr: Transaction | None = None,
+    ) -> Queue:
+        """Show and use the items that others keep under a prefix by FoundationDB's recipes, as a queue of this name.
+
+        `kind` says by which recipe; `priority_type` what our own pushes take: reading shows any priority. Raises
+        `BadPrefix`, `PrefixTaken` (it overlaps our own keys or another attached queue's) and `QueueExists`.
+        """
+        config = directory.attached_config(
+            name,
+            prefix=prefix,
+            root=self._backing.keyspace.root,
+            kind=kind,
+            priority_type=priority_type,
+            created_ms=self._backing.now_ms(),
+        )
+        return open_queue(
+            self._backing, self._backing.transact(lambda tr: directory.attach(tr, self._backing.keyspace, config), tr)
+        )
+
+    def detach(self, name: str, *, tr: Transaction | None = None) -> None:
+        """Forget an attached queue; its items stay where they are. Raises `QueueNotFound`, `NotAttached`."""
+        with self.suggesting(tr):
+            self._backing.transact(lambda tr: directory.detach(tr, self._backing.keyspace, name), tr)
+
+    def queue(self, name: str, *, tr: ReadTransaction | None = None) -> Queue:
+        """Return the queue of this name; raise `QueueNotFound`, outside a transaction with names that look alike."""
+        with self.suggesting(tr):
+            config = self._backing.read(lambda tr: directory.find(tr, self._backing.keyspace, name), tr)
+            return open_queue(self._backing, config)
+
+    def queues(
+        self,
+        prefix: str = "",
+        *,
+        after: str | None = None,
+        limit: int = 100,
+        tr: ReadTransaction | None = None,
+    ) -> list[Queue]:
+        """Return at most `limit` (1 to 1,000) queues whose names begin with `prefix`, by name.
+
+        `after` is the last name of the page before.
+        """
+        if not 1 <= limit <= 1_000:
+            raise TooLarge("A page has 1 to 1,000 queues.")
+
+        def look(tr: ReadTransaction) -> list[Queue]:
+            found = directory.names(tr, self._backing.keyspace, prefix=prefix, after=after, limit=limit)
+            reads = [(name, tr.get(self._backing.keyspace.config(queue_id))) for name, queue_id in found.items()]
+            configs = [Config.of(name, record) for name, read in reads if (record := read.wait()) is not None]
+            return [open_queue(self._backing, config) for config in configs]
+
+        return self._backing.read(look, tr)
+
+    def directory(self, *, tr: ReadTransaction | None = None) -> Mapping[str, int]:
+        """Return every queue's id by name, in the order of names."""
+        return self._backing.read(lambda tr: directory.names(tr, self._backing.keyspace), tr)
+
+    def rename_queue(self, old: str, new: str, *, tr: Transaction | None = None) -> Queue:
+        """Give a queue another name; handles and items stay. Raises `QueueNotFound`, `QueueExists`."""
+
+        def write(tr: Transaction) -> Config:
+            return directory.rename(tr, self._backing.keyspace, directory.find(tr, self._backing.keyspace, old), new)
+
+        with self.suggesting(tr):
+            return open_queue(self._backing, self._backing.transact(write, tr))
+
+    def delete_queue(self, name: str, *, by: str = "", tr: Transaction | None = None) -> str:
+        """Put a queue with all its items into the trash and return the trash id, for `restore`.
+
+        Costs the same at any depth. Handles of it raise `QueueNotFound` until it is restored. An attached queue's
+        items are not ours to delete: `NotForAttached`.
+        """
+        trash_id = self._backing.minter.mint()
+
+        def write(tr: Transaction) -> str:
+            queue = self.queue(name, tr=tr)
+            config = directory.find(tr, self._backing.keyspace, name)
+            if config.attached:
+                raise NotForAttached(config.name, "detach it instead, its items stay where they are.")
+            # The depth is told only: whoever pushes or pops meanwhile is not in the way.
+            self._trash.put_queue(tr, trash_id, config, depth=queue.depth(tr=tr.snapshot), by=by)
+            directory.remove(tr, self._backing.keyspace, config)
+            return trash_id.hex()
+
+        with self.suggesting(tr):
+            return self._backing.transact(write, tr)
+
+    @contextmanager
+    def suggesting(self, tr: ReadTransaction | None = None) -> Iterator[None]:
+        """Let a `QueueNotFound` that leaves this block name queues that look alike; not inside a transaction `tr`."""
+        try:
+            yield
+        except QueueNotFound as error:
+            if tr is not None or error.suggestions:
+                raise
+            name = error.name
+            near = self._backing.kv.read(lambda tr: directory.look_alikes(tr, self._backing.keyspace, name))
+            raise QueueNotFound(name, near) from None
+
+    def restore(self, trash_id: str, *, tr: Transaction | None = None) -> Queue | Item:
+        """Bring back a queue under its name, or items under their same keys, from the trash.
+
+        Returns the item, or the queue that came back or that holds what came back. Raises `TrashNotFound`,
+        `AlreadyRestored`, `QueueExists` (the name is taken), `QueueNotFound` (the item's queue is gone), `PlaceTaken`.
+        """
+        restored = self._backing.transact(lambda tr: self._trash.restore(tr, trash_id), tr)
+        return restored.item if restored.item is not None else open_queue(self._backing, restored.config)

@@ -1,0 +1,1 @@
+"""Serving: batches of concurrent requests in a process, and staging between processes."""

@@ -1,0 +1,410 @@
+"""Staging: where processes keep taking the same items from each other, one of them takes for all.
+
+Each process serves its own callers together (`queues.kv.combining`), so only processes compete for the ends of a
+queue. After two conflicts of a batch its process becomes the *fulfiller* of the queue, by a record that others see.
+While it is there, they do not try to take: they write down what they want and wait for the result. The fulfiller reads
+the requests with the ends, and takes for its own callers and for all of them in one transaction.
+
+The record is for speed; nothing depends on it, and several may think that they are the fulfiller. What keeps every item
+in exactly one pair of hands:
+
+- the fulfiller's transaction conflicts with whoever takes one of its items (as every take does),
+- and with the process that gives up a request that it answers;
+- a result is handed out once its removal from the store is committed, and not before.
+
+A process that dies leaves a request or a result behind. Results of pops that nobody has taken for a while go to the
+trash: they may have been delivered, as far as anybody can tell, so they never become ready again by themselves. Leases
+of such results expire like any others. Whoever waits gives up after a quarter of a second and takes by itself.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from queues.errors import (
+    ForkedStore,
+    NewerFormat,
+    OutcomeUnknown,
+    QueueError,
+    QueueNotFound,
+    QueuePaused,
+    StoreClosed,
+    StoreError,
+    TooLarge,
+    display_name,
+)
+from queues.items.counters import Tally
+from queues.keys.queue_keys import QueueKeys
+from queues.kv.port import Refused, Transact, Transaction
+from queues.model import records
+from queues.model.config import Config
+from queues.model.log_limit import Repeats
+from queues.serving import staging_records
+from queues.serving.background import Aside
+from queues.serving.take_request import Take, TakeAll, Taken
+
+log = logging.getLogger("queues.serving.staging")
+
+#: Conflicts of one batch after which its process takes for all.
+CONFLICTS = 2
+#: Seconds for which a fulfiller's record is believed if it does not change; when it is renewed; and how long nobody
+#: else's request came before the fulfiller gives up.
+BELIEVED, RENEWED, LAPSE = 1.0, 0.3, 1.0
+#: Seconds that a process waits for a result; between two looks for it, and for requests, at least and at most.
+PATIENCE, LOOK, LONGEST_LOOK = 0.25, 0.002, 0.02
+#: Seconds after which a fulfiller leaves a request alone: its process has given up or died.
+FRESH = 30.0
+#: Own takes of a batch while others' are waiting.
+_OWN = 100
+
+#: Takes nothing: keeps a fulfiller at work while its own process asks for nothing.
+ROUND = Take(n=0, end="min", now_ms=0)
+
+Answers = Sequence[Taken | Refused]
+
+
+class _Busy(Exception):
+    """Somebody else takes for all."""
+
+
+class _Crowded(Exception):
+    """The batch has conflicted often enough."""
+
+
+class _Lost(Exception):
+    """This process does not take for all any more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Round:
+    """What one transaction of a fulfiller did."""
+
+    #: What its own takes got.
+    answers: Answers
+    #: How many requests of others were answered.
+    served: int
+    #: The requests that were there, and since when.
+    seen: dict[bytes, float]
+    #: Those for which there was no room, unless some of the last ones came first.
+    left: frozenset[bytes]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fulfiller:
+    """Who takes for all: a process by a number of its own, and how often it has said so."""
+
+    client: bytes
+    beat: int
+
+    def encode(self, ms: int) -> bytes:
+        """Return the record."""
+        return records.encode({"client": self.client.hex(), "beat": self.beat, "ms": ms})
+
+
+def said_ms(record: bytes) -> int:
+    """Return when the fulfiller wrote its record, by its clock."""
+    ms: int = records.decode(record)[0]["ms"]
+    return ms
+
+
+def _client_of(record: bytes | None) -> bytes | None:
+    try:
+        return None if record is None else bytes.fromhex(records.decode(record)[0]["client"])
+    except (NewerFormat, ValueError, KeyError):
+        return b""  # somebody of a newer release
+
+
+class Staging:
+    """This process's part in the staging of one queue. Its batches are conducted one after the other."""
+
+    def __init__(
+        self,
+        keys: QueueKeys,
+        take: TakeAll,
+        *,
+        config: Callable[[], Config],
+        aside: Aside,
+        now_ms: Callable[[], int],
+        keep: Callable[[], object],
+        transact: Transact,
+    ) -> None:
+        self._keys = keys
+        self._take = take
+        self._config = config
+        self._aside = aside
+        self._now_ms = now_ms
+        #: Has a batch served in which nobody of this process needs to ask for anything.
+        self._keep = keep
+        self._transact = transact
+        self._client = os.urandom(16)
+        #: The fulfiller's record as last seen, and since when it is the same.
+        self._seen: tuple[bytes | None, float] = (None, 0.0)
+        #: This process takes for all: the one thread that keeps it at work.
+        self._keeper: object | None = None
+        self._beat = 0
+        self._renewed_at = 0.0
+        #: When others' requests were served last.
+        self._load_at = 0.0
+        #: Others' requests as they were seen last, and since when: their own times are told by clocks that may differ.
+        self._asked: dict[bytes, float] | None = None
+        #: What there was no room for in the last round; it comes before our own now and then.
+        self._left: frozenset[bytes] = frozenset()
+        #: Seconds that results took to come, of late.
+        self._wait = 0.0
+        self._repeats = Repeats(log, monotonic=aside.now)
+
+    def conduct(self, transact: Transact, takes: Sequence[Take]) -> Answers:
+        """Serve a batch: by itself, by somebody else, or with those of others."""
+        alone = False
+        for _ in range(4):
+            if self._keeper is not None:
+                try:
+                    return self._fulfil(transact, takes)
+                except _Lost:
+                    self._keeper = None
+            if not any(take.n for take in takes):
+                return [[] for _ in takes]
+            try:
+                return self._directly(transact, takes, alone=alone, patient=False)
+            except _Crowded:
+                if transact(partial(self._engage, ms=self._now_ms(), by_force=alone)):
+                    self._begin_keeping()
+                    continue
+            except _Busy:
+                pass
+            answers = self._ask(transact, takes)
+            if answers:
+                return answers
+            alone = True  # nobody served in time
+        return self._directly(transact, takes, alone=True, patient=True)
+
+    # Taking by itself
+
+    def _directly(self, transact: Transact, takes: Sequence[Take], *, alone: bool, patient: bool) -> Answers:
+        tries = 0
+
+        def attempt(tr: Transaction) -> Sequence[Taken]:
+            nonlocal tries
+            tries += 1
+            if tries > CONFLICTS and not patient:
+                raise _Crowded
+            if alone:
+                return self._take(tr, takes, serializable=False)
+            record = tr.snapshot.get(self._keys.staging)
+            if self._seen[0] is not None and self._is_believed(record.wait()):
+                raise _Busy
+            answers = self._take(tr, takes, serializable=False)
+            if self._is_believed(record.wait()):
+                raise _Busy
+            return answers
+
+        answers: Answers = transact(attempt)
+        return answers
+
+    def _is_believed(self, record: bytes | None) -> bool:
+        """Say whether somebody else takes for all; a record that stays the same is of somebody who died."""
+        client = _client_of(record)
+        if client is None or client == self._client:
+            self._seen = (None, 0.0)
+            return False
+        now = self._aside.now()
+        if record != self._seen[0]:
+            self._seen = (record, now)
+        return now - self._seen[1] < BELIEVED
+
+    # Taking for all
+
+    def _engage(self, tr: Transaction, *, ms: int, by_force: bool) -> bool:
+        """Become the fulfiller, unless there is one."""
+        if self._is_believed(tr.get(self._keys.staging).wait()) and not by_force:
+            return False
+        self._say(tr, ms)
+        Tally(self._keys, wake=False).apply(tr)
+        return True
+
+    def _say(self, tr: Transaction, ms: int) -> None:
+        tr.use_reserve()
+        tr.set(self._keys.staging, Fulfiller(client=self._client, beat=self._beat).encode(ms))
+
+    def _begin_keeping(self) -> None:
+        self._beat += 1
+        self._renewed_at = self._load_at = self._aside.now()
+        self._asked, self._left = None, frozenset()
+        keeper = self._keeper = object()
+        self._aside.start(lambda: self._keep_on(keeper), "pq-staging")
+
+    def _keep_on(self, keeper: object) -> None:
+        """Serve others while this process asks for nothing, until nobody asks."""
+        try:
+            while self._keeper is keeper:
+                before = self._load_at
+                self._keep()
+                if self._aside.now() - self._load_at > LAPSE:
+                    break
+                if self._load_at == before:
+                    # Each look costs as much as serving somebody.
+                    self._aside.sleep(min(LONGEST_LOOK, max(LOOK, (self._aside.now() - before) / 4)))
+        except (QueuePaused, QueueNotFound, StoreClosed, ForkedStore):
+            pass  # nothing to take from: each process finds that out by itself
+        except (StoreError, QueueError) as error:
+            self._repeats.warn(
+                ("keep", type(error)),
+                "Queue %s: taking for other processes ended: %s: %s. Each takes by itself until they conflict again.",
+                display_name(self._config().name),
+                type(error).__name__,
+                error,
+            )
+        finally:
+            if self._keeper is keeper:
+                self._keeper = None
+                self._step_down()
+
+    def stop(self) -> None:
+        """Let others take for themselves, if this process takes for all."""
+        if self._keeper is not None:
+            self._keeper = None
+            self._step_down()
+
+    def _step_down(self) -> None:
+        def leave(tr: Transaction) -> None:
+            if _client_of(tr.get(self._keys.staging).wait()) == self._client:
+                tr.clear(self._keys.staging)
+                Tally(self._keys, wake=False).apply(tr)
+
+        try:
+            self._transact(leave)
+        except (StoreClosed, ForkedStore):
+            pass  # the record is not believed for long
+        except StoreError as error:
+            self._repeats.warn(
+                ("leave", type(error)),
+                "Queue %s: the record of who takes for all was not cleared: %s: %s. It is not believed after %g s.",
+                display_name(self._config().name),
+                type(error).__name__,
+                error,
+                BELIEVED,
+            )
+
+    def _fulfil(self, transact: Transact, takes: Sequence[Take]) -> Answers:
+        """Take for this batch and for what other processes ask for."""
+        now = self._aside.now()
+        renew = now - self._renewed_at > RENEWED
+        if renew:
+            self._beat += 1
+        ms = self._now_ms()
+
+        def attempt(tr: Transaction) -> _Round:
+            record = tr.snapshot.get(self._keys.staging)
+            found = staging_records.read_requests(tr.snapshot, self._keys)
+            if _client_of(record.wait()) != self._client:
+                raise _Lost
+            seen = self._seen_since(found, now, ms)
+            asked = [one.by_clock(ms) for one in found if now - seen[one.id] < FRESH]
+            first = [one for one in asked if one.id in self._left][:1]
+            then = [one for one in asked if not first or one.id != first[0].id]
+            own = takes[:_OWN] if asked else takes
+            try:
+                answers, answered = self._deal(tr, own, first, then)
+            except TooLarge:
+                if not first:
+                    raise
+                # Its process hears of it when it tries by itself.
+                staging_records.answer(tr, self._keys, first[0], [])
+                answers, answered = [], 1
+            if renew:
+                self._say(tr, ms)
+            left = frozenset() if first else frozenset(one.id for one in then[answered:])
+            return _Round(answers=answers, served=answered, seen=seen, left=left)
+
+        round_: _Round = transact(attempt)
+        if renew:
+            self._renewed_at = now
+        if round_.served:
+            self._load_at = self._aside.now()
+        self._asked, self._left = round_.seen, round_.left
+        return round_.answers
+
+    def _deal(
+        self,
+        tr: Transaction,
+        own: Sequence[Take],
+        first: Sequence[staging_records.Request],
+        then: Sequence[staging_records.Request],
+    ) -> tuple[Answers, int]:
+        """Take for those who come first, for ourselves, then for others; return what we get and how many others did."""
+        before = sum(len(one.takes) for one in first)
+        wanted = [
+            *(take for one in first for take in one.takes),
+            *own,
+            *(take for one in then for take in one.takes),
+        ]
+        anything = any(take.n for take in wanted)
+        answers = self._take(tr, wanted, serializable=False) if anything else [[] for _ in wanted]
+        answered = 0
+        at = 0
+        for one in (*first, *then):
+            if answered == len(first):
+                at = max(at, before + len(own))
+            got = answers[at : at + len(one.takes)]
+            at += len(one.takes)
+            if not got:
+                break
+            staging_records.answer(tr, self._keys, one, got)
+            answered += 1
+        return answers[before : before + len(own)], answered
+
+    def _seen_since(self, found: Sequence[staging_records.Request], now: float, ms: int) -> dict[bytes, float]:
+        """Return since when each request has been there, by our own time.
+
+        What lay there when we began may be old: there its own time decides. What came since is new, whatever it says.
+        """
+        if self._asked is None:
+            return {one.id: now - max(0, ms - one.ms) / 1000 for one in found}
+        return {one.id: self._asked.get(one.id, now) for one in found}
+
+    # Asking
+
+    def _ask(self, transact: Transact, takes: Sequence[Take]) -> Answers:
+        """Ask the fulfiller, and wait for what it takes; nothing when it did not in time."""
+        request, ms = os.urandom(16), self._now_ms()
+        record, number = staging_records.encode_takes(takes)
+        transact(lambda tr: staging_records.ask(tr, self._keys, ms=ms, request=request, record=record))
+        try:
+            found = self._await(transact, request, ms)
+        except StoreError as error:
+            raise OutcomeUnknown(
+                "The store failed while another process took items for this one. They are in the trash "
+                "in a while if nobody got them; look before you repeat it. ({error})",
+                error=error.words,
+            ) from error
+        return [] if found is None else staging_records.decode_answers(found, takes[:number], self._config())
+
+    def _await(self, transact: Transact, request: bytes, ms: int) -> bytes | None:
+        def look(tr: Transaction) -> tuple[bytes | None, bool]:
+            record = tr.snapshot.get(self._keys.staging)
+            found = staging_records.collect(tr, self._keys, ms=ms, request=request)
+            return found, self._is_believed(record.wait())
+
+        def give_up(tr: Transaction) -> bytes | None:
+            asked = tr.get(self._keys.request(ms, request))
+            found = staging_records.collect(tr, self._keys, ms=ms, request=request)
+            if asked.wait() is not None:
+                tr.clear(self._keys.request(ms, request))
+            return found
+
+        asked_at = self._aside.now()
+        pause = max(LOOK, 0.75 * self._wait)  # each look costs as much as serving somebody
+        while True:
+            self._aside.sleep(pause)
+            waited = self._aside.now() - asked_at
+            found, believed = transact(look)
+            if found is not None:
+                self._wait += (min(waited, PATIENCE / 2) - self._wait) / 4
+                return found  # type: ignore[no-any-return]
+            if not believed or self._aside.now() - asked_at > PATIENCE:
+                return transact(give_up)  # type: ignore[no-any-return]
+            pause = LOOK

@@ -1,0 +1,1 @@
+"""Status: what screens read of queues, consistent at one read version."""

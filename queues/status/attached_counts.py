@@ -1,0 +1,283 @@
+"""Depths of attached queues: nobody keeps counters for us, so items are counted, in steps, behind everybody's back.
+
+A count goes by many short reads, so it is exact when nothing changes meanwhile, and "as of" when it began otherwise.
+One thread counts for all who look; it takes a small share of the time, and ends when nobody looks any more.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from queues.errors import StoreClosed, StoreError, StoreUnavailable, TransactionTooOld, display_name
+from queues.keys.keyspace import Keyspace
+from queues.keys.queue_keys import AttachedKeys
+from queues.kv.errors import ForkedStore
+from queues.kv.port import KeyValueStore, ReadTransaction
+from queues.model.config import Config
+from queues.model.ids import at
+from queues.model.log_limit import Repeats
+from queues.status.status import Snapshot
+
+log = logging.getLogger("queues.attached_queue")
+
+#: Items of one read: at most, and to begin with; bytes that one read should bring.
+MAX_STEP, FIRST_STEP, STEP_BYTES = 1_000, 100, 1_000_000
+#: Seconds between two counts: at least, and at most because nothing changes.
+SHORTEST, LONGEST = 0.5, 5.0
+#: All counts together take no more of the time than this.
+SHARE = 0.05
+#: Seconds after the last viewer until the thread ends.
+LINGER = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Count:
+    """How many items were counted, and when that began, UTC."""
+
+    depth: int
+    counted_at: datetime
+
+
+@dataclass(slots=True)
+class Pace:
+    """When a queue is counted again: soon where it is small and changes, seldom where it is large or rests."""
+
+    due: float
+    #: Seconds between counts: now, and at least.
+    pause: float = SHORTEST
+    least: float = SHORTEST
+
+    def counted(self, now: float, *, took: float, same: bool, sharers: int) -> None:
+        """Note a count that took so many seconds and found the same as before, with so many queues to count."""
+        self.least = max(SHORTEST, took * sharers / SHARE)
+        self.pause = max(self.least, min(self.pause * 2, LONGEST)) if same else self.least
+        self.due = now + self.pause
+
+    def hurry(self) -> bool:
+        """Note that the queue changed; say whether it is counted earlier for that."""
+        early = self.pause - self.least
+        self.due, self.pause = self.due - early, self.least
+        return early > 0
+
+
+@dataclass(slots=True)
+class _Wanted:
+    """A queue that somebody looks at."""
+
+    wanted: float
+    pace: Pace
+    count: Count | None = None
+    #: As last read; empty while that failed.
+    name: str = ""
+
+
+class Step:
+    """Chooses how many items the next read takes, by the size of those before."""
+
+    def __init__(self) -> None:
+        self.limit = FIRST_STEP
+
+    def took(self, items: int, size: int) -> None:
+        """Note what a read brought."""
+        fitting = STEP_BYTES * items // max(size, 1)
+        self.limit = max(1, min(fitting, self.limit * 4, MAX_STEP))
+
+    def too_much(self) -> bool:
+        """Take less after a read that could not be finished; False when it was one item already."""
+        smaller = self.limit > 1
+        self.limit = max(1, self.limit // 4)
+        return smaller
+
+
+def count_within(tr: ReadTransaction, keys: AttachedKeys) -> int:
+    """Count the items in one transaction, as far as its five seconds reach."""
+    step, depth = Step(), 0
+    begin, end = keys.range
+    while True:
+        pairs = tr.get_range(begin, end, limit=step.limit).wait()
+        depth += len(pairs)
+        if len(pairs) < step.limit:
+            return depth
+        step.took(len(pairs), sum(len(value) for _, value in pairs))
+        begin = pairs[-1][0] + b"\x00"
+
+
+class AttachedCounts:
+    """The depths of a store's attached queues, as this process last counted them. Thread-safe."""
+
+    def __init__(
+        self,
+        kv: KeyValueStore,
+        keyspace: Keyspace,
+        clock: Callable[[], float],
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._kv = kv
+        self._keyspace = keyspace
+        self._clock = clock
+        self._monotonic = monotonic
+        self._condition = threading.Condition()
+        self._wanted: dict[int, _Wanted] = {}
+        self._thread: threading.Thread | None = None
+        self._closed = False
+        self._repeats = Repeats(log, monotonic=monotonic)
+
+    def known(self, queue_id: int) -> Count | None:
+        """Return the last count of a queue; None: not counted in this process yet."""
+        with self._condition:
+            wanted = self._wanted.get(queue_id)
+            return None if wanted is None else wanted.count
+
+    def want(self, queue_ids: Iterable[int]) -> None:
+        """Have these queues counted from now on, until nobody wants it any more. Returns at once."""
+        now = self._monotonic()
+        with self._condition:
+            for queue_id in queue_ids:
+                wanted = self._wanted.setdefault(queue_id, _Wanted(wanted=now, pace=Pace(due=now)))
+                wanted.wanted = now
+            if self._wanted and not self._closed and (self._thread is None or not self._thread.is_alive()):
+                self._thread = threading.Thread(target=self._run, name="pqadmin-count", daemon=True)
+                self._thread.start()
+            self._condition.notify_all()
+
+    def look(self, snapshot: Snapshot, previous: Snapshot | None) -> None:
+        """Have the attached queues of a snapshot counted, soon those that changed since `previous`."""
+        attached = [status for status in snapshot.queues.values() if status.attached]
+        if not attached:
+            return
+        known = {} if previous is None else previous.queues
+        self.want(status.id for status in attached)
+        for status in attached:
+            if known.get(status.id) is not status:
+                self.hurry(status.id)
+
+    def hurry(self, queue_id: int) -> None:
+        """Count a queue soon: it was seen to change."""
+        with self._condition:
+            wanted = self._wanted.get(queue_id)
+            if wanted is not None and wanted.pace.hurry():
+                self._condition.notify_all()
+
+    def count(self, config: Config) -> Count:
+        """Count a queue now, in steps of one read each, and remember the answer."""
+        count = self.count_unless(lambda: False, config)
+        assert count is not None
+        return count
+
+    def close(self) -> None:
+        """Stop counting. Idempotent."""
+        with self._condition:
+            self._closed, thread = True, self._thread
+            self._condition.notify_all()
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(5)
+
+    def count_unless(self, stop: Callable[[], bool], config: Config) -> Count | None:
+        """Count a queue like `count`; `stop` is asked before each read, and where it says so nothing is known: None."""
+        assert config.prefix is not None
+        keys = AttachedKeys(config.prefix)
+        began, now = self._monotonic(), at(int(self._clock() * 1000))
+        step, depth = Step(), 0
+        begin, end = keys.range
+        while not stop():
+            limit = step.limit
+            try:
+                pairs = self._kv.read(
+                    lambda tr, begin=begin, limit=limit: tr.get_range(begin, end, limit=limit).wait(),  # type: ignore[misc]
+                    background=True,
+                )
+            except TransactionTooOld:
+                if not step.too_much():
+                    raise
+                continue
+            depth += len(pairs)
+            if len(pairs) < limit:
+                count = Count(depth=depth, counted_at=now)
+                self._note(config.id, count, self._monotonic() - began)
+                return count
+            step.took(len(pairs), sum(len(value) for _, value in pairs))
+            begin = pairs[-1][0] + b"\x00"
+        return None
+
+    def _note(self, queue_id: int, count: Count, took: float) -> None:
+        now = self._monotonic()
+        with self._condition:
+            wanted = self._wanted.setdefault(queue_id, _Wanted(wanted=now, pace=Pace(due=now)))
+            same = wanted.count is not None and wanted.count.depth == count.depth
+            wanted.count = count
+            wanted.pace.counted(now, took=took, same=same, sharers=len(self._looked_at(now)))
+
+    # The thread
+
+    def _run(self) -> None:
+        while (queue_id := self._next()) is not None:
+            try:
+                record = self._kv.read(
+                    lambda tr, queue_id=queue_id: tr.get(self._keyspace.config(queue_id)).wait(),  # type: ignore[misc]
+                    background=True,
+                )
+                config = None if record is None else Config.decode(record)
+                self._note_name(queue_id, config)
+                if config is None or config.prefix is None:
+                    self._forget(queue_id)
+                else:
+                    self.count_unless(lambda: self._closed, config)
+            except (StoreClosed, ForkedStore):
+                return
+            except Exception as error:  # one queue's record may hold anything: the others are counted all the same
+                away = isinstance(error, StoreUnavailable)  # of all queues alike: one line tells enough
+                self._repeats.warn(
+                    type(error) if away else (queue_id, type(error)),
+                    "Queue %s is not counted: %s: %s. It is tried again every %g s.",
+                    self._name(queue_id),
+                    type(error).__name__,
+                    error,
+                    LONGEST,
+                    exc_info=not isinstance(error, (StoreError, ValueError, LookupError)),
+                )
+                self._later(queue_id)
+
+    def _next(self) -> int | None:
+        """Wait for the next queue that is due; None: nobody wants any."""
+        with self._condition:
+            while not self._closed:
+                now = self._monotonic()
+                looked_at = self._looked_at(now)
+                if not looked_at:
+                    break
+                queue_id = min(looked_at, key=lambda key: looked_at[key].pace.due)
+                wait = looked_at[queue_id].pace.due - now
+                if wait <= 0:
+                    return queue_id
+                self._condition.wait(min(wait, LINGER))
+            self._thread = None
+            return None
+
+    def _looked_at(self, now: float) -> dict[int, _Wanted]:
+        return {key: one for key, one in self._wanted.items() if now - one.wanted < LINGER}
+
+    def _forget(self, queue_id: int) -> None:
+        with self._condition:
+            self._wanted.pop(queue_id, None)
+
+    def _note_name(self, queue_id: int, config: Config | None) -> None:
+        with self._condition:
+            if config is not None and queue_id in self._wanted:
+                self._wanted[queue_id].name = config.name
+
+    def _name(self, queue_id: int) -> str:
+        """Return the name of a queue for a log line, or its id when no name was read yet."""
+        with self._condition:
+            wanted = self._wanted.get(queue_id)
+            return display_name(wanted.name) if wanted is not None and wanted.name else str(queue_id)
+
+    def _later(self, queue_id: int) -> None:
+        with contextlib.suppress(KeyError), self._condition:
+            self._wanted[queue_id].pace.due = self._monotonic() + LONGEST

@@ -1,0 +1,264 @@
+"""The status of queues: everything that a screen shows of them, read from counters, indexes and both ends.
+
+The cost of a status is the same at one thousand and at ten million items. A `Snapshot` holds many queues at one
+read version, so sums over it add up even while items move between queues.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from queues.items.counters import depth_of, total
+from queues.items.ready import Heads, OldestRead, as_item
+from queues.keys.queue_keys import OUTSIDE, STATES, QueueKeys, Side
+from queues.kv.port import KeyValue, ReadTransaction, Result
+from queues.model.bands import Band, bands
+from queues.model.config import Config, Kind, Pause
+from queues.model.ids import at, minted_at
+from queues.model.item import Item
+from queues.model.priority import PriorityType
+from queues.model.records import reading
+
+#: A queue has at most 8 depth totals, 32 band totals and a few dozen verbs.
+_ALL = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """Exact depths by state, and the traffic since the queue was created."""
+
+    ready: int
+    delayed: int
+    leased: int
+    dead: int
+    #: Items by verb: push, pop, restore …; they only grow.
+    traffic: Mapping[str, int]
+
+    @property
+    def arrived(self) -> int:
+        """Items that ever came in, by push or move; one that comes back after a lease is no new one."""
+        return self.traffic.get("push", 0) + self.traffic.get("move_in", 0)
+
+    @property
+    def left(self) -> int:
+        """Items that came in and are in no state of the queue now."""
+        return max(0, self.arrived - self.ready - self.delayed - self.leased - self.dead)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, weakref_slot=True)
+class QueueStatus:
+    """One queue as it was at one read version."""
+
+    id: int
+    name: str
+    kind: Kind
+    priority_type: PriorityType
+    #: Grows with every change of the queue.
+    change: int
+    totals: Totals
+    #: How often an item became ready, and ceased to be: rates are their differences over time. Each lease counts again;
+    #: `totals` count items.
+    arrived: int
+    left: int
+    #: The priority mix, lowest band first; empty in a FIFO queue.
+    bands: tuple[Band, ...]
+    #: When the oldest ready item was pushed; None when nothing is ready.
+    oldest: datetime | None
+    #: First to leave at the minimum end (FIFO: the head); its value cut, its attempts not asked for.
+    min: Item | None
+    #: First to leave at the maximum end (FIFO: the tail); its value cut, its attempts not asked for.
+    max: Item | None
+    pause: Pause | None
+    #: Pushing is refused.
+    closed: bool
+    next_due: datetime | None
+    next_expiry: datetime | None
+    #: Counters and items were seen to disagree.
+    drift: bool
+    #: Processes keep taking the same items from each other, so that one of them takes for all: see
+    #: queues/serving/staging.py.
+    staging: bool = False
+    #: Others write the items: no counters, ages, rates, bands, pause. `change` differs when what is shown does, and
+    #: totals are of what we did.
+    attached: bool = False
+    #: Where the items of an attached queue lie.
+    prefix: bytes | None = None
+    #: When the items of an attached queue were counted; None: not yet, and there are at least as many as said.
+    counted_at: datetime | None = None
+    #: What operators should know about the queue, and where it is written what to do.
+    note: str = ""
+    runbook: str = ""
+    #: Keys, names or globs, whose values pages hide.
+    redact: tuple[str, ...] = ()
+    #: Pushing is refused beyond so many items, and larger values are; None: no limit.
+    max_depth: int | None = None
+    max_value: int | None = None
+    #: Why the records can not be read; then nothing but id, name and change is known, and every number means nothing.
+    unreadable: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """Many queues at one read version."""
+
+    #: The read version: grows with every commit of the store.
+    version: int
+    #: When it was read, UTC.
+    at: datetime
+    #: Grows whenever a queue is created, renamed, deleted or restored.
+    directory_change: int
+    #: By queue id; queues that are gone are absent. Unchanged ones are the very objects of the previous snapshot.
+    queues: Mapping[int, QueueStatus]
+    #: The change number of every queue that was asked for, gone ones included.
+    changes: Mapping[int, int]
+
+
+def unreadable_status(queue_id: int, name: str, change: int, reason: str) -> QueueStatus:
+    """Return the status of a queue whose records can not be read."""
+    return QueueStatus(
+        id=queue_id,
+        name=name,
+        kind="priority",
+        priority_type="int",
+        change=change,
+        totals=Totals(ready=0, delayed=0, leased=0, dead=0, traffic={}),
+        arrived=0,
+        left=0,
+        bands=(),
+        oldest=None,
+        min=None,
+        max=None,
+        pause=None,
+        closed=False,
+        next_due=None,
+        next_expiry=None,
+        drift=False,
+        unreadable=reason,
+    )
+
+
+def read_totals(tr: ReadTransaction, keys: QueueKeys, config: Config) -> Totals:
+    """Read the exact depths and the traffic of one queue."""
+    return _totals(config, _Counters(tr, keys, config).wait(), TrafficRead(tr, keys).wait())
+
+
+def read_status(tr: ReadTransaction, keys: QueueKeys, config: Config, change: int, preview: int) -> QueueStatus:
+    """Read one queue's status; raise `QueueUnreadable`."""
+    with reading(config.name):
+        return begin_status(tr, keys, config, change, preview)()
+
+
+def begin_status(
+    tr: ReadTransaction, keys: QueueKeys, config: Config, change: int, preview: int
+) -> Callable[[], QueueStatus]:
+    """Issue every read of one queue's status; the returned function waits for them."""
+    counters, traffic = _Counters(tr, keys, config), TrafficRead(tr, keys)
+    mix = _Mix(tr, keys, config)
+    oldest = OldestRead(tr, keys, config.generations)
+    low = Heads(tr, keys, config.generations, end="min", limit=1)
+    high = Heads(tr, keys, config.generations, end="max", limit=1)
+    due = [tr.get_key(*keys.generation(generation).delayed_range()) for generation in config.generations]
+    expiry = tr.get_key(*keys.expiries())
+    drift, staging = tr.get(keys.drift), tr.get(keys.staging)
+
+    def finish() -> QueueStatus:
+        counted = counters.wait()
+        ages = oldest.wait()
+        first, last = low.wait(), high.wait()
+        dues = [
+            keys.generation(generation).due_ms(key)
+            for generation, read in zip(config.generations, due, strict=True)
+            if (key := read.wait()) is not None
+        ]
+        expiry_key = expiry.wait()
+        return QueueStatus(
+            id=config.id,
+            name=config.name,
+            kind=config.kind,
+            priority_type=config.priority_type,
+            change=change,
+            totals=_totals(config, counted, traffic.wait()),
+            arrived=sum(counted.get((generation, "ready", "in"), 0) for generation in config.generations),
+            left=sum(counted.get((generation, "ready", "out"), 0) for generation in config.generations),
+            bands=mix.wait(),
+            oldest=None if ages is None else minted_at(ages[0]),
+            min=as_item(first[0], config, preview=preview) if first else None,
+            max=as_item(last[0], config, preview=preview) if last else None,
+            pause=config.pause,
+            closed=config.closed,
+            next_due=at(min(dues)) if dues else None,
+            next_expiry=None if expiry_key is None else at(keys.expires_ms(expiry_key)),
+            drift=drift.wait() is not None,
+            staging=staging.wait() is not None,
+            note=config.note,
+            runbook=config.runbook,
+            redact=config.redact,
+            max_depth=config.max_depth,
+            max_value=config.max_value,
+        )
+
+    return finish
+
+
+class _Counters:
+    """The depth totals of every live generation and of what is outside of them, issued and not yet waited for."""
+
+    def __init__(self, tr: ReadTransaction, keys: QueueKeys, config: Config) -> None:
+        self._reads = [(generation, keys.generation(generation)) for generation in (OUTSIDE, *config.generations)]
+        self._pending: list[Result[list[KeyValue]]] = [
+            tr.get_range(*generation_keys.counters(), limit=_ALL) for _, generation_keys in self._reads
+        ]
+
+    def wait(self) -> dict[tuple[int, str, Side], int]:
+        totals: dict[tuple[int, str, Side], int] = {}
+        for (generation, generation_keys), read in zip(self._reads, self._pending, strict=True):
+            for key, value in read.wait():
+                state, side = generation_keys.counter_of(key)
+                totals[generation, state, side] = total(value)
+        return totals
+
+
+class TrafficRead:
+    """The traffic totals, issued and not yet waited for."""
+
+    def __init__(self, tr: ReadTransaction, keys: QueueKeys) -> None:
+        self._keys = keys
+        self._read = tr.get_range(*keys.all_traffic(), limit=_ALL)
+
+    def wait(self) -> dict[str, int]:
+        """Return the totals by verb."""
+        return {self._keys.verb_of(key): total(value) for key, value in self._read.wait()}
+
+
+class _Mix:
+    """The priority mix, issued and not yet waited for."""
+
+    def __init__(self, tr: ReadTransaction, keys: QueueKeys, config: Config) -> None:
+        self._config = config
+        self._reads = [
+            (generation_keys, tr.get_range(*generation_keys.bands(), limit=_ALL))
+            for generation_keys in map(keys.generation, () if config.fifo else config.generations)
+        ]
+
+    def wait(self) -> tuple[Band, ...]:
+        if self._config.fifo:
+            return ()
+        depths = [0] * (len(self._config.edges) + 1)
+        for generation_keys, read in self._reads:
+            for key, value in read.wait():
+                band, side = generation_keys.band_of(key)
+                depths[band] += total(value) if side == "in" else -total(value)
+        return bands(self._config.edges, depths)
+
+
+def _totals(config: Config, counted: dict[tuple[int, str, Side], int], traffic: dict[str, int]) -> Totals:
+    depths = {state: depth_of(config, counted, state) for state in STATES}
+    return Totals(
+        ready=depths["ready"],
+        delayed=depths["delayed"],
+        leased=depths["leased"],
+        dead=depths["dead"],
+        traffic=traffic,
+    )

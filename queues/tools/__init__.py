@@ -1,0 +1,1 @@
+"""Tools: doctor, repair, copy and backup of whole stores."""

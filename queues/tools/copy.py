@@ -1,0 +1,405 @@
+"""Copying a whole store into another one, on the same or another engine: all keys, bytes and order kept.
+
+A copy goes by rounds. A round carries the source over in chunks, each one transaction that also writes how far it
+came, so that a copy that was killed goes on where it was; the first round finds an empty target, later ones write only
+what differs. Then both sides are read whole and compared. Equal: the base of every queue is raised, so that what is
+pushed into the copy sorts behind what was copied, and the store record, written last, makes the target a store. Not
+equal: the source changed meanwhile; the next run begins another round.
+
+Keys outside of the root are those of applications that share the store, and the items of attached queues. An embedded
+store is a whole file, so they are copied and compared as well. In a cluster only the root is the store: they are left
+there, and copied into one only on demand.
+
+The copy keeps the store's id: it is the same store in another place. Slots are left behind: they belong to commits of
+the source's clients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+from queues.catalog import store_record
+from queues.catalog.store_record import StoreRecord
+from queues.errors import BadSetting, CopyUnfinished, SourceChanged, TargetNotEmpty
+from queues.keys.keyspace import Keyspace
+from queues.kv import open_kv
+from queues.kv.limits import KEYS_END
+from queues.kv.port import KeyValue, KeyValueStore, ReadTransaction, Transaction
+from queues.model import records
+from queues.tools.content import MAX_BYTES, Digest, Walk, based, cost, digest, digest_outside, outside, seal, with_base
+
+Phase = Literal["copying", "verifying", "finishing"]
+Part = Literal["root", "outside"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far a copy is: keys and bytes of this phase, of either side."""
+
+    phase: Phase
+    keys: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Copied:
+    """A finished copy."""
+
+    store_id: str
+    #: Of both sides.
+    digest: Digest
+    #: How often the source was carried over, in part or whole.
+    rounds: int
+    #: Whether an earlier run had begun it.
+    resumed: bool
+    #: Of the keys outside of the root, of both sides; None: they were not copied.
+    outside: Digest | None
+    #: How many keys outside of the root were not copied; None when nobody looked, as in a cluster.
+    left: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Mark:
+    """How far the copy is; lies in the target, and is written together with what it speaks of."""
+
+    from_url: str
+    store_id: str
+    format: int
+    round: int = 1
+    #: Whether everything is carried over and was found equal, so that only bases and the store record are missing.
+    verified: bool = False
+    #: Done up to this key, this one excluded; without the root.
+    at: bytes = b""
+    keys: int = 0
+    size: int = 0
+    #: The source's seal and a stamp of it when it was verified, and what was found.
+    seal: str = ""
+    stamp: int = 0
+    checksum: str = ""
+    #: The part that is carried over now: below the root, or outside of it. What was found of the latter.
+    part: Part = "root"
+    #: Whether the latter is copied at all, as the first run decided.
+    with_outside: bool = False
+    outside_keys: int = 0
+    outside_size: int = 0
+    outside_checksum: str = ""
+
+    def encode(self) -> bytes:
+        header = asdict(self) | {"at": self.at.hex(), "from": self.from_url}
+        del header["from_url"]
+        return records.encode(header)
+
+    @classmethod
+    def from_header(cls, header: dict[str, Any]) -> _Mark:
+        header = header | {"at": bytes.fromhex(header["at"]), "from_url": header["from"]}
+        del header["from"]
+        return cls(**header)
+
+    def again(self, store_format: int) -> _Mark:
+        """Return the mark of the next round."""
+        return _Mark(
+            from_url=self.from_url,
+            store_id=self.store_id,
+            format=store_format,
+            round=self.round + 1,
+            with_outside=self.with_outside,
+        )
+
+
+def copy_store(
+    from_url: str,
+    to_url: str,
+    *,
+    root: tuple[Any, ...] = ("pq",),
+    with_outside: bool | None = None,
+    on_progress: Callable[[Progress], None] = lambda progress: None,
+    hold: Callable[[], AbstractContextManager[None]] = nullcontext,
+) -> Copied:
+    """Copy a store into an empty place, or go on with the same copy, and return what was copied.
+
+    `with_outside` says whether keys outside of the root are copied; by default from one embedded store into another.
+    `hold` is entered around each transaction, for callers that defer a stop signal. Raises `NotAStore`, `OlderFormat`
+    and their kind (the source is none that can be copied), `TargetNotEmpty`, `SourceChanged` (run it again).
+    """
+    keyspace = Keyspace(root)
+    if with_outside and _is_cluster(from_url):
+        raise BadSetting(
+            "Keys outside of the root are not copied from a cluster: they belong to other programs.", "with_outside"
+        )
+    if with_outside is None:
+        with_outside = not _is_cluster(from_url) and not _is_cluster(to_url)
+    source = open_kv(from_url, slots=keyspace.slots)
+    try:
+        record = store_record.require(source, keyspace, from_url)
+        store_record.check(record, from_url)
+        target = open_kv(to_url, slots=keyspace.slots)
+        try:
+            copy = _Copy(source, target, keyspace, from_url, to_url, record, with_outside=with_outside)
+            return copy.run(on_progress, hold)
+        finally:
+            target.close()
+    finally:
+        source.close()
+
+
+class _Copy:
+    """One run."""
+
+    def __init__(
+        self,
+        source: KeyValueStore,
+        target: KeyValueStore,
+        keyspace: Keyspace,
+        from_url: str,
+        to_url: str,
+        record: StoreRecord,
+        *,
+        with_outside: bool,
+    ) -> None:
+        self._with_outside = with_outside
+        self._source = source
+        self._target = target
+        self._keyspace = keyspace
+        self._from, self._to = from_url, to_url
+        self._record = record
+
+    def run(self, on_progress: Callable[[Progress], None], hold: Callable[[], AbstractContextManager[None]]) -> Copied:
+        """Copy, verify and finish."""
+        self._on_progress, self._hold = on_progress, hold
+        with hold():
+            resumed = self._begin()
+        if self._mark.format != self._record.format:  # upgraded since: whatever is there may be of the older format
+            self._advance(self._mark.again(self._record.format))
+        if not self._mark.verified:
+            self._carry()
+            self._verify()
+        self._raise_bases()
+        return self._end(resumed=resumed)
+
+    def _begin(self) -> bool:
+        """Set or read the mark; say whether an earlier run had begun."""
+        fresh = _Mark(
+            from_url=self._from,
+            store_id=self._record.id,
+            format=self._record.format,
+            with_outside=self._with_outside,
+        )
+        keyspace = self._keyspace
+
+        def begin(tr: Transaction) -> _Mark | None:
+            if tr.get(keyspace.store).wait() is not None:
+                raise TargetNotEmpty(
+                    "{to} holds a store already: copy into an empty place. Nothing was changed.", to=self._to
+                )
+            header = store_record.copy_header(tr, keyspace)
+            if header is None:
+                if not store_record.is_empty(tr, keyspace):
+                    raise TargetNotEmpty("{to} holds something else under this root. Nothing was changed.", to=self._to)
+                if self._with_outside:
+                    begin, end = keyspace.range
+                    others = tr.get_key(b"\x00", begin), tr.get_key(end, KEYS_END)
+                    if any(key.wait() is not None for key in others):
+                        raise TargetNotEmpty(
+                            "{to} holds keys of another program outside of the root, and those of {source} are to be "
+                            "copied, too: copy into an empty place, or without them. Nothing was changed.",
+                            to=self._to,
+                            source=self._from,
+                        )
+                tr.set(keyspace.copy_mark, fresh.encode())
+                return None
+            mark = _Mark.from_header(header)
+            if mark.store_id != fresh.store_id:
+                raise TargetNotEmpty(
+                    "{to} holds an unfinished copy of another store ({source}). Nothing was changed.",
+                    to=self._to,
+                    source=mark.from_url,
+                )
+            return mark
+
+        found = self._target.transact(begin)
+        self._mark = found or fresh
+        self._with_outside = self._mark.with_outside
+        return found is not None
+
+    def _carry(self) -> None:
+        """Make the target equal to the source from the mark on."""
+        if self._mark.part == "root":
+            self._carry_part(self._keyspace.root, lambda kv: Walk(kv, self._keyspace))
+            if not self._with_outside:
+                return
+            self._advance(replace(self._mark, part="outside", at=b""))
+        self._carry_part(b"", lambda kv: outside(kv, self._keyspace))
+
+    def _carry_part(self, prefix: bytes, walk: Callable[[KeyValueStore], Walk]) -> None:
+        source = walk(self._source)
+        target = walk(self._target) if self._mark.round > 1 else None
+        at: bytes | None = self._mark.at
+        while at is not None:
+            chunk = source.chunk(at)
+            there = target.chunk(at) if target is not None else None
+            end = chunk.end
+            if there is not None and there.end is not None:
+                end = there.end if end is None else min(end, there.end)
+            changes = _differences(chunk.pairs, there.pairs if there is not None else (), end)
+            changes, end = _fitting(changes, end)
+            carried = [(key, value) for key, value in chunk.pairs if end is None or key < end]
+            mark = replace(
+                self._mark,
+                at=end if end is not None else b"\xff",
+                keys=self._mark.keys + len(carried),
+                size=self._mark.size + sum(len(key) + len(value) for key, value in carried),
+            )
+            self._advance(mark, changes, prefix)
+            self._tell("copying", mark.keys, mark.size)
+            at = end
+
+    def _verify(self) -> None:
+        """Compare both sides; raise `SourceChanged`, after having begun another round, unless they are equal."""
+        before = seal(self._source, self._keyspace)
+        here = digest(self._source, self._keyspace, on_chunk=lambda keys, size: self._tell("verifying", keys, size))
+        after = seal(self._source, self._keyspace)
+        there = digest(self._target, self._keyspace, on_chunk=lambda keys, size: self._tell("verifying", keys, size))
+        others = self._digest_outside(self._source) if self._with_outside else Digest(keys=0, size=0, checksum="")
+        if self._with_outside and others != self._digest_outside(self._target):
+            self._give_up_round()
+        if before != after or here != there:
+            self._give_up_round()
+        # Later than whatever was copied: a base raised by it sorts what is pushed into the copy behind that.
+        stamp = self._source.transact(lambda tr: tr.stamp())
+        self._advance(
+            replace(
+                self._mark,
+                verified=True,
+                at=b"",
+                keys=here.keys,
+                size=here.size,
+                checksum=here.checksum,
+                outside_keys=others.keys,
+                outside_size=others.size,
+                outside_checksum=others.checksum,
+                seal=after,
+                stamp=stamp,
+            )
+        )
+
+    def _digest_outside(self, kv: KeyValueStore) -> Digest:
+        return digest_outside(kv, self._keyspace, on_chunk=lambda keys, size: self._tell("verifying", keys, size))
+
+    def _left(self) -> int | None:
+        """Return how many keys outside of the root are not copied; None: nobody counts those of a cluster."""
+        if self._mark.outside_checksum:
+            return 0
+        return None if _is_cluster(self._from) else self._digest_outside(self._source).keys
+
+    def _raise_bases(self) -> None:
+        """Raise the base of every queue, deleted ones included."""
+        walk = Walk(self._target, self._keyspace, based(self._keyspace))
+        stamp = self._mark.stamp
+        at: bytes | None = self._mark.at
+        while at is not None:
+            chunk = walk.chunk(at)
+            raised = [(key, with_base(value, lambda base: base + stamp)) for key, value in chunk.pairs]
+            before = dict(chunk.pairs)
+            changes: list[tuple[bytes, bytes | None]] = [(key, value) for key, value in raised if value != before[key]]
+            changes, end = _fitting(changes, chunk.end)
+            self._advance(replace(self._mark, at=end if end is not None else b"\xff"), changes)
+            self._tell("finishing", self._mark.keys, self._mark.size)
+            at = end
+
+    def _end(self, *, resumed: bool) -> Copied:
+        """Make the target a store, if the source still is what was verified."""
+        if seal(self._source, self._keyspace) != self._mark.seal:
+            self._give_up_round()
+        mark, keyspace, left = self._mark, self._keyspace, self._left()
+
+        def write(tr: Transaction) -> None:
+            self._check_mark(tr)
+            tr.set(keyspace.store, self._record.encode())
+            tr.clear(keyspace.copy_mark)
+
+        with self._hold():
+            self._target.transact(write)
+        return Copied(
+            store_id=mark.store_id,
+            digest=Digest(keys=mark.keys, size=mark.size, checksum=mark.checksum),
+            rounds=mark.round,
+            resumed=resumed,
+            outside=Digest(keys=mark.outside_keys, size=mark.outside_size, checksum=mark.outside_checksum)
+            if mark.outside_checksum
+            else None,
+            left=left,
+        )
+
+    def _give_up_round(self) -> None:
+        self._advance(self._mark.again(self._record.format))
+        raise SourceChanged(
+            "{source} was changed while it was copied, so {to} is not complete and can not be used "
+            "yet. Pause whoever writes to it and run the same command again: it carries over only "
+            "what differs.",
+            source=self._from,
+            to=self._to,
+        )
+
+    def _advance(
+        self, mark: _Mark, changes: Sequence[tuple[bytes, bytes | None]] = (), prefix: bytes | None = None
+    ) -> None:
+        """Write changes and the new mark as one transaction."""
+        root, key, record = self._keyspace.root if prefix is None else prefix, self._keyspace.copy_mark, mark.encode()
+
+        def write(tr: Transaction) -> None:
+            self._check_mark(tr)
+            for changed, value in changes:
+                if value is None:
+                    tr.clear(root + changed)
+                else:
+                    tr.set(root + changed, value)
+            tr.set(key, record)
+
+        with self._hold():
+            self._target.transact(write, background=True)
+            self._mark = mark
+
+    def _check_mark(self, tr: ReadTransaction) -> None:
+        if tr.get(self._keyspace.copy_mark).wait() != self._mark.encode():
+            raise CopyUnfinished(
+                "Another process is at work on the copy in {to}: this one leaves it alone.", to=self._to
+            )
+
+    def _tell(self, phase: Phase, keys: int, size: int) -> None:
+        self._on_progress(Progress(phase=phase, keys=keys, size=size))
+
+
+def _is_cluster(url: str) -> bool:
+    return url.startswith("fdb:")
+
+
+def _differences(
+    wanted: Sequence[KeyValue], found: Sequence[KeyValue], end: bytes | None
+) -> list[tuple[bytes, bytes | None]]:
+    """Return what makes `found` equal to `wanted` below `end`, in order of keys: None for what has to go."""
+    there = dict(found)
+    changes: list[tuple[bytes, bytes | None]] = [
+        (key, value) for key, value in wanted if (end is None or key < end) and there.get(key) != value
+    ]
+    if there:
+        kept = {key for key, _ in wanted}
+        changes += [(key, None) for key in there if key not in kept and (end is None or key < end)]
+        changes.sort(key=lambda change: change[0])
+    return changes
+
+
+def _fitting(
+    changes: list[tuple[bytes, bytes | None]], end: bytes | None
+) -> tuple[list[tuple[bytes, bytes | None]], bytes | None]:
+    """Return the first changes that fit into one transaction together, and where they end."""
+    if cost(changes) <= MAX_BYTES:
+        return changes, end
+    size = 0
+    for n, change in enumerate(changes):
+        size += cost((change,))
+        if n and size > MAX_BYTES:
+            return changes[:n], change[0]
+    return changes, end

@@ -1,0 +1,320 @@
+"""Entries of the trash as they are read: what each says, as far as it can be read and may be shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Literal
+
+from queues.catalog import attached_prefixes as prefixes
+from queues.catalog import directory
+from queues.errors import KeyTooLarge, NewerFormat, QueueError, QueueNotFound, StoreError, TrashNotFound, Unreadable
+from queues.items import attached as attached_items
+from queues.items import located, undo_log
+from queues.keys.keyspace import Keyspace
+from queues.kv.port import ReadTransaction, Ready, Result
+from queues.model import ids, records
+from queues.model.config import Config
+from queues.model.foreign_tuples import parse_id
+from queues.model.item import Item
+from queues.model.records import UNREADABLE, why
+
+#: Reads of one page before it is handed out as it is, when most of the trash was restored; and bytes of records.
+#: What follows a full page is looked for as far again, as a page may become full only at the end of that.
+_STEPS, _STEP_BYTES = 20, 4_000_000
+#: An entry's id, its header or why it can not be read, its value, and the numbers of the queues that it reaches.
+_Read = tuple[bytes, dict[str, Any] | Exception, Result[bytes | None], tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """Which entries are asked for; None: all."""
+
+    #: Of the queue that has this name, or had it when they were written.
+    queue: str | None
+    by: str | None
+    act: str | None
+    #: Of every act but this one.
+    but: str | None = None
+    #: Says by the name that a queue had whether it is listed.
+    visible: Callable[[str], bool] | None = None
+
+    @property
+    def everything(self) -> bool:
+        """Whether all are asked for, those too that can not be read."""
+        return self == _EVERYTHING
+
+    def fits(self, header: dict[str, Any], queue_id: int | None) -> bool:
+        """Say whether an entry is asked for and can be restored; `queue_id` is of the queue that has the name now."""
+        return (
+            not (header["restored"] or header.get("doomed"))
+            and (self.by is None or header["by"] == self.by)
+            and (self.act is None or header.get("act") == self.act)
+            and (self.but is None or header.get("act") != self.but)
+            and (self.visible is None or self.visible(header["queue"]))
+            and (self.queue is None or header["queue_id"] == queue_id or header["queue"] == self.queue)
+        )
+
+
+_EVERYTHING = Asked(queue=None, by=None, act=None)
+
+
+class Looking:
+    """One look into the trash, inside one transaction; what several entries need is read once."""
+
+    def __init__(self, tr: ReadTransaction, keyspace: Keyspace) -> None:
+        self._tr = tr
+        self._keyspace = keyspace
+        #: Configs of the entries' queues, and whose the prefixes are that entries reach.
+        self._configs: dict[int, Result[bytes | None]] = {}
+        self._owners: dict[str, Config | None] = {}
+
+    def record(self, trash_id: bytes) -> tuple[dict[str, Any], bytes]:
+        """Return what lies under an id: header and value; raise `TrashNotFound`."""
+        record = self._tr.get(self._keyspace.trash(trash_id)).wait()
+        header, value = records.decode(record) if record is not None else ({"doomed": True}, b"")
+        if header.get("doomed"):
+            raise TrashNotFound("Nothing of this id is in the trash; its time may have run out.")
+        return header, self._value(trash_id, header, value).wait() or b""
+
+    def entry(self, trash_id: bytes) -> TrashEntry:
+        """Return one entry; raise `TrashNotFound`, `Unreadable`."""
+        with telling():
+            header, value = self.record(trash_id)
+            rules = rules_of(header, self._config_of(header).wait())
+            return entry_of(trash_id, header, value, rules, self._reaches(header))
+
+    def page(self, asked: Asked, *, before: bytes | None, limit: int) -> TrashPage:
+        """Return the entries that are asked for among the next ones, newest first, at most `limit`."""
+        queue_id = None if asked.queue is None else self._id_of(asked.queue)
+        found: list[_Read] = []
+        seen, following = before, None
+        looked = size = steps = full = 0
+        over = False
+        while not over and following is None and steps < _STEPS and size < _STEP_BYTES:
+            steps += 1
+            pairs = self._tr.get_range(*self._keyspace.all_trash(seen), limit=limit + 1, reverse=True).wait()
+            for key, record in pairs:
+                trash_id, size = self._keyspace.last_id(key), size + len(record)
+                fitting: _Read | None = None
+                try:
+                    header, value = records.decode(record)
+                    if asked.fits(header, queue_id):
+                        # Of one that follows a full page only its place is wanted.
+                        fitting = self._read(trash_id, header, value, whole=not full)
+                except UNREADABLE as error:
+                    fitting = (trash_id, error, Ready(None), ()) if asked.everything else None
+                if fitting is not None and full:
+                    following = trash_id
+                    break
+                if fitting is not None:
+                    found.append(fitting)
+                seen, looked = trash_id, looked + 1
+                if len(found) == limit and not full:
+                    full, steps, size = looked, 0, 0  # what follows is looked for as far again
+            over = following is None and len(pairs) <= limit
+        rules = {queue_id: read.wait() for queue_id, read in self._configs.items()}
+        entries = tuple(
+            readable(trash_id, header, read.wait() or b"", rules, reaches) for trash_id, header, read, reaches in found
+        )
+        if not over and following is None:
+            over = self._tr.get_key(*self._keyspace.all_trash(seen)).wait() is None
+        cursor = None if over else seen if following is None else ids.above(following)
+        return TrashPage(
+            entries=entries,
+            cursor=None if cursor is None else cursor.hex(),
+            looked=full or looked,
+            certain=cursor is None or following is not None,
+        )
+
+    def _read(self, trash_id: bytes, header: dict[str, Any], value: bytes, *, whole: bool) -> _Read:
+        self._config_of(header)
+        reaches = self._reaches(header)
+        return trash_id, header, self._value(trash_id, header, value) if whole else Ready(None), reaches
+
+    def _reaches(self, header: dict[str, Any]) -> tuple[int, ...]:
+        """Return the numbers of the queues that `restore` would change now."""
+        if "foreign" in header:
+            references = [{"id": header["queue_id"], "prefix": header["foreign"]["prefix"]}]
+        else:
+            default = {"id": header["queue_id"], "prefix": None}
+            references = [each for each in (header.get("from", default), header.get("to")) if each is not None]
+        found: list[int] = []
+        for reference in references:
+            prefix = reference["prefix"]
+            if prefix is None:
+                found.append(reference["id"])
+                continue
+            if prefix not in self._owners:
+                self._owners[prefix] = prefixes.owner(self._tr, self._keyspace, bytes.fromhex(prefix))
+            owner = self._owners[prefix]
+            if owner is not None:
+                found.append(owner.id)
+        return tuple(found)
+
+    def _value(self, trash_id: bytes, header: dict[str, Any], value: bytes) -> Result[bytes | None]:
+        if header.get("apart"):
+            return self._tr.get(self._keyspace.trash_part(trash_id, 0, undo_log.VALUE))
+        return Ready(value)
+
+    def _config_of(self, header: dict[str, Any]) -> Result[bytes | None]:
+        queue_id = header["queue_id"]
+        if queue_id not in self._configs:
+            self._configs[queue_id] = self._tr.get(self._keyspace.config(queue_id))
+        return self._configs[queue_id]
+
+    def _id_of(self, name: str) -> int | None:
+        try:
+            return directory.find_id(self._tr, self._keyspace, name)
+        except (QueueNotFound, KeyTooLarge):
+            return None
+
+
+#: A week: an operator who comes back from a long weekend can still undo.
+KEPT_MS = 7 * 24 * 3600 * 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrashEntry:
+    """Something that an act removed or changed."""
+
+    id: str
+    #: `items`: what an act did to one or more items, to be undone as one. Of what is `unreadable` no more is known than
+    #: its id, when it came in, when it is to go and why it can not be read.
+    what: Literal["queue", "item", "items", "unreadable"]
+    #: The queue's number, the same through renames.
+    queue_id: int
+    #: The queue's name when it was removed.
+    queue: str
+    #: The item; None for a queue or a chunk.
+    item: Item | None
+    #: Items concerned.
+    count: int
+    by: str
+    at: datetime
+    #: It may be swept afterwards.
+    deadline: datetime
+    restored: bool
+    #: What was done: pop, delete, move, reprioritise, edit, purge, push, delete_queue.
+    act: str = ""
+    #: The name of the queue that items were moved to.
+    to: str | None = None
+    #: The numbers of the queues that undoing it changes, as of now: an attached one may have been attached anew.
+    reaches: tuple[int, ...] = ()
+    #: The queue's rules of redaction as they are now; of a deleted queue as they were.
+    redact: tuple[str, ...] = ()
+    #: Why it can not be read; empty: it can.
+    damage: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrashPage:
+    """Trash entries, newest first."""
+
+    entries: tuple[TrashEntry, ...]
+    #: Pass it as `after=` for older entries; None when these are the oldest.
+    cursor: str | None
+    #: Entries that were looked at for this page.
+    looked: int = 0
+    #: Whether the page after the cursor holds something; else there are older ones, and nobody has looked at them.
+    certain: bool = True
+
+
+def readable(
+    trash_id: bytes,
+    header: dict[str, Any] | Exception,
+    value: bytes,
+    rules: Mapping[int, bytes | None],
+    reaches: tuple[int, ...] = (),
+) -> TrashEntry:
+    """Return an entry; what of it can not be read, or not be hidden as its queue's rules say, is left out."""
+    if isinstance(header, Exception):
+        return _damaged(trash_id, header)
+    try:
+        return entry_of(trash_id, header, value, rules_of(header, rules[header["queue_id"]]), reaches)
+    except UNREADABLE as error:
+        return _damaged(trash_id, error)
+
+
+def _damaged(trash_id: bytes, error: Exception) -> TrashEntry:
+    came_ms = ids.minted_ms(trash_id)
+    return TrashEntry(
+        id=trash_id.hex(),
+        what="unreadable",
+        queue_id=0,
+        queue="",
+        item=None,
+        count=0,
+        by="",
+        at=ids.at(came_ms),
+        deadline=ids.at(came_ms + KEPT_MS),
+        restored=False,
+        damage=why(error),
+    )
+
+
+@contextmanager
+def telling() -> Iterator[None]:
+    """Raise `Unreadable` for an entry that can not be read."""
+    try:
+        yield
+    except UNREADABLE as error:
+        if isinstance(error, (QueueError, StoreError)) and not isinstance(error, NewerFormat):
+            raise
+        raise Unreadable("This entry of the trash can not be read. {why}", why=why(error)) from error
+
+
+def entry_of(
+    trash_id: bytes, header: dict[str, Any], value: bytes, redact: tuple[str, ...], reaches: tuple[int, ...] = ()
+) -> TrashEntry:
+    """Return an entry as its record says it."""
+    return TrashEntry(
+        id=trash_id.hex(),
+        what=header["what"],
+        queue_id=header["queue_id"],
+        queue=header["queue"],
+        item=item_of(header, value) if header["what"] == "item" else None,
+        count=header["items"],
+        by=header["by"],
+        at=ids.at(ids.minted_ms(trash_id)),
+        deadline=ids.at(header["deadline"]),
+        restored=header["restored"],
+        act=header.get("act", ""),
+        to=header["to"]["name"] if header.get("to") else None,
+        reaches=reaches,
+        redact=redact,
+    )
+
+
+def item_of(header: dict[str, Any], value: bytes) -> Item:
+    """Return the item that a record is about."""
+    if "foreign" in header:
+        return attached_items.as_item(suffix_of(header["item"]), value, fifo=header["foreign"]["fifo"])
+    if "place" in header and header["place"]["state"] != "ready":
+        there = undo_log.standing_of(header["place"], undo_log.stored_of(header["record"], value))
+        return replace(located.as_item(there, fifo=header["priority"] is None), priority=header["priority"])
+    return Item(
+        id=header["item"],
+        priority=header["priority"],
+        count=header["count"],
+        value=value,
+        pushed_at=ids.minted_at(bytes.fromhex(header["item"])),
+        size=len(value),
+        attempts=header["attempts"],
+    )
+
+
+def rules_of(header: dict[str, Any], config: bytes | None) -> tuple[str, ...]:
+    """Return the rules of an entry's queue: by its config, or by the one that lies in the trash with it."""
+    if config is not None:
+        return Config.decode(config).redact
+    return tuple(header.get("config", {}).get("redact", ())) or tuple(header.get("redact", ()))
+
+
+def suffix_of(item_id: str) -> bytes:
+    """Return the key of an item of an attached queue behind its prefix."""
+    suffix = parse_id(item_id)
+    assert suffix is not None
+    return suffix

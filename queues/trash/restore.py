@@ -1,0 +1,132 @@
+"""What stands in the trash put back: a queue, items, a purged generation, or what an act changed, undone.
+
+All of it inside one transaction, which also marks the record as restored: that is the trash's own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from queues.catalog import attached_prefixes as prefixes
+from queues.catalog import directory
+from queues.errors import QueueNotFound
+from queues.items import attached as attached_items
+from queues.items import generations, located, ready, undo_log
+from queues.items.counters import Tally
+from queues.items.located import Standing
+from queues.items.undo_log import Undoing
+from queues.keys.keyspace import Keyspace
+from queues.keys.queue_keys import AttachedKeys
+from queues.kv.port import KeyValue, Transaction
+from queues.model.config import Config
+from queues.model.item import Item
+from queues.trash.entries import item_of, suffix_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restored:
+    """What came back from the trash."""
+
+    #: Of the queue that came back, or that holds what came back.
+    config: Config
+    #: The item; None for a queue or a chunk.
+    item: Item | None
+    #: Items that came back.
+    count: int
+    #: Items that were left out, as they have gone on since.
+    skipped: int = 0
+    #: The ids of what an act changed and an undo brought back, or pushed and an undo took out.
+    items: tuple[str, ...] = ()
+    #: What an act had pushed, and an undo took out again.
+    lifted: tuple[Standing, ...] = ()
+
+
+class Restoring:
+    """The restoring of one entry inside one transaction."""
+
+    def __init__(self, tr: Transaction, keyspace: Keyspace) -> None:
+        self._tr = tr
+        self._keyspace = keyspace
+
+    def run(self, trash_id: bytes, header: dict[str, Any], value: bytes, *, partial: bool) -> Restored:
+        """Put back what a record holds; `partial` leaves out items that have gone on since."""
+        if header["what"] == "queue":
+            return self._queue(header)
+        if "foreign" in header:
+            return self._foreign_items(trash_id, header, value)
+        if "from" in header:
+            return self._undo(trash_id, header, partial=partial)
+        config = self._config(header["queue_id"], header["queue"])
+        if "generation" in header:
+            depth = generations.bring_back(self._tr, self._keyspace, config, header["generation"])
+            return Restored(config=config, item=None, count=depth)
+        return self._item(config, header, value)
+
+    def _queue(self, header: dict[str, Any]) -> Restored:
+        config = Config.from_header(header["config"])
+        directory.add(self._tr, self._keyspace, config)
+        tally = Tally(self._keyspace.queue(config.id), wake=True)
+        tally.look_again()
+        tally.apply(self._tr)
+        return Restored(config=config, item=None, count=header["items"])
+
+    def _item(self, config: Config, header: dict[str, Any], value: bytes) -> Restored:
+        keys = self._keyspace.queue(config.id)
+        item = item_of(header, value)
+        if "place" not in header:
+            ready.put_back(self._tr, keys, config, item)
+            return Restored(config=config, item=item, count=1)
+        tally = Tally(keys, wake=True)
+        tally.traffic("restore")
+        there = undo_log.standing_of(header["place"], undo_log.stored_of(header["record"], value))
+        located.refuse_taken(self._tr, keys, config, [(None, there)])
+        located.put(self._tr, keys, config, there, tally)
+        tally.apply(self._tr)
+        return Restored(config=config, item=located.as_item(there, fifo=config.fifo), count=1)
+
+    def _foreign_items(self, trash_id: bytes, header: dict[str, Any], value: bytes) -> Restored:
+        """Write items of an attached queue back; one that was detached may be attached under another name by now."""
+        prefix = bytes.fromhex(header["foreign"]["prefix"])
+        config = prefixes.owner(self._tr, self._keyspace, prefix)
+        if config is None:
+            raise QueueNotFound(header["queue"])
+        one = header["what"] == "item"
+        pairs = [(suffix_of(header["item"]), value)] if one else self._parts(trash_id)
+        attached_items.put_back(self._tr, self._keyspace.queue(config.id), AttachedKeys(prefix), pairs)
+        return Restored(config=config, item=item_of(header, value) if one else None, count=len(pairs))
+
+    def _undo(self, trash_id: bytes, header: dict[str, Any], *, partial: bool) -> Restored:
+        source = self._referred(header["from"])
+        target = None if header["to"] is None else self._referred(header["to"])
+        undoing = Undoing(self._tr, self._keyspace, source, target)
+        count, gone = undoing.run(trash_id, partial=partial)
+        return Restored(
+            config=source,
+            item=None,
+            count=count,
+            skipped=gone,
+            items=(*undoing.items, *map(undo_log.id_of, undoing.lifted)),
+            lifted=tuple(undoing.lifted),
+        )
+
+    def _referred(self, reference: dict[str, Any]) -> Config:
+        """Return the config of a queue that a record refers to; an attached one may have another name by now."""
+        if reference["prefix"] is None:
+            return self._config(reference["id"], reference["name"])
+        config = prefixes.owner(self._tr, self._keyspace, bytes.fromhex(reference["prefix"]))
+        if config is None:
+            raise QueueNotFound(reference["name"])
+        return config
+
+    def _config(self, queue_id: int, name: str) -> Config:
+        record = self._tr.get(self._keyspace.config(queue_id)).wait()
+        if record is None:
+            raise QueueNotFound(name)
+        return Config.of(name, record)
+
+    def _parts(self, trash_id: bytes) -> list[KeyValue]:
+        begin, end = self._keyspace.trash_parts(trash_id)
+        pairs = self._tr.get_range(begin, end, limit=2 * ready.MAX_ITEMS).wait()
+        # By number, then by part: each key is followed by its value.
+        return [(suffix, value) for (_, suffix), (_, value) in zip(pairs[::2], pairs[1::2], strict=True)]

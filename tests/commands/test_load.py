@@ -1,0 +1,71 @@
+"""The parts of a load: its schedule and its plan."""
+
+from __future__ import annotations
+
+import json
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pqadmin.load import plan as planning
+from pqadmin.load.pace import Burst, Pace
+from pqadmin.load.plan import plans
+from queues.model.names import check_name
+from queues.model.priority import normalise
+
+BURSTS = st.none() | st.builds(
+    lambda period, part, factor: Burst(period=period, length=period * part, factor=factor),
+    st.floats(1, 100),
+    st.floats(0.05, 0.95),
+    st.floats(0.1, 50),
+)
+
+
+@given(rate=st.floats(0.1, 10_000), burst=BURSTS, count=st.integers(1, 100_000))
+def test_an_operation_is_due_at_its_moment_and_not_before(rate: float, burst: Burst | None, count: int) -> None:
+    pace = Pace(rate=rate, burst=burst)
+    moment = pace.moment(count)
+    assert pace.due(moment * (1 + 1e-9)) >= count
+    assert pace.due(moment * (1 - 1e-9)) <= count
+
+
+def test_a_burst_multiplies_the_end_of_each_period() -> None:
+    pace = Pace(rate=10, burst=Burst.parse("30:3:10"))
+    assert [pace.due(seconds) for seconds in (0, 27, 28, 30, 57, 60)] == [0, 270, 370, 570, 840, 1140]
+
+
+def test_the_pace_is_shared() -> None:
+    assert Pace(rate=100).shared_by(4) == Pace(rate=25)
+
+
+@pytest.mark.parametrize("text", ["", "30", "3:30:10", "30:0:10", "30:3:0", "30:3:-1", "a:b:c", "30:3:10:1"])
+def test_a_burst_that_is_none(text: str) -> None:
+    with pytest.raises(ValueError):
+        Burst.parse(text)
+
+
+@pytest.mark.parametrize("count", [1, 24, 100, 1_000])
+def test_plans_are_many_unlike_and_the_same_for_a_seed(count: int) -> None:
+    made = plans(count, prefix="demo:", seed=7)
+    assert len({plan.name for plan in made}) == count
+    assert made == plans(count, prefix="demo:", seed=7)
+    assert all(check_name(plan.name) == plan.name and plan.name.startswith("demo:") for plan in made)
+    if count >= 24:
+        assert {plan.kind for plan in made} == {"priority", "fifo"}
+        assert {plan.priority_type for plan in made} == {"int", "float", "str"}
+
+
+@given(seed=st.integers(0, 1_000))
+def test_priorities_fit_and_values_are_json(seed: int) -> None:
+    random = Random(seed)
+    for plan in plans(24, prefix="", seed=seed):
+        drawn = planning.priority(plan.mix, random)
+        if plan.kind == "fifo":
+            assert drawn is None
+        else:
+            assert normalise(drawn, plan.priority_type) == drawn
+        value = planning.value(plan, random)
+        assert len(value) < 20_000
+        assert isinstance(json.loads(value), dict)

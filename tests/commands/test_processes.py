@@ -1,0 +1,336 @@
+"""Commands as processes of their own: killed, interrupted, with a closed pipe; and what is in the store afterwards."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from pqadmin.commands.interruption import Interrupted, Interruption
+from queues import Queue, Store, open_store
+
+ROOT = Path(__file__).resolve().parents[2]
+#: Seconds after which a process that should have ended is a failure; never waited for when all is well.
+PATIENCE = 120
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    """The URL of a store that several processes can open."""
+    return f"lmdb:{tmp_path / 'store'}"
+
+
+@pytest.fixture
+def store(url: str) -> Iterator[Store]:
+    """The same store, open in the test."""
+    with open_store(url) as opened:
+        yield opened
+
+
+#: The commands; their reading of items is held up behind the first page.
+HELD = """
+import threading
+
+from pqadmin.cli import main
+from queues import Queue
+
+items = Queue.items
+
+
+def held(queue, **how):
+    if how["after"] is not None:
+        threading.Event().wait()
+    return items(queue, **how)
+
+
+Queue.items = held
+main()
+"""
+#: Says that the processes which a command starts need some seconds for it.
+SLOW_TO_START = """
+import sys
+import threading
+
+if "--multiprocessing-fork" in sys.orig_argv:
+    threading.Event().wait(3)
+"""
+
+
+@contextmanager
+def command(
+    *arguments: str, program: tuple[str, ...] = ("-m", "pqadmin"), **variables: str
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a command; kill it when the test leaves it running."""
+    process = subprocess.Popen(
+        [sys.executable, *program, *arguments],
+        cwd=ROOT,
+        env=os.environ | variables,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    try:
+        with process:
+            try:
+                yield process
+            finally:
+                if process.poll() is None:
+                    process.kill()
+    finally:
+        process.wait(PATIENCE)
+
+
+def line(number: int) -> bytes:
+    """Return a line whose value and priority are its number."""
+    return b'{"value": "%d", "priority": %d}\n' % (number, number)
+
+
+def counted(queue: Queue) -> Counter[int]:
+    """Return how often each value is in the queue."""
+    found: Counter[int] = Counter()
+    cursor: str | None = None
+    while True:
+        page = queue.items(limit=1_000, after=cursor)
+        found.update(int(item.value) for item in page.items)
+        cursor = page.cursor
+        if cursor is None:
+            return found
+
+
+def committed(process: subprocess.Popen[bytes], commits: int) -> int:
+    """Read the progress until so many commits were told; return the last committed line."""
+    assert process.stderr is not None
+    for _ in range(commits):
+        told = process.stderr.readline().decode()
+        assert told.startswith("Committed to line "), told
+    return int(told.split()[3])
+
+
+@pytest.mark.crash
+@pytest.mark.parametrize("commits", [1, 3, 17])
+def test_after_kill_9_resume_gives_every_line_once(url: str, store: Store, tmp_path: Path, commits: int) -> None:
+    queue = store.create_queue("jobs")
+    file = tmp_path / "items.ndjson"
+    file.write_bytes(b"".join(map(line, range(1, 30_001))))
+    with command("import_items", "jobs", str(file), "--store", url, "--chunk", "20") as process:
+        told = committed(process, commits)
+        process.kill()
+        assert process.wait(PATIENCE) == -signal.SIGKILL
+    # The kill may fall between a commit and its line: then one chunk more is in than was told.
+    assert told <= queue.depth() < 30_000
+    assert queue.depth() % 20 == 0
+    with command("import_items", "jobs", str(file), "--store", url, "--resume", "--json", "--quiet") as process:
+        out, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, err
+    assert json.loads(out)["last_line"] == 30_000
+    assert counted(queue) == Counter(range(1, 30_001))
+
+
+@pytest.mark.crash
+def test_after_kill_9_skipping_to_the_told_line_gives_every_line_once(url: str, store: Store, tmp_path: Path) -> None:
+    queue = store.create_queue("jobs")
+    with command("import_items", "jobs", "-", "--format", "ndjson", "--store", url, "--chunk", "10") as process:
+        assert process.stdin is not None
+        process.stdin.write(b"".join(map(line, range(1, 36))))
+        process.stdin.flush()
+        told = committed(process, 3)  # 5 lines are read and wait for the chunk's rest, which never comes
+        process.kill()
+        process.wait(PATIENCE)
+    assert told == 30
+    everything = b"".join(map(line, range(1, 101)))
+    with command("import_items", "jobs", "-", "--skip", str(told), "--store", url) as process:
+        process.communicate(everything, timeout=PATIENCE)
+    assert process.returncode == 0
+    assert counted(queue) == Counter(range(1, 101))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_it_tells_the_last_committed_line(url: str, store: Store, number: signal.Signals) -> None:
+    queue = store.create_queue("jobs")
+    with command("import_items", "jobs", "-", "--format", "ndjson", "--store", url, "--chunk", "10") as process:
+        assert process.stdin is not None
+        process.stdin.write(b"".join(map(line, range(1, 36))))
+        process.stdin.flush()
+        committed(process, 3)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+    assert b"Last committed line: 30." in out
+    assert b"Interrupted. Committed to line 30: go on with --skip 30." in err
+    assert b"Traceback" not in err
+    assert queue.depth() == 30
+
+
+def test_a_stop_during_a_commit_waits_for_its_end() -> None:
+    done, before = [], signal.getsignal(signal.SIGINT)  # a shell's jobs in the background are not interrupted
+
+    def commit(interruption: Interruption) -> None:
+        with interruption.held():
+            signal.raise_signal(signal.SIGINT)
+            done.append("committed")
+
+    with Interruption() as interruption:
+        with pytest.raises(Interrupted):
+            commit(interruption)
+        assert interruption.requested
+        with pytest.raises(Interrupted):
+            signal.raise_signal(signal.SIGTERM)
+    assert done == ["committed"]
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_closed_pipe_ends_an_export_quietly(url: str, store: Store) -> None:
+    queue = store.create_queue("jobs")
+    for _ in range(10):
+        queue.push_many([(b"x" * 500, 1)] * 1_000)
+    with command("export_items", "jobs", "--store", url) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        err = process.stderr.read()
+        assert process.wait(PATIENCE) == 141
+    assert err == b""
+
+
+def test_a_pipe_that_was_closed_before_the_first_word_is_quiet_too(url: str, store: Store) -> None:
+    store.create_queue("jobs")
+    with command("queues", "--store", url) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(PATIENCE) == 141
+
+
+def test_an_interrupted_export_leaves_no_file(url: str, store: Store, tmp_path: Path) -> None:
+    queue = store.create_queue("jobs")
+    queue.push_many([(b"x" * 500, 1)] * 1_000)
+    folder = tmp_path / "out"
+    folder.mkdir()
+    with command("export_items", "jobs", str(folder / "jobs.ndjson"), "--store", url, program=("-c", HELD)) as process:
+        while not any(folder.iterdir()):
+            assert process.poll() is None
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+    assert b"Traceback" not in err
+    assert list(folder.iterdir()) == []
+
+
+# load
+
+
+def children(process: subprocess.Popen[bytes]) -> list[int]:
+    """Return the ids of a process's children (threads of it may have started them)."""
+    tasks = Path(f"/proc/{process.pid}/task").glob("*/children")
+    return [int(number) for task in tasks for number in task.read_text().split()]
+
+
+def await_end(processes: list[int]) -> None:
+    """Wait until every process, given as an open pidfd, has ended."""
+    waiting = list(processes)
+    while waiting:
+        ended, _, _ = select.select(waiting, [], [], PATIENCE)
+        assert ended, "a process of the load outlived it"
+        for descriptor in ended:
+            waiting.remove(descriptor)
+            os.close(descriptor)
+
+
+def pushed_and_taken(store: Store) -> tuple[int, int]:
+    """Return the traffic of all queues, exactly."""
+    totals = [queue.totals().traffic for queue in store.queues()]
+    return (
+        sum(traffic.get("push", 0) + traffic.get("enqueue", 0) for traffic in totals),
+        sum(traffic.get("pop", 0) + traffic.get("dequeue", 0) for traffic in totals),
+    )
+
+
+def await_traffic(store: Store) -> None:
+    """Wait until something was taken."""
+    while True:
+        queues = store.queues()
+        snapshot = store.snapshot([queue.id for queue in queues])
+        if queues and pushed_and_taken(store)[1] > 0:
+            return
+        assert store.wait_for_change(snapshot, timeout=PATIENCE), "the load does nothing"
+
+
+LOAD = ("load", "--queues", "5", "--push-rate", "400", "--pop-rate", "300", "--producers", "2", "--json")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_load_stops_cleanly_and_its_summary_is_exact(url: str, store: Store, number: signal.Signals) -> None:
+    with command(*LOAD, "--store", url) as process:
+        await_traffic(store)
+        started = [os.pidfd_open(pid) for pid in children(process)]
+        assert len(started) >= 3
+        process.send_signal(number)
+        out, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, err
+    assert b"Traceback" not in err
+    summary = json.loads(out)
+    assert (summary["pushed"], summary["taken"]) == pushed_and_taken(store)
+    assert summary["pushed"] > 0
+    await_end(started)
+
+
+def test_processes_of_a_killed_load_end_by_themselves(url: str, store: Store) -> None:
+    with command(*LOAD, "--store", url) as process:
+        await_traffic(store)
+        watched = [os.pidfd_open(pid) for pid in children(process)]
+        process.kill()
+        await_end(watched)
+
+
+def test_load_ends_by_itself_and_is_never_faster_than_asked(url: str, store: Store) -> None:
+    with command(*LOAD, "--seconds", "2", "--store", url) as process:
+        out, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, err
+    summary = json.loads(out)
+    assert summary["pushed"] <= 400 * summary["seconds"]
+    assert (summary["pushed"], summary["taken"]) == pushed_and_taken(store)
+    assert summary["dropped"] == 0
+
+
+def test_the_seconds_of_a_load_begin_when_its_processes_do(url: str, store: Store, tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(SLOW_TO_START)
+    with command(*LOAD, "--seconds", "2", "--store", url, PYTHONPATH=str(tmp_path)) as process:
+        out, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, err
+    summary = json.loads(out)
+    assert summary["seconds"] >= 2
+    assert summary["pushed"] > 0, "all of its time went by before anything was pushed"
+
+
+def test_load_needs_a_store_that_others_can_open() -> None:
+    with command(*LOAD, "--store", "memory:") as process:
+        _, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 1
+    assert json.loads(err)["error"]["message"].startswith("memory: is private")
+
+
+def test_a_loop_over_pop_in_a_shell_ends(url: str, store: Store) -> None:
+    store.create_queue("jobs").push_many([(b"first", 1), (b"second", 2)])
+    loop = 'while "$0" manage.py pop jobs --json --store "$1"; do :; done; "$0" manage.py pop jobs --store "$1"'
+    done = subprocess.run(
+        ["sh", "-c", loop, sys.executable, url],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    shapes = [json.loads(line) for line in done.stdout.splitlines()[:3]]
+    assert [[item["value"] for item in shape["items"]] for shape in shapes] == [["first"], ["second"], []]
+    assert (done.returncode, done.stdout.splitlines()[3:], done.stderr) == (4, ["jobs has nothing ready."], "")

@@ -1,0 +1,108 @@
+"""`pqadmin sweep`: one round by command, and staying as a process until it is stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from queues import open_store
+from tests.commands.conftest import Run, Shop
+from tests.conftest import Clock
+
+ROOT = Path(__file__).resolve().parents[2]
+#: Seconds after which a process that should have done something is a failure.
+PATIENCE = 120
+LONG_AGO = 1_000_000.0
+
+
+def test_one_round_does_what_is_due_and_says_so(shop: Shop, run: Run) -> None:
+    with open_store(shop.url, clock=Clock(LONG_AGO)) as long_ago:
+        jobs = long_ago.create_queue("jobs")
+        jobs.push_many([(b"1", 1), (b"2", 2)], delay=timedelta(seconds=1))
+        jobs.push(b"leased", priority=3)
+        jobs.lease(seconds=1)
+        long_ago.create_queue("old")
+        long_ago.delete_queue("old")
+    shop.store.queue("jobs").push(b"later", priority=1, delay=timedelta(hours=1))
+    answer = run("sweep")
+    said = answer.out.strip()
+    assert said.startswith("2 delayed items made ready, 1 lease ended, ")
+    assert "keys of old trash cleared" in said
+    jobs = shop.store.queue("jobs")
+    assert (jobs.depth(), jobs.depth("delayed"), jobs.depth("leased")) == (3, 1, 0)
+    assert run("sweep").out.strip() == "Nothing was due."
+
+
+def test_one_round_in_json(shop: Shop, run: Run) -> None:
+    with open_store(shop.url, clock=Clock(LONG_AGO)) as long_ago:
+        long_ago.create_queue("jobs").push(b"1", priority=1, delay=timedelta(seconds=1))
+    done = run("sweep", "--json").json
+    assert done.pop("slots") >= 0
+    assert done == {"promoted": 1, "expired": 0, "merged": 0, "trash": 0, "unclaimed": 0, "audit": 0}
+
+
+@pytest.mark.parametrize(("days", "left"), [(400, 0), (0, 1)])
+def test_old_acts_are_forgotten_as_the_setting_says(shop: Shop, run: Run, settings, days: int, left: int) -> None:
+    settings.PQADMIN_AUDIT_DAYS = days
+    with open_store(shop.url, clock=Clock(LONG_AGO)) as long_ago:
+        long_ago.acts("ann").create_queue("jobs")
+    assert run("sweep", "--json").json["audit"] == 1 - left
+    assert len(shop.store.audit.entries().entries) == left
+
+
+@contextmanager
+def sweeping(url: str, *options: str) -> Iterator[subprocess.Popen[str]]:
+    """Run the command as a process of its own."""
+    process = subprocess.Popen(
+        [sys.executable, str(ROOT / "manage.py"), "sweep", "--watch", "--store", url, *options],
+        env=os.environ | {"PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def line(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def error_line(process: subprocess.Popen[str]) -> str:
+    assert process.stderr is not None
+    return process.stderr.readline().strip()
+
+
+@pytest.mark.parametrize("engine", ["embedded"])
+def test_watching_processes_take_turns_when_they_are_stopped(shop: Shop) -> None:
+    jobs = shop.store.create_queue("jobs")
+    soon = timedelta(milliseconds=20)
+    with sweeping(shop.url) as first:
+        assert error_line(first) == f"Offering to sweep {shop.url}; stop with Ctrl-C."
+        assert error_line(first) == "Sweeping."
+        jobs.push(b"1", priority=1, delay=soon)
+        assert line(first) == "1 delayed item made ready."
+        with sweeping(shop.url, "--json") as second:
+            assert error_line(second).startswith("Offering")
+            first.send_signal(signal.SIGTERM)
+            assert line(first) == "Ended. 1 delayed item made ready."
+            assert first.wait(PATIENCE) == 0
+            assert error_line(second) == "Sweeping."
+            jobs.push(b"2", priority=1, delay=soon)
+            assert json.loads(line(second))["promoted"] == 1
+            second.send_signal(signal.SIGINT)
+            assert second.wait(PATIENCE) == 0
+    assert jobs.depth() == 2

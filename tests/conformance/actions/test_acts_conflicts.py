@@ -1,0 +1,261 @@
+"""Who conflicts with whom among acts, asserted on each engine with conflicts: transactions driven step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from queues import Acts, Queue, Store, open_store
+from queues.background.merge_generations import merge_step
+from queues.errors import Conflict
+from queues.items import transition
+from queues.items.edit import delete, move
+from queues.items.generations import bring_back, purge
+from queues.items.locate import find
+from tests.conftest import store_url
+from tests.full_count import check_full_count
+from tests.step_by_step import CONCURRENT, begin
+
+
+@pytest.fixture(params=CONCURRENT)
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    with open_store(store_url(request.param, tmp_path)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def jobs(store: Store) -> Queue:
+    jobs = store.create_queue("jobs")
+    jobs.push_many([(b"%d" % n, n) for n in range(10)])
+    return jobs
+
+
+def move_in(store: Store, tr: Any, item_id: str, to: Queue) -> None:
+    source = store.queue("jobs", tr=tr)
+    standings = find(tr, store._keyspace, source.config, [item_id], skip_missing=False).standings
+    move(tr, store._keyspace, source.config, to.config, standings, priority=None, rands=[b""])
+
+
+def test_two_operators_who_move_one_item_conflict(store: Store, jobs: Queue) -> None:
+    one, two = store.create_queue("one"), store.create_queue("two")
+    item = jobs.peek_min()
+    first, second = begin(store), begin(store)
+    move_in(store, first, item.id, one)
+    move_in(store, second, item.id, two)
+    second.commit()
+    with pytest.raises(Conflict):
+        first.commit()
+    assert (jobs.depth(), one.depth(), two.depth()) == (9, 0, 1)
+
+
+def test_a_move_conflicts_with_whoever_takes_the_item_and_with_nobody_else(store: Store, jobs: Queue) -> None:
+    one = store.create_queue("one")
+    items = jobs.items().items
+    tr = begin(store)
+    move_in(store, tr, items[5].id, one)
+    jobs.push(b"new", priority=0)
+    assert jobs.pop_min().value == b"0"
+    one.push(b"new", priority=1)
+    tr.commit()
+    tr = begin(store)
+    move_in(store, tr, items[1].id, one)
+    jobs.push(b"first", priority=-1)
+    assert [item.value for item in jobs.pop_many(3)] == [b"first", b"new", b"1"]
+    with pytest.raises(Conflict):
+        tr.commit()
+    assert check_full_count(store, jobs) == 7
+    assert check_full_count(store, one) == 2
+
+
+def test_of_a_worker_that_acknowledges_and_a_person_who_releases_one_wins(store: Store, jobs: Queue) -> None:
+    for worker_first in (True, False):
+        (lease,) = jobs.lease(seconds=60)
+        person, worker = begin(store), begin(store)
+        found = find(person, store._keyspace, jobs.config, [lease.item.id], skip_missing=False).standings
+        transition.release(person, store._keyspace, jobs.config, found, now_ms=0, reason="")
+        jobs.ack(lease, tr=worker)
+        winner, loser = (worker, person) if worker_first else (person, worker)
+        winner.commit()
+        with pytest.raises(Conflict):
+            loser.commit()
+        assert (jobs.find(lease.item.id) is None) == worker_first
+    check_full_count(store, jobs)
+
+
+def test_promoting_conflicts_with_whoever_promotes_or_moves_the_item_and_with_no_push(store: Store) -> None:
+    jobs, one = store.create_queue("jobs"), store.create_queue("one")
+    later = [jobs.push(b"later%d" % n, priority=1, delay=timedelta(hours=1)) for n in range(3)]
+    trs = [begin(store) for _ in later]
+    for tr, item in zip(trs, later, strict=True):
+        found = find(tr, store._keyspace, jobs.config, [item.id], skip_missing=False).standings
+        transition.promote(tr, store._keyspace, jobs.config, found)
+    assert jobs.promote_now(later[0].id) is not None
+    store.acts("bob").move_items("jobs", [later[1].id], "one")
+    jobs.push(b"new", priority=0)
+    for tr in trs[:2]:
+        with pytest.raises(Conflict):
+            tr.commit()
+    trs[2].commit()
+    assert check_full_count(store, jobs) == 3
+    assert one.depth("delayed") == 1
+
+
+def test_a_pop_conflicts_with_a_delete_of_its_item(store: Store, jobs: Queue) -> None:
+    tr = begin(store)
+    (taken,) = jobs._take_in(tr, n=1, end="min", serializable=False, now_ms=0)
+
+    def take(inner) -> None:
+        found = find(inner, store._keyspace, jobs.config, [taken.id], skip_missing=False)
+        delete(inner, store._keyspace, jobs.config, found.standings)
+
+    store.transact(take)
+    with pytest.raises(Conflict):
+        tr.commit()
+    assert check_full_count(store, jobs) == 9
+
+
+def test_what_is_pushed_or_popped_across_a_purge_begins_anew(store: Store, jobs: Queue) -> None:
+    push, pop = begin(store), begin(store)
+    jobs.push(b"late", priority=1, tr=push)
+    jobs.pop_min(tr=pop)
+    (trash_id,) = store.acts("ann").purge("jobs", confirm="jobs").trash_ids
+    for tr in (push, pop):
+        with pytest.raises(Conflict):
+            tr.commit()
+    store.acts("ann").undo(trash_id)
+    assert check_full_count(store, jobs) == 10
+
+
+def test_a_purge_is_not_kept_from_committing_by_those_who_push_and_pop(store: Store, jobs: Queue) -> None:
+    tr = begin(store)
+    assert purge(tr, store._keyspace, store.queue("jobs", tr=tr).config) == {1: 10}
+    jobs.push(b"meanwhile", priority=1)
+    jobs.pop_min()
+    tr.commit()
+    assert check_full_count(store, store.queue("jobs")) == 0
+    store.transact(lambda tr: bring_back(tr, store._keyspace, store.queue("jobs", tr=tr).config, 1))
+    assert {item.value for item in jobs.items().items} >= {b"meanwhile", b"9"}
+    assert check_full_count(store, jobs) == 10
+
+
+def test_an_empty_generation_is_not_dropped_when_something_is_pushed_there(store: Store, jobs: Queue) -> None:
+    store.acts("ann").purge("jobs", confirm="jobs")
+    tr = begin(store)
+    bring_back(tr, store._keyspace, store.queue("jobs", tr=tr).config, 1)
+    jobs.push(b"meanwhile", priority=1)
+    with pytest.raises(Conflict):
+        tr.commit()
+    assert jobs.peek_min().value == b"meanwhile"
+
+
+def test_a_merge_and_a_pop_conflict_on_the_same_item_only(store: Store, jobs: Queue) -> None:
+    ann = store.acts("ann")
+    (trash_id,) = ann.purge("jobs", confirm="jobs").trash_ids
+    jobs.push(b"new", priority=5)
+    ann.undo(trash_id)
+    tr = begin(store)
+    assert merge_step(tr, store._keyspace, jobs.id) == 10
+    jobs.push(b"newer", priority=-1)
+    assert jobs.pop_min().value == b"newer"
+    tr.commit()
+    assert check_full_count(store, jobs) == 11
+    tr = begin(store)
+    assert merge_step(tr, store._keyspace, jobs.id) is None
+    jobs.push(b"meanwhile", priority=1)
+    tr.commit()
+    assert len(store.queue("jobs").config.generations) == 1
+    assert check_full_count(store, jobs) == 12
+
+
+def test_a_merge_does_not_move_what_was_popped_meanwhile(store: Store, jobs: Queue) -> None:
+    ann = store.acts("ann")
+    (trash_id,) = ann.purge("jobs", confirm="jobs").trash_ids
+    jobs.push(b"new", priority=5)
+    ann.undo(trash_id)
+    tr = begin(store)
+    merge_step(tr, store._keyspace, jobs.id)
+    assert jobs.pop_min().value == b"0"
+    with pytest.raises(Conflict):
+        tr.commit()
+    assert check_full_count(store, jobs) == 10
+
+
+def test_an_older_generation_is_not_dropped_when_something_is_put_back_there(store: Store, jobs: Queue) -> None:
+    ann = store.acts("ann")
+    item = jobs.peek_min()
+    (trash_id,) = ann.purge("jobs", confirm="jobs").trash_ids
+    jobs.push(b"new", priority=5)
+    ann.undo(trash_id)
+    deleted = ann.delete_item("jobs", item.id)
+    assert store.transact(lambda tr: merge_step(tr, store._keyspace, jobs.id)) == 9
+    tr = begin(store)
+    assert merge_step(tr, store._keyspace, jobs.id) is None
+    ann.undo(deleted.trash_id)
+    with pytest.raises(Conflict):
+        tr.commit()
+    store.merge_generations()
+    assert jobs.peek_min() == item
+    assert check_full_count(store, jobs) == 11
+
+
+def test_two_who_run_one_job_do_each_chunk_once(store: Store, jobs: Queue) -> None:
+    ann, bob = store.acts("ann"), store.acts("bob")
+    job = ann.begin_bulk("delete", "jobs").id
+    seen = []
+
+    def meanwhile(now) -> bool:
+        if not seen:
+            seen.append(bob.run_bulk(job))
+        return True
+
+    ended = ann.run_bulk(job, progress=meanwhile)
+    assert (ended.done, ended.status) == (10, "done")
+    assert store.queue("jobs").totals().traffic["delete"] == 10
+
+
+class Joined(Acts):
+    """Acts inside a transaction that is driven by hand."""
+
+    def __init__(self, store: Store, tr: Any) -> None:
+        super().__init__(store, store._backing, actor="ann", via="cli")
+        self._tr = tr
+
+    def _act(self, act: Any) -> Any:
+        return act(self._tr, lambda *args, **details: None)
+
+
+def busy(jobs: Queue) -> None:
+    """Push behind the last item and before the first, and pop at both ends."""
+    jobs.pop_min()
+    jobs.pop_max()
+    jobs.push(b"low", priority=-1)
+    jobs.push(b"high", priority=99)
+
+
+def test_beginning_an_act_on_all_conflicts_with_nobody_who_pushes_or_pops(store: Store, jobs: Queue) -> None:
+    store.create_queue("review")
+    tr = begin(store)
+    job = Joined(store, tr).begin_bulk("move", "jobs", to="review")
+    busy(jobs)
+    tr.commit()
+    ann = store.acts("ann")
+    assert ann.run_bulk(job.id).done == 8, "those between the ends that were seen"
+    assert sorted(item.value for item in jobs.items().items) == [b"high", b"low"]
+
+
+def test_deleting_a_queue_conflicts_with_a_push_only_when_its_depth_was_confirmed(store: Store, jobs: Queue) -> None:
+    tr = begin(store)
+    Joined(store, tr).delete_queue("jobs", confirm="jobs", expect_depth=10)
+    jobs.push(b"unseen", priority=1)
+    with pytest.raises(Conflict):
+        tr.commit()
+    tr = begin(store)
+    trash_id = Joined(store, tr).delete_queue("jobs", confirm="jobs")
+    busy(jobs)
+    tr.commit()
+    assert store.acts("ann").restore_queue(trash_id).depth() == 11
+    assert check_full_count(store, store.queue("jobs")) == 11

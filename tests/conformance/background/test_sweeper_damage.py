@@ -1,0 +1,211 @@
+"""What can not be read, damaged or of a newer release, keeps nothing else of a store from being swept."""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+
+import pytest
+
+from queues import Queue, Store
+from queues.background.staging_leftovers import KEPT_MS as STAGED_MS
+from queues.background.staging_leftovers import NOBODY
+from queues.background.sweeper import Sweeper, Swept
+from queues.bulk.runner import JobRunner
+from queues.kv.port import Transaction
+from queues.serving import staging_records
+from queues.serving.staging import Fulfiller
+from queues.trash.trash import KEPT_MS
+from tests.conftest import Clock
+from tests.full_count import check_full_count
+
+WEEK = KEPT_MS / 1000
+
+
+@pytest.fixture
+def sweeper(store: Store) -> Sweeper:
+    made = Sweeper(store._backing, count=lambda: 0.0)
+    made.sweep()
+    return made
+
+
+def make_newer(store: Store, key: bytes) -> bytes:
+    """Let a record look as one that a newer release wrote, and return what it was."""
+    was = store.read(lambda tr: tr.get(key).wait())
+    assert was is not None
+    store.transact(lambda tr: tr.set(key, b"\xff" + was[1:]))
+    return was
+
+
+def rounds(sweeper: Sweeper, at_most: int = 40) -> Swept:
+    """Sweep until there is nothing more to do now."""
+    swept = Swept()
+    for _ in range(at_most):
+        done = sweeper.round()
+        swept += done.swept
+        if done.rest:
+            return swept
+    raise AssertionError("it never rests")
+
+
+def number_of_marks(store: Store, queue: Queue) -> int:
+    pairs = store.read(lambda tr: tr.get_range(*store._keyspace.agenda, limit=1_000).wait())
+    return sum(store._keyspace.read_mark(key)[1] == queue.id for key, _ in pairs)
+
+
+@pytest.mark.parametrize("what", ["damaged", "newer"])
+def test_a_queue_with_many_marks_that_can_not_be_swept_holds_nobody_up(
+    store: Store, sweeper: Sweeper, clock: Clock, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("queues.background.sweeper.QUEUES", 10)
+    broken, jobs = store.create_queue("broken"), store.create_queue("jobs")
+    broken.push_many([(b"x", 1, timedelta(seconds=n)) for n in range(1, 61)])
+    jobs.push(b"y", priority=1, delay=timedelta(seconds=70))
+    key = broken._config_key
+    if what == "damaged":
+        key = store.read(lambda tr: tr.get_key(*broken._keys.generation(1).delayed_range()).wait())
+    was = make_newer(store, key)
+    clock.advance(100)
+    assert rounds(sweeper) == Swept(promoted=1)
+    assert jobs.depth() == 1
+    assert number_of_marks(store, broken) == 1, "the others are not read again and again"
+    jobs.push(b"z", priority=1, delay=timedelta(seconds=1))
+    clock.advance(2)
+    assert rounds(sweeper) == Swept(promoted=1)
+    store.transact(lambda tr: tr.set(key, was))
+    assert rounds(Sweeper(store._backing)).promoted == 60, "its place on the agenda was kept"
+    check_full_count(store, broken)
+
+
+def test_more_queues_than_one_look_reads_that_can_not_be_swept(
+    store: Store, sweeper: Sweeper, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("queues.background.sweeper.QUEUES", 10)
+    for n in range(35):
+        broken = store.create_queue(f"broken:{n}")
+        broken.push(b"x", priority=1, delay=timedelta(seconds=1))
+        make_newer(store, broken._config_key)
+    jobs = store.create_queue("jobs")
+    jobs.push(b"y", priority=1, delay=timedelta(seconds=2))
+    clock.advance(5)
+    assert rounds(sweeper) == Swept(promoted=1)
+
+
+def test_trash_of_a_newer_release_stays_and_the_rest_goes(
+    store: Store, sweeper: Sweeper, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    jobs, ann, keyspace = store.create_queue("jobs"), store.acts("ann"), store._keyspace
+    for n in range(5):
+        ann.delete_item("jobs", jobs.push(b"%d" % n, priority=1).id)
+        clock.advance(1)
+    deadlines = store.read(lambda tr: tr.get_range(*keyspace.trash_deadlines, limit=9).wait())
+    newer = [keyspace.trash(keyspace.last_id(deadlines[n][0])) for n in (0, 2)]
+    was = [make_newer(store, key) for key in newer]
+    clock.advance(WEEK)
+    with caplog.at_level(logging.WARNING):
+        assert rounds(sweeper).trash > 0
+        rounds(sweeper)
+    assert len([record for record in caplog.records if record.name != "queues.kv"]) == 2, "each is told once"
+    left = store.read(lambda tr: tr.get_range(*keyspace.all_trash(), limit=9).wait())
+    assert [key for key, _ in left] == newer
+    assert store.sweep_trash() == 0
+    store.transact(lambda tr: [tr.set(key, record) for key, record in zip(newer, was, strict=True)])
+    assert store.sweep_trash() > 0
+    assert store.read(lambda tr: tr.get_key(*keyspace.trash_deadlines).wait()) is None
+
+
+def test_a_queue_of_a_newer_release_is_not_merged_and_the_others_are(store: Store, sweeper: Sweeper) -> None:
+    queues, ann = [store.create_queue(name) for name in ("a", "b", "c")], store.acts("ann")
+    for queue in queues:
+        queue.push(b"1", priority=1)
+        purged = ann.purge(queue.name, confirm=queue.name)
+        queue.push(b"2", priority=1)
+        ann.undo(purged.trash_ids[0])
+    first, *others = sorted(queues, key=lambda queue: queue.id)
+    was = make_newer(store, first._config_key)
+    assert rounds(sweeper).merged == 2
+    assert [len(store.queue(queue.name).config.generations) for queue in others] == [1, 1]
+    assert store.merge_generations() == 0
+    store.transact(lambda tr: tr.set(first._config_key, was))
+    assert store.merge_generations() == 1
+    check_full_count(store, first)
+
+
+def test_staging_of_a_newer_release_is_left_alone_and_the_rest_swept(
+    store: Store, sweeper: Sweeper, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("queues.background.sweeper._SCANNED", 1)  # every queue is a look of its own
+    queues = sorted((store.create_queue(name) for name in ("a", "b", "c")), key=lambda queue: queue.id)
+    for queue in queues:
+        queue.push(b"x", priority=1)
+    first, second, third = queues
+    now_ms = store._backing.now_ms()
+
+    def leave(tr: object) -> None:
+        tr.set(first._keys.staging, b"\xff" + Fulfiller(client=b"d" * 16, beat=1).encode(now_ms)[1:])
+        for queue in (second, third):
+            (item,) = queue.pop_many(1, tr=tr)
+            request = staging_records.Request(
+                key=queue._keys.request(now_ms, b"r" * 16), id=b"r" * 16, ms=now_ms, takes=()
+            )
+            staging_records.answer(tr, queue._keys, request, [[item]])
+        tr.set(second._keys.result(now_ms - 1, b"q" * 16, 0), b"\xffnewer")
+
+    store.transact(leave)
+    clock.advance(STAGED_MS / 1000 + 1)
+    store.doctor.examine()
+    assert rounds(Sweeper(store._backing, count=lambda: 0.0)).unclaimed == 2
+    entries = store.trash.entries().entries
+    assert {(entry.queue, entry.by) for entry in entries} == {(second.name, NOBODY), (third.name, NOBODY)}
+    assert store.sweep_unclaimed() == 0
+    assert store.read(lambda tr: tr.get(second._keys.result(now_ms - 1, b"q" * 16, 0)).wait()) == b"\xffnewer"
+    assert store.read(lambda tr: tr.get(first._keys.staging).wait()) is not None
+    make_newer(store, first._config_key)
+    assert store.sweep_unclaimed() == 0
+
+
+def test_the_doctor_comes_through_trash_of_a_newer_release(store: Store) -> None:
+    jobs, ann, keyspace = store.create_queue("jobs"), store.acts("ann"), store._keyspace
+    jobs.push(b"x", priority=1)
+    ann.delete_queue("jobs", confirm="jobs")
+    key = store.read(lambda tr: tr.get_key(*keyspace.all_trash()).wait())
+    was = make_newer(store, key)
+    for examination in (store.doctor.examine(), store.doctor.repair()):
+        (finding,) = (finding for finding in examination.findings if finding.kind != "slot")
+        assert (finding.kind, finding.mendable) == ("record", False)
+        assert "trash can not be read" in finding.says
+    assert store.queues() == [], "what it holds was not taken for lost, and not adopted"
+    store.transact(lambda tr: tr.set(key, was))
+    (entry,) = store.trash.entries().entries
+    ann.undo(entry.id)
+    assert check_full_count(store, store.queue("jobs")) == 1, "what a queue in the trash holds was left alone"
+
+
+def unreadable_jobs(store: Store, number: int) -> None:
+    """Put jobs there that a newer release began, and that have not ended."""
+    keyspace, ids = store._keyspace, store._backing.minter.mint_many(number)
+
+    def write(tr: Transaction) -> None:
+        for job_id in ids:
+            tr.set(keyspace.bulk(job_id), b"\xff of a newer release")
+            tr.set(keyspace.running(job_id), b"")
+
+    store.transact(write)
+
+
+def test_many_jobs_that_can_not_be_read_keep_no_other_from_being_done_and_forgotten(
+    store: Store, sweeper: Sweeper, clock: Clock
+) -> None:
+    jobs, ann = store.create_queue("jobs"), store.acts("ann")
+    jobs.push(b"x", priority=1)
+    unreadable_jobs(store, 1_200)
+    job = ann.begin_bulk("delete", "jobs")
+    assert [found.id for found in ann.running_jobs()] == [job.id]
+    runner = JobRunner(store._backing)
+    while ann.job(job.id).running and runner.round() < 60:
+        pass
+    assert (ann.job(job.id).status, jobs.depth()) == ("done", 0)
+    clock.advance(2 * WEEK)
+    Sweeper(store._backing).sweep()
+    page = ann.job_page(limit=1)
+    assert (page.jobs, len(page.unreadable)) == ((), 1), "those stay for who can read them"

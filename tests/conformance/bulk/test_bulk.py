@@ -1,0 +1,226 @@
+"""Acts on all items: chunk by chunk, stopped, cancelled, gone on with, undone."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from queues import Queue, Store
+from queues.bulk.step import MAX_CHUNK
+from queues.errors import (
+    AlreadyRestored,
+    BadPriority,
+    ItemLeased,
+    JobNotFound,
+    NotForAttached,
+    QueueNotFound,
+    SameQueue,
+    WrongKind,
+)
+from queues.trash.trash import KEPT_MS
+from tests.conftest import Clock
+from tests.dumps import dump
+from tests.full_count import check_full_count
+
+N = 450
+
+
+def fill(store: Store, name: str = "jobs") -> Queue:
+    queue = store.create_queue(name, bands=[2])
+    queue.push_many([(b"%d" % n, n % 5) for n in range(N)])
+    return queue
+
+
+def test_all_items_move_and_come_back_without_a_trace(store: Store) -> None:
+    jobs, review = fill(store), store.create_queue("review")
+    review.push(b"there", priority=3)
+    ann = store.acts("ann")
+    before, seen = dump(store, jobs, review), [item.value for item in jobs.items(limit=1_000).items]
+    job = ann.begin_bulk("move", "jobs", to="review", reason="tidy")
+    assert (job.total, job.done, job.status) == (N, 0, "running")
+    jobs.push(b"newcomer", priority=9)
+    sums = []
+
+    def progress(job) -> bool:
+        sums.append((jobs.depth() + review.depth(), review.depth() - 1 - job.done))
+        return True
+
+    job = ann.run_bulk(job.id, progress=progress)
+    assert (job.status, job.done) == ("done", N)
+    assert set(sums) == {(N + 2, 0)}, "each item is in exactly one queue after every chunk"
+    assert N / MAX_CHUNK <= job.chunks <= len(sums)
+    assert [item.value for item in jobs.items().items] == [b"newcomer"]
+    assert [item.value for item in review.items(limit=1_000).items if item.value != b"there"] == seen
+    entries = store.audit.entries(queue="review").entries
+    assert [entry.verb for entry in entries[: job.chunks]] == ["move"] * job.chunks
+    assert sum(entry.count for entry in entries[: job.chunks]) == N
+    assert entries[0].reason == "tidy"
+    check_full_count(store, review)
+    jobs.remove(jobs.peek_min().id)
+    undone = ann.undo_bulk(job.id)
+    assert (undone.count, undone.skipped, undone.queue.name) == (N, 0, "jobs")
+    assert dump(store, jobs, review) == before
+    with pytest.raises(AlreadyRestored, match="by ann"):
+        ann.undo_bulk(job.id)
+
+
+def test_a_job_is_stopped_gone_on_with_by_another_and_cancelled(store: Store) -> None:
+    jobs = fill(store)
+    ann, bob = store.acts("ann"), store.acts("bob")
+    before = dump(store, jobs)
+    begun = ann.begin_bulk("delete", "jobs")
+    stopped = ann.run_bulk(begun.id, progress=lambda job: False)
+    assert stopped.status == "running"
+    assert 0 < stopped.done < N
+    assert jobs.depth() == N - stopped.done
+    further = bob.run_bulk(begun.id, progress=lambda job: job.chunks < 2)
+    assert further.done > stopped.done
+    assert [job.id for job in bob.jobs()] == [begun.id]
+    assert bob.cancel_bulk(begun.id).status == "cancelled"
+    ended = ann.run_bulk(begun.id)
+    assert (ended.status, ended.done) == ("cancelled", further.done)
+    assert jobs.depth() == N - further.done
+    assert ann.undo_bulk(begun.id).count == further.done
+    assert dump(store, jobs) == before
+
+
+def test_priorities_choose_and_undo_leaves_alone_what_has_gone_on(store: Store) -> None:
+    jobs, review = fill(store), store.create_queue("review")
+    ann = store.acts("ann")
+    job = ann.run_bulk(ann.begin_bulk("move", "jobs", to="review", low=1, high=2, priority=7).id)
+    assert (job.total, job.done) == (None, 180)
+    assert {item.priority for item in review.items(limit=1_000).items} == {7}
+    assert {item.priority for item in jobs.items(limit=1_000).items} == {0, 3, 4}
+    review.pop_many(3)
+    undone = ann.undo_bulk(job.id)
+    assert (undone.count, undone.skipped) == (177, 3)
+    assert review.depth() == 0
+    assert check_full_count(store, jobs) == N - 3
+
+
+@pytest.mark.parametrize("how", [{"shift": 3}, {"shift": -3}, {"priority": 2}])
+def test_every_item_is_re_prioritised_once(store: Store, how: dict) -> None:
+    jobs = fill(store)
+    ann = store.acts("ann")
+    before = dump(store, jobs)
+    was = {item.id: item.priority for item in jobs.items(limit=1_000).items}
+    job = ann.run_bulk(ann.begin_bulk("reprioritise", "jobs", **how).id)
+    now = {item.id: item.priority for item in jobs.items(limit=1_000).items}
+    assert now == {item: how.get("priority", priority + how.get("shift", 0)) for item, priority in was.items()}
+    assert job.done == sum(now[item] != priority for item, priority in was.items())
+    check_full_count(store, jobs)
+    ann.undo_bulk(job.id)
+    assert dump(store, jobs) == before
+
+
+def test_other_states_are_acted_on_too(store: Store, clock: Clock) -> None:
+    jobs, review = store.create_queue("jobs"), store.create_queue("review")
+    jobs.configure(max_attempts=1)
+    jobs.push_many([(b"dead", 1)] * 30)
+    jobs.lease(30, seconds=1)
+    clock.advance(2)
+    assert jobs.expire() == 30
+    jobs.push_many([(b"held", 1)] * 30)
+    leases = jobs.lease(30, seconds=60)
+    jobs.push_many([(b"later", n) for n in range(30)], delay=timedelta(hours=1))
+    ann = store.acts("ann")
+    before = dump(store, jobs, review)
+    with pytest.raises(ItemLeased):
+        ann.begin_bulk("move", "jobs", state="leased", to="review")
+    done = [
+        ann.run_bulk(ann.begin_bulk("move", "jobs", state="dead", to="review").id),
+        ann.run_bulk(ann.begin_bulk("move", "jobs", state="delayed", to="review").id),
+        ann.run_bulk(ann.begin_bulk("delete", "jobs", state="leased").id),
+    ]
+    assert [job.done for job in done] == [30, 30, 30]
+    assert (review.depth(), review.depth("delayed")) == (30, 30)
+    check_full_count(store, review)
+    check_full_count(store, jobs)
+    for job in done:
+        assert ann.undo_bulk(job.id).count == 30
+    assert dump(store, jobs, review) == before
+    jobs.ack(leases[0])
+
+
+def test_all_of_two_generations_are_met(store: Store) -> None:
+    jobs, review = fill(store), store.create_queue("review")
+    ann = store.acts("ann")
+    (purged,) = ann.purge("jobs", confirm="jobs").trash_ids
+    jobs.push_many([(b"new", n % 5) for n in range(100)])
+    ann.undo(purged)
+    order = [item.id for item in jobs.items(limit=1_000).items]
+    job = ann.run_bulk(ann.begin_bulk("move", "jobs", to="review").id)
+    assert job.done == N + 100
+    assert [item.id for item in review.items(limit=1_000).items] == order
+    assert check_full_count(store, jobs) == 0
+
+
+def test_what_can_not_be_begun_is_refused(store: Store) -> None:
+    fill(store)
+    ann = store.acts("ann")
+    ann.create_queue("mail", kind="fifo")
+    ann.attach("legacy", prefix=b"\x15old\x00")
+    for error, act in (
+        (SameQueue, lambda: ann.begin_bulk("move", "jobs", to="jobs")),
+        (QueueNotFound, lambda: ann.begin_bulk("move", "jobs", to="nowhere")),
+        (BadPriority, lambda: ann.begin_bulk("reprioritise", "jobs")),
+        (BadPriority, lambda: ann.begin_bulk("delete", "jobs", low="high")),
+        (WrongKind, lambda: ann.begin_bulk("delete", "jobs", state="dead", low=1)),
+        (WrongKind, lambda: ann.begin_bulk("reprioritise", "mail", priority=1)),
+        (NotForAttached, lambda: ann.begin_bulk("delete", "legacy")),
+        (JobNotFound, lambda: ann.run_bulk("00" * 20)),
+    ):
+        with pytest.raises(error):
+            act()
+    assert ann.jobs() == []
+    assert ann.run_bulk(ann.begin_bulk("delete", "mail").id).status == "done"
+
+
+def test_jobs_are_forgotten_with_what_they_left_in_the_trash(store: Store, clock: Clock) -> None:
+    fill(store)
+    ann = store.acts("ann")
+    job = ann.run_bulk(ann.begin_bulk("delete", "jobs").id)
+    running = ann.begin_bulk("delete", "jobs").id
+    clock.advance(KEPT_MS / 1000 - 1)
+    store.sweep_trash()
+    assert ann.undo_bulk(job.id).count == N
+    job = ann.run_bulk(ann.begin_bulk("delete", "jobs").id)
+    clock.advance(KEPT_MS / 1000 + 1)
+    store.sweep_trash()
+    assert ann.jobs() == []
+    with pytest.raises(JobNotFound):
+        ann.job(running)
+
+
+def test_a_job_that_meets_an_item_that_does_not_fit_has_failed(store: Store, clock: Clock) -> None:
+    jobs, scores = fill(store), store.create_queue("scores", priority_type="float")
+    unfit = jobs.push(b"no float holds it", priority=2**53 + 1)
+    ann = store.acts("ann")
+    before = dump(store, jobs, scores)
+    begun = ann.begin_bulk("move", "jobs", to="scores")
+    job = ann.run_bulk(begun.id)
+    assert (job.status, job.done, job.failed_at) == ("failed", scores.depth(), unfit.id)
+    assert "no float holds exactly" in job.failure
+    assert job.done == N, "all that stand before the one that does not fit"
+    assert job == ann.job(begun.id)
+    assert jobs.depth() + scores.depth() == N + 1
+    assert jobs.find(unfit.id) == unfit
+    check_full_count(store, jobs)
+    check_full_count(store, scores)
+    assert ann.run_bulk(begun.id) == job, "nobody goes on with it"
+    assert ann.cancel_bulk(begun.id) == job
+    assert ann.undo_bulk(begun.id).count == job.done
+    assert dump(store, jobs, scores) == before
+    clock.advance(KEPT_MS / 1000 + 1)
+    store.sweep_trash()
+    assert ann.jobs() == []
+
+
+def test_a_job_whose_items_have_a_priority_too_many_has_failed(store: Store) -> None:
+    jobs, mail = fill(store), store.create_queue("mail", kind="fifo")
+    ann = store.acts("ann")
+    begun = ann.begin_bulk("move", "jobs", to="mail", priority=1)
+    job = ann.run_bulk(begun.id)
+    assert (job.status, job.done, jobs.depth(), mail.depth()) == ("failed", 0, N, 0)
+    assert "fifo" in job.failure

@@ -1,0 +1,326 @@
+"""Pushing very many items as a job: in order, in chunks, stopped, gone on with, undone; and nothing left behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from queues import Queue, Store
+from queues.background.sweeper import Sweeper
+from queues.bulk import incoming
+from queues.bulk.incoming import KEPT_MS as LAID_MS
+from queues.bulk.runner import JobRunner
+from queues.bulk.scan import all_shown
+from queues.bulk.step import Steps
+from queues.context import Backing
+from queues.errors import (
+    BadPriority,
+    Conflict,
+    JobEnded,
+    NotForAttached,
+    OutcomeUnknown,
+    QueueClosed,
+    QueueFull,
+    StoreUnavailable,
+    TooLarge,
+    ValueTooLarge,
+    WrongKind,
+)
+from queues.keys.keyspace import Keyspace
+from queues.kv.port import Transaction
+from queues.kv.simulated import SimulatedStore
+from queues.kv.simulated.schedule import Point
+from queues.trash.trash import KEPT_MS
+from tests.conftest import Clock
+from tests.dumps import dump
+from tests.full_count import check_full_count
+
+N = 450
+ITEMS = [(b"%d" % n, n % 5) for n in range(N)]
+
+
+def values(queue: Queue) -> list[bytes]:
+    return [item.value for item in queue.items(limit=1_000).items]
+
+
+def laid_down(store: Store) -> int:
+    begin, end = store._keyspace.incoming_laid_by(2**48 - 1)
+    return len(store.read(lambda tr: tr.get_range(begin, end, limit=1_000).wait()))
+
+
+def test_all_come_in_their_order_and_go_again_without_a_trace(store: Store) -> None:
+    jobs, ann = store.create_queue("jobs", bands=[2]), store.acts("ann")
+    jobs.push(b"there", priority=2)
+    before = dump(store, jobs)
+    job = ann.begin_push("jobs", ITEMS, reason="tidy")
+    assert (job.status, job.total, jobs.depth()) == ("running", N, 1)
+    seen = []
+    job = ann.run_bulk(job.id, progress=lambda now: seen.append((jobs.depth() - 1, now.done)) is None)
+    assert (job.status, job.done, job.chunks) == ("done", N, 3)
+    assert seen == [(200, 200), (400, 400), (450, 450)]
+    expected = [value for value, _ in sorted([(b"there", 2), *ITEMS], key=lambda item: item[1])]
+    assert values(jobs) == expected
+    assert check_full_count(store, jobs) == N + 1
+    assert laid_down(store) == 0
+    acts = store.audit.entries(queue="jobs").entries
+    assert [(entry.verb, entry.count) for entry in acts[:4]] == [
+        ("push", 50),
+        ("push", 200),
+        ("push", 200),
+        ("begin_job", N),
+    ]
+    assert {entry.reason for entry in acts[:4]} == {"tidy"}
+    undone = ann.undo_bulk(job.id)
+    assert (undone.count, undone.skipped) == (N, 0)
+    assert dump(store, jobs) == before
+
+
+def test_what_was_taken_since_is_left_alone(store: Store) -> None:
+    jobs, ann = store.create_queue("jobs"), store.acts("ann")
+    job = ann.run_bulk(ann.begin_push("jobs", ITEMS).id)
+    jobs.pop_many(3)
+    ann.reprioritise("jobs", [jobs.peek_max().id], priority=77)
+    undone = ann.undo_bulk(job.id)
+    assert (undone.count, undone.skipped) == (N - 4, 4)
+    assert [item.priority for item in jobs.items().items] == [77]
+    check_full_count(store, jobs)
+
+
+def test_one_chunk_is_taken_out_again_from_the_trash(store: Store) -> None:
+    jobs, ann = store.create_queue("jobs"), store.acts("ann")
+    ann.run_bulk(ann.begin_push("jobs", ITEMS).id)
+    last = store.trash.entries().entries[0]
+    assert (last.act, last.count) == ("push", 50)
+    ann.undo(last.id)
+    assert jobs.depth() == N - 50
+    check_full_count(store, jobs)
+
+
+def test_it_goes_on_where_it_was_by_whoever_runs_it(store: Store) -> None:
+    jobs, ann = store.create_queue("mail", kind="fifo"), store.acts("ann")
+    begun = ann.begin_push("mail", [(value, None) for value, _ in ITEMS])
+    stopped = ann.run_bulk(begun.id, progress=lambda job: False)
+    assert (stopped.status, stopped.done, jobs.depth()) == ("running", 200, 200)
+    assert ann.cancel_bulk(begun.id).status == "cancelled"
+    assert ann.run_bulk(begun.id).done == 200
+    ann.resume_bulk(begun.id)
+    runner = JobRunner(store._backing)
+    while ann.job(begun.id).running:
+        runner.round()
+    assert values(jobs) == [value for value, _ in ITEMS]
+    with pytest.raises(JobEnded):
+        ann.resume_bulk(begun.id)
+
+
+def test_a_chunk_whose_answer_was_lost_comes_in_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs, ann = store.create_queue("jobs"), store.acts("ann")
+    job = ann.begin_push("jobs", ITEMS)
+    stale = ann.job(job.id)
+    ann.run_bulk(job.id, progress=lambda job: False)
+    monkeypatch.setattr("queues.bulk.step.Steps._mine", lambda self, job: job.running)
+    again = Steps(store._backing, job.id, "other", shown=all_shown).take(stale)
+    assert (again.done, jobs.depth()) == (200, 200)
+
+
+def test_all_are_due_at_the_time_that_was_named(store: Store, clock: Clock) -> None:
+    jobs, ann = store.create_queue("jobs"), store.acts("ann")
+    job = ann.run_bulk(ann.begin_push("jobs", ITEMS, delay=timedelta(hours=1)).id)
+    assert (job.state, jobs.depth("delayed"), jobs.depth()) == ("delayed", N, 0)
+    check_full_count(store, jobs)
+    clock.advance(3_601)
+    Sweeper(store._backing).sweep()
+    assert jobs.depth() == N
+    check_full_count(store, jobs)
+
+
+def test_large_values_and_long_priorities_fit(store: Store) -> None:
+    jobs, ann = store.create_queue("jobs"), store.acts("ann")
+    names = store.create_queue("names", priority_type="str")
+    items = [(b"x" * 90_000, 2**2_000 + n) for n in range(5)]
+    assert ann.run_bulk(ann.begin_push("jobs", items).id).status == "done"
+    assert [(item.value, item.priority) for item in jobs.items().items] == items
+    texts = [(b"y" * 400, "é\u2028\x00" * 25 + f"{n:03d}") for n in range(300)]
+    texts += [(b"z" * 10, "\x7f" + "\x01" * 196 + f"{n:03d}") for n in range(300)]
+    job = ann.run_bulk(ann.begin_push("names", texts).id)
+    assert job.status == "done", job.failure
+    texts.sort(key=lambda item: item[1])
+    assert [(item.value, item.priority) for item in names.items(limit=1_000).items] == texts
+
+
+def test_what_can_not_come_in_is_refused_before_anything_is_laid_down(store: Store) -> None:
+    ann = store.acts("ann")
+    for name, kind in (("jobs", "priority"), ("mail", "fifo")):
+        store.create_queue(name, kind=kind)
+    ann.configure("jobs", max_depth=N - 1)
+    with pytest.raises(QueueFull):
+        ann.begin_push("jobs", ITEMS)
+    ann.configure("jobs", max_depth=None, max_value=2)
+    with pytest.raises(ValueTooLarge):
+        ann.begin_push("jobs", ITEMS)
+    ann.configure("jobs", max_value=None, closed=True)
+    with pytest.raises(QueueClosed):
+        ann.begin_push("jobs", ITEMS)
+    ann.configure("jobs", closed=False)
+    with pytest.raises(BadPriority):
+        ann.begin_push("jobs", [*ITEMS, (b"x", None)])
+    with pytest.raises(WrongKind):
+        ann.begin_push("mail", ITEMS)
+    for items in ([], [(b"", 1)] * 100_001):
+        with pytest.raises(TooLarge):
+            ann.begin_push("jobs", items)
+    store.attach("theirs", prefix=("theirs", 1))
+    with pytest.raises(NotForAttached):
+        ann.begin_push("theirs", ITEMS)
+    assert laid_down(store) == 0
+    assert ann.jobs() == []
+
+
+def test_a_queue_that_is_full_on_the_way_stops_it_and_it_goes_on_later(store: Store) -> None:
+    jobs, ann = store.create_queue("jobs"), store.acts("ann")
+    job = ann.begin_push("jobs", ITEMS)
+    ann.configure("jobs", max_depth=300)
+    failed = ann.run_bulk(job.id)
+    assert (failed.status, failed.done) == ("failed", 200)
+    assert "takes at most 300" in failed.failure
+    ann.configure("jobs", max_depth=None)
+    ann.resume_bulk(job.id)
+    assert ann.run_bulk(job.id).status == "done"
+    assert sorted(values(jobs)) == sorted(value for value, _ in ITEMS)
+
+
+def test_what_was_laid_down_for_nothing_is_swept(store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.create_queue("jobs")
+    ann = store.acts("ann")
+    kept = ann.begin_push("jobs", ITEMS)
+    incoming.lay_down(store._backing.kv, store._keyspace, store._backing.minter.mint(), ITEMS)
+    assert laid_down(store) == 6
+    clock.advance(LAID_MS / 2_000)
+    Sweeper(store._backing).sweep()
+    assert laid_down(store) == 6
+    clock.advance(LAID_MS / 1_000)
+    Sweeper(store._backing).sweep()
+    assert laid_down(store) == 3, "what belongs to a job stays with it"
+    incoming.clear(store._backing.kv, store._keyspace, bytes.fromhex(kept.id))
+    assert laid_down(store) == 3, "also when it began after a look that found no job"
+    ann.cancel_bulk(kept.id)
+    clock.advance(2 * KEPT_MS / 1_000)
+    Sweeper(store._backing).sweep()
+    assert laid_down(store) == 0
+    failing = iter([None, RuntimeError("full")])
+    plain = incoming.parts_of
+
+    def parts(items: list[incoming.Arrival]):
+        for part in plain(items):
+            yield part
+            if (error := next(failing)) is not None:
+                raise error
+
+    monkeypatch.setattr(incoming, "parts_of", parts)
+    monkeypatch.setattr(incoming, "_STEP_BYTES", 1)
+    with pytest.raises(RuntimeError):
+        ann.begin_push("jobs", ITEMS)
+    assert laid_down(store) == 0
+
+
+@pytest.mark.parametrize("error", [OutcomeUnknown("Nobody knows."), KeyboardInterrupt()])
+def test_a_job_that_began_keeps_its_items_whatever_was_heard_of_it(
+    store: Store, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    jobs, ann = store.create_queue("jobs"), store.acts("ann")
+    plain = Backing.transact
+
+    def unheard(self: Backing, fn: Callable[[Transaction], Any], tr: Transaction | None) -> Any:
+        plain(self, fn, tr)
+        raise error
+
+    with monkeypatch.context() as patch, pytest.raises(type(error)):
+        patch.setattr(Backing, "transact", unheard)
+        ann.begin_push("jobs", ITEMS)
+    (job,) = ann.jobs()
+    job = ann.run_bulk(job.id)
+    assert (job.status, job.done, jobs.depth()) == ("done", N, N), job.failure
+    assert laid_down(store) == 0
+
+
+@pytest.mark.parametrize("error", [OutcomeUnknown("Nobody knows."), QueueFull("Full.")])
+@pytest.mark.parametrize("where", ["write", "run"])
+def test_what_is_heard_is_what_went_wrong_first(
+    store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch, error: Exception, where: str
+) -> None:
+    store.create_queue("jobs")
+    ann, kv = store.acts("ann"), store._backing.kv
+    plain, away = kv.transact, False
+
+    def breaks(fn: Callable[[Transaction], Any], *, background: bool = False) -> Any:
+        nonlocal away
+        if away:
+            raise StoreUnavailable("The store is away.")
+        away = fn.__name__ == where
+        if fn.__name__ != "run":
+            plain(fn, background=background)
+        if away:
+            raise error
+
+    with monkeypatch.context() as patch, pytest.raises(type(error)):
+        patch.setattr(kv, "transact", breaks)
+        ann.begin_push("jobs", ITEMS)
+    assert (ann.jobs(), laid_down(store)) == ([], 3)
+    clock.advance(2 * LAID_MS / 1_000)
+    Sweeper(store._backing).sweep()
+    assert laid_down(store) == 0
+
+
+def test_a_job_whose_items_were_swept_before_it_began_does_not_begin(
+    store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs, ann = store.create_queue("jobs"), store.acts("ann")
+    plain = incoming.lay_down
+
+    def slow(*args: Any) -> None:
+        plain(*args)
+        clock.advance(2 * LAID_MS / 1_000)
+        Sweeper(store._backing).sweep()
+
+    monkeypatch.setattr(incoming, "lay_down", slow)
+    with pytest.raises(JobEnded):
+        ann.begin_push("jobs", ITEMS)
+    assert (ann.jobs(), laid_down(store), jobs.depth()) == ([], 0, 0)
+
+
+@pytest.mark.parametrize("lands", [Point.BEGIN, Point.COMMIT, None])
+def test_a_beginning_on_its_way_lands_with_its_items_or_not_at_all(clock: Clock, lands: Point | None) -> None:
+    """On a cluster it may land before, while, or after what was laid down is cleared."""
+    under_way: list[Callable[[], object]] = []
+    keyspace = Keyspace(("pq",))
+
+    def others(point: Point) -> None:
+        if point is lands and under_way:
+            under_way.pop()()
+
+    kv = SimulatedStore(clock=clock, schedule=others)
+    store = Store(kv, url="memory:", keyspace=keyspace, clock=clock)
+    jobs, ann = store.create_queue("jobs"), store.acts("ann")
+    plain = Backing.transact
+
+    def interrupted(self: Backing, fn: Callable[[Transaction], Any], tr: Transaction | None) -> Any:
+        sent = kv.begin()
+        fn(sent)
+        under_way.append(sent.commit)
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Backing, "transact", interrupted)
+        ann.begin_push("jobs", ITEMS)
+    assert Backing.transact is plain
+    if lands is None:
+        with pytest.raises(Conflict):
+            under_way.pop()()
+        assert (ann.jobs(), laid_down(store)) == ([], 0)
+        return
+    assert not under_way
+    (job,) = ann.jobs()
+    assert ann.run_bulk(job.id).status == "done"
+    assert jobs.depth() == N

@@ -1,0 +1,642 @@
+"""The verbs for coroutines: as those for threads, one wake-up of the loop a batch, nothing lost to a cancellation."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from datetime import timedelta
+from typing import Any, TypeVar
+
+import pytest
+
+from queues import Item, Queue, Store
+from queues.aio import AsyncQueue
+from queues.aio.mailbox import Mailbox
+from queues.errors import (
+    BadPriority,
+    BadTime,
+    NotForAttached,
+    QueueFull,
+    QueueNotFound,
+    QueuePaused,
+    StaleLease,
+    StoreClosed,
+    ValueTooLarge,
+    WrongKind,
+)
+from queues.kv.port import Transaction
+from queues.model.cursor import End
+from queues.serving.lease_batch import Errands
+from queues.serving.pop_batch import Takes
+from queues.serving.push_batch import Pushes
+from tests.conftest import Clock
+from tests.full_count import check_full_count
+
+T = TypeVar("T")
+#: Seconds after which a test gives up; no test depends on how soon something happens.
+LONG = 120
+
+
+@pytest.fixture
+def jobs(store: Store) -> Queue:
+    return store.create_queue("jobs")
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    async def in_time() -> T:
+        async with asyncio.timeout(LONG):
+            return await work
+
+    return asyncio.run(in_time())
+
+
+def test_every_verb_answers_as_its_twin(store: Store, jobs: Queue, clock: Clock) -> None:
+    queue = AsyncQueue(jobs)
+
+    async def work() -> None:
+        pushed = [await queue.push(b"%d" % n, priority=n) for n in (3, 1, 2)]
+        assert jobs.peek_min() == pushed[1]
+        assert await queue.pop_min() == pushed[1]
+        assert await queue.pop_max() == pushed[0]
+        more = await queue.push_many([(b"a", 1), (b"b", 1, timedelta(hours=1)), (b"c", 0)])
+        assert [item.state for item in more] == ["ready", "delayed", "ready"]
+        assert [item.value for item in await queue.pop_many(5, end="max")] == [b"2", b"a", b"c"]
+        assert await queue.pop_min() is None
+        assert await queue.push_many([]) == []
+        await queue.push(b"x", priority=1)
+        (lease,) = await queue.lease(seconds=30, worker="w")
+        assert lease.item.worker == "w"
+        extended = await queue.extend(lease, seconds=90)
+        assert extended.expires_at > lease.expires_at
+        assert (await queue.release(lease, count_attempt=False)).attempts == 0
+        (lease,) = await queue.lease()
+        assert (await queue.release(lease)).attempts == 1
+        with pytest.raises(StaleLease):
+            await queue.ack(lease)
+        (lease,) = await queue.lease()
+        await queue.ack(lease)
+        await queue.ack(lease)
+        assert await queue.ack_many([lease]) == []
+        assert await queue.lease() == []
+
+    run(work())
+    clock.advance(3601)
+    assert run(queue.pop_min()).value == b"b", "what is late is made ready first"
+    assert check_full_count(store, jobs) == 0
+
+
+def test_lines(store: Store) -> None:
+    queue = AsyncQueue(store.create_queue("line", kind="fifo"))
+
+    async def work() -> None:
+        await queue.enqueue(b"a")
+        await queue.enqueue_many([b"b", b"c"])
+        assert [await queue.dequeue(), await queue.dequeue(timeout=1)] == [await_value(b"a"), await_value(b"b")]
+        assert [item.value for item in await queue.dequeue_many(5)] == [b"c"]
+        with pytest.raises(WrongKind):
+            await queue.pop_min()
+        with pytest.raises(WrongKind):
+            await queue.lease(end="max")
+        with pytest.raises(WrongKind):
+            await queue.push(b"x", priority=1)
+
+    run(work())
+
+
+class await_value:  # noqa: N801 - reads like what it stands for
+    """Equals an item of this value."""
+
+    def __init__(self, value: bytes) -> None:
+        self._value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Item) and other.value == self._value
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def test_it_refuses_what_its_twin_refuses(store: Store, jobs: Queue) -> None:
+    queue = AsyncQueue(jobs)
+
+    async def refused(error: type[Exception], verb: Awaitable[object]) -> None:
+        with pytest.raises(error):
+            await verb
+
+    async def work() -> None:
+        await refused(ValueTooLarge, queue.push(bytes(90_001), priority=1))
+        await refused(BadPriority, queue.push(b"", priority="1"))
+        await refused(BadTime, queue.pop_min(timeout=-1))
+        await refused(WrongKind, queue.enqueue(b""))
+        await queue.push(b"x", priority=1)
+        jobs.pause(reason="r")
+        await refused(QueuePaused, queue.pop_min())
+        assert await queue.pop_min(timeout=0) is None
+        jobs.resume()
+        store.delete_queue("jobs")
+        await refused(QueueNotFound, queue.pop_min())
+        await refused(QueueNotFound, queue.push(b"x", priority=1))
+        await refused(QueueNotFound, queue.lease(timeout=1))
+
+    run(work())
+    with pytest.raises(NotForAttached):
+        AsyncQueue(store.attach("legacy", prefix=b"\x15legacy"))
+
+
+def test_arguments_are_those_of_its_twin() -> None:
+    for name, verb in inspect.getmembers(AsyncQueue, inspect.iscoroutinefunction):
+        if not name.startswith("_"):
+            twin = inspect.signature(getattr(Queue, name)).parameters
+            assert list(inspect.signature(verb).parameters) == [one for one in twin if one != "tr"], name
+
+
+class Held:
+    """Holds up the first batch of takes until told, and notes the batches."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.batches: list[int] = []
+        self.began, self.go = threading.Event(), threading.Event()
+        take, pop_each = Takes.take, Takes.pop_each
+
+        def hold(n: int) -> None:
+            self.batches.append(n)
+            self.began.set()
+            assert self.go.wait(LONG)
+
+        def held(takes: Takes, tr: Transaction, requests: Sequence[Any], *, serializable: bool) -> Any:
+            hold(len(requests))
+            return take(takes, tr, requests, serializable=serializable)
+
+        def held_each(takes: Takes, tr: Transaction, n: int, end: End) -> Any:
+            hold(n)
+            return pop_each(takes, tr, n, end)
+
+        monkeypatch.setattr(Takes, "take", held)
+        monkeypatch.setattr(Takes, "pop_each", held_each)
+
+    async def until_it_began(self) -> None:
+        while not self.began.is_set():
+            await asyncio.sleep(0.001)
+
+
+def test_a_batch_wakes_the_loop_once(store: Store, jobs: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs.push_many([(b"%d" % n, n) for n in range(40)])
+    queue, held = AsyncQueue(jobs), Held(monkeypatch)
+    landed: list[int] = []
+    land = Mailbox.land
+    monkeypatch.setattr(Mailbox, "land", lambda self, tickets: (landed.append(len(tickets)), land(self, tickets))[1])
+
+    async def work() -> list[Item | None]:
+        first = asyncio.create_task(queue.pop_min())
+        await held.until_it_began()
+        others = [asyncio.create_task(queue.pop_min()) for _ in range(30)]
+        await asyncio.sleep(0)
+        held.go.set()
+        return [await first, *(await asyncio.gather(*others))]
+
+    items = run(work())
+    assert [item.value for item in items if item] == [b"%d" % n for n in range(31)]
+    assert sum(landed) == 31
+    assert len(landed) <= 2, "embedded, those who come while it is held join the same commit"
+    assert max(held.batches) >= 30
+
+
+def test_a_request_that_waits_is_taken_back_when_cancelled(
+    store: Store, jobs: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs.push_many([(b"%d" % n, n) for n in range(9)])
+    queue, held = AsyncQueue(jobs), Held(monkeypatch)
+
+    async def work() -> None:
+        first = asyncio.create_task(queue.pop_min())
+        await held.until_it_began()
+        gone, stays = asyncio.create_task(queue.pop_min()), asyncio.create_task(queue.pop_min())
+        await asyncio.sleep(0)
+        gone.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await gone
+        held.go.set()
+        assert [(await first).value, (await stays).value] == [b"0", b"1"]
+
+    run(work())
+    assert jobs.depth() == 7
+
+
+def test_a_request_that_is_served_is_answered_in_spite_of_a_cancellation(
+    store: Store, jobs: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The item is handed over; the cancellation comes when the task waits again."""
+    jobs.push(b"x", priority=1)
+    queue, held = AsyncQueue(jobs), Held(monkeypatch)
+    got: list[Item | None] = []
+
+    async def take_and_go_on() -> None:
+        got.append(await queue.pop_min())
+        await asyncio.sleep(LONG)
+
+    async def work() -> None:
+        task = asyncio.create_task(take_and_go_on())
+        await held.until_it_began()
+        task.cancel()
+        await asyncio.sleep(0)
+        task.cancel()  # more than once, too
+        await asyncio.sleep(0)
+        assert not task.done()
+        held.go.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    run(work())
+    assert got == [await_value(b"x")]
+    assert jobs.depth() == 0
+
+
+def test_a_served_request_that_takes_nothing_is_cancelled(jobs: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
+    queue, held = AsyncQueue(jobs), Held(monkeypatch)
+
+    async def work() -> None:
+        task = asyncio.create_task(queue.pop_min())
+        await held.until_it_began()
+        task.cancel()
+        await asyncio.sleep(0)
+        held.go.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    run(work())
+
+
+@pytest.mark.parametrize("limit", [asyncio.timeout, None])
+def test_a_timeout_of_asyncio_gets_the_item_or_leaves_it(
+    jobs: Queue, monkeypatch: pytest.MonkeyPatch, limit: Callable[[float], Any] | None
+) -> None:
+    jobs.push(b"x", priority=1)
+    queue, held = AsyncQueue(jobs), Held(monkeypatch)
+
+    async def work() -> Item | None:
+        loop = asyncio.get_running_loop()
+        passing, stands = loop.time, loop.time()
+        loop.time = lambda: passing() if held.began.is_set() else stands  # type: ignore[method-assign]
+        loop.call_later(0.2, held.go.set)
+        if limit is None:
+            item = await asyncio.wait_for(queue.pop_min(), 0.05)
+        else:
+            async with limit(0.05):
+                item = await queue.pop_min()
+        await asyncio.sleep(0)  # no cancellation is left over
+        await asyncio.sleep(0)
+        return item
+
+    assert run(work()) == await_value(b"x")
+
+
+def test_a_timeout_of_asyncio_that_passed_while_an_item_was_taken_ends_its_block(
+    jobs: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs.push(b"x", priority=1)
+    queue, held = AsyncQueue(jobs), Held(monkeypatch)
+    got: list[Item | None] = []
+
+    async def work() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+
+        async def pass_while_it_is_held(limit: asyncio.Timeout) -> None:
+            await held.until_it_began()
+            limit.reschedule(asyncio.get_running_loop().time())
+            while not task.cancelling():
+                await asyncio.sleep(0)
+            held.go.set()
+
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(None) as limit:
+                passing = asyncio.create_task(pass_while_it_is_held(limit))
+                got.append(await queue.pop_min())
+                await asyncio.sleep(LONG)
+        await passing
+        assert task.cancelling() == 0
+        await asyncio.sleep(0)
+
+    run(work())
+    assert got == [await_value(b"x")]
+
+
+def test_a_task_group_that_fails_while_an_item_is_taken_tells_why(jobs: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs.push(b"x", priority=1)
+    queue, held = AsyncQueue(jobs), Held(monkeypatch)
+    got: list[Item | None] = []
+
+    async def fail() -> None:
+        await held.until_it_began()
+        asyncio.get_running_loop().call_later(0.05, held.go.set)
+        raise LookupError
+
+    async def work() -> None:
+        with pytest.raises(ExceptionGroup) as failed:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(fail())
+                got.append(await queue.pop_min())
+                await asyncio.sleep(LONG)
+        assert [type(error) for error in failed.value.exceptions] == [LookupError]
+        task = asyncio.current_task()
+        assert task is not None
+        assert task.cancelling() == 0, "the group took its cancellation back"
+
+    run(work())
+    assert got == [await_value(b"x")]
+
+
+def test_an_acknowledgement_that_was_done_is_told_in_spite_of_a_cancellation(
+    jobs: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That nothing was stale is an answer, though an empty one."""
+    jobs.push(b"x", priority=1)
+    (lease,) = jobs.lease()
+    queue = AsyncQueue(jobs)
+    began, go = threading.Event(), threading.Event()
+    serve = Errands.serve
+    told: list[list[str]] = []
+
+    def held(errands: Errands, tr: Transaction, requests: Sequence[Any]) -> Any:
+        began.set()
+        assert go.wait(LONG)
+        return serve(errands, tr, requests)
+
+    monkeypatch.setattr(Errands, "serve", held)
+
+    async def acknowledge_and_go_on() -> None:
+        told.append(await queue.ack_many([lease]))
+        await asyncio.sleep(LONG)
+
+    async def work() -> None:
+        task = asyncio.create_task(acknowledge_and_go_on())
+        while not began.is_set():
+            await asyncio.sleep(0.001)
+        task.cancel()
+        await asyncio.sleep(0)
+        go.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    run(work())
+    assert told == [[]]
+    assert jobs.depth("leased") == 0
+
+
+class Noted:
+    """Holds up the first batch of a server until told, and notes who was in each."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, server: type[Errands] | type[Pushes]) -> None:
+        self.batches: list[list[Any]] = []
+        self.began, self.go = threading.Event(), threading.Event()
+        serve = server.serve
+
+        def held(self_: Any, tr: Transaction, requests: Sequence[Any]) -> Any:
+            self.batches.append(list(requests))
+            self.began.set()
+            assert self.go.wait(LONG)
+            return serve(self_, tr, requests)
+
+        monkeypatch.setattr(server, "serve", held)
+
+    async def answers(self, first: Coroutine[Any, Any, Any], others: Sequence[Coroutine[Any, Any, Any]]) -> list[Any]:
+        """Return what the others get who wait while the first is served; exceptions are answers."""
+        leads = asyncio.create_task(first)
+        while not self.began.is_set():
+            await asyncio.sleep(0.001)
+        tasks = [asyncio.create_task(other) for other in others]
+        await asyncio.sleep(0)
+        self.go.set()
+        await leads
+        return await asyncio.gather(*tasks, return_exceptions=True)
+
+    @property
+    def repeated(self) -> int:
+        """Requests that were served more than once."""
+        served = [id(request) for batch in self.batches for request in batch]
+        return len(served) - len(set(served))
+
+
+def test_a_stale_lease_makes_nobody_else_be_served_again(
+    store: Store, jobs: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs.push_many([(b"%d" % n, n) for n in range(9)])
+    leases = jobs.lease(9)
+    jobs.ack(leases[4])
+    jobs.release(leases[5])
+    queue, noted = AsyncQueue(jobs), Noted(monkeypatch, Errands)
+    others = [queue.extend(lease, seconds=600) for lease in leases[1:5]]
+    others += [queue.release(lease) for lease in leases[5:8]]
+    answers = run(noted.answers(queue.extend(leases[0], seconds=600), others))
+    assert [type(answer).__name__ for answer in answers] == ["Lease"] * 3 + ["StaleLease"] * 2 + ["Item"] * 2
+    assert noted.repeated == 0
+    assert [jobs.depth("leased"), jobs.depth()] == [5, 3]
+    assert check_full_count(store, jobs) == jobs.depth()
+
+
+def test_a_value_that_is_too_large_makes_nobody_else_be_served_again(
+    store: Store, jobs: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs.configure(max_value=3)
+    queue, noted = AsyncQueue(jobs), Noted(monkeypatch, Pushes)
+    others = [queue.push(value, priority=1) for value in (b"1", b"long", b"22", b"longer", b"333")]
+    answers = run(noted.answers(queue.push(b"0", priority=1), others))
+    assert [answer.value if isinstance(answer, Item) else type(answer) for answer in answers] == [
+        b"1",
+        ValueTooLarge,
+        b"22",
+        ValueTooLarge,
+        b"333",
+    ]
+    assert noted.repeated == 0
+    assert len(noted.batches) <= 3, "they went in together: two batches may be under way at once"
+    assert jobs.depth() == 4
+    assert check_full_count(store, jobs) == jobs.depth()
+
+
+def test_a_full_queue_refuses_whom_it_has_no_room_for_and_nobody_else(
+    store: Store, jobs: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs.configure(max_depth=3)
+    queue, noted = AsyncQueue(jobs), Noted(monkeypatch, Pushes)
+    others = [queue.push_many([(value, 1)] * len(value)) for value in (b"1", b"22", b"1")]
+    answers = run(noted.answers(queue.push(b"0", priority=1), others))
+    # Two batches may be under way: which come first is theirs, and those that fit are never refused with the others.
+    assert {type(answer) for answer in answers} == {list, QueueFull}
+    assert 3 <= jobs.depth() <= 4, "what is pushed at the very same moment may pass the limit by as much"
+    assert check_full_count(store, jobs) == jobs.depth()
+
+
+def test_waiters_are_woken_one_for_an_item(store: Store, jobs: Queue) -> None:
+    queue = AsyncQueue(jobs)
+
+    async def work() -> None:
+        before = set(threading.enumerate())
+        waiters = [asyncio.create_task(queue.pop_min(timeout=LONG)) for _ in range(20)]
+        leases = asyncio.create_task(queue.lease(timeout=LONG))
+        await asyncio.sleep(0.05)
+        for n in range(21):
+            await queue.push(b"%d" % n, priority=1)
+        taken = [item.value for item in await asyncio.gather(*waiters) if item]
+        taken += [lease.item.value for lease in await leases]
+        assert sorted(taken, key=int) == [b"%d" % n for n in range(21)]
+        assert len(set(threading.enumerate()) - before) < 10, "no thread for each waiter"
+
+    run(work())
+
+
+def test_threads_and_coroutines_wait_in_one_line(jobs: Queue) -> None:
+    queue = AsyncQueue(jobs)
+
+    async def work() -> None:
+        both = [asyncio.create_task(asyncio.to_thread(jobs.pop_min, timeout=LONG)) for _ in range(3)]
+        both += [asyncio.create_task(queue.pop_min(timeout=LONG)) for _ in range(3)]
+        await asyncio.sleep(0.05)
+        for n in range(6):
+            await queue.push(b"%d" % n, priority=n)
+        taken = [item.value for item in await asyncio.gather(*both) if item]
+        assert sorted(taken) == [b"%d" % n for n in range(6)]
+
+    run(work())
+    assert jobs.depth() == 0
+
+
+def test_a_waiter_that_gives_up_takes_nothing_and_lets_the_next_one_lead(jobs: Queue) -> None:
+    queue = AsyncQueue(jobs)
+
+    async def work() -> None:
+        assert await queue.pop_min(timeout=0.01) is None
+        assert await queue.lease(timeout=0.01) == []
+        leader = asyncio.create_task(queue.pop_min(timeout=float("inf")))
+        await asyncio.sleep(0.02)
+        nexts = [asyncio.create_task(queue.pop_min(timeout=LONG)) for _ in range(2)]
+        await asyncio.sleep(0.02)
+        leader.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await leader
+        await queue.push_many([(b"a", 1), (b"b", 2)])
+        assert {item.value for item in await asyncio.gather(*nexts) if item} == {b"a", b"b"}
+
+    run(work())
+    assert jobs.depth() == 0
+
+
+def test_cancelled_again_and_again_nothing_is_lost(store: Store, jobs: Queue) -> None:
+    """Takers are cancelled at random moments; what they took, they have."""
+    total = 200
+    queue = AsyncQueue(jobs)
+    got: list[bytes] = []
+
+    async def take() -> None:
+        item = await queue.pop_min(timeout=LONG)
+        assert item is not None
+        got.append(item.value)
+
+    async def work() -> None:
+        async def push() -> None:
+            for n in range(0, total, 10):
+                await queue.push_many([(b"%d" % i, i) for i in range(n, n + 10)])
+
+        pushing = asyncio.create_task(push())
+        wave = 0
+        while len(got) < total:
+            wave += 1
+            tasks = [asyncio.create_task(take()) for _ in range(8)]
+            for _ in range(wave % 7):
+                await asyncio.sleep(0.0005 * (wave % 3))
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            if wave % 7 == 6 and pushing.done() and jobs.depth():
+                got.extend(item.value for item in await queue.pop_many(5))
+        await pushing
+
+    run(work())
+    assert sorted(got, key=int) == [b"%d" % n for n in range(total)]
+    assert jobs.depth() == 0
+
+
+def test_closing_the_store_is_told_to_whoever_waits(store: Store, jobs: Queue) -> None:
+    queue = AsyncQueue(jobs)
+
+    async def work() -> None:
+        waiters = [asyncio.create_task(queue.pop_min(timeout=LONG)) for _ in range(3)]
+        await asyncio.sleep(0.05)
+        await asyncio.to_thread(store.close)
+        results = await asyncio.gather(*waiters, return_exceptions=True)
+        assert {type(result) for result in results} == {StoreClosed}
+        with pytest.raises(StoreClosed):
+            await queue.push(b"x", priority=1)
+
+    run(work())
+
+
+def test_a_loop_that_ended_disturbs_nobody(jobs: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs.push_many([(b"a", 1), (b"b", 2)])
+    queue, held = AsyncQueue(jobs), Held(monkeypatch)
+
+    async def leave_behind() -> None:
+        task = asyncio.get_running_loop().create_task(queue.pop_min())
+        await held.until_it_began()
+        task._log_destroy_pending = False  # type: ignore[attr-defined]
+
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(leave_behind())
+    loop.close()
+    held.go.set()
+    assert jobs.pop_min().value == b"b"
+    assert run(queue.pop_min()) is None
+
+
+def test_a_task_that_ends_the_loop_leaves_the_others_their_answers(
+    jobs: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs.push_many([(b"%d" % n, n) for n in range(4)])
+    queue, held = AsyncQueue(jobs), Held(monkeypatch)
+
+    async def pop_and_end() -> None:
+        await queue.pop_min()
+        raise SystemExit
+
+    async def begin() -> list[asyncio.Task[Item | None]]:
+        loop = asyncio.get_running_loop()
+        first = loop.create_task(queue.pop_min())
+        await held.until_it_began()
+        ends, others = loop.create_task(pop_and_end()), [loop.create_task(queue.pop_min()) for _ in range(2)]
+        await asyncio.sleep(0)
+        ends.add_done_callback(lambda task: task.exception())  # seen here
+        return [first, *others]
+
+    loop = asyncio.new_event_loop()
+    tasks = loop.run_until_complete(begin())
+    held.go.set()  # not before: an answer that came while the loop was ending would end that
+    with pytest.raises(SystemExit):
+        loop.run_until_complete(asyncio.wait(tasks, timeout=LONG))
+    _, waiting = loop.run_until_complete(asyncio.wait(tasks, timeout=LONG))
+    assert not waiting
+    loop.close()
+    assert sorted(item.value for task in tasks if (item := task.result())) == [b"0", b"2", b"3"]
+
+
+def test_a_task_that_was_cancelled_before_it_asks_takes_nothing(jobs: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs.push_many([(b"%d" % n, n) for n in range(3)])
+    queue, held = AsyncQueue(jobs), Held(monkeypatch)
+
+    async def cancel_itself() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel("enough")
+        await queue.pop_min()
+
+    async def work() -> None:
+        first = asyncio.create_task(queue.pop_min())
+        await held.until_it_began()
+        gone = asyncio.create_task(cancel_itself())
+        with pytest.raises(asyncio.CancelledError, match="enough"):
+            await gone
+        held.go.set()
+        await first
+
+    run(work())
+    assert jobs.depth() == 2

@@ -1,0 +1,390 @@
+"""Equal ids: two processes whose ids are the same write no record over that of another item."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from queues import Queue, Store
+from queues.errors import IdTaken, StoreUnavailable, TrashNotFound
+from queues.items import leased, ready
+from queues.items.counters import Tally
+from queues.keys.keyspace import Keyspace
+from queues.kv import open_kv
+from queues.model.ids import Minter
+from tests.conftest import Clock, store_url
+from tests.dumps import states
+from tests.full_count import check_full_count
+
+HOUR = timedelta(hours=1)
+
+
+class Twins:
+    """Two stores over one key-value store, whose ids are the same."""
+
+    def __init__(self, url: str, clock: Clock) -> None:
+        keyspace = Keyspace(("pq",))
+        self._kv = open_kv(url, slots=keyspace.slots)
+        self.clock = clock
+        self.one, self.two = (
+            Store(
+                self._kv,
+                url=url,
+                keyspace=keyspace,
+                clock=clock,
+                minter=Minter(clock, random=random.Random(15).randbytes),
+            )
+            for _ in range(2)
+        )
+
+    def queue(self, name: str = "jobs", **settings: Any) -> tuple[Queue, Queue]:
+        """Create a queue, and return it as each of the two has it."""
+        self.one.create_queue(name)
+        if settings:
+            self.one.queue(name).configure(**settings)
+        return self.one.queue(name), self.two.queue(name)
+
+    def everything(self) -> dict[bytes, bytes]:
+        """Return all that the store holds."""
+        begin, end = Keyspace(("pq",)).range
+        pairs = self.one.read(lambda tr: tr.get_range(begin, end, limit=100_000).wait())
+        slots = Keyspace(("pq",)).all_slots
+        return {key: value for key, value in pairs if not slots[0] <= key < slots[1]}
+
+    def refused(self, act: Callable[[], Any]) -> None:
+        """Assert that an act is refused, and that it changes nothing."""
+        before = self.everything()
+        with pytest.raises(IdTaken):
+            act()
+        assert self.everything() == before
+
+    def close(self) -> None:
+        self.one.close()
+
+
+@pytest.fixture
+def twins(engine: str, tmp_path: Path, clock: Clock) -> Iterator[Twins]:
+    """Two stores with the same ids, on each engine."""
+    opened = Twins(store_url(engine, tmp_path), clock)
+    yield opened
+    opened.close()
+
+
+def values(queue: Queue) -> list[bytes]:
+    """Return what a queue holds, whatever its state."""
+    found = [*queue.items(limit=50).items, *queue.delayed(limit=50).items, *queue.leased(limit=50).items]
+    return sorted(item.value for item in (*found, *queue.dead(limit=50).items))
+
+
+def leased_and_ready(twins: Twins, **settings: Any) -> tuple[Queue, Queue, Any]:
+    """Return a queue with two items of one id: the first is leased, the second ready."""
+    ours, theirs = twins.queue(**settings)
+    first = ours.push(b"first", priority=1)
+    (lease,) = ours.lease(1, seconds=60)
+    second = theirs.push(b"second", priority=2)
+    assert first.id == second.id == lease.item.id
+    return ours, theirs, lease
+
+
+def healthy(store: Store) -> bool:
+    """Say whether a full count of the store finds nothing wrong; slots are of the machine's own clock."""
+    return not [finding for finding in store.doctor.examine().findings if finding.kind != "slot"]
+
+
+def test_a_push_never_writes_over_another_item(twins: Twins) -> None:
+    ours, theirs = twins.queue()
+    ours.push(b"first", priority=1)
+    before = twins.everything()
+    try:
+        theirs.push(b"second", priority=1)
+    except StoreUnavailable:
+        assert twins.everything() == before
+        assert values(ours) == [b"first"]
+    else:
+        assert values(ours) == [b"first", b"second"]
+
+
+def test_a_delayed_push_is_refused_where_an_item_waits_under_its_id(twins: Twins) -> None:
+    ours, theirs = twins.queue()
+    ours.push(b"first", priority=1, delay=HOUR)
+    twins.refused(lambda: theirs.push(b"second", priority=1, delay=HOUR))
+    theirs.push(b"third", priority=1, delay=HOUR)
+    assert values(ours) == [b"first", b"third"]
+    assert healthy(twins.one)
+
+
+def test_a_push_that_waits_and_one_that_does_not_are_refused_together(twins: Twins) -> None:
+    ours, theirs = twins.queue()
+    ours.push(b"first", priority=1)
+    ours.push(b"later", priority=1, delay=HOUR)
+    twins.refused(lambda: theirs.push_many([(b"a", 1), (b"b", 1)], delay=HOUR))
+
+
+def test_the_second_of_two_leases_gets_an_id_of_its_own(twins: Twins) -> None:
+    ours, theirs, first = leased_and_ready(twins)
+    (second,) = theirs.lease(1, seconds=60)
+    assert second.item.value == b"second"
+    assert second.item.id != first.item.id
+    assert second.item.id[:12] == first.item.id[:12]
+    assert values(ours) == [b"first", b"second"]
+    assert states(twins.one, ours) == {"leased": 2}
+    assert healthy(twins.one)
+    theirs.ack(second)
+    ours.extend(first, seconds=90)
+    ours.ack(first)
+    assert states(twins.one, ours) == {}
+    assert healthy(twins.one)
+
+
+def test_items_of_one_id_are_leased_together(twins: Twins) -> None:
+    ours, theirs, first = leased_and_ready(twins)
+    twins.one.transact(lambda tr: as_release_0_1_gave_back(twins, ours, first, tr))
+    leases = theirs.lease(5, seconds=60)
+    assert [lease.item.value for lease in leases] == [b"first", b"second"]
+    assert len({lease.item.id for lease in leases}) == 2
+    assert theirs.ack_many(leases) == []
+    assert values(ours) == []
+
+
+def test_a_lease_that_expires_gives_its_item_another_id(twins: Twins) -> None:
+    ours, theirs, _ = leased_and_ready(twins)
+    twins.clock.advance(61)
+    assert theirs.expire() == 1
+    assert values(ours) == [b"first", b"second"]
+    assert healthy(twins.one)
+    assert [item.attempts for item in ours.pop_many(5)] == [1, 0]
+    assert states(twins.one, ours) == {}
+
+
+def test_sweeps_and_pops_go_on_past_equal_ids(twins: Twins) -> None:
+    _, theirs, _ = leased_and_ready(twins)
+    twins.clock.advance(61)
+    swept = twins.two.sweep()
+    assert swept.expired == 1
+    assert [item.value for item in theirs.pop_many(5)] == [b"first", b"second"]
+
+
+@pytest.mark.parametrize("delay", [None, HOUR])
+def test_a_released_item_gets_another_id(twins: Twins, delay: timedelta | None) -> None:
+    ours, _, first = leased_and_ready(twins)
+    item = ours.release(first, delay=delay)
+    assert (item.id != first.item.id) == (delay is None)
+    assert values(ours) == [b"first", b"second"]
+
+
+def test_a_released_item_that_waits_gets_another_id(twins: Twins) -> None:
+    ours, theirs = twins.queue()
+    ours.push(b"first", priority=1)
+    (first,) = ours.lease(1, seconds=60)
+    theirs.push(b"second", priority=1, delay=HOUR)
+    assert ours.release(first, delay=HOUR).id != first.item.id
+    assert values(ours) == [b"first", b"second"]
+    assert healthy(twins.one)
+
+
+def test_the_second_item_to_die_gets_another_id(twins: Twins) -> None:
+    ours, theirs, first = leased_and_ready(twins, max_attempts=1)
+    ours.release(first)
+    (second,) = theirs.lease(1, seconds=60)
+    theirs.release(second)
+    assert states(twins.one, ours) == {"dead": 2}
+    assert values(ours) == [b"first", b"second"]
+    assert healthy(twins.one)
+
+
+@pytest.mark.parametrize("by_hand", [False, True])
+def test_a_promoted_item_gets_another_id(twins: Twins, by_hand: bool) -> None:
+    ours, theirs = twins.queue()
+    first = ours.push(b"first", priority=1, delay=HOUR)
+    assert theirs.push(b"second", priority=2).id == first.id
+    if by_hand:
+        promoted = ours.promote_now(first.id)
+        assert promoted is not None
+        assert promoted.id != first.id
+    else:
+        twins.clock.advance(3_601)
+        assert ours.promote() == 1
+    assert values(ours) == [b"first", b"second"]
+    assert states(twins.one, ours) == {"ready": 2}
+    assert healthy(twins.one)
+
+
+def test_merged_items_get_other_ids(twins: Twins) -> None:
+    ours, theirs = twins.queue()
+    first = ours.push(b"first", priority=1)
+    ours.push(b"later", priority=1, delay=HOUR)
+    purged = twins.one.acts("ann").purge("jobs", confirm="jobs")
+    assert theirs.push(b"second", priority=2).id == first.id
+    theirs.push(b"latest", priority=1, delay=HOUR)
+    twins.one.acts("ann").undo(purged.trash_ids[0])
+    assert twins.one.merge_generations() == 2
+    assert values(ours) == [b"first", b"later", b"latest", b"second"]
+    assert healthy(twins.one)
+
+
+def test_a_move_is_refused_where_an_item_of_the_id_is(twins: Twins) -> None:
+    ours, theirs = twins.queue()[0], twins.queue("others")[1]
+    first = ours.push(b"first", priority=1)
+    assert theirs.push(b"second", priority=1).id == first.id
+    acts = twins.one.acts("ann")
+    twins.refused(lambda: acts.move_items("jobs", [first.id], "others"))
+    twins.clock.advance(1)
+    later = ours.push(b"later", priority=1, delay=HOUR)
+    assert theirs.push(b"latest", priority=1, delay=HOUR).id == later.id
+    twins.refused(lambda: acts.move_items("jobs", [later.id], "others"))
+    job = acts.begin_bulk("move", "jobs", to="others")
+    assert acts.run_bulk(job.id).status == "failed"
+    assert values(ours) == [b"first", b"later"]
+    assert values(theirs) == [b"latest", b"second"]
+
+
+def test_what_was_taken_is_not_put_back_over_another_item(twins: Twins) -> None:
+    ours, theirs = twins.queue()
+    ours.push(b"first", priority=1)
+    acts = twins.one.acts("ann")
+    popped = acts.pop("jobs")
+    assert popped is not None
+    assert theirs.push(b"second", priority=1).id == popped.item.id
+    twins.refused(lambda: acts.put_back(popped.trash_id))
+    twins.refused(lambda: twins.one.restore(popped.trash_id))
+    theirs.pop_min()
+    assert acts.put_back(popped.trash_id).value == b"first"
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_what_was_deleted_is_not_undone_over_another_item(twins: Twins, many: bool) -> None:
+    ours, theirs = twins.queue()
+    first = ours.push(b"first", priority=1, delay=HOUR)
+    acts = twins.one.acts("ann")
+    trash_id = (acts.delete_items("jobs", [first.id]) if many else acts.delete_item("jobs", first.id)).trash_id
+    assert theirs.push(b"second", priority=1, delay=HOUR).id == first.id
+    twins.refused(lambda: acts.undo(trash_id))
+    if many:
+        with pytest.raises(TrashNotFound):
+            acts.undo(trash_id, partial=True)
+    assert values(ours) == [b"second"]
+
+
+def test_a_dead_item_is_not_retried_over_another_item(twins: Twins) -> None:
+    ours, _, first = leased_and_ready(twins, max_attempts=1)
+    ours.release(first)
+    twins.refused(lambda: ours.retry_dead(first.item.id))
+    assert states(twins.one, ours) == {"ready": 1, "dead": 1}
+
+
+def test_an_act_is_refused_where_an_item_of_the_id_is_in_the_other_state(twins: Twins) -> None:
+    ours, theirs = twins.queue()
+    first = ours.push(b"first", priority=1, delay=HOUR)
+    assert theirs.push(b"second", priority=2).id == first.id
+    acts = twins.one.acts("ann")
+    twins.refused(lambda: acts.delay("jobs", [first.id], delay=HOUR))
+    assert values(ours) == [b"first", b"second"]
+
+
+def test_trash_audit_and_job_records_are_not_overwritten(twins: Twins) -> None:
+    ours, _ = twins.queue()
+    ours.push_many([(b"%d" % n, n) for n in range(6)])
+    twins.two._backing.minter.mint_many(6)
+    one, two = twins.one.acts("ann"), twins.two.acts("bob")
+    one.pop_many("jobs", 2)
+    twins.refused(lambda: two.pop_many("jobs", 2))
+    one.pause("jobs", reason="a look")
+    twins.refused(lambda: two.resume("jobs"))
+    two.resume("jobs")
+    one.resume("jobs")
+    job = one.begin_bulk("delete", "jobs")
+    twins.refused(lambda: two.begin_bulk("delete", "jobs"))
+    assert one.run_bulk(job.id).done == 4
+    assert one.undo_bulk(job.id).count == 4
+    assert [entry.actor for entry in twins.one.audit.entries(verb="pause").entries] == ["ann"]
+
+
+def test_items_of_a_push_job_are_not_overwritten(twins: Twins) -> None:
+    twins.queue()
+    one, two = twins.one.acts("ann"), twins.two.acts("bob")
+    job = one.begin_push("jobs", [(b"%d" % n, n) for n in range(3)])
+    twins.refused(lambda: two.begin_push("jobs", [(b"other", 1)]))
+    assert one.run_bulk(job.id).done == 3
+    assert values(twins.one.queue("jobs")) == [b"0", b"1", b"2"]
+
+
+@pytest.mark.parametrize("what", ["purge", "delete_queue"])
+def test_what_stands_for_a_whole_queue_is_not_overwritten(twins: Twins, what: str) -> None:
+    for name in ("jobs", "others"):
+        queue, _ = twins.queue(name)
+        queue.push(name.encode(), priority=1)
+    twins.two._backing.minter.mint_many(2)
+    getattr(twins.one.acts("ann"), what)("jobs", confirm="jobs")
+    twins.refused(lambda: getattr(twins.two.acts("bob"), what)("others", confirm="others"))
+
+
+def ready_twice(twins: Twins) -> Queue:
+    ours, _, first = leased_and_ready(twins)
+    twins.one.transact(lambda tr: as_release_0_1_gave_back(twins, ours, first, tr))
+    return ours
+
+
+def ready_and_leased(twins: Twins) -> Queue:
+    return leased_and_ready(twins)[0]
+
+
+def ready_and_delayed(twins: Twins) -> Queue:
+    ours, _, first = leased_and_ready(twins)
+    ours.release(first, delay=HOUR)
+    return ours
+
+
+def ready_and_dead(twins: Twins) -> Queue:
+    ours, _, first = leased_and_ready(twins, max_attempts=1)
+    ours.release(first)
+    return ours
+
+
+def leased_and_dead(twins: Twins) -> Queue:
+    ours, theirs, first = leased_and_ready(twins, max_attempts=1)
+    ours.release(first)
+    theirs.lease(1, seconds=60)
+    return ours
+
+
+def delayed_and_leased(twins: Twins) -> Queue:
+    ours, theirs = twins.queue()
+    ours.push(b"first", priority=1)
+    ours.lease(1, seconds=60)
+    theirs.push(b"second", priority=1, delay=HOUR)
+    return ours
+
+
+@pytest.mark.parametrize(
+    "equal", [ready_twice, ready_and_leased, ready_and_delayed, ready_and_dead, leased_and_dead, delayed_and_leased]
+)
+def test_doctor_finds_items_of_one_id_and_gives_them_others(twins: Twins, equal: Callable[[Twins], Queue]) -> None:
+    jobs = equal(twins)
+    before = states(twins.one, jobs)
+    leases = {item.id for item in jobs.leased(limit=50).items}
+    (found,) = [finding for finding in twins.one.doctor.examine().findings if finding.kind != "slot"]
+    assert (found.kind, found.queue, found.mendable) == ("id", "jobs", True)
+    assert found.says == "1 item with the id of another item here: --repair gives other ids."
+    mended = twins.two.doctor.repair().mended
+    assert "jobs: 1 item with the id of another item got an id of its own." in mended
+    assert healthy(twins.one)
+    assert states(twins.one, jobs) == before
+    assert values(jobs) == [b"first", b"second"]
+    assert leases <= {item.id for item in jobs.leased(limit=50).items}
+    check_full_count(twins.one, jobs)
+
+
+def as_release_0_1_gave_back(twins: Twins, queue: Queue, lease: Any, tr: Any) -> None:
+    """Give a leased item back as release 0.1 did, whatever stands under its id."""
+    keys = Keyspace(("pq",)).queue(queue.id)
+    rand = bytes.fromhex(lease.item.id)
+    entry = leased.decode(rand, tr.get(keys.lease(rand)).wait())
+    tally = Tally(keys, wake=True)
+    leased.remove(tr, keys, entry, tally)
+    ready.become_ready(tr, keys, queue.config, tally, suffix=entry.suffix, value=entry.value, attempts=entry.attempts)
+    tally.apply(tr)

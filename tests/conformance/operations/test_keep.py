@@ -1,0 +1,89 @@
+"""How long the trash keeps what acts take: a week, a shorter time, or not at all."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from queues import Store
+from queues.errors import BadTime, TrashNotFound
+from queues.trash.trash import KEPT_MS
+from tests.conftest import Clock
+from tests.dumps import EVERYTHING
+from tests.full_count import check_full_count
+
+NOT_AT_ALL = timedelta(0)
+
+
+def trash_keys(store: Store) -> int:
+    """Return how many keys the trash takes in the store: entries, their parts, and their deadlines."""
+    begin, end = store._keyspace.range
+    prefix = store._keyspace.trash(b"\x01" * 20)[:-24]
+    keys = [key for key, _ in store.read(lambda tr: tr.get_range(begin, end, limit=EVERYTHING).wait())]
+    return sum(key.startswith(prefix) for key in keys)
+
+
+def test_pops_of_a_program_can_leave_nothing_behind(store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    before = trash_keys(store)
+    program = store.acts("cron", via="cli", keep=NOT_AT_ALL)
+    for number in range(50):
+        jobs.push(b"%d" % number, priority=number)
+    taken = [program.pop("jobs") for _ in range(20)] + program.pop_many("jobs", 30, end="max")
+    assert [popped is not None and popped.trash_id for popped in taken] == [None] * 50
+    assert trash_keys(store) == before
+    assert store.trash.entries().entries == ()
+    last = store.audit.entries().entries[0]
+    assert (last.count, last.actor, last.after) == (30, "cron", {"kept_seconds": 0})
+    check_full_count(store, jobs)
+    jobs.push(b"x", priority=1)
+    store.acts("ann").pop("jobs")
+    assert trash_keys(store) == before + 2, "as a rule there is an entry, and its deadline"
+
+
+def test_a_shorter_time_is_swept_when_it_is_over(store: Store, clock: Clock) -> None:
+    jobs = store.create_queue("jobs")
+    jobs.push_many([(b"a", 1), (b"b", 2), (b"c", 3)])
+    popped = store.acts("cron", keep=timedelta(minutes=10)).pop("jobs")
+    usual = store.acts("ann").pop("jobs")
+    assert popped is not None
+    assert usual is not None
+    entries = {entry.id: entry for entry in store.trash.entries().entries}
+    assert entries[popped.trash_id].deadline - entries[popped.trash_id].at == timedelta(minutes=10)
+    assert entries[usual.trash_id].deadline - entries[usual.trash_id].at == timedelta(milliseconds=KEPT_MS)
+    clock.advance(601)
+    assert store.sweep_trash() > 0
+    with pytest.raises(TrashNotFound):
+        store.acts("ann").put_back(popped.trash_id)
+    store.acts("ann").put_back(usual.trash_id)
+    assert [item.value for item in jobs.items().items] == [b"b", b"c"]
+    jobs.push(b"d", priority=0)
+    again = store.acts("cron", keep=timedelta(minutes=10)).pop("jobs")
+    assert again is not None
+    assert store.acts("ann").put_back(again.trash_id).value == b"d", "in time it comes back"
+
+
+def test_deleting_and_purging_keep_nothing_where_told_so(store: Store, clock: Clock) -> None:
+    jobs = store.create_queue("jobs")
+    before = trash_keys(store)
+    jobs.push_many([(b"%d" % number, number) for number in range(10)])
+    jobs.push(b"later", priority=1, delay=timedelta(hours=1))
+    lease = jobs.lease(seconds=60)[0]
+    program = store.acts("cron", keep=NOT_AT_ALL)
+    deleted = program.delete_items("jobs", [lease.item.id, jobs.items().items[0].id])
+    assert (deleted.count, deleted.trash_id) == (2, None)
+    assert trash_keys(store) == before
+    purged = program.purge("jobs", confirm="jobs")
+    assert (purged.count, purged.trash_ids) == (9, ())
+    assert store.sweep_trash() > 0, "what lay there is cleared in steps, by whatever sweeps"
+    assert trash_keys(store) == before
+    assert jobs.depth() == 0
+    check_full_count(store, jobs)
+
+
+@pytest.mark.parametrize("wrong", [timedelta(seconds=-1), timedelta(milliseconds=KEPT_MS + 1)])
+def test_the_trash_stays_bounded(store: Store, wrong: timedelta) -> None:
+    with pytest.raises(BadTime, match="0 seconds to 7 days"):
+        store.acts("cron", keep=wrong)
+    store.acts("cron", keep=timedelta(days=7))

@@ -1,0 +1,589 @@
+"""Blocking: a waiter gets what comes, whatever makes it come, and only one waiter of a process is woken for it.
+
+Waits have no timeout of their own here, so that a wake-up that is lost is seen as such; LONG is only when a test gives
+up. How soon waiters wake is measured by `benchmarks/wake_up.py`, what idle ones cost by `benchmarks/idle_waiters.py`.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
+
+import pytest
+
+from queues import Item, Queue, Store, open_store
+from queues.errors import BadTime, QueueNotFound, StoreClosed, WrongKind
+from queues.kv.watching import WatchBoard
+from queues.serving.waiters import Call, Line, Place
+from tests.conftest import Clock
+from tests.others import PREFIX, Others
+
+T = TypeVar("T")
+LONG = 120.0
+FOREVER = float("inf")
+
+
+def begin(work: Callable[[], T]) -> Future[T]:
+    """Begin to work in a thread of its own, which a test that fails may leave waiting."""
+    working: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            working.set_result(work())
+        except BaseException as error:
+            working.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return working
+
+
+def begin_pops(queue: Queue, n: int = 1) -> list[Future[Item | None]]:
+    """Begin so many pops, and return when they all stand in line and one of them watches."""
+    before = standing(queue)
+    pops = [begin(lambda: queue.pop_min(timeout=FOREVER)) for _ in range(n)]
+    await_true(lambda: standing(queue) == before + n and watchers(queue) == 1)
+    return pops
+
+
+def await_true(seen: Callable[[], bool], *, meanwhile: Callable[[], None] = lambda: None) -> None:
+    """Return when a condition holds."""
+    deadline = time.monotonic() + LONG
+    while not seen():
+        assert time.monotonic() < deadline, "it does not come to that"
+        meanwhile()
+        threading.Event().wait(0.001)
+
+
+def standing(queue: Queue) -> int:
+    """Return how many waiters of a queue sleep or watch."""
+    line = queue._backing.lines._lines.get(queue.id)
+    if line is None:
+        return 0
+    with line._mutex:
+        return len(line._asleep) + (line._leader is not None) if not line._taking else -1
+
+
+def watchers(queue: Queue) -> int:
+    """Return how many threads watch the store."""
+    kv = queue._backing.kv
+    owners = (kv, getattr(kv, "_engine", None), getattr(kv, "_memory", None))
+    boards = [getattr(owner, name, None) for owner in owners for name in ("board", "_board")]
+    (board,) = (board for board in boards if isinstance(board, WatchBoard))
+    return len(board)
+
+
+def test_without_a_timeout_nothing_waits(store: Store) -> None:
+    jobs, mail = store.create_queue("jobs"), store.create_queue("mail", kind="fifo")
+    assert jobs.pop_min() is None
+    assert jobs.pop_max(timeout=0) is None
+    assert mail.dequeue(timeout=0) is None
+    jobs.push(b"a", priority=1)
+    assert jobs.pop_min(timeout=0).value == b"a"
+
+
+def test_what_is_there_is_taken_at_once(store: Store) -> None:
+    jobs, mail = store.create_queue("jobs"), store.create_queue("mail", kind="fifo")
+    jobs.push_many([(b"low", 1), (b"high", 2)])
+    mail.enqueue(b"first")
+    assert jobs.pop_max(timeout=FOREVER).value == b"high"
+    assert jobs.pop_min(timeout=FOREVER).value == b"low"
+    assert mail.dequeue(timeout=FOREVER).value == b"first"
+
+
+@pytest.mark.parametrize("timeout", [0.02, 0.2])
+def test_the_time_is_up(store: Store, timeout: float) -> None:
+    jobs = store.create_queue("jobs")
+    begun = time.monotonic()
+    pops = [begin(lambda: jobs.pop_min(timeout=timeout)) for _ in range(5)]
+    assert [pop.result(LONG) for pop in pops] == [None] * 5
+    assert time.monotonic() - begun >= timeout
+    assert standing(jobs) == 0
+
+
+@pytest.mark.parametrize("led", [False, True])
+def test_nothing_sleeps_past_the_time_that_it_was_given(
+    store: Store, monkeypatch: pytest.MonkeyPatch, led: bool
+) -> None:
+    """How late a wait ends is the machine's: what it hands to the watch, or to its sleep in line, ends in time."""
+    jobs = store.create_queue("jobs")
+    jobs.push(b"later", priority=1, delay=timedelta(hours=1))
+    if led:
+        begin_pops(jobs)  # another one watches, for ever
+    watch, sleep, enter = store._kv.watch, Line.sleep, Line.enter
+    #: When each sleep ends at the earliest and at the latest: a watch counts from some moment since the one before.
+    ends: list[tuple[float, float]] = []
+    moments: list[float] = []
+    entered: list[float] = []
+
+    def timed_watch(known: Any, *, timeout: float) -> bool:
+        ends.append((moments[-1] + timeout, time.monotonic() + timeout))
+        try:
+            return watch(known, timeout=timeout)
+        finally:
+            moments.append(time.monotonic())
+
+    def timed_sleep(line: Line, place: Place, deadline: float) -> Call | None:
+        ends.append((deadline, deadline))
+        return sleep(line, place, deadline)
+
+    def timed_enter(line: Line, place: Place) -> None:
+        entered.append(time.monotonic())
+        moments.append(entered[-1])
+        enter(line, place)
+
+    monkeypatch.setattr(store._kv, "watch", timed_watch)
+    monkeypatch.setattr(Line, "sleep", timed_sleep)
+    monkeypatch.setattr(Line, "enter", timed_enter)
+    for timeout in (0.03, 0.1):
+        ends.clear()
+        begun = time.monotonic()
+        assert jobs.pop_min(timeout=timeout) is None
+        # Its deadline was set before it entered the line.
+        assert ends
+        assert ends[0][1] >= begun + timeout
+        assert all(earliest <= entered[-1] + timeout for earliest, _ in ends)
+    assert standing(jobs) == led
+
+
+@pytest.mark.parametrize("verb", ["pop_min", "pop_max", "dequeue"])
+def test_an_item_that_comes_ends_the_wait(store: Store, verb: str) -> None:
+    queue = store.create_queue("jobs", kind="fifo" if verb == "dequeue" else "priority")
+    for n in range(20):  # with luck the push comes at every moment of the way into sleep
+        taking = begin(lambda: getattr(queue, verb)(timeout=FOREVER))
+        item = queue.enqueue(b"a") if verb == "dequeue" else queue.push(b"a", priority=n)
+        assert taking.result(LONG) == item
+
+
+def test_an_item_ends_one_wait_whoever_pushed_it(store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    pops = begin_pops(jobs, 8)
+    for n in range(8):
+        item = store.queue("jobs").push(b"%d" % n, priority=n)
+        done = wait(pops, LONG, return_when="FIRST_COMPLETED").done
+        await_true(lambda n=n: standing(jobs) == 7 - n)  # type: ignore[misc]
+        assert [pop.result() for pop in done] == [item]
+        pops = [pop for pop in pops if pop not in done]
+    assert not pops
+
+
+def test_the_first_to_wait_gets_the_first_item(store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    pops = [begin_pops(jobs)[0] for _ in range(4)]
+    for pop in pops:
+        item = jobs.push(b"x", priority=1)
+        assert pop.result(LONG) == item
+        await_true(lambda: watchers(jobs) == 1 or all(pop.done() for pop in pops))
+
+
+def test_many_items_at_once_end_as_many_waits(store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    pops = begin_pops(jobs, 12)
+    items = jobs.push_many([(b"%d" % n, n) for n in range(10)])
+    await_true(lambda: standing(jobs) == 2)
+    taken = [pop.result() for pop in pops if pop.done()]
+    assert sorted(item.id for item in taken) == sorted(item.id for item in items)
+    jobs.push_many([(b"x", 0), (b"y", 0)])
+    assert all(pop.result(LONG) for pop in pops)
+
+
+def test_an_item_costs_the_same_however_many_wait(store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    cost = []
+    for waiting in (3, 60):
+        pops = begin_pops(jobs, waiting - standing(jobs))
+        before = jobs._backing.kv.reads()
+        jobs.push(b"x", priority=1)
+        await_true(lambda waiting=waiting: standing(jobs) == waiting - 1 and watchers(jobs) == 1)  # type: ignore[misc]
+        cost.append(jobs._backing.kv.reads() - before)
+    assert cost[1] < 60  # sixty waiters who each look read four keys and more
+    assert cost[1] <= cost[0] + 20  # what a spurious look costs, which an engine may add
+    jobs.push_many([(b"x", 1)] * (standing(jobs)))
+    assert all(pop.result(LONG) for pop in pops)
+
+
+def test_a_process_has_one_watch_for_each_queue(store: Store) -> None:
+    jobs, mail = store.create_queue("jobs"), store.create_queue("mail")
+    pops = begin_pops(jobs, 5)
+    pops += [begin(lambda: mail.pop_min(timeout=FOREVER)) for _ in range(5)]
+    await_true(lambda: standing(mail) == 5 and watchers(mail) == 2)
+    for queue in (jobs, mail):
+        queue.push_many([(b"x", 1)] * 5)
+    assert all(pop.result(LONG) for pop in pops)
+
+
+def test_nothing_is_lost_or_doubled_among_many(store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    rounds, waiting = 40, 8
+
+    def work() -> list[str]:
+        taken: list[str] = []
+        while (item := jobs.pop_min(timeout=FOREVER)).value != b"end":
+            taken.append(item.id)
+        return taken
+
+    workers = [begin(work) for _ in range(waiting)]
+    pushed = [item.id for n in range(rounds) for item in jobs.push_many([(b"x", n)] * (1 + n % 3))]
+    jobs.push_many([(b"end", 1_000)] * waiting)
+    taken = [item_id for worker in workers for item_id in worker.result(LONG)]
+    assert sorted(taken) == sorted(pushed)
+    assert jobs.depth() == 0
+
+
+def test_whoever_gives_up_while_watching_passes_the_watch_on(store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    first = begin(lambda: jobs.pop_min(timeout=0.05))
+    await_true(lambda: watchers(jobs) == 1 or first.done())
+    others = [begin(lambda: jobs.pop_min(timeout=FOREVER)) for _ in range(2)]
+    assert first.result(LONG) is None
+    jobs.push_many([(b"x", 1)] * 2)
+    assert all(other.result(LONG) for other in others)
+
+
+def test_whoever_gives_up_asleep_leaves_the_line(store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    (first,) = begin_pops(jobs)
+    assert begin(lambda: jobs.pop_min(timeout=0.02)).result(LONG) is None
+    assert standing(jobs) == 1
+    jobs.push(b"x", priority=1)
+    assert first.result(LONG)
+
+
+def test_giving_up_never_loses_an_item(store: Store) -> None:
+    jobs = store.create_queue("jobs")
+
+    def work(patience: float) -> list[str]:
+        pops = (jobs.pop_min(timeout=patience) for _ in range(20))
+        return [item.id for item in pops if item is not None]
+
+    workers = [begin(lambda n=n: work(0.001 * n)) for n in range(5)]  # type: ignore[misc]
+    pushed = []
+    while not all(worker.done() for worker in workers):
+        pushed.append(jobs.push(b"x", priority=1).id)
+    taken = [item_id for worker in workers for item_id in worker.result(LONG)]
+    while left := jobs.pop_many(1_000):
+        taken += [item.id for item in left]
+    assert sorted(taken) == sorted(pushed)
+
+
+# What makes items come besides a push
+
+
+def test_a_restored_item_ends_the_wait(store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    item = jobs.push(b"a", priority=1)
+    (popped,) = store.acts("ann").pop_many("jobs", 1)
+    (pop,) = begin_pops(jobs)
+    store.restore(popped.trash_id)
+    assert pop.result(LONG).id == item.id
+
+
+def test_the_undo_of_a_purge_ends_the_wait_and_the_purge_does_not(store: Store) -> None:
+    jobs, acts = store.create_queue("jobs"), store.acts("ann")
+    items = jobs.push_many([(b"%d" % n, n) for n in range(2)])
+    jobs.pause(by="ann", reason="a purge is coming")
+    pops = begin_pops(jobs, 2)
+    (trash_id,) = acts.purge("jobs", confirm="jobs").trash_ids
+    jobs.resume()
+    newcomer = jobs.push(b"new", priority=-1)
+    assert next(iter(wait(pops, LONG, FIRST_COMPLETED).done)).result() == newcomer, "of the newer generation"
+    assert sum(pop.done() for pop in pops) == 1
+    acts.undo(trash_id)
+    wait(pops, LONG)
+    assert {pop.result().id for pop in pops} == {newcomer.id, items[0].id}
+    assert jobs.depth() == 1
+
+
+def test_a_purge_takes_along_what_a_wait_slept_towards(store: Store, clock: Clock) -> None:
+    """The item that was due is in the trash; back again, it ends the wait when it is due."""
+    jobs, acts = store.create_queue("jobs"), store.acts("ann")
+    item = jobs.push(b"later", priority=1, delay=timedelta(hours=1))
+    (pop,) = begin_pops(jobs)
+    (trash_id,) = acts.purge("jobs", confirm="jobs").trash_ids
+    clock.advance(3600)
+    jobs.push(b"x", priority=1, delay=timedelta(hours=1))
+    assert not pop.done()
+    acts.undo(trash_id)
+    assert pop.result(LONG).id == item.id
+
+
+@pytest.mark.parametrize("act", ["delete", "move out", "reprioritise", "edit"])
+def test_what_an_undo_brings_back_ends_the_wait(store: Store, act: str) -> None:
+    jobs, other, acts = store.create_queue("jobs"), store.create_queue("other"), store.acts("ann")
+    item = jobs.push(b"a", priority=1)
+    if act == "delete":
+        trash_id = acts.delete_items("jobs", [item.id]).trash_id
+    elif act == "move out":
+        trash_id = acts.move_items("jobs", [item.id], "other").trash_id
+    else:  # moved out after it was changed: undone the other way round
+        changed = (
+            acts.reprioritise("jobs", [item.id], priority=9)
+            if act == "reprioritise"
+            else acts.edit_item("jobs", item.id, b"edited", expect=b"a")
+        )
+        trash_id = acts.move_items("jobs", [item.id], "other").trash_id
+        assert changed.count == 1
+    (pop,) = begin_pops(jobs)
+    acts.undo(trash_id)
+    assert pop.result(LONG).id == item.id
+    assert other.depth() == 0
+
+
+@pytest.mark.parametrize("how", ["move", "retry", "bulk move", "deleted and restored"])
+def test_an_act_that_brings_an_item_ends_the_wait(store: Store, how: str) -> None:
+    jobs, other, acts = store.create_queue("jobs"), store.create_queue("other"), store.acts("ann")
+    if how == "retry":
+        jobs.configure(max_attempts=1)
+        jobs.push(b"a", priority=1)
+        item_id = jobs.release(jobs.lease()[0]).id
+    else:
+        item_id = other.push(b"a", priority=1).id
+    (pop,) = begin_pops(jobs)
+    if how == "retry":
+        acts.retry_dead("jobs", [item_id])
+    elif how == "move":
+        acts.move_items("other", [item_id], "jobs")
+    elif how == "bulk move":
+        acts.run_bulk(acts.begin_bulk("move", "other", to="jobs").id)
+    else:
+        trash_id = acts.delete_queue("other", confirm="other")
+        acts.restore_queue(trash_id)
+        acts.move_items("other", [item_id], "jobs")
+    assert pop.result(LONG).value == b"a"
+
+
+def test_a_push_in_a_transaction_with_others_ends_the_wait(store: Store) -> None:
+    jobs, mail = store.create_queue("jobs"), store.create_queue("mail")
+    mail.push(b"moved", priority=1)
+    (pop,) = begin_pops(jobs)
+
+    def move(tr: object) -> None:
+        jobs.push(mail.pop_min(tr=tr).value, priority=3, tr=tr)  # type: ignore[arg-type]
+
+    store.transact(move)
+    assert pop.result(LONG).value == b"moved"
+
+
+def test_a_wait_survives_a_rename(store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    (pop,) = begin_pops(jobs)
+    store.rename_queue("jobs", "work")
+    store.queue("work").push(b"a", priority=1)
+    assert pop.result(LONG).value == b"a"
+    assert jobs.name == "work"
+
+
+def test_deleting_the_queue_ends_every_wait(store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    pops = begin_pops(jobs, 20)
+    store.delete_queue("jobs")
+    for pop in pops:
+        with pytest.raises(QueueNotFound, match="jobs"):
+            pop.result(LONG)
+
+
+def test_closing_the_store_ends_every_wait(store: Store) -> None:
+    pops = begin_pops(store.create_queue("jobs"), 20)
+    store.close()
+    for pop in pops:
+        with pytest.raises(StoreClosed):
+            pop.result(LONG)
+
+
+def test_an_interrupt_is_no_reason_to_return(store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    pops = begin_pops(jobs, 3)
+    for _ in range(20):
+        store.interrupt()
+    await_true(lambda: standing(jobs) == 3 and watchers(jobs) == 1)
+    jobs.push_many([(b"x", 1)] * 3)
+    assert all(pop.result(LONG) for pop in pops)
+
+
+# Pause
+
+
+def test_a_wait_sits_out_a_pause(store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    jobs.pause(reason="ledger closing")
+    item = jobs.push(b"a", priority=1)
+    pops = begin_pops(jobs, 2)
+    assert jobs.pop_max(timeout=0.02) is None
+    assert jobs.depth() == 1
+    jobs.resume()
+    jobs.push(b"b", priority=2)
+    assert sorted(pop.result(LONG).value for pop in pops) == [b"a", b"b"]
+    assert item.id
+
+
+def test_a_pause_begins_while_somebody_waits(store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    (pop,) = begin_pops(jobs)
+    jobs.pause(reason="r")
+    jobs.push(b"a", priority=1)
+    await_true(lambda: watchers(jobs) == 1)
+    assert not pop.done()
+    jobs.resume()
+    assert pop.result(LONG).value == b"a"
+
+
+def test_a_pause_that_ends_by_itself_ends_the_wait(store: Store, clock: Clock) -> None:
+    jobs = store.create_queue("jobs")
+    jobs.pause(reason="r", until=datetime.fromtimestamp(clock.now, UTC) + timedelta(seconds=5))
+    jobs.push(b"a", priority=1)
+    (pop,) = begin_pops(jobs)
+    clock.advance(5)
+    await_true(pop.done, meanwhile=store.interrupt)  # the waiter sleeps by the real clock, and looks at this one
+    assert pop.result().value == b"a"
+
+
+def test_a_wait_ends_at_the_end_of_a_pause_without_a_sound() -> None:
+    with open_store("memory:") as real:
+        jobs = real.create_queue("jobs")
+        jobs.pause(reason="r", until=datetime.now(UTC) + timedelta(milliseconds=100))
+        jobs.push(b"a", priority=1)
+        assert begin(lambda: jobs.pop_min(timeout=FOREVER)).result(LONG).value == b"a"
+
+
+# Delayed items
+
+
+def test_a_delayed_item_ends_the_wait_when_it_is_due(store: Store, clock: Clock) -> None:
+    jobs = store.create_queue("jobs")
+    soon = jobs.push(b"in a minute", priority=9, delay=timedelta(minutes=1))
+    late = jobs.push(b"in an hour", priority=1, delay=timedelta(hours=1))
+    pops = begin_pops(jobs, 2)
+    clock.advance(59.9)
+    store.interrupt()
+    await_true(lambda: watchers(jobs) == 1)
+    assert jobs.depth("delayed") == 2  # never early
+    for step, item in ((0.1, soon), (3_540, late)):
+        clock.advance(step)
+        await_true(
+            lambda item=item: any(pop.done() and pop.result().id == item.id for pop in pops),  # type: ignore[misc]
+            meanwhile=store.interrupt,  # the waiter sleeps by the real clock, and looks at this one whenever it wakes
+        )
+
+
+def test_a_wait_ends_at_the_due_time_of_a_newcomer_that_is_earlier() -> None:
+    with open_store("memory:") as real:
+        jobs = real.create_queue("jobs")
+        jobs.push(b"late", priority=1, delay=timedelta(seconds=LONG))
+        (pop,) = begin_pops(jobs)
+        item = jobs.push(b"soon", priority=1, delay=timedelta(milliseconds=50))
+        assert pop.result(LONG).id == item.id
+        assert datetime.now(UTC) >= item.due_at
+
+
+@pytest.mark.parametrize("verb", ["promote_now", "reschedule", "promote"])
+def test_what_makes_a_delayed_item_ready_ends_the_wait(store: Store, clock: Clock, verb: str) -> None:
+    jobs = store.create_queue("jobs")
+    item = jobs.push(b"a", priority=1, delay=timedelta(hours=1))
+    (pop,) = begin_pops(jobs)
+    if verb == "promote":
+        clock.advance(3_600)
+        jobs.promote()
+    elif verb == "reschedule":
+        jobs.reschedule(item.id, delay=timedelta(0))
+    else:
+        jobs.promote_now(item.id)
+    assert pop.result(LONG).id == item.id
+
+
+def test_items_that_are_due_together_end_as_many_waits(store: Store, clock: Clock) -> None:
+    jobs = store.create_queue("jobs")
+    jobs.push_many([(b"%d" % n, n) for n in range(6)], delay=timedelta(minutes=1))
+    pops = begin_pops(jobs, 6)
+    clock.advance(60)
+    await_true(lambda: all(pop.done() for pop in pops), meanwhile=store.interrupt)
+    assert sorted(pop.result().value for pop in pops) == [b"%d" % n for n in range(6)]
+
+
+# Leases
+
+
+def test_a_lease_waits_for_an_item(store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    assert jobs.lease(3, timeout=0.02) == []
+    leasing = begin(lambda: jobs.lease(3, timeout=FOREVER))
+    item = jobs.push(b"a", priority=1)
+    assert [lease.item.id for lease in leasing.result(LONG)] == [item.id]
+
+
+@pytest.mark.parametrize("delay", [None, timedelta(0)])
+def test_a_released_item_ends_the_wait(store: Store, delay: timedelta | None) -> None:
+    jobs = store.create_queue("jobs")
+    item = jobs.push(b"a", priority=1)
+    (lease,) = jobs.lease()
+    (pop,) = begin_pops(jobs)
+    jobs.release(lease, delay=delay)
+    assert pop.result(LONG).id == item.id
+
+
+def test_an_item_whose_lease_expires_ends_the_wait(store: Store, clock: Clock) -> None:
+    jobs = store.create_queue("jobs")
+    item = jobs.push(b"a", priority=1)
+    jobs.lease(seconds=30)
+    (pop,) = begin_pops(jobs)
+    clock.advance(29.9)
+    store.interrupt()
+    await_true(lambda: watchers(jobs) == 1)
+    assert jobs.depth("leased") == 1
+    clock.advance(0.1)
+    await_true(pop.done, meanwhile=store.interrupt)
+    assert pop.result().id == item.id
+
+
+def test_a_wait_ends_when_a_lease_expires_without_a_sound() -> None:
+    with open_store("memory:") as real:
+        jobs = real.create_queue("jobs")
+        item = jobs.push(b"a", priority=1)
+        (pop,) = [begin(lambda: jobs.pop_min(timeout=FOREVER)) for lease in jobs.lease(seconds=0.1)]
+        assert pop.result(LONG).id == item.id
+
+
+# Attached queues
+
+
+def test_a_wait_on_an_attached_queue_sees_what_others_push(store: Store) -> None:
+    legacy, others = store.attach("legacy", prefix=PREFIX), Others(store)
+    pops = begin_pops(legacy, 3)
+    for n in range(3):
+        others.push((n, b"%d" % n))
+    assert sorted(pop.result(LONG).value for pop in pops) == [b"0", b"1", b"2"]
+    (pop,) = begin_pops(legacy)
+    legacy.push(b"ours", priority=1)
+    assert pop.result(LONG).value == b"ours"
+    assert legacy.pop_max(timeout=0.02) is None
+
+
+def test_detaching_ends_every_wait(store: Store) -> None:
+    pops = begin_pops(store.attach("legacy", prefix=PREFIX), 3)
+    store.detach("legacy")
+    for pop in pops:
+        with pytest.raises(QueueNotFound):
+            pop.result(LONG)
+
+
+# Refusals
+
+
+@pytest.mark.parametrize("timeout", [-1, float("nan"), "3", True, None])
+def test_a_timeout_that_can_not_be_kept_is_refused(store: Store, timeout: object) -> None:
+    jobs = store.create_queue("jobs")
+    if timeout is None:  # in a transaction: it would hold everybody up, and see nothing new anyway
+        with pytest.raises(BadTime, match="not both"):
+            store.transact(lambda tr: jobs.pop_min(timeout=1.0, tr=tr))
+    else:
+        with pytest.raises(BadTime, match="number of seconds"):
+            jobs.pop_min(timeout=timeout)  # type: ignore[arg-type]
+
+
+def test_the_wrong_kind_is_refused_at_once(store: Store) -> None:
+    with pytest.raises(WrongKind):
+        store.create_queue("jobs").dequeue(timeout=FOREVER)
+    with pytest.raises(WrongKind):
+        store.create_queue("mail", kind="fifo").pop_min(timeout=FOREVER)

@@ -1,0 +1,440 @@
+"""Staging: one process takes for all; who conflicts with whom then, and what becomes of what the dead asked for."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import pytest
+
+from queues import Queue, Store, open_store
+from queues.background.staging_leftovers import KEPT_MS, NOBODY
+from queues.errors import Conflict, QueueNotFound, QueuePaused, StoreUnavailable
+from queues.serving import staging, staging_records
+from queues.serving.background import Aside
+from queues.serving.staging import Fulfiller, Staging
+from queues.serving.take_request import Take
+from tests import cluster
+from tests.conftest import Clock
+from tests.full_count import check_full_count
+from tests.step_by_step import CONCURRENT, begin
+
+#: Seconds after which a test gives up; no test depends on how soon something happens.
+LONG = 120
+
+
+@pytest.fixture(params=CONCURRENT)
+def processes(request: pytest.FixtureRequest, clock: Clock) -> Iterator[tuple[Store, Store]]:
+    """Two stores on the same keys, as two processes have them open."""
+    url = cluster.fresh() if request.param == "cluster" else f"memory:{secrets.token_hex(8)}"
+    with open_store(url, clock=clock) as first, open_store(url, clock=clock) as second:
+        yield first, second
+
+
+@pytest.fixture
+def jobs(processes: tuple[Store, Store]) -> tuple[Queue, Queue]:
+    """The same queue in both, with ten items."""
+    first, second = processes
+    jobs = first.create_queue("jobs")
+    jobs.push_many([(b"%d" % n, n) for n in range(10)])
+    return jobs, second.queue("jobs")
+
+
+def part_of(queue: Queue) -> Staging:
+    found = queue._takes.staging
+    assert found is not None
+    return found
+
+
+def engage(queue: Queue) -> Staging:
+    """Say that this process takes for all, as after two conflicts of one batch."""
+    part = part_of(queue)
+    assert part._transact(partial(part._engage, ms=queue._backing.now_ms(), by_force=False))
+    return part
+
+
+def take_for_all(queue: Queue) -> None:
+    """Say so, and do it."""
+    engage(queue)._begin_keeping()
+
+
+def ask(queue: Queue, take: Take, request: bytes = b"r" * 16) -> tuple[bytes, int]:
+    """Write down what a process wants, and go no further: as if it died there."""
+    ms = queue._backing.now_ms()
+    record, _ = staging_records.encode_takes([take])
+    queue._backing.kv.transact(lambda tr: staging_records.ask(tr, queue._keys, ms=ms, request=request, record=record))
+    return request, ms
+
+
+def take(queue: Queue, n: int = 1) -> Take:
+    return Take(n=n, end="min", now_ms=queue._backing.now_ms())
+
+
+def keys_of_staging(queue: Queue) -> list[bytes]:
+    keys = queue._keys
+    return queue._backing.kv.read(
+        lambda tr: [key for key, _ in tr.get_range(keys.results()[0], keys.requests()[1], limit=100).wait()]
+    )
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait until something is so."""
+    patience = threading.Event()
+    for _ in range(LONG * 200):
+        if condition():
+            return
+        patience.wait(0.005)
+    raise AssertionError("it never came to be")
+
+
+def test_one_process_takes_for_the_other(jobs: tuple[Queue, Queue]) -> None:
+    first, second = jobs
+    take_for_all(first)
+    asked: list[int] = []
+    ask = part_of(second)._ask
+    part_of(second)._ask = lambda transact, takes: asked.append(1) or ask(transact, takes)  # type: ignore[method-assign, func-returns-value]
+    assert second.pop_min().value == b"0"
+    assert first.pop_min().value == b"1"
+    assert second.pop_max().value == b"9"
+    assert [item.value for item in second.pop_many(3)] == [b"2", b"3", b"4"]
+    (lease,) = second.lease(seconds=30, worker="w")
+    assert (lease.item.value, lease.item.worker, lease.item.attempts) == (b"5", "w", 1)
+    assert second.depth("leased") == 1
+    second.ack(lease)
+    assert [item.value for item in second.pop_many(10)] == [b"6", b"7", b"8"]
+    assert second.pop_min() is None
+    assert len(asked) == 6
+    assert keys_of_staging(first) == [first._keys.staging], "results are cleared as they are taken"
+    assert second.totals().traffic["pop"] == 9
+
+
+def test_it_gives_an_item_as_it_is(jobs: tuple[Queue, Queue]) -> None:
+    first, second = jobs
+    first.release(first.lease()[0])
+    there = first.peek_min()
+    take_for_all(first)
+    assert second.pop_min() == there
+    assert there is not None
+    assert there.attempts == 1
+
+
+def test_large_values_come_in_parts(jobs: tuple[Queue, Queue]) -> None:
+    first, second = jobs
+    values = [bytes([n]) * 90_000 for n in range(4)]
+    second.push_many([(value, -1) for value in values])
+    take_for_all(first)
+    assert [item.value for item in second.pop_many(4)] == values
+    assert keys_of_staging(first) == [first._keys.staging]
+
+
+def test_both_kinds_of_queues_are_staged(processes: tuple[Store, Store]) -> None:
+    first, second = processes
+    line = first.create_queue("line", kind="fifo")
+    line.enqueue_many([b"a", b"b"])
+    take_for_all(line)
+    there = second.queue("line")
+    assert [there.dequeue().value, there.dequeue().value, there.dequeue()] == [b"a", b"b", None]  # type: ignore[union-attr]
+
+
+def test_what_is_late_is_made_ready_first(jobs: tuple[Queue, Queue], clock: Clock) -> None:
+    from datetime import timedelta
+
+    first, second = jobs
+    first.push(b"late", priority=-5, delay=timedelta(seconds=10))
+    clock.advance(60)
+    take_for_all(first)
+    assert second.pop_min().value == b"late"
+
+
+def test_two_processes_that_keep_conflicting_begin_and_end_it(jobs: tuple[Queue, Queue], monkeypatch) -> None:
+    """Every item once, and when the load is over each takes for itself again."""
+    monkeypatch.setattr(staging, "CONFLICTS", 1)
+    monkeypatch.setattr(staging, "LAPSE", 0.2)
+    first, second = jobs
+    total = 1_500
+    first.push_many([(b"%d" % n, n) for n in range(10, 1_000)])
+    first.push_many([(b"%d" % n, n) for n in range(1_000, total)])
+    engaged = threading.Event()
+    for part in (part_of(first), part_of(second)):
+        begin_keeping = part._begin_keeping
+        part._begin_keeping = lambda begin=begin_keeping: engaged.set() or begin()  # type: ignore[method-assign]
+
+    def drain(queue: Queue) -> list[bytes]:
+        taken = []
+        while item := queue.pop_min():
+            taken.append(item.value)
+        return taken
+
+    with ThreadPoolExecutor(8) as pool:
+        futures = [pool.submit(drain, queue) for queue in jobs * 4]
+        taken = [value for future in futures for value in future.result(LONG)]
+    assert sorted(taken, key=int) == [b"%d" % n for n in range(total)]
+    assert engaged.is_set(), "they never conflicted"
+    until(lambda: not keys_of_staging(first))
+    first.push(b"x", priority=1)
+    assert second.pop_min().value == b"x"
+
+
+# Safeguards
+
+
+def fulfil_by_hand(store: Store, queue: Queue) -> object:
+    """Begin a transaction that serves whatever was asked for, and do all but commit it."""
+    tr = begin(store)
+    for request in staging_records.read_requests(tr.snapshot, queue._keys):
+        got = queue._serve_takes(tr, request.takes, serializable=False)
+        staging_records.answer(tr, queue._keys, request, got)
+    return tr
+
+
+def test_a_request_given_up_is_not_served(processes: tuple[Store, Store], jobs: tuple[Queue, Queue]) -> None:
+    first, second = jobs
+    request, ms = ask(second, take(second))
+    tr = fulfil_by_hand(processes[0], first)
+    part = part_of(second)
+    part._seen = (None, 0.0)
+    assert part._await(part._transact, request, ms) is None, "nobody served it, so it gives up"
+    with pytest.raises(Conflict):
+        tr.commit()  # type: ignore[attr-defined]
+    assert first.depth() == 10
+    assert keys_of_staging(first) == []
+
+
+def test_who_gives_up_takes_what_came_meanwhile(processes: tuple[Store, Store], jobs: tuple[Queue, Queue]) -> None:
+    first, second = jobs
+    request, ms = ask(second, take(second))
+    fulfil_by_hand(processes[0], first).commit()  # type: ignore[attr-defined]
+    part = part_of(second)
+    found = part._await(part._transact, request, ms)
+    assert found is not None
+    (got,) = staging_records.decode_answers(found, [take(second)], second.config)
+    assert [item.value for item in got or []] == [b"0"]
+    assert keys_of_staging(first) == []
+
+
+def test_serving_conflicts_with_a_pop_of_the_same_item(
+    processes: tuple[Store, Store], jobs: tuple[Queue, Queue]
+) -> None:
+    first, second = jobs
+    ask(second, take(second))
+    tr = fulfil_by_hand(processes[0], first)
+    second.push(b"elsewhere", priority=-1)
+    assert [item.value for item in second.pop_many(2)] == [b"elsewhere", b"0"]
+    with pytest.raises(Conflict):
+        tr.commit()  # type: ignore[attr-defined]
+
+
+def test_serving_never_conflicts_with_a_push_or_another_request(
+    processes: tuple[Store, Store], jobs: tuple[Queue, Queue]
+) -> None:
+    first, second = jobs
+    ask(second, take(second))
+    tr = fulfil_by_hand(processes[0], first)
+    second.push(b"smaller", priority=-1)
+    ask(second, take(second), b"s" * 16)
+    tr.commit()  # type: ignore[attr-defined]
+    assert first.depth() == 10
+
+
+def test_of_two_that_take_for_all_one_serves_a_request(
+    processes: tuple[Store, Store], jobs: tuple[Queue, Queue]
+) -> None:
+    first, second = jobs
+    ask(second, take(second))
+    one, other = fulfil_by_hand(processes[0], first), fulfil_by_hand(processes[1], second)
+    one.commit()  # type: ignore[attr-defined]
+    with pytest.raises(Conflict):
+        other.commit()  # type: ignore[attr-defined]
+    assert first.depth() == 9
+
+
+# Who dies
+
+
+def test_a_dead_fulfiller_holds_nobody_up(jobs: tuple[Queue, Queue]) -> None:
+    """Its record is there, and nobody serves: whoever asks gives up soon, and then takes by himself."""
+    first, second = jobs
+    record = Fulfiller(client=b"d" * 16, beat=1).encode(first._backing.now_ms())
+    first._backing.kv.transact(lambda tr: tr.set(first._keys.staging, record))
+    assert [second.pop_min().value for _ in range(3)] == [b"0", b"1", b"2"]
+    assert keys_of_staging(first) == [first._keys.staging]
+
+
+def test_popped_items_that_nobody_took_go_to_the_trash(
+    processes: tuple[Store, Store], jobs: tuple[Queue, Queue], clock: Clock
+) -> None:
+    store, (first, second) = processes[0], jobs
+    there = first.items(limit=2).items
+    ask(second, take(second, n=2))  # and dies
+    take_for_all(first)
+    until(lambda: first.depth() == 8)
+    part_of(first).stop()
+    assert store.sweep_unclaimed() == 0, "its process may still be alive"
+    clock.advance(KEPT_MS / 1000 + 1)
+    assert store.sweep_unclaimed() == 2
+    entries = store.trash.entries().entries
+    assert {entry.item.id for entry in entries if entry.item} == {item.id for item in there}
+    assert {(entry.act, entry.by) for entry in entries} == {("pop", NOBODY)}
+    assert keys_of_staging(first) == []
+    for entry in entries:
+        store.restore(entry.id)
+    assert first.items(limit=2).items == there
+    assert check_full_count(store, first) == 10
+    assert store.sweep_unclaimed() == 0
+
+
+def test_leased_items_that_nobody_took_come_back(
+    processes: tuple[Store, Store], jobs: tuple[Queue, Queue], clock: Clock
+) -> None:
+    store, (first, second) = processes[0], jobs
+    terms = second._terms(1, 30, "w")
+    ask(second, Take(n=1, end="min", now_ms=terms.now_ms, terms=terms))  # and dies
+    take_for_all(first)
+    until(lambda: first.depth() == 9)
+    part_of(first).stop()
+    clock.advance(KEPT_MS / 1000 + 1)
+    assert store.sweep_unclaimed() == 0
+    assert keys_of_staging(first) == []
+    first.expire()
+    assert first.peek_min().value == b"0"
+    assert check_full_count(store, first) == 10
+
+
+def test_requests_and_records_of_the_dead_are_forgotten(
+    processes: tuple[Store, Store], jobs: tuple[Queue, Queue], clock: Clock
+) -> None:
+    first, second = jobs
+    ask(second, take(second))
+    engage(first)  # and dies
+    clock.advance(KEPT_MS / 1000 + 1)
+    assert processes[0].sweep_unclaimed() == 0
+    assert keys_of_staging(first) == []
+    assert first.depth() == 10
+
+
+def test_a_store_that_is_closed_lets_others_take(processes: tuple[Store, Store], jobs: tuple[Queue, Queue]) -> None:
+    first, second = jobs
+    take_for_all(first)
+    processes[0].close()
+    assert keys_of_staging(second) == []
+    assert second.pop_min().value == b"0"
+
+
+# Who looks
+
+
+def test_screens_and_the_doctor_tell(processes: tuple[Store, Store], jobs: tuple[Queue, Queue], clock: Clock) -> None:
+    store, (first, second) = processes[1], jobs
+    snapshot = store.snapshot([first.id])
+    assert not snapshot.queues[first.id].staging
+    engage(first)
+    snapshot = store.snapshot([first.id], previous=snapshot)
+    assert snapshot.queues[first.id].staging
+    assert any("is staging" in note for note in store.doctor.examine().notes)
+    part_of(first)._step_down()
+    assert not store.snapshot([first.id], previous=snapshot).queues[first.id].staging
+    ask(second, take(second, n=3))
+    fulfil_by_hand(processes[0], first).commit()  # type: ignore[attr-defined]
+    engage(first)
+    assert [finding for finding in store.doctor.examine().findings if finding.kind != "slot"] == []
+    clock.advance(KEPT_MS / 1000 + 1)
+    examination = store.doctor.examine()
+    assert [finding.kind for finding in examination.findings if finding.kind != "slot"] == ["unclaimed"]
+    assert not any("is staging" in note for note in examination.notes)
+    examination = store.doctor.repair()
+    assert [finding for finding in examination.findings if finding.kind != "slot"] == []
+    assert "jobs: 3 items popped for processes that died can be put back from the trash now." in examination.mended
+    assert keys_of_staging(first) == []
+
+
+def test_the_sweep_brings_it_away(processes: tuple[Store, Store], jobs: tuple[Queue, Queue], clock: Clock) -> None:
+    first, second = jobs
+    ask(second, take(second))
+    fulfil_by_hand(processes[0], first).commit()  # type: ignore[attr-defined]
+    clock.advance(KEPT_MS / 1000 + 1)
+    processes[1].sweep()
+    assert keys_of_staging(first) == []
+    assert len(processes[1].trash.entries().entries) == 1
+
+
+# Who may not take
+
+
+def test_a_pause_holds_for_those_who_ask(jobs: tuple[Queue, Queue]) -> None:
+    first, second = jobs
+    take_for_all(first)
+    first.pause(reason="the disk is full")
+    with pytest.raises(QueuePaused, match="the disk is full"):
+        second.pop_min()
+    first.resume()
+    assert second.pop_min().value == b"0"
+
+
+def test_a_deleted_queue_is_told_to_those_who_ask(processes: tuple[Store, Store], jobs: tuple[Queue, Queue]) -> None:
+    first, second = jobs
+    take_for_all(first)
+    processes[0].delete_queue("jobs")
+    with pytest.raises(QueueNotFound):
+        second.pop_min()
+
+
+class Still(Aside):
+    """Time that passes only in sleep, and work that is done at once, in the caller's thread."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def start(self, work: Callable[[], None], name: str) -> None:
+        work()
+
+    def sleep(self, seconds: float) -> None:
+        self.seconds += seconds
+
+    def now(self) -> float:
+        return self.seconds
+
+
+def failing_part(queue: Queue, error: Exception) -> Staging:
+    """A part in the staging whose rounds fail."""
+
+    def fail() -> object:
+        raise error
+
+    return Staging(
+        queue._keys,
+        queue._takes.take,
+        config=lambda: queue.config,
+        aside=Still(),
+        now_ms=queue._backing.now_ms,
+        keep=fail,
+        transact=queue._backing.kv.transact,
+    )
+
+
+@pytest.mark.parametrize("error", [StoreUnavailable("The disk is away."), Conflict("Others kept being faster.")])
+def test_a_fulfiller_that_fails_is_logged_once_with_the_name_of_its_queue(
+    jobs: tuple[Queue, Queue], caplog: pytest.LogCaptureFixture, error: Exception
+) -> None:
+    part = failing_part(jobs[0], error)
+    with caplog.at_level(logging.WARNING):
+        for _ in range(3):
+            part._begin_keeping()
+    lines = [record.getMessage() for record in caplog.records if record.name == "queues.serving.staging"]
+    assert len(lines) == 1, "each kind once a minute"
+    assert "jobs" in lines[0]
+    assert str(error) in lines[0]
+    assert part._keeper is None
+
+
+@pytest.mark.parametrize("error", [QueuePaused("It is paused."), QueueNotFound("jobs")])
+def test_a_queue_that_is_paused_or_gone_ends_it_without_a_word(
+    jobs: tuple[Queue, Queue], caplog: pytest.LogCaptureFixture, error: Exception
+) -> None:
+    part = failing_part(jobs[0], error)
+    with caplog.at_level(logging.WARNING):
+        part._begin_keeping()
+    assert not [record for record in caplog.records if record.name == "queues.serving.staging"]

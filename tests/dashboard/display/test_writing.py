@@ -1,0 +1,225 @@
+"""Formats, filters, listings and values by themselves."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from django.utils import timezone
+
+from pqadmin.dashboard.overview.filters import parse
+from pqadmin.dashboard.overview.ordering import Order, arrange
+from pqadmin.display import format as write
+from pqadmin.display.redaction import NOTHING
+from pqadmin.display.values import MAX_NODES, show
+from pqadmin.live.board.health import Outlook, Problem, State
+from pqadmin.live.board.overviews import Overview
+from pqadmin.live.board.row_html import render_rows
+from pqadmin.live.board.rows import Row
+from pqadmin.live.board.sums import total_of
+from pqadmin.live.words import problem_words
+from queues import QueueStatus, Totals
+
+VECTORS = json.loads(Path(__file__).parents[2].joinpath("format_vectors.json").read_text())
+NOW = datetime(2026, 11, 20, 14, 2, 11, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("kind", "format_one"),
+    [
+        ("number", write.number),
+        ("brief", write.brief),
+        ("counted", write.counted),
+        ("rate", write.rate),
+        ("age", write.age),
+        ("countdown", write.countdown),
+        ("size", write.size),
+        ("visible", write.visible),
+        ("priority_short", write.priority_short),
+        ("priority_short_big", lambda digits: write.priority_short(int(digits))),
+        ("mix", write.mix_levels),
+    ],
+)
+def test_formats_write_what_the_vectors_say(kind: str, format_one: Callable[[Any], Any]) -> None:
+    assert [[given, format_one(given)] for given, _ in VECTORS[kind]] == VECTORS[kind]
+
+
+def at(ms: int | None) -> datetime | None:
+    return None if ms is None else datetime.fromtimestamp(ms / 1000, UTC)
+
+
+def test_moments_show_their_date_unless_it_is_today() -> None:
+    for (moment, now), shown in VECTORS["clock"]:
+        assert write.clock(at(moment), at(now)) == shown
+
+
+def test_moments_follow_the_readers_time_zone() -> None:
+    for (moment, now, zone), shown in VECTORS["clock_in_zone"]:
+        with timezone.override(ZoneInfo(zone)):
+            assert write.clock(at(moment), at(now)) == shown
+            assert write.moment_and_utc(at(moment)).endswith(" UTC")
+
+
+def test_previews_write_what_the_vectors_say() -> None:
+    for value, more, shown in VECTORS["preview"]:
+        assert write.preview(base64.b64decode(value), more=more) == shown
+
+
+def test_a_line_does_not_end_within_why_queues_need_a_look() -> None:
+    words = problem_words({Problem.STALLED: 1, Problem.DEAD: 2})
+    assert words == "1 stalled · 2 with dead items".replace(" ", "\u00a0").replace("·\u00a0", "· ")
+
+
+def test_bands_are_written_short() -> None:
+    written = [write.band(*edges) for edges in ((None, 0), (5, 6), (10, 20), (1000, 100_000), (10**7, None))]
+    assert written == ["<0", "5", "10–19", "1k–100k", "≥10M"]
+    assert write.band("A", "N") == "A…N"
+    assert write.band(0.5, 2.0) == "0.5…2"
+    assert len(write.band(10**300, 10**400)) < 20
+
+
+def row(name: str, ready: int = 0, *, state: State = State.OK, problem: Problem = Problem.NONE, **more: Any) -> Row:
+    """Make a row."""
+    status = QueueStatus(
+        id=hash(name),
+        name=name,
+        kind="priority",
+        priority_type="int",
+        change=1,
+        totals=Totals(ready=ready, delayed=0, leased=0, dead=0, traffic={}),
+        arrived=0,
+        left=0,
+        bands=(),
+        oldest=more.get("oldest"),
+        min=None,
+        max=None,
+        pause=None,
+        closed=False,
+        next_due=None,
+        next_expiry=None,
+        drift=False,
+    )
+    return Row(
+        status=status,
+        rate_in=more.get("rate_in"),
+        rate_out=more.get("rate_out"),
+        state=state,
+        outlook=Outlook.UNKNOWN,
+        problem=problem,
+        clears_in=None,
+        grows_by=None,
+        quiet_since=None,
+        as_of=NOW,
+    )
+
+
+def names(rows: list[Row], *, order: Order | None = None, wanted: str = "") -> list[str]:
+    """Arrange rows and return their names."""
+    total = total_of(rows, queues=len(rows), as_of=NOW)
+    seen = Overview(snapshot_version=1, at=NOW, rows=rows, summary=total)
+    stars = frozenset({hash("deep")})
+    listing = arrange(seen, order=order or Order(), wanted=parse(wanted, stars), after="", favourites=stars)
+    return [row.status.name for group in listing.groups for row in group.rows]
+
+
+def test_favourites_come_first_when_wanted() -> None:
+    rows = [row("a", 1, problem=Problem.STALLED, state=State.STALLED), row("deep", 5)]
+    assert names(rows) == ["a", "deep"]
+    assert names(rows, order=Order.parse("", "", "favourites")) == ["deep", "a"]
+
+
+def test_problems_come_first_the_deepest_before_the_others() -> None:
+    rows = [
+        row("a", 10**6),
+        row("growing", 5, state=State.GROWING, problem=Problem.GROWING),
+        row("paused", 5, state=State.PAUSED, problem=Problem.PAUSED),
+        row("stalled", 5, state=State.STALLED, problem=Problem.STALLED),
+        row("stalled-deep", 50, state=State.STALLED, problem=Problem.STALLED),
+        row("drift", 5, problem=Problem.DRIFT),
+    ]
+    assert names(rows) == ["stalled-deep", "stalled", "growing", "drift", "paused", "a"]
+
+
+def test_unknown_rates_and_ages_sort_last_when_the_largest_come_first() -> None:
+    rows = [row("unknown"), row("slow", rate_in=1.0), row("fast", rate_in=9.0)]
+    assert names(rows, order=Order.parse("name", "-in")) == ["fast", "slow", "unknown"]
+    aged = [row("none"), row("young", oldest=NOW), row("old", oldest=NOW - timedelta(hours=1))]
+    assert names(aged, order=Order.parse("name", "-oldest")) == ["old", "young", "none"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("depth>1k", ["deep"]),
+        ("depth<=7", ["eu:de:aged", "odd[1]"]),
+        ("age>5m", ["eu:de:aged"]),
+        ("-age>5m", ["deep", "odd[1]"]),
+        ("in>=2 in<3", ["deep"]),
+        ("d*p", ["deep"]),
+        ("odd[1]", ["odd[1]"]),
+        ("odd[*", ["odd[1]"]),
+        ("DEEP", ["deep"]),
+        ("state:problem", ["eu:de:aged"]),
+        ("problem:stalled", ["eu:de:aged"]),
+        ("-problem:stalled", ["deep", "odd[1]"]),
+        ("problem:dead", []),
+        ("group:eu", ["eu:de:aged"]),
+        ("group:eu:de", ["eu:de:aged"]),
+        ("group:eu:d", []),
+        ("group:*:de", ["eu:de:aged"]),
+        ("is:favourite", ["deep"]),
+        ("wait>1h", ["eu:de:aged"]),
+        ("wait<1h", ["deep", "odd[1]"]),
+        ("STATE:ok", []),
+        ("", ["deep", "eu:de:aged", "odd[1]"]),
+    ],
+)
+def test_the_filter_language(text: str, expected: list[str]) -> None:
+    rows = [
+        row(
+            "eu:de:aged",
+            7,
+            oldest=NOW - timedelta(minutes=6),
+            state=State.STALLED,
+            problem=Problem.STALLED,
+            rate_out=0.0,
+        ),
+        row("deep", 5_000, rate_in=2.0, rate_out=5.0),
+        row("odd[1]", 0, rate_out=0.0),
+    ]
+    assert sorted(names(rows, wanted=text)) == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["depth>", "depth>1.2.3", "depth>1x", "age>1k", "state:odd", "problem:x", "is:x", "kind:x", ">5", "a=b"]
+)
+def test_a_part_that_is_not_understood_is_named_and_left_out(text: str) -> None:
+    wanted = parse(f"{text} name")
+    assert len(wanted.tests) == 1
+    assert len(wanted.problems) == 1
+    assert text in wanted.problems[0]
+
+
+def test_filters_of_any_size_are_read_quickly() -> None:
+    assert len(parse("x " * 10_000).tests) <= 20
+    assert names([row("a" * 200)], wanted="*a" * 60 + "b") == []
+
+
+def test_work_on_a_value_is_bounded() -> None:
+    wide = show(json.dumps({f"k{n}": [n] * 100 for n in range(500)}).encode(), rules=NOTHING)
+    assert wide.cut
+    assert wide.html.count("<li") <= MAX_NODES + 10
+    deep = show(b"[" * 900 + b"]" * 900, rules=NOTHING)
+    assert deep.html.count("<details") <= 70
+
+
+def test_a_hundred_rows_are_rendered_without_templates(django_assert_num_queries: Any, db: None) -> None:
+    with django_assert_num_queries(0):
+        html = render_rows([row(f"q{n}", n) for n in range(100)], now=NOW, can_act=True)
+    assert html.count("<tr") == 100

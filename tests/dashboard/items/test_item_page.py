@@ -1,0 +1,196 @@
+"""The item page: what can be done in each state, its neighbours, its history, and where an item went."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+
+from pqadmin.accounts.roles import Role
+from pqadmin.dashboard.items.history import SHOWN
+from queues import Item, Queue, Store
+from tests.dashboard.conftest import Desk
+from tests.dashboard.screen import Screen
+
+_MOVING = ("move", "reprioritise")
+HERE = "/queues/jobs/items/"
+
+
+@pytest.fixture
+def jobs(store: Store) -> Queue:
+    """A queue whose items die at their first failure."""
+    queue = store.create_queue("jobs")
+    queue.configure(max_attempts=1)
+    return queue
+
+
+def in_state(jobs: Queue, state: str) -> Item:
+    """Push an item and bring it to a state."""
+    item = jobs.push(b"x", priority=1, delay=timedelta(hours=3) if state == "delayed" else None)
+    if state in ("leased", "dead"):
+        lease = jobs.lease(1, seconds=600, worker="render-7")[0]
+        if state == "dead":
+            jobs.release(lease, reason="no <b>frame</b>")
+    found = jobs.find(item.id)
+    assert found is not None
+    assert found.state == state
+    return found
+
+
+def acts_of(page: Screen) -> list[str]:
+    """Return the acts that the page's buttons lead to."""
+    links = re.findall(r'href="([^"]+)"', page.html[: page.html.index('id="act"')])
+    verbs = {
+        "edit/": "edit",
+        "push/?like=": "duplicate",
+        **{
+            f"?act={verb}&": verb
+            for verb in (*_MOVING, "delete", "promote", "reschedule", "delay", "retry", "release", "ack")
+        },
+    }
+    links = [link.replace("&amp;", "&") for link in links]
+    return [verb for link in links for part, verb in verbs.items() if part in link]
+
+
+@pytest.mark.parametrize(
+    ("state", "acts"),
+    [
+        ("ready", ["move", "reprioritise", "delay", "edit", "duplicate", "delete"]),
+        ("delayed", ["promote", "reschedule", "move", "reprioritise", "edit", "duplicate", "delete"]),
+        ("leased", ["release", "duplicate", "delete"]),
+        ("dead", ["retry", "move", "edit", "duplicate", "delete"]),
+    ],
+)
+def test_each_state_offers_what_fits_it(operator: Desk, jobs: Queue, state: str, acts: list[str]) -> None:
+    page = operator.open(f"{HERE}{in_state(jobs, state).id}/")
+    assert acts_of(page) == acts
+    for link in re.findall(r'<a class="button" href="([^"]+)"', page.html[: page.html.index('id="act"')]):
+        assert operator.open(link.replace("&amp;", "&")).status == 200, link
+
+
+def test_each_state_says_what_matters_in_it(operator: Desk, jobs: Queue) -> None:
+    delayed = operator.open(f"{HERE}{in_state(jobs, 'delayed').id}/")
+    assert re.search(r"Due in \d", delayed.text)
+    leased = in_state(jobs, "leased")
+    page = operator.open(f"{HERE}{leased.id}/")
+    assert "render-7" in page
+    assert f"…-{leased.lease}…" in page
+    assert re.search(r"Ends in \d+:\d\d", page.text)
+    dead = operator.open(f"{HERE}{in_state(jobs, 'dead').id}/")
+    assert "no <b>frame</b>" in dead.text
+    assert "<b>frame</b>" not in dead.html
+
+
+def test_who_holds_a_lease_can_end_it_well(operator: Desk, jobs: Queue, store: Store) -> None:
+    item = jobs.push(b"x", priority=1)
+    assert store.acts("ada").lease("jobs", seconds=60) is not None
+    assert "ack" in acts_of(operator.open(f"{HERE}{item.id}/"))
+
+
+def test_fifo_items_stand_between_head_and_tail(operator: Desk, store: Store) -> None:
+    item = store.create_queue("line", kind="fifo").enqueue(b"x")
+    page = operator.open(f"/queues/line/items/{item.id}/")
+    assert acts_of(page) == ["move", "reprioritise", "delay", "edit", "duplicate", "delete"], (
+        "to the front, or to the back"
+    )
+    assert "The head: first to leave" in page
+    assert "The tail: last to leave" in page
+
+
+def test_viewers_see_an_item_and_act_on_nothing(desk: Callable[..., Desk], jobs: Queue) -> None:
+    item = jobs.push(b"seen", priority=1)
+    page = desk(Role.VIEWER).open(f"{HERE}{item.id}/")
+    assert "seen" in page
+    assert acts_of(page) == []
+
+
+def test_neighbours_are_shown_at_any_depth(operator: Desk, jobs: Queue) -> None:
+    items = jobs.push_many([(b"value %d" % n, n) for n in range(200)])
+    page = operator.open(f"{HERE}{items[120].id}/")
+    assert "value 119" in page
+    assert "value 121" in page
+    assert "value 118" not in page.text
+
+
+def test_what_people_did_is_told_newest_first(operator: Desk, jobs: Queue, store: Store) -> None:
+    ann = store.acts("ann", via="cli")
+    item = ann.push("jobs", b"x", priority=7)
+    ann.reprioritise("jobs", [item.id], priority=2, reason="<b>called twice</b>")
+    text = operator.open(f"{HERE}{item.id}/").text
+    assert text.index("ann re-prioritised priority 7 → 2") < text.index("ann pushed")
+    assert "<b>called twice</b>" in text
+    for n in range(SHOWN):
+        ann.reprioritise("jobs", [item.id], priority=n + 10)
+    page = operator.open(f"{HERE}{item.id}/")
+    assert "All of it in the audit" in page
+    audit = operator.open(f"/audit/?item={item.id}")
+    assert audit.status == 200
+    assert "pushed" in audit
+
+
+def test_an_item_that_a_program_took_left_no_trace(operator: Desk, jobs: Queue) -> None:
+    item = jobs.push(b"x", priority=1)
+    jobs.pop_min()
+    page = operator.open(f"{HERE}{item.id}/")
+    assert page.status == 404
+    assert "a program has taken it since, or it never was here" in page
+    assert "its id was minted" in page
+
+
+@pytest.mark.parametrize(
+    ("act", "words"),
+    [
+        ("pop", "eve popped it from the min end"),
+        ("delete", "eve deleted it"),
+        ("several", "eve deleted it"),
+        ("ack", "eve said that it is done"),
+    ],
+)
+def test_what_a_person_took_can_be_put_back_from_there(
+    operator: Desk, jobs: Queue, store: Store, act: str, words: str
+) -> None:
+    eve = store.acts("eve")
+    item, other = jobs.push_many([(b"x", 1), (b"y", 2)])
+    if act == "pop":
+        eve.pop("jobs")
+    elif act == "ack":
+        eve.lease("jobs", seconds=60)
+        eve.ack("jobs", item.id)
+    else:
+        eve.delete_items("jobs", [item.id, other.id] if act == "several" else [item.id])
+    eve.push("jobs", b"later", priority=3)
+    page = operator.open(f"{HERE}{item.id}/")
+    assert page.status == 404
+    assert words in page
+    assert "It is in the trash." in page
+    assert ("Undo it for all 2 items" in page) == (act == "several")
+    operator.send(page, "/restore/")
+    assert jobs.find(item.id) is not None
+    assert (jobs.find(other.id)) is not None
+
+
+def test_what_was_restored_and_taken_again_is_not_offered_twice(operator: Desk, jobs: Queue, store: Store) -> None:
+    eve = store.acts("eve")
+    item = jobs.push(b"x", priority=1)
+    popped = eve.pop("jobs")
+    assert popped is not None
+    eve.put_back(popped.trash_id)
+    jobs.pop_min()
+    page = operator.open(f"{HERE}{item.id}/")
+    assert "a program has taken it since" in page
+    assert "/restore/" not in page.html
+
+
+def test_a_moved_item_leads_to_where_it_is(operator: Desk, jobs: Queue, store: Store) -> None:
+    store.create_queue("review")
+    item = jobs.push(b"x", priority=1)
+    store.acts("eve").move_items("jobs", [item.id], "review")
+    page = operator.open(f"{HERE}{item.id}/")
+    assert "eve moved it to review" in page
+    assert f"/queues/review/items/{item.id}/" in page.html
+    store.queue("review").pop_min()
+    assert "To that queue" in operator.open(f"{HERE}{item.id}/")
+    store.acts("eve").delete_queue("review", confirm="review")
+    assert operator.open(f"{HERE}{item.id}/").status == 404

@@ -1,0 +1,157 @@
+"""What an empty store offers: a queue, a file, or traffic to look at."""
+
+from __future__ import annotations
+
+import multiprocessing
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from pqadmin.accounts.models import Grant
+from pqadmin.accounts.rights import Role
+from pqadmin.live import monitor as monitors
+from pqadmin.load.sample import sample_load
+from pqadmin.store import close_store, get_store
+from queues import Store
+from tests.conftest import store_url
+from tests.dashboard.conftest import Desk
+
+
+@pytest.fixture
+def store(monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path) -> Iterator[Store]:
+    """The site's store, one that the processes of a load can open."""
+    close_store()
+    settings.PQADMIN_STORE = store_url("embedded", tmp_path)
+    monkeypatch.setattr(monitors, "_monitor", None)
+    yield get_store()
+    sample_load.stop()
+    close_store()
+
+
+def test_an_empty_store_explains_itself_and_offers_three_ways(operator: Desk, store: Store) -> None:
+    page = operator.open("/")
+    for words in ("Create a queue", "Import a file", "Run the sample load", "smallest priority", "largest priority"):
+        assert words in page
+    assert "never early" in page
+    assert "acknowledges" in page
+
+
+def test_the_lines_of_python_run_as_they_stand(operator: Desk, store: Store, tmp_path: Path) -> None:
+    (shown,) = re.findall(r"<code>(from queues .*?)</code>", operator.open("/").html)
+    lines = unescape(shown.replace("<br>", "\n"))
+    for _ in range(2):
+        subprocess.run([sys.executable, "-c", lines], cwd=tmp_path, check=True, timeout=120)
+    assert [item.value for item in store.queue("jobs").items().items] == [b"hello", b"hello"]
+
+
+def test_the_path_of_the_store_is_whole_and_for_those_who_act_on_all_queues(
+    desk: Callable[..., Desk], settings: Any, tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    settings.PQADMIN_STORE = "lmdb:queues/here"
+    assert f'open_store("lmdb:{tmp_path}/queues/here")' in unescape(desk(Role.OPERATOR).open("/").html)
+    bob = desk(Role.NONE, "bob")
+    user = User.objects.get(username="bob")
+    Grant.objects.create(user=user, glob="orders:*", role=Role.OPERATOR, given_at=timezone.now())
+    page = bob.open("/")
+    assert "open_store" not in page.html
+    assert str(tmp_path) not in page.html
+
+
+def test_a_viewer_is_offered_nothing_that_is_refused(desk: Callable[..., Desk], store: Store) -> None:
+    page = desk(Role.VIEWER).open("/")
+    assert not page.has_form("/sample-load/start/")
+    assert "Import a file" not in page
+
+
+def test_who_was_granted_some_queues_hears_of_those_and_is_offered_nothing_that_is_refused(
+    desk: Callable[..., Desk], store: Store
+) -> None:
+    eve = desk(Role.NONE, "eve")
+    user = User.objects.get(username="eve")
+    Grant.objects.create(user=user, glob="orders:*", role=Role.OPERATOR, given_at=timezone.now())
+    store.create_queue("mail")
+    page = eve.open("/")
+    assert "You may see queues named orders:*; none is there yet." in page
+    assert "No queues yet" not in page
+    assert not page.has_form("/sample-load/start/")
+    assert "pqadmin load" not in page
+    assert "Create a queue" in page, "of the names that she may act on"
+    Grant.objects.create(user=user, glob="demo:*", role=Role.OPERATOR, given_at=timezone.now())
+    assert eve.open("/").has_form("/sample-load/start/")
+
+
+def test_a_file_comes_after_its_queue(operator: Desk, store: Store) -> None:
+    form = operator.open("/new/?then=file")
+    assert operator.send(form, "/new/", name="orders").path == "/queues/orders/push/many/"
+
+
+def test_the_sample_load_moves_items_until_it_is_stopped(operator: Desk, store: Store) -> None:
+    page = operator.send(operator.open("/"), "/sample-load/start/")
+    assert "The sample load runs for 5 minutes" in page
+    created = [entry for entry in store.audit.entries(limit=100).entries if (entry.queue or "").startswith("demo:")]
+    assert {entry.actor for entry in created} == {"ada"}
+    assert len(created) == 24
+    assert store.queue("demo:orders:eu:payments").lease(timeout=120), "nothing was pushed"
+    again = operator.open("/")
+    assert "The sample load is running" in again
+    assert "has stopped" in operator.send(again, "/sample-load/stop/")
+    assert sample_load.ends_at is None
+
+
+def test_only_one_sample_load_runs(operator: Desk, store: Store) -> None:
+    late = operator.open("/")
+    operator.send(operator.open("/"), "/sample-load/start/")
+    other = operator.open("/?q=none")  # a page that was opened before the first was started
+    assert not other.has_form("/sample-load/start/")
+    assert "is running already" in operator.post(*late.form("/sample-load/start/"))
+    assert sample_load.stop()
+    assert "runs for 5 minutes" in operator.post(*late.form("/sample-load/start/")), "the refused form is used up"
+
+
+def test_a_store_with_queues_of_its_own_is_left_alone(operator: Desk, store: Store) -> None:
+    page = operator.open("/")  # before the queue was there
+    store.create_queue("orders")
+    assert "for a store without other queues" in operator.post(*page.form("/sample-load/start/"))
+    assert [*store.directory()] == ["orders"]
+    assert sample_load.ends_at is None
+
+
+def test_only_who_acts_on_its_queues_stops_it_and_only_who_sees_them_hears_of_it(
+    operator: Desk, desk: Callable[..., Desk], store: Store
+) -> None:
+    operator.send(operator.open("/"), "/sample-load/start/")
+    other, seeing = desk(Role.NONE, "eve"), desk(Role.NONE, "vic")
+    for name, glob, role in (("eve", "orders:*", Role.OPERATOR), ("vic", "demo:*", Role.VIEWER)):
+        user = User.objects.get(username=name)
+        Grant.objects.create(user=user, glob=glob, role=role, given_at=timezone.now())
+    Grant.objects.create(user=User.objects.get(username="vic"), glob="x", role=Role.OPERATOR, given_at=timezone.now())
+    assert "The sample load is running" not in other.open("/")
+    page = seeing.open("/")
+    assert "The sample load is running" in page
+    assert not page.has_form("/sample-load/stop/")
+    for each in (other, seeing):
+        assert "You may act on queues with these names" in each.post("/sample-load/stop/", {})
+    assert sample_load.ends_at is not None
+
+
+def test_a_sample_load_whose_processes_died_is_over(operator: Desk, store: Store) -> None:
+    operator.send(operator.open("/"), "/sample-load/start/")
+    processes = [one for one in multiprocessing.active_children() if one.name.startswith("SpawnProcess")]
+    assert len(processes) == 2
+    processes[0].kill()
+    processes[0].join(120.0)
+    assert "The sample load is running" not in operator.open("/")
+    for thread in [one for one in threading.enumerate() if one.name == "pqadmin-sample-ends"]:
+        thread.join(120.0)
+    assert processes[1].exitcode is not None, "the other one goes on"
+    assert not sample_load.stop()

@@ -1,0 +1,234 @@
+"""The overview: what an operator sees of all queues, and how they find the one they look for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Event, Thread, Timer
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from pqadmin.accounts.roles import Role
+from pqadmin.live import monitor as monitors
+from pqadmin.live.board import board as boards
+from queues import Store
+from tests.dashboard.conftest import Desk
+
+
+def test_an_empty_site_says_what_to_do_next(operator: Desk) -> None:
+    page = operator.open("/")
+    assert "No queues yet" in page
+    assert "/new/" in page.links
+    assert page.title == "(0) Queues · pqadmin"
+
+
+def test_a_row_shows_depth_both_ends_and_state(operator: Desk, store: Store) -> None:
+    jobs = store.create_queue("orders:eu:new")
+    jobs.push_many([(b'{"order":1}', 3), (b'{"order":2}', -7), (b'{"order":3}', 12)])
+    page = operator.open("/")
+    row = page.rows["orders:eu:new"]
+    assert row["ready"] == "3"
+    assert row["min"].startswith('-7{"order":2}')
+    assert row["max"].startswith('12{"order":3}')
+    assert row["state"] == "ok"
+    assert page.title == "(3) Queues · pqadmin"
+    assert page.html.count('class="h9"') == 3  # three bands hold one item each
+
+
+def test_a_paused_queue_says_who_and_why(operator: Desk, store: Store) -> None:
+    store.create_queue("a")
+    store.create_queue("z").pause(reason="ledger closing", by="ops-2")
+    page = operator.open("/")
+    assert page.order == ["z", "a"]
+    assert "paused by ops-2" in page.rows["z"]["state"]
+    assert "ledger closing" in page.rows["z"]["state"]
+
+
+def test_all_of_a_long_reason_stands_on_the_queues_own_pages(operator: Desk, store: Store) -> None:
+    reason = "ledger closing, " * 30 + "ask Ann"
+    store.create_queue("z").pause(reason=reason, by="ops-2")
+    assert "ledger closing" in operator.open("/").rows["z"]["state"]
+    assert "ask Ann" not in operator.open("/").rows["z"]["state"]
+    for path in ("/queues/z/", "/queues/z/history/"):
+        assert reason in operator.open(path).text, path
+
+
+@pytest.fixture
+def rarely(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have pages read the store, and overviews worked out, for a tiny share of the time."""
+    monkeypatch.setattr(monitors, "PAGE_PAUSE", 60.0)
+    monkeypatch.setattr(monitors, "PAGE_SHARE", 1e9)
+    monkeypatch.setattr(boards, "CHEAP", 0.0)
+    monkeypatch.setattr(boards, "REBUILD_SHARE", 1e9)
+
+
+@pytest.mark.usefixtures("rarely")
+def test_who_acts_sees_it_on_the_next_page_however_little_ago_the_store_was_read(operator: Desk, store: Store) -> None:
+    store.create_queue("jobs")
+    assert "paused by" not in operator.open("/").text
+    store.create_queue("mail")
+    assert operator.open("/").order == ["jobs"], "pages read the store for a share of the time only"
+    operator.send(operator.open("/queues/jobs/pause/"), "/pause/", reason="ledger")
+    page = operator.open("/")
+    assert set(page.order) == {"jobs", "mail"}
+    assert "paused by ada" in page.text
+
+
+@pytest.mark.usefixtures("rarely")
+def test_what_was_refused_is_no_act(operator: Desk, store: Store) -> None:
+    store.create_queue("jobs")
+    operator.open("/")
+    store.create_queue("mail")
+    assert operator.client.post("/queues/jobs/pause/", {}).status_code == 422
+    assert Client().post("/queues/jobs/resume/", {}).status_code == 302
+    assert operator.open("/").order == ["jobs"]
+
+
+@pytest.mark.usefixtures("rarely")
+def test_who_acts_while_a_page_is_being_read_sees_it_too(
+    operator: Desk, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(monitors, "FIRST_PAGE", 60.0)
+    store.create_queue("jobs")
+    operator.open("/")
+    monitor = monitors.get_monitor()
+    monitor.outdated()
+    under_way, go_on = Event(), Event()
+    read = monitor._sweep.everything
+
+    def slowly(*args: Any, **kwargs: Any) -> bool:
+        complete = read(*args, **kwargs)
+        under_way.set()
+        assert go_on.wait(60)
+        return complete
+
+    monkeypatch.setattr(monitor._sweep, "everything", slowly)
+    reader = Thread(target=monitor.refresh)
+    reader.start()
+    assert under_way.wait(60)
+    operator.send(operator.open("/queues/jobs/pause/"), "/pause/", reason="ledger")
+    Timer(0.05, go_on.set).start()
+    assert "paused by ada" in operator.open("/").text
+    reader.join()
+
+
+def test_the_filter_keeps_what_matches(operator: Desk, store: Store) -> None:
+    store.create_queue("mail:digest").push_many([(b"x", 1)] * 5)
+    store.create_queue("mail:welcome")
+    store.create_queue("sms", kind="fifo")
+    assert operator.open("/?q=mail").order == ["mail:digest", "mail:welcome"]
+    assert operator.open("/?q=mail+depth>3").order == ["mail:digest"]
+    assert operator.open("/?q=-kind:fifo+state:empty").order == ["mail:welcome"]
+    page = operator.open("/?q=depth>3+nonsense<<1")
+    assert page.order == ["mail:digest"]
+    assert "“nonsense<<1” is not understood" in page
+    nothing = operator.open("/?q=nowhere")
+    assert "No queue matches" in nothing
+    assert "There are 3 queues; the filter hides all of them." in nothing
+
+
+def test_groups_and_sorting_come_from_the_address(operator: Desk, store: Store) -> None:
+    store.create_queue("b:1").push_many([(b"x", 1)] * 2)
+    store.create_queue("b:2").push_many([(b"x", 1)] * 9)
+    store.create_queue("a:1").push(b"x", priority=1)
+    assert operator.open("/?group=name").order == ["a:1", "b:1", "b:2"]
+    assert operator.open("/?group=name&sort=-ready").order == ["b:2", "b:1", "a:1"]
+    assert operator.open("/?group=name&sort=-name").order == ["b:2", "b:1", "a:1"]
+    grouped = operator.open("/?group=group")
+    assert grouped.order == ["a:1", "b:1", "b:2"]
+    assert "b: · 2 queues · 11 ready" in grouped
+    assert operator.open("/?group=%00&sort=__class__").order == ["a:1", "b:1", "b:2"]
+
+
+def test_a_long_list_goes_on_by_cursor(operator: Desk, store: Store) -> None:
+    names = [f"q{n:03}" for n in range(230)]
+    for name in names:
+        store.create_queue(name)
+    seen: list[str] = []
+    page = operator.open("/?group=name")
+    while True:
+        seen += page.order
+        following = [link for link in page.links if "after=" in link]
+        if not following:
+            break
+        page = operator.open("/" + following[0])
+    assert seen == names
+
+
+def test_a_foreign_cursor_shows_the_beginning_and_says_so(operator: Desk, store: Store) -> None:
+    store.create_queue("jobs")
+    for cursor in ("garbage", "W10", "WzEsMiwzXQ", "eyJhIjoxfQ", "%00", "A" * 5000):
+        page = operator.open(f"/?after={cursor}")
+        assert page.status == 200
+        assert page.order == ["jobs"]
+        assert "does not continue this list" in page
+
+
+def test_a_fragment_is_the_very_table_of_the_page(operator: Desk, store: Store) -> None:
+    store.create_queue("jobs")
+    fragment = operator.open("/?q=jobs", HX_Target="section#queues", HX_Request="true")
+    assert fragment.html.lstrip().startswith('<section id="queues"')
+    assert fragment.order == ["jobs"]
+
+
+def test_viewers_see_everything_and_are_offered_no_act(desk: Callable[..., Desk], store: Store) -> None:
+    store.create_queue("jobs").push(b"x", priority=1)
+    viewer = desk(Role.VIEWER)
+    page = viewer.open("/")
+    assert page.rows["jobs"]["ready"] == "1"
+    assert not [link for link in page.links if "push" in link or link == "/new/"]
+    queue = viewer.open("/queues/jobs/")
+    assert not queue.has_form("push/")
+    assert not [link for link in queue.links if "pop" in link or "pause" in link]
+
+
+def test_the_theme_is_chosen_without_script(operator: Desk) -> None:
+    page = operator.open("/audit/")
+    back = operator.send(page, "/theme/", theme="dark", next="/audit/")
+    assert 'data-theme="dark"' in back.html
+    assert back.path == "/audit/"
+    astray = operator.send(back, "/theme/", theme="", next="//evil.example/")
+    assert astray.path == "/"
+    assert "data-theme" not in astray.html
+
+
+def test_a_favourite_is_chosen_without_script_and_kept_with_the_person(
+    operator: Desk, desk: Callable[..., Desk], store: Store
+) -> None:
+    jobs, mail = store.create_queue("jobs"), store.create_queue("mail")
+    page = operator.open("/?group=name&first=favourites")
+    assert page.order == ["jobs", "mail"]
+    page = operator.send(page, "/favourite/", on=str(mail.id))
+    assert page.order == ["mail", "jobs"]
+    assert operator.open("/?q=is:favourite").order == ["mail"]
+    assert desk(Role.VIEWER).open("/?q=is:favourite").order == []
+    page = operator.send(page, "/favourite/", off=str(mail.id))
+    assert page.order == ["jobs", "mail"]
+    operator.send(page, "/favourite/", on=str(jobs.id + 1))
+    assert operator.open("/?q=is:favourite").order == [], "what is not there is nobody's favourite"
+
+
+def test_a_group_says_what_all_of_it_holds(operator: Desk, store: Store) -> None:
+    store.create_queue("eu:a").push_many([(b"x", 1)] * 3)
+    store.create_queue("eu:b").push(b"x", priority=1)
+    page = operator.open("/?group=group&q=group:eu")
+    assert "eu: · 2 queues · 4 ready" in page
+    assert '<span data-sum="problems" data-value="0">0</span>' in page.html
+
+
+def test_a_queue_that_can_not_be_read_is_a_row_that_says_so(operator: Desk, store: Store) -> None:
+    store.create_queue("good").push(b"x", priority=1)
+    bad = store.create_queue("bad")
+
+    def damage(tr: Any) -> None:
+        tr.set(store._backing.keyspace.config(bad.id), b"\x07nonsense")
+        tr.add(store._backing.keyspace.queue(bad.id).change, 1)
+
+    store.transact(damage)
+    page = operator.open("/")
+    assert page.order == ["bad", "good"]
+    assert "unreadable" in page.rows["bad"]["state"]
+    assert page.rows["bad"]["ready"] == "–"
+    assert page.rows["good"]["ready"] == "1"
+    assert operator.open("/?q=problem:unreadable").order == ["bad"]

@@ -1,0 +1,129 @@
+"""What wakes a thread: by an event descriptor, or by a lock where there is none."""
+
+from __future__ import annotations
+
+import _thread
+import gc
+import os
+import resource
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from queues.kv import open_kv
+from queues.kv.wakeup import Bell
+
+LONG = 120
+
+
+def descriptors() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+@pytest.fixture(params=["descriptor", "lock"])
+def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    if request.param == "lock":
+        monkeypatch.delattr(os, "eventfd", raising=False)
+    elif not hasattr(os, "eventfd"):
+        pytest.skip("this system has no event descriptors")
+    return str(request.param)
+
+
+@pytest.mark.usefixtures("kind")
+def test_who_listens_goes_on_when_it_rings() -> None:
+    bell, heard = Bell(), threading.Event()
+    listener = threading.Thread(target=lambda: (bell.listen(), heard.set()))
+    listener.start()
+    assert not heard.is_set()
+    bell.ring()
+    listener.join(LONG)
+    assert heard.is_set()
+
+
+@pytest.mark.usefixtures("kind")
+def test_what_rang_before_is_heard_once() -> None:
+    bell = Bell()
+    bell.ring()
+    bell.listen()
+    assert not bell.listen_for(0.001)
+    bell.ring()
+    assert bell.listen_for(LONG)
+    assert not bell.listen_for(0)
+
+
+@pytest.fixture
+def limit() -> Iterator[Callable[[int], None]]:
+    """Let the process have so many descriptors until the test ends."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    yield lambda most: resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_without_descriptors_left_a_lock_does(limit: Callable[[int], None]) -> None:
+    limit(3)
+    bell = Bell()
+    bell.ring()
+    assert bell.listen_for(LONG)
+
+
+def test_bells_leave_descriptors_to_others(limit: Callable[[int], None]) -> None:
+    before = descriptors()
+    limit(400)
+    bells = [Bell() for _ in range(500)]
+    assert descriptors() < before + 100
+    for bell in bells:
+        bell.ring()
+        assert bell.listen_for(LONG)
+
+
+def test_where_another_library_stands_in_for_threads_its_locks_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To read from a descriptor would stop all of gevent's greenlets, the writer's as well."""
+
+    class Lock:
+        def __init__(self) -> None:
+            self._lock = _thread.allocate_lock()
+            self.acquire, self.release = self._lock.acquire, self._lock.release
+
+    monkeypatch.setattr(threading, "Lock", Lock)
+    before = descriptors()
+    bell = Bell()
+    assert descriptors() == before
+    bell.ring()
+    assert bell.listen_for(LONG)
+
+
+def test_a_late_ring_writes_into_nobody_elses_file(tmp_path: Path) -> None:
+    """Who was interrupted leaves a bell that may still be rung: its descriptor must not have become another's."""
+    ring = Bell().ring
+    with (tmp_path / "other").open("wb", buffering=0) as other:
+        ring()
+        assert os.fstat(other.fileno()).st_size == 0
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="descriptors are counted in /proc")
+def test_threads_that_ended_leave_no_descriptor(tmp_path: Path) -> None:
+    kv = open_kv(f"lmdb:{tmp_path / 'store'}")
+    kv.transact(lambda tr: tr.set(b"k", b"v"))
+    before = descriptors()
+    for _ in range(30):
+        thread = threading.Thread(target=kv.transact, args=(lambda tr: tr.set(b"k", b"v"),))
+        thread.start()
+        thread.join(LONG)
+    assert descriptors() <= before + 1  # that of the last call may still be held by its batch
+    kv.close()
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="descriptors are counted in /proc")
+def test_stores_that_are_closed_leave_no_descriptor(tmp_path: Path) -> None:
+    gc.disable()
+    try:
+        before = descriptors()
+        for n in range(20):
+            kv = open_kv(f"lmdb:{tmp_path / str(n)}")
+            kv.transact(lambda tr: tr.set(b"k", b"v"))
+            kv.close()
+        assert descriptors() <= before + 2
+    finally:
+        gc.enable()

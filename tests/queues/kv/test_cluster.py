@@ -1,0 +1,268 @@
+"""What is the cluster engine's own: opening, silence, watches, slots, and answers that were lost."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from queues.kv import open_kv
+from queues.kv.errors import Conflict, OutcomeUnknown, StoreUnavailable, TransactionTooOld
+from queues.kv.slots import SlotPool
+from tests import cluster
+from tests.queues.kv.lost_answers import LosingDatabase
+
+needs_cluster = pytest.mark.skipif(not cluster.find().url, reason=f"no FoundationDB: {cluster.find().why_not}")
+KEY, OTHER = b"key", b"other"
+
+
+@pytest.fixture
+def kv() -> Iterator:
+    """A store on an empty cluster."""
+    opened = open_kv(cluster.fresh(), slots=b"slots")
+    yield opened
+    opened.close()
+
+
+def slots(kv) -> int:
+    begin, end = b"slots", b"slott"
+    return len(kv.read(lambda tr: tr.get_range(begin, end, limit=1_000).wait()))
+
+
+# Opening
+
+
+def test_a_missing_library_is_said(tmp_path: Path) -> None:
+    program = (
+        "import ctypes, ctypes.util\n"
+        "class CDLL(ctypes.CDLL):\n"
+        "    def __init__(self, name, *rest, **more):\n"
+        "        if name and 'fdb_c' in str(name): raise OSError('hidden')\n"
+        "        super().__init__(name, *rest, **more)\n"
+        "ctypes.CDLL, ctypes.util.find_library = CDLL, lambda name: None\n"
+        "from queues.kv import open_kv\n"
+        "open_kv('fdb:')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert "StoreUnreachable: FoundationDB's client library (libfdb_c) is not installed" in done.stderr
+
+
+@needs_cluster
+def test_a_missing_cluster_file_is_said(tmp_path: Path) -> None:
+    with pytest.raises(StoreUnavailable, match="is not there"):
+        open_kv(f"fdb:{tmp_path / 'fdb.cluster'}")
+
+
+@needs_cluster
+def test_a_file_that_is_no_cluster_file_is_said(tmp_path: Path) -> None:
+    wrong = tmp_path / "fdb.cluster"
+    wrong.write_text("these are not the words\n")
+    with pytest.raises(StoreUnavailable, match="connection string"):
+        open_kv(f"fdb:{wrong}").read(lambda tr: tr.get(KEY).wait())
+
+
+@needs_cluster
+def test_a_cluster_that_does_not_answer_is_said_and_the_second_time_sooner(tmp_path: Path) -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        file = tmp_path / "fdb.cluster"
+        file.write_text(f"silent:silent@127.0.0.1:{silent.getsockname()[1]}\n")
+        with closing(open_kv(f"fdb:{file}")) as kv:
+            waits = []
+            for ask in (
+                lambda: kv.read(lambda tr: tr.get(KEY).wait()),
+                lambda: kv.read(lambda tr: tr.get(KEY).wait()),
+                lambda: kv.transact(lambda tr: tr.get(KEY).wait()),
+                lambda: kv.watch({KEY: None}, timeout=60),
+            ):
+                began = time.monotonic()
+                with pytest.raises(StoreUnavailable, match="does not answer"):
+                    ask()
+                waits.append(time.monotonic() - began)
+    assert waits[0] < 8
+    assert max(waits[1:]) < 3
+
+
+@needs_cluster
+def test_a_child_of_a_process_with_a_cluster_is_refused() -> None:
+    program = (
+        "import os, sys\n"
+        "from queues.kv import open_kv\n"
+        "from queues.kv.errors import ForkedStore\n"
+        "kv = open_kv(sys.argv[1])\n"
+        "if os.fork() == 0:\n"
+        "    for use in (lambda: kv.read(lambda tr: 0), lambda: open_kv(sys.argv[1])):\n"
+        "        try: use()\n"
+        "        except ForkedStore: continue\n"
+        "        os._exit(1)\n"
+        "    os._exit(0)\n"
+        "sys.exit(os.waitstatus_to_exitcode(os.wait()[1]))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program, cluster.fresh()], check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@needs_cluster
+def test_a_cluster_may_be_opened_first_in_a_child() -> None:
+    program = (
+        "import os, sys\n"
+        "from queues.kv import open_kv\n"
+        "if os.fork() == 0:\n"
+        "    kv = open_kv(sys.argv[1])\n"
+        "    kv.transact(lambda tr: tr.set(b'key', b'child'))\n"
+        "    kv.close()\n"
+        "    os._exit(0)\n"
+        "sys.exit(os.waitstatus_to_exitcode(os.wait()[1]))\n"
+    )
+    url = cluster.fresh()
+    done = subprocess.run([sys.executable, "-c", program, url], check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    with closing(open_kv(url)) as kv:
+        assert kv.read(lambda tr: tr.get(KEY).wait()) == b"child"
+
+
+# Time
+
+
+@needs_cluster
+def test_a_transaction_of_more_than_five_seconds_is_refused_by_the_cluster_itself(kv) -> None:
+    """The clock of this store stands still, so only the cluster can tell."""
+    with closing(open_kv(cluster.find().url, clock=lambda: 0.0)) as still:
+        runs = []
+
+        def slow(tr):
+            runs.append(1)
+            tr.get(KEY).wait()
+            threading.Event().wait(6)  # the cluster's clock can not be set
+            tr.get(OTHER).wait()
+
+        with pytest.raises(TransactionTooOld):
+            still.read(slow)
+        assert runs == [1]
+
+
+# Watches
+
+
+@needs_cluster
+def test_a_watch_that_is_still_set_costs_no_read(kv) -> None:
+    known = {b"%d" % n: None for n in range(50)}
+    assert kv.watch(known, timeout=0.01) is False
+    before = kv.reads()
+    for _ in range(5):
+        assert kv.watch(known, timeout=0.01) is False
+    assert kv.reads() == before
+    kv.transact(lambda tr: tr.set(b"7", b""))
+    assert kv.watch(known, timeout=10) is True
+
+
+@needs_cluster
+def test_another_client_s_write_wakes(kv) -> None:
+    woken = threading.Event()
+    waiter = threading.Thread(target=lambda: kv.watch({KEY: None}, timeout=30) and woken.set())
+    waiter.start()
+    with closing(open_kv(cluster.find().url)) as other:
+        other.transact(lambda tr: tr.set(KEY, b"1"))
+        assert woken.wait(10)
+    waiter.join()
+
+
+# Slots
+
+
+@needs_cluster
+def test_a_store_uses_one_slot_at_a_time_and_leaves_none(kv) -> None:
+    with closing(open_kv(cluster.find().url, slots=b"slots")) as other:
+        for n in range(5):
+            other.transact(lambda tr, n=n: tr.set(KEY, b"%d" % n))
+        assert slots(kv) == 1
+    assert slots(kv) == 0
+
+
+@needs_cluster
+def test_a_transaction_that_writes_nothing_uses_no_slot(kv) -> None:
+    kv.transact(lambda tr: tr.get(KEY).wait())
+    assert slots(kv) == 0
+
+
+# Answers that were lost
+
+
+@needs_cluster
+@pytest.mark.parametrize("applied", [True, False])
+def test_a_lost_answer_is_settled(kv, applied: bool) -> None:
+    database = LosingDatabase(kv, [applied])
+    runs = []
+
+    def count(tr):
+        runs.append(1)
+        tr.add(KEY, 1)
+        return len(runs)
+
+    assert database.store().transact(count) == (1 if applied else 2)
+    assert kv.read(lambda tr: tr.get(KEY).wait()) == (1).to_bytes(8, "little")
+    assert len(runs) == (1 if applied else 2)
+
+
+@needs_cluster
+def test_a_refusal_after_a_lost_answer_is_only_given_once_nothing_can_land(kv) -> None:
+    """The second run refuses; the first one was applied, so its result is the answer."""
+    database = LosingDatabase(kv, [True])
+    runs = []
+
+    def once(tr):
+        runs.append(1)
+        if len(runs) > 1:
+            raise LookupError("refused")
+        tr.add(KEY, 1)
+        return "done"
+
+    assert database.store().transact(once) == "done"
+    database = LosingDatabase(kv, [False])
+    runs.clear()
+    with pytest.raises(LookupError, match="refused"):
+        database.store().transact(once)
+    assert kv.read(lambda tr: tr.get(KEY).wait()) == (1).to_bytes(8, "little")
+
+
+@needs_cluster
+def test_a_commit_that_lands_late_is_not_applied_twice(kv) -> None:
+    """The first attempt's commit is held back until the second one was applied; then it lands, and is refused."""
+    database = LosingDatabase(kv, ["late"])
+    assert database.store().transact(lambda tr: tr.add(KEY, 1)) is None
+    assert database.land() == "NotCommitted"
+    assert kv.read(lambda tr: tr.get(KEY).wait()) == (1).to_bytes(8, "little")
+
+
+@needs_cluster
+def test_an_outcome_that_can_not_be_settled_is_unknown(kv) -> None:
+    database = LosingDatabase(kv, [True], silent_afterwards=True)
+    with pytest.raises(OutcomeUnknown, match="look before you repeat"):
+        database.store().transact(lambda tr: tr.add(KEY, 1))
+    assert kv.read(lambda tr: tr.get(KEY).wait()) == (1).to_bytes(8, "little")
+
+
+@needs_cluster
+def test_conflicts_end_with_an_error_that_says_so(kv) -> None:
+    def lose(tr):
+        tr.get(KEY).wait()
+        tr.set(OTHER, b"")
+        done = threading.Thread(target=lambda: kv.transact(lambda tr: tr.add(KEY, 1)))
+        done.start()
+        done.join()
+
+    with closing(open_kv(cluster.find().url)) as loser, pytest.raises(Conflict, match="kept losing"):
+        loser.transact(lose)
+    assert kv.read(lambda tr: tr.get(OTHER).wait()) is None
+
+
+def test_pools_of_two_processes_never_share_a_slot() -> None:
+    assert SlotPool(b"slots").take().key != SlotPool(b"slots").take().key

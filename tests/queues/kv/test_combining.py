@@ -1,0 +1,478 @@
+"""Requests that wait together are served together, where transactions may conflict: who joins which batch, and when."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import pytest
+
+from queues.kv import combining
+from queues.kv.combining_entry import Entry
+from queues.kv.errors import OutcomeUnknown, StoreClosed, StoreUnavailable
+from queues.kv.port import Refused, Ticket, Transact, Transaction
+from queues.kv.simulated import Fault, SimulatedStore
+from tests.queues.kv.tickets import submitted
+
+#: Seconds after which a test gives up; no test depends on how soon something happens.
+LONG = 120
+SLOTS = b"\x01slots"
+
+
+class Counting:
+    """A server that writes each request under its name and answers with it; its transactions can be held up."""
+
+    contended = True
+
+    def __init__(self) -> None:
+        #: Batches as they were conducted, and as each attempt served them.
+        self.conducted: list[list[str]] = []
+        self.served: list[list[str]] = []
+        self.at_once = 1_000
+        self.hold = threading.Event()
+        self.hold.set()
+        self.began = threading.Event()
+        self.before_conduct: Callable[[], None] = lambda: None
+
+    def serve(self, tr: Transaction, requests: Sequence[str]) -> Sequence[str | Refused]:
+        self.served.append(list(requests))
+        answers: list[str | Refused] = []
+        for request in requests[: self.at_once]:
+            if request.startswith("bad"):
+                raise LookupError(request)
+            if request.startswith("no"):
+                answers.append(Refused(ValueError(request)))
+                continue
+            tr.add(b"key " + request.encode(), 1)
+            answers.append(request.upper())
+        return answers
+
+    def conduct(self, transact: Transact, requests: Sequence[str]) -> Sequence[str | Refused]:
+        self.conducted.append(list(requests))
+        self.began.set()
+        assert self.hold.wait(LONG)
+        self.before_conduct()
+        answers: Sequence[str | Refused] = transact(lambda tr: self.serve(tr, requests))
+        return answers
+
+
+@pytest.fixture
+def kv() -> Iterator[SimulatedStore]:
+    store = SimulatedStore(slots=SLOTS)
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def server() -> Counting:
+    return Counting()
+
+
+@pytest.fixture
+def pool() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(300) as threads:
+        yield threads
+
+
+def waiting(kv: SimulatedStore, server: Counting) -> int:
+    lane = kv._combiner._lanes.get(server)
+    return 0 if lane is None else len(lane.waiting)
+
+
+def gather(
+    kv: SimulatedStore, server: Counting, pool: ThreadPoolExecutor, requests: Sequence[str]
+) -> tuple[Future[str], list[Future[str]]]:
+    """Hold up a first request until the others wait, in this order; let them all go."""
+    server.hold.clear()
+    first = pool.submit(kv.serve, server, "first")
+    assert server.began.wait(LONG)
+    others = []
+    for n, request in enumerate(requests):
+        others.append(pool.submit(kv.serve, server, request))
+        while waiting(kv, server) < n + 1:
+            pass
+    server.hold.set()
+    return first, others
+
+
+def written(kv: SimulatedStore) -> dict[str, int]:
+    pairs = kv.read(lambda tr: tr.get_range(b"key ", b"key!", limit=1_000).wait())
+    return {key[4:].decode(): int.from_bytes(value, "little") for key, value in pairs}
+
+
+def test_a_lone_request_is_served_in_its_own_thread(kv: SimulatedStore, server: Counting) -> None:
+    before = set(threading.enumerate())
+    assert [kv.serve(server, name) for name in ("a", "b")] == ["A", "B"]
+    assert server.conducted == [["a"], ["b"]]
+    assert set(threading.enumerate()) <= before
+    assert kv._combiner._lanes == {}
+
+
+def test_requests_that_wait_together_make_one_batch_in_their_order(
+    kv: SimulatedStore, server: Counting, pool: ThreadPoolExecutor
+) -> None:
+    first, others = gather(kv, server, pool, ["a", "b", "c"])
+    assert [first.result(LONG), *(one.result(LONG) for one in others)] == ["FIRST", "A", "B", "C"]
+    assert server.conducted == [["first"], ["a", "b", "c"]]
+
+
+def test_nobody_joins_a_batch_whose_read_version_may_be_taken(
+    kv: SimulatedStore, server: Counting, pool: ThreadPoolExecutor
+) -> None:
+    """Conducting comes before the transaction begins: what comes from then on is served in the next one."""
+    late: list[Future[str]] = []
+
+    def come_late() -> None:
+        if not late:
+            late.append(pool.submit(kv.serve, server, "late"))
+            while not waiting(kv, server):
+                pass
+
+    server.before_conduct = come_late
+    assert kv.serve(server, "early") == "EARLY"
+    assert late[0].result(LONG) == "LATE"
+    assert server.served == [["early"], ["late"]]
+
+
+def test_a_batch_is_frozen_until_its_outcome_is_known(server: Counting, pool: ThreadPoolExecutor) -> None:
+    """Its first answer is lost: it is asked after, and tried again, with exactly those it had."""
+    kv = SimulatedStore(slots=SLOTS, faults=Script([None, Fault.UNKNOWN_BEFORE, Fault.CONFLICT, Fault.UNKNOWN_AFTER]))
+    more: list[Future[str]] = []
+    serve = server.serve
+
+    def come_meanwhile(tr: Transaction, requests: Sequence[str]) -> Sequence[str | Refused]:
+        if requests[0] == "a":
+            more.append(pool.submit(kv.serve, server, f"late{len(more)}"))
+            while waiting(kv, server) < len(more):
+                pass
+        return serve(tr, requests)
+
+    server.serve = come_meanwhile  # type: ignore[method-assign]
+    first, others = gather(kv, server, pool, ["a", "b"])
+    assert [first.result(LONG), *(one.result(LONG) for one in others)] == ["FIRST", "A", "B"]
+    assert [one.result(LONG) for one in more] == [f"LATE{n}" for n in range(len(more))]
+    assert server.served[1:4] == [["a", "b"]] * 3
+    assert set(written(kv).values()) == {1}
+    kv.close()
+
+
+def test_what_does_not_fit_is_served_next_and_before_newcomers(
+    kv: SimulatedStore, server: Counting, pool: ThreadPoolExecutor
+) -> None:
+    server.at_once = 2
+    first, others = gather(kv, server, pool, ["a", "b", "c", "d", "e"])
+    assert [one.result(LONG) for one in others] == ["A", "B", "C", "D", "E"]
+    assert first.result(LONG) == "FIRST"
+    assert [batch[:2] for batch in server.conducted] == [["first"], ["a", "b"], ["c", "d"], ["e"]]
+
+
+def test_a_batch_has_at_most_200_requests(kv: SimulatedStore, server: Counting, pool: ThreadPoolExecutor) -> None:
+    names = [f"{n:03d}" for n in range(250)]
+    first, others = gather(kv, server, pool, names)
+    assert [one.result(LONG) for one in others] == names
+    assert first.result(LONG) == "FIRST"
+    assert [len(batch) for batch in server.conducted] == [1, combining.MAX_REQUESTS, 50]
+
+
+def test_an_error_is_told_to_the_guilty_only(kv: SimulatedStore, server: Counting, pool: ThreadPoolExecutor) -> None:
+    _, others = gather(kv, server, pool, ["a", "bad", "b", "no", "c"])
+    for one, answer in zip(others, ["A", LookupError, "B", ValueError, "C"], strict=True):
+        if isinstance(answer, str):
+            assert one.result(LONG) == answer
+        else:
+            with pytest.raises(answer):
+                one.result(LONG)
+    assert set(written(kv)) == {"first", "a", "b", "c"}
+    assert set(written(kv).values()) == {1}
+
+
+def test_a_refusal_undoes_nobody_else(kv: SimulatedStore, server: Counting, pool: ThreadPoolExecutor) -> None:
+    _, (good, refused) = gather(kv, server, pool, ["a", "no"])
+    assert good.result(LONG) == "A"
+    with pytest.raises(ValueError, match="no"):
+        refused.result(LONG)
+    assert server.conducted[1:] == [["a", "no"]]
+
+
+def test_an_unknown_outcome_is_told_to_the_whole_batch_and_nobody_is_served_again(
+    server: Counting, pool: ThreadPoolExecutor
+) -> None:
+    kv = SimulatedStore(faults=Script([None, Fault.UNKNOWN_AFTER]))  # without slots, nobody can say what became of it
+    _, others = gather(kv, server, pool, ["a", "b"])
+    errors = [one.exception(LONG) for one in others]
+    assert all(isinstance(error, OutcomeUnknown) for error in errors)
+    assert errors[0] is not errors[1]
+    assert set(written(kv).values()) == {1}
+    kv.close()
+
+
+class Interrupt(BaseException):
+    """As a signal handler raises it."""
+
+
+def interrupted(kv: SimulatedStore, server: Counting, request: str, when: Callable[[], bool]) -> BaseException | None:
+    """Serve a request in a thread that is interrupted once this is true."""
+    heed = Entry.heed
+
+    def poll(entry: Entry, timeout: float) -> None:
+        while timeout < 0 and not entry.told:
+            if when():
+                raise Interrupt
+        heed(entry, timeout)
+
+    kv._combiner._sleep = poll
+    try:
+        kv.serve(server, request)
+    except BaseException as error:
+        return error
+    return None
+
+
+def test_who_is_interrupted_while_waiting_is_never_served(
+    kv: SimulatedStore, server: Counting, pool: ThreadPoolExecutor
+) -> None:
+    server.hold.clear()
+    first = pool.submit(kv.serve, server, "first")
+    assert server.began.wait(LONG)
+    assert isinstance(interrupted(kv, server, "gone", lambda: True), Interrupt)
+    assert waiting(kv, server) == 0
+    server.hold.set()
+    first.result(LONG)
+    assert kv.serve(server, "next") == "NEXT"
+    assert set(written(kv)) == {"first", "next"}
+
+
+def test_who_is_interrupted_while_served_waits_for_the_outcome(
+    kv: SimulatedStore, server: Counting, pool: ThreadPoolExecutor
+) -> None:
+    taken = threading.Event()
+
+    def taken_and_interrupted() -> bool:
+        return len(server.conducted) == 2 and server.conducted[1] == ["leads", "served"] and not taken.set()  # type: ignore[func-returns-value]
+
+    server.hold.clear()
+    first = pool.submit(kv.serve, server, "first")
+    assert server.began.wait(LONG)
+    leads = pool.submit(kv.serve, server, "leads")
+    while waiting(kv, server) < 1:
+        pass
+    gone = pool.submit(interrupted, kv, server, "served", taken_and_interrupted)
+    while waiting(kv, server) < 2:
+        pass
+    server.before_conduct = lambda: None if len(server.conducted) < 2 else assert_(taken.wait(LONG))
+    server.hold.set()
+    assert isinstance(gone.result(LONG), Interrupt)
+    assert written(kv)["served"] == 1, "it was told before the outcome was known"
+    assert [first.result(LONG), leads.result(LONG)] == ["FIRST", "LEADS"]
+
+
+def assert_(condition: bool) -> None:
+    assert condition
+
+
+def test_who_is_interrupted_when_told_to_serve_lets_the_next_one(
+    kv: SimulatedStore, server: Counting, pool: ThreadPoolExecutor
+) -> None:
+    server.hold.clear()
+    first = pool.submit(kv.serve, server, "first")
+    assert server.began.wait(LONG)
+    head: list[Entry] = []
+    heed = Entry.heed
+
+    def told_and_interrupted(entry: Entry, timeout: float) -> None:
+        if not head:
+            head.append(entry)
+        heed(entry, timeout)
+        if entry is head[0]:
+            raise Interrupt
+
+    kv._combiner._sleep = told_and_interrupted
+    gone = pool.submit(kv.serve, server, "gone")
+    while not head:
+        pass
+    then = pool.submit(kv.serve, server, "then")
+    while waiting(kv, server) < 2:
+        pass
+    server.hold.set()
+    assert isinstance(gone.exception(LONG), Interrupt)
+    assert [first.result(LONG), then.result(LONG)] == ["FIRST", "THEN"]
+    assert set(written(kv)) == {"first", "then"}
+
+
+def test_who_is_interrupted_while_served_and_left_over_does_not_wait_again(
+    kv: SimulatedStore, server: Counting, pool: ThreadPoolExecutor
+) -> None:
+    """It would be the first of those who wait, and never serve them."""
+    server.at_once = 1
+    interrupting, dropped = threading.Event(), threading.Event()
+    heed = Entry.heed
+
+    def interrupt_then_heed(entry: Entry, timeout: float) -> None:
+        if entry.request == "gone" and timeout < 0:
+            while not interrupting.is_set():
+                pass
+            raise Interrupt
+        if entry.request == "gone":
+            dropped.set()
+        heed(entry, timeout)
+
+    def interrupt_while_served() -> None:
+        if len(server.conducted) == 2:
+            interrupting.set()
+            assert dropped.wait(LONG)
+
+    kv._combiner._sleep = interrupt_then_heed
+    server.before_conduct = interrupt_while_served
+    first, (leads, gone, then) = gather(kv, server, pool, ["leads", "gone", "then"])
+    assert [first.result(LONG), leads.result(LONG), then.result(LONG)] == ["FIRST", "LEADS", "THEN"]
+    assert isinstance(gone.exception(LONG), Interrupt)
+    assert kv.serve(server, "next") == "NEXT"
+    assert server.conducted == [["first"], ["leads", "gone", "then"], ["then"], ["next"]]
+    assert set(written(kv)) == {"first", "leads", "then", "next"}
+    assert kv._combiner._lanes == {}
+
+
+class Desk:
+    """A landing that keeps what arrives, and how often something did."""
+
+    def __init__(self) -> None:
+        self.landings: list[list[Ticket]] = []
+        self.came = threading.Semaphore(0)
+
+    def land(self, tickets: Sequence[Ticket]) -> None:
+        self.landings.append(list(tickets))
+        self.came.release()
+
+
+def test_tickets_of_a_batch_land_together(kv: SimulatedStore, server: Counting, pool: ThreadPoolExecutor) -> None:
+    desk = Desk()
+    server.hold.clear()
+    submitted(kv, server, "first", desk)
+    assert server.began.wait(LONG)
+    tickets = [submitted(kv, server, name, desk) for name in ("a", "bad", "c", "d")]
+    assert kv.withdraw(tickets[3])
+    assert not kv.withdraw(tickets[3])
+    server.hold.set()
+    assert desk.came.acquire(timeout=LONG)
+    assert desk.came.acquire(timeout=LONG)
+    assert [[ticket.answer for ticket in landed] for landed in desk.landings] == [["FIRST"], ["A", None, "C"]]
+    assert isinstance(desk.landings[1][1].error, LookupError)
+    assert not kv.withdraw(tickets[0])
+    assert set(written(kv)) == {"first", "a", "c"}
+
+
+def test_threads_and_tickets_are_served_together(
+    kv: SimulatedStore, server: Counting, pool: ThreadPoolExecutor
+) -> None:
+    desk = Desk()
+    server.hold.clear()
+    submitted(kv, server, "ticket", desk)
+    assert server.began.wait(LONG)
+    thread = pool.submit(kv.serve, server, "thread")
+    while waiting(kv, server) < 1:
+        pass
+    submitted(kv, server, "second", desk)
+    server.hold.set()
+    assert thread.result(LONG) == "THREAD"
+    assert desk.came.acquire(timeout=LONG)
+    assert desk.came.acquire(timeout=LONG)
+    assert server.conducted == [["ticket"], ["thread", "second"]]
+
+
+def test_closing_finishes_what_was_accepted(server: Counting, pool: ThreadPoolExecutor) -> None:
+    kv = SimulatedStore(slots=SLOTS)
+    desk = Desk()
+    server.hold.clear()
+    first = pool.submit(kv.serve, server, "first")
+    assert server.began.wait(LONG)
+    submitted(kv, server, "ticket", desk)
+    closing = pool.submit(kv.close)
+    while not kv._lifecycle._closed:
+        pass
+    with pytest.raises(StoreClosed):
+        kv.serve(server, "late")
+    with pytest.raises(StoreClosed):
+        submitted(kv, server, "late", desk)
+    assert not closing.done()
+    server.hold.set()
+    closing.result(LONG)
+    assert first.result(LONG) == "FIRST"
+    assert desk.landings[0][0].answer == "TICKET"
+
+
+class NoThread:
+    """Stands for a machine that lets no thread begin."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        start = threading.Thread.start
+        self.over = False
+        self.tried = threading.Event()
+
+        def refuse(thread: threading.Thread) -> None:
+            if thread.name != "pq-combining" or self.over:
+                return start(thread)
+            self.tried.set()
+            raise RuntimeError("can't start new thread")
+
+        monkeypatch.setattr(threading.Thread, "start", refuse)
+
+
+def test_a_ticket_that_no_thread_can_serve_is_refused_and_the_next_one_served(
+    kv: SimulatedStore, server: Counting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk, machine = Desk(), NoThread(monkeypatch)
+    refused = submitted(kv, server, "refused", desk)
+    assert desk.came.acquire(timeout=LONG)
+    assert isinstance(refused.error, StoreUnavailable)
+    assert not kv.withdraw(refused)
+    machine.over = True
+    submitted(kv, server, "served", desk)
+    assert desk.came.acquire(timeout=LONG)
+    assert [[ticket.answer for ticket in landed] for landed in desk.landings] == [[None], ["SERVED"]]
+    assert kv.serve(server, "thread") == "THREAD"
+    assert set(written(kv)) == {"served", "thread"}
+    kv.close()
+    assert kv._lifecycle.drain(0), "what was refused is still under way"
+
+
+def test_threads_go_on_when_none_can_be_started_for_the_tickets_before_them(
+    kv: SimulatedStore, server: Counting, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk, machine = Desk(), NoThread(monkeypatch)
+    server.hold.clear()
+    first = pool.submit(kv.serve, server, "first")
+    assert server.began.wait(LONG)
+    refused = [submitted(kv, server, name, desk) for name in ("a", "b")]
+    thread = pool.submit(kv.serve, server, "thread")
+    while waiting(kv, server) < 3:
+        pass
+    behind = submitted(kv, server, "behind", desk)
+    server.hold.set()
+    assert [first.result(LONG), thread.result(LONG)] == ["FIRST", "THREAD"]
+    assert machine.tried.is_set()
+    assert desk.came.acquire(timeout=LONG)
+    assert desk.came.acquire(timeout=LONG)
+    assert [type(ticket.error) for ticket in refused] == [StoreUnavailable] * 2
+    assert refused[0].error is not refused[1].error
+    assert behind.answer == "BEHIND"
+    assert server.conducted == [["first"], ["thread", "behind"]]
+
+
+class Script:
+    """Faults of commits, one after the other; then none."""
+
+    def __init__(self, commits: Sequence[Fault | None]) -> None:
+        self._commits = list(commits)
+
+    def at_commit(self) -> Fault | None:
+        return self._commits.pop(0) if self._commits else None
+
+    def at_watch(self) -> Fault | None:
+        return None
+
+    def clock_jump(self) -> float:
+        return 0.0
+
+    def lateness(self) -> object:
+        raise AssertionError("nothing is late here")

@@ -1,0 +1,373 @@
+"""Several processes on one store: fair turns, wake-ups, and marks of the dead."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from queues.kv import open_kv
+from queues.kv.embedded import EmbeddedStore, runner, writer
+from queues.kv.embedded.batch import Batch
+from queues.kv.embedded.turns import Turns
+from queues.kv.port import KeyValueStore, Transaction
+from tests.queues.kv.tickets import submitted
+
+ROOT = Path(__file__).parents[3]
+#: Seconds after which a test gives up; no test depends on how soon something happens.
+LONG = 120
+
+
+@contextmanager
+def program(name: str, *arguments: str, under: Sequence[str] = ()) -> Iterator[subprocess.Popen[str]]:
+    """Run one of `tests.kv.programs`, ready to be told to begin; maybe under another program."""
+    process = subprocess.Popen(
+        [*under, sys.executable, "-m", "tests.kv.programs", name, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        process.stdin.close()
+        process.stdout.close()
+
+
+def line(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def tell(process: subprocess.Popen[str]) -> None:
+    assert process.stdin is not None
+    process.stdin.write("\n")
+    process.stdin.flush()
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"lmdb:{tmp_path}/store"
+
+
+@pytest.fixture
+def kv(url: str) -> Iterator[KeyValueStore]:
+    opened = open_kv(url)
+    yield opened
+    opened.close()
+
+
+def version(kv: KeyValueStore) -> int:
+    return kv.read(lambda tr: tr.get_read_version())
+
+
+@pytest.mark.parametrize(("threads", "keys"), [("1", "1"), ("16", "1"), ("16", "100")])
+def test_two_saturating_processes_each_get_a_third_of_the_commits(
+    kv: KeyValueStore, url: str, threads: str, keys: str
+) -> None:
+    with program("saturate", url, threads, keys) as one, program("saturate", url, threads, keys) as two:
+        assert line(one) == line(two) == "ready"
+        before = version(kv)
+        tell(one)
+        tell(two)
+        until = time.monotonic() + LONG
+        while version(kv) - before < 500:
+            assert time.monotonic() < until
+            kv.watch({}, timeout=0.01)
+        for process in (one, two):
+            assert process.stdin is not None
+            process.stdin.close()
+        commits = [[int(number) for number in line(process).split()] for process in (one, two)]
+    assert sum(map(len, commits)) >= 500
+    both_run = range(max(map(min, commits)), min(map(max, commits)) + 1)
+    shares = [sum(number in both_run for number in numbers) for numbers in commits]
+    assert min(shares) >= 0.3 * sum(shares), shares
+
+
+def test_a_change_in_another_process_wakes(kv: KeyValueStore, url: str) -> None:
+    """Long before its time is up; how soon is measured by `benchmarks/wake_up.py`."""
+    delays = []
+    with program("push_on_demand", url) as other:
+        assert line(other) == "ready"
+        for _ in range(20):
+            known = kv.read(lambda tr: tr.get(b"watched").wait())
+            tell(other)
+            assert kv.watch({b"watched": known}, timeout=60)
+            woken = time.monotonic()
+            delays.append(woken - float(line(other)))
+    assert statistics.median(delays) < 2, delays
+
+
+def test_a_foreign_change_of_another_key_ends_no_watch(kv: KeyValueStore, url: str) -> None:
+    with program("push_on_demand", url) as other:
+        assert line(other) == "ready"
+        tell(other)
+        line(other)
+        assert not kv.watch({b"unrelated": None}, timeout=0.05)
+
+
+def test_the_poller_ends_when_nobody_watches(kv: KeyValueStore) -> None:
+    poller = kv._engine.poller  # type: ignore[attr-defined]
+    with ThreadPoolExecutor(1) as pool:
+        watching = pool.submit(kv.watch, {b"a": None}, timeout=LONG)
+        while (thread := poller._thread) is None or not thread.is_alive():
+            pass
+        kv.transact(lambda tr: tr.set(b"a", b"1"))
+        assert watching.result(LONG)
+    thread.join(LONG)
+    assert not thread.is_alive()
+    kv.watch({b"a": b"1"}, timeout=0)
+    assert poller._thread is not thread
+
+
+def test_whoever_waits_is_let_in_before_the_last_writer_again(url: str) -> None:
+    folder = Path(url.partition(":")[2])
+    folder.mkdir()
+    turns = Turns(folder / "turns", patience=LONG)
+    with program("wait_for_a_turn", url) as other, ThreadPoolExecutor() as pool:
+        line(other)
+
+        def give_way() -> float:
+            turns.give_way()
+            return time.monotonic()
+
+        giving_way = pool.submit(give_way)
+        tell(other)
+        got = float(line(other))
+        assert giving_way.result(LONG) > got
+        turns.give_way()  # and nobody waits any more
+    turns.close()
+
+
+@pytest.mark.parametrize("fate", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_dead_or_stopped_process_that_waited_stalls_nobody(kv: KeyValueStore, url: str, fate: int) -> None:
+    with program("wait_for_a_turn", url) as other:
+        slot = int(line(other))
+        turns = kv._engine._turns  # type: ignore[attr-defined]
+        assert slot != turns.slot
+        assert turns._marks[slot]
+        other.send_signal(fate)
+        if fate == signal.SIGKILL:
+            other.wait()
+        waits, pass_over = [], turns._pass_over
+        turns._pass_over = lambda *mark: [waits.append(mark), pass_over(*mark)]
+        begun = time.monotonic()
+        for n in range(100):
+            kv.transact(lambda tr, key=b"%d" % n: tr.set(key, b""))  # type: ignore[misc]
+        took = time.monotonic() - begun
+        marked = turns._marks[slot]
+    assert bool(marked) is (fate == signal.SIGSTOP)
+    assert len(waits) <= (1 if fate == signal.SIGKILL else 2 + took / 0.05)
+
+
+class Calling:
+    """A server whose requests are functions; where its answers land as well."""
+
+    contended = False
+
+    def __init__(self) -> None:
+        self.landed = threading.Semaphore(0)
+
+    def serve(self, tr: Transaction, requests: Sequence[Callable[[Transaction], None]]) -> Sequence[bool]:
+        for request in requests:
+            request(tr)
+        return [True] * len(requests)
+
+    def conduct(self, transact: Callable[..., Any], requests: Sequence[Any]) -> list[Any]:
+        raise AssertionError("nobody else writes to an embedded store meanwhile")
+
+    def land(self, tickets: Sequence[Any]) -> None:
+        self.landed.release(len(tickets))
+
+
+@pytest.mark.parametrize("waits", [True, False], ids=["it waited for the lock", "it came between two commits"])
+def test_durable_answers_are_told_while_another_process_has_the_lock(
+    url: str, monkeypatch: pytest.MonkeyPatch, waits: bool
+) -> None:
+    monkeypatch.setattr(runner, "MAX_SECONDS", 0.0)  # what comes while a batch is served is in the next one
+    monkeypatch.setattr(writer, "_CROWD", 2)
+    monkeypatch.setattr(writer, "_LANDING", float("inf"))
+    kv, calling = open_kv(url), Calling()
+    assert isinstance(kv, EmbeddedStore)
+    turns, own = kv._engine._turns, kv._engine.writer
+    with program("hold_the_lock", url) as other:
+        assert line(other) == "ready"
+        for _ in range(2):  # what follows nobody else's commit is told as the next batch is flushed
+            kv.transact(lambda tr: tr.add(b"n", 1))
+        served, go_on = threading.Event(), threading.Event()
+
+        def first(tr: Transaction) -> None:
+            tr.set(b"first", b"")
+            served.set()
+            assert go_on.wait(LONG)
+
+        def between(batch: Batch) -> None:
+            monkeypatch.undo()
+            tell(other)
+            line(other)
+
+        submitted(kv, calling, first, calling)
+        assert served.wait(LONG)
+        submitted(kv, calling, lambda tr: tr.set(b"second", b""), calling)
+        if waits:
+            tell(other)
+            while not any(turns._marks):
+                pass
+        else:
+            monkeypatch.setattr(own, "_tell", between)
+        go_on.set()
+        if waits:
+            assert line(other) == "has it"
+        assert calling.landed.acquire(timeout=LONG), "it is durable, and nobody hears of it"
+        assert not calling.landed.acquire(blocking=False), "the other process has no lock"
+        tell(other)
+        assert line(other) == "done"
+        assert calling.landed.acquire(timeout=LONG)
+    kv.close()
+
+
+def test_a_process_that_died_with_the_lock_is_forgotten(kv: KeyValueStore, url: str) -> None:
+    turns = kv._engine._turns  # type: ignore[attr-defined]
+    with program("hold_the_lock", url) as other:
+        assert line(other) == "ready"
+        assert not turns.somebody_is_here()
+        tell(other)
+        assert line(other) == "has it"
+        assert turns.somebody_is_here()
+        other.kill()
+        other.wait()
+        nobody_is_there_soon(turns)
+    kv.transact(lambda tr: tr.set(b"after", b""))
+    assert kv.read(lambda tr: tr.get(b"held").wait()) is None
+    nobody_is_there_soon(turns)  # our own writer takes its mark away behind the answer
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+def test_what_a_process_committed_that_died_before_readers_were_told_is_seen_by_who_comes_next(
+    kv: KeyValueStore, url: str, tmp_path: Path
+) -> None:
+    environment = kv._engine.environment  # type: ignore[attr-defined]
+    for _ in range(20):
+        with committing(kv, url, tmp_path) as (other, traced):
+            os.kill(traced, signal.SIGKILL)
+            other.wait()
+        if version(kv) < environment.last_txnid():
+            break
+    else:
+        pytest.fail("every kill came too late")
+    newest = environment.last_txnid()
+    assert opened_version(url) == newest, "it would do again what was done"
+    assert version(kv) == newest
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+def test_a_store_is_opened_while_another_process_is_stopped_in_a_commit(
+    kv: KeyValueStore, url: str, tmp_path: Path
+) -> None:
+    environment = kv._engine.environment  # type: ignore[attr-defined]
+    for _ in range(20):
+        with committing(kv, url, tmp_path) as (_other, traced):
+            os.kill(traced, signal.SIGSTOP)
+            hidden = version(kv) < environment.last_txnid()
+            try:
+                assert opened_version(url) in (environment.last_txnid() - hidden, environment.last_txnid())
+            finally:
+                os.kill(traced, signal.SIGCONT)
+        if hidden:
+            return
+    pytest.fail("every stop came too late")
+
+
+@contextmanager
+def committing(kv: KeyValueStore, url: str, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """A program and its process, which has written a commit of which readers are not told yet.
+
+    Each of its writes to the file takes half a second longer, so that what is done to it comes behind that one.
+    """
+    environment = kv._engine.environment  # type: ignore[attr-defined]
+    late = ["strace", "-f", "-o", f"{tmp_path}/log", "-e", "inject=pwrite64:delay_exit=500000", "-e", "trace=pwrite64"]
+    with program("push_on_demand", url, under=late) as other:
+        if line(other) != "ready":
+            pytest.skip("tracing system calls is not permitted here")
+        before, until = environment.last_txnid(), time.monotonic() + LONG
+        tell(other)
+        while environment.last_txnid() == before:
+            assert time.monotonic() < until
+        (traced,) = Path(f"/proc/{other.pid}/task/{other.pid}/children").read_text().split()
+        yield other, int(traced)
+
+
+def opened_version(url: str) -> int:
+    """The newest commit that a process sees that opens the store now."""
+    look = (
+        "import sys; from queues.kv import open_kv; kv = open_kv(sys.argv[1]); "
+        "print(kv.read(lambda tr: tr.get_read_version()), flush=True); import os; os._exit(0)"
+    )
+    command = [sys.executable, "-c", look, url]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT, timeout=LONG)
+    return int(done.stdout)
+
+
+def nobody_is_there_soon(turns: Turns) -> None:
+    until = time.monotonic() + LONG
+    while turns.somebody_is_here():
+        assert time.monotonic() < until
+
+
+def test_a_forked_child_is_refused_and_may_open_its_own(kv: KeyValueStore, url: str) -> None:
+    kv.transact(lambda tr: tr.set(b"parent", b"1"))
+    program = f"""
+import logging, os, sys
+from queues.kv import open_kv
+logging.disable()  # a busy machine makes transactions slow enough for a warning
+from queues.kv.errors import ForkedStore
+memory, kv = open_kv("memory:"), open_kv({url!r})
+kv.transact(lambda tr: tr.set(b"before", b"1"))
+kv.read(lambda tr: tr.get(b"before"))
+child = os.fork()
+if not child:
+    refused = 0
+    for store in (memory, kv):
+        for use in (lambda: store.read(lambda tr: 1), lambda: store.transact(lambda tr: 1),
+                    lambda: store.watch({{}}, timeout=0), store.size):
+            try:
+                use()
+            except ForkedStore as error:
+                assert "open it again in the child" in str(error)
+                refused += 1
+        store.interrupt()
+        store.close()
+    own = open_kv({url!r})
+    readers = own._engine.environment._env.readers()
+    assert str(os.getppid()) in readers, readers  # the child has freed no slot of its parent
+    own.transact(lambda tr: tr.set(b"child", b"1"))
+    own.close()
+    sys.exit(refused)
+_, status = os.waitpid(child, 0)
+kv.transact(lambda tr: tr.set(b"after", b"1"))
+kv.close()
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=LONG, check=False, cwd=ROOT
+    )
+    assert (ended.returncode, ended.stderr) == (8, "")
+    keys = [key for key, _ in kv.read(lambda tr: tr.get_range(b"", b"\xff", limit=10).wait())]
+    assert keys == [b"after", b"before", b"child", b"parent"]

@@ -1,0 +1,340 @@
+"""Requests that one embedded server answers together: order, refusals, failures, landings, and who wakes whom."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from queues.kv import open_kv
+from queues.kv.embedded import EmbeddedStore, runner, writer
+from queues.kv.embedded.calls import Call, deliver
+from queues.kv.errors import StoreFull, TransactionTooLarge
+from queues.kv.port import Refused, Transaction
+from tests.queues.kv.tickets import submitted
+
+MANY = 40
+#: Seconds after which a test gives up; no test depends on how soon something happens.
+LONG = 120
+
+
+class Numbering:
+    """Writes what it is asked to and answers with it; remembers what it was asked together."""
+
+    contended = False
+
+    def __init__(self, at_once: int = MANY) -> None:
+        self.at_once = at_once
+        self.served: list[list[Any]] = []
+
+    def serve(self, tr: Transaction, requests: Sequence[Any]) -> list[Any]:
+        self.served.append(list(requests))
+        for request in requests[: self.at_once]:
+            if callable(request):
+                request(tr)
+            else:
+                tr.set(b"n%d" % request, b"")
+        return list(requests[: self.at_once])
+
+    def conduct(self, transact: Callable[..., Any], requests: Sequence[Any]) -> list[Any]:
+        raise AssertionError("nobody else writes to an embedded store meanwhile")
+
+
+class Landed:
+    """Collects what lands, batch by batch."""
+
+    def __init__(self) -> None:
+        self.batches: list[list[Any]] = []
+        self.some = threading.Semaphore(0)
+
+    def land(self, tickets: Sequence[Any]) -> None:
+        self.batches.append(list(tickets))
+        self.some.release(len(tickets))
+
+    def wait(self, tickets: int) -> None:
+        for _ in range(tickets):
+            assert self.some.acquire(timeout=LONG)
+
+
+@pytest.fixture
+def kv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddedStore]:
+    monkeypatch.setattr(runner, "MAX_SECONDS", float("inf"))  # what waits together is a batch on a slow machine too
+    opened = open_kv(f"lmdb:{tmp_path}/store")
+    assert isinstance(opened, EmbeddedStore)
+    yield opened
+    opened.close()
+
+
+@contextmanager
+def held_up(kv: EmbeddedStore) -> Iterator[Callable[[int], None]]:
+    """Hold the writer up, so that all that is handed in meanwhile is one batch; give a way to wait for so many."""
+    held, go = threading.Event(), threading.Event()
+
+    def hold(tr: Transaction) -> None:
+        held.set()
+        assert go.wait(LONG)
+
+    holder = threading.Thread(target=kv.transact, args=(hold,))
+    holder.start()
+    assert held.wait(LONG)
+    waiting = kv._engine.writer._calls
+
+    def until(count: int) -> None:
+        while len(waiting) < count:
+            pass
+
+    try:
+        yield until
+    finally:
+        go.set()
+        holder.join(LONG)
+
+
+def keys(kv: EmbeddedStore) -> int:
+    return len(kv.read(lambda tr: tr.get_range(b"n", b"o", limit=1_000).wait()))
+
+
+def test_what_waits_together_is_served_at_once_in_order_and_every_thread_wakes(kv: EmbeddedStore) -> None:
+    server = Numbering()
+    with ThreadPoolExecutor(MANY) as pool:
+        with held_up(kv) as until:
+            futures = []
+            for n in range(MANY):
+                futures.append(pool.submit(kv.serve, server, n))
+                until(n + 1)
+        assert [future.result(LONG) for future in futures] == list(range(MANY))
+    assert server.served == [list(range(MANY))]
+    assert keys(kv) == MANY
+
+
+def test_what_a_server_leaves_is_asked_again_in_the_same_commit(kv: EmbeddedStore) -> None:
+    server, landed = Numbering(at_once=3), Landed()
+    with held_up(kv):
+        for n in range(8):
+            submitted(kv, server, n, landed)
+    landed.wait(8)
+    assert [len(asked) for asked in server.served] == [8, 5, 2]
+    assert [[ticket.answer for ticket in batch] for batch in landed.batches] == [list(range(8))]
+
+
+def test_what_conflicts_with_nobody_comes_first(kv: EmbeddedStore) -> None:
+    pushes, pops, landed = Numbering(), Numbering(), Landed()
+    pops.contended = True
+    order = []
+    with held_up(kv):
+        submitted(kv, pops, lambda tr: order.append("pop"), landed)
+        submitted(kv, pushes, lambda tr: order.append("push"), landed)
+    landed.wait(2)
+    assert order == ["push", "pop"]
+
+
+def test_a_refusal_is_its_own_callers_error(kv: EmbeddedStore) -> None:
+    class Refusing(Numbering):
+        def serve(self, tr: Transaction, requests: Sequence[Any]) -> list[Any]:
+            return [Refused(ValueError(n)) if n % 2 else n for n in super().serve(tr, requests)]
+
+    server = Refusing()
+    with ThreadPoolExecutor(4) as pool:
+        with held_up(kv) as until:
+            futures = [pool.submit(kv.serve, server, n) for n in range(4)]
+            until(4)
+        for n, future in enumerate(futures):
+            if n % 2:
+                with pytest.raises(ValueError, match=str(n)):
+                    future.result(LONG)
+            else:
+                assert future.result(LONG) == n
+    assert len(server.served) == 1
+
+
+def fail(tr: Transaction) -> None:
+    tr.set(b"n-failed", b"")
+    raise ZeroDivisionError
+
+
+def too_much(tr: Transaction) -> None:
+    for n in range(120):
+        tr.set(b"n-much-%d" % n, bytes(90_000))
+
+
+@pytest.mark.parametrize(("guilty", "error"), [(fail, ZeroDivisionError), (too_much, TransactionTooLarge)])
+def test_a_failure_is_told_to_the_guilty_alone_and_undone(
+    kv: EmbeddedStore, guilty: Callable[[Transaction], None], error: type[Exception]
+) -> None:
+    server, landed = Numbering(), Landed()
+    with held_up(kv):
+        for request in (1, 2, guilty, 3):
+            submitted(kv, server, request, landed)
+    landed.wait(4)
+    (batch,) = landed.batches
+    assert [type(ticket.error) for ticket in batch] == [type(None), type(None), error, type(None)]
+    assert [ticket.answer for ticket in batch] == [1, 2, None, 3]
+    assert keys(kv) == 3
+
+
+def test_only_who_grows_a_full_store_is_refused(tmp_path: Path) -> None:
+    kv = open_kv(f"lmdb:{tmp_path / 'small'}", max_bytes=1_000_000)
+    assert isinstance(kv, EmbeddedStore)
+    server, landed = Numbering(), Landed()
+    with held_up(kv):
+        submitted(kv, server, 1, landed)
+        submitted(kv, server, lambda tr: [tr.set(b"n-%d" % n, bytes(90_000)) for n in range(30)], landed)
+        submitted(kv, server, lambda tr: tr.clear(b"absent"), landed)
+    landed.wait(3)
+    (batch,) = landed.batches
+    assert [type(ticket.error) for ticket in batch] == [type(None), StoreFull, type(None)]
+    kv.close()
+
+
+def test_a_server_that_answers_nobody_fails_each(kv: EmbeddedStore) -> None:
+    with pytest.raises(RuntimeError, match="answered 0 of 1"):
+        kv.serve(Numbering(at_once=0), 1)
+    assert kv.serve(Numbering(), 2) == 2
+
+
+def test_what_is_withdrawn_in_time_is_never_served(kv: EmbeddedStore) -> None:
+    server, landed = Numbering(), Landed()
+    with held_up(kv):
+        first, second = submitted(kv, server, 1, landed), submitted(kv, server, 2, landed)
+        assert kv.withdraw(first)
+        assert not kv.withdraw(first)
+    landed.wait(1)
+    assert server.served == [[2]]
+    assert not kv.withdraw(second)
+    assert landed.batches == [[second]]
+
+
+def test_an_interrupted_thread_keeps_nobody_asleep(kv: EmbeddedStore) -> None:
+    """Its neighbours in the batch count on it to wake the next; it is gone when its turn comes."""
+    server = Numbering()
+    interrupted: list[BaseException] = []
+    answers: list[Any] = []
+
+    def ask(n: int) -> None:
+        try:
+            answers.append(kv.serve(server, n))
+        except KeyboardInterrupt as error:
+            interrupted.append(error)
+
+    threads = [threading.Thread(target=ask, args=(n,)) for n in range(MANY)]
+    with held_up(kv) as until:
+        for started, thread in enumerate(threads):
+            thread.start()
+            until(started + 1)
+        for thread in threads[:8]:  # raised as each wakes up: before it could wake the next one, or just after
+            assert thread.ident is not None
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                ctypes.c_ulong(thread.ident), ctypes.py_object(KeyboardInterrupt)
+            )
+    for thread in threads:
+        thread.join(LONG)
+    assert not any(thread.is_alive() for thread in threads)
+    assert len(interrupted) == 8
+    assert sorted(answers) == list(range(8, MANY))
+
+
+@pytest.mark.parametrize("gone", [{0, 1}, {0, 1, 2, 3, 4}, {9}, set(range(10))])
+def test_calls_that_nobody_waits_for_any_more_break_no_chain(gone: set[int]) -> None:
+    calls = [Call() for _ in range(10)]
+    for n in gone:
+        calls[n].abandoned = True
+    deliver(calls)
+    woken: set[int] = set()
+    while True:
+        now = {n for n in range(10) if n not in gone | woken and calls[n].bell.listen_for(0)}
+        if not now:
+            break
+        woken |= now
+        for n in now:
+            next(calls[n].others, None)
+    assert woken == set(range(10)) - gone
+
+
+def while_committed(kv: EmbeddedStore, hand_in: Callable[[], object], landed: Landed) -> list[int]:
+    """Have a request served, and others handed in during its commit; return how many had landed as each began."""
+    kv.transact(lambda tr: tr.set(b"before", b""))  # another process's commit would be seen in between
+    begun: list[int] = []
+    commit = kv._engine.writer._commit
+
+    def watched(batch: Any) -> Any:
+        begun.append(len(landed.batches))
+        if len(begun) == 1:
+            helper = threading.Thread(target=hand_in)  # the writer's own may not
+            helper.start()
+            helper.join(LONG)
+        return commit(batch)
+
+    kv._engine.writer._commit = watched  # type: ignore[method-assign]
+    submitted(kv, Numbering(), 0, landed)
+    return begun
+
+
+def test_submitted_answers_are_told_as_the_next_commit_begins(
+    kv: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that an event loop prepares requests during a flush: never before its own commit, never behind the next."""
+    monkeypatch.setattr(writer, "_CROWD", 2)
+    monkeypatch.setattr(writer, "_LANDING", float("inf"))
+    landed, served = Landed(), list[int]()
+
+    def serve(tr: Transaction) -> None:
+        served.append(len(landed.batches))
+        tr.set(b"n-next", b"")
+
+    begun = while_committed(kv, lambda: submitted(kv, Numbering(), serve, landed), landed)
+    landed.wait(2)
+    assert served == [0], "the loop is not to compete with who serves"
+    assert begun == [0, 1]
+
+
+def test_submitted_answers_are_told_at_once_where_a_commit_takes_longer_than_all_take_to_come_back(
+    kv: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "_CROWD", 2)
+    monkeypatch.setattr(writer, "_LANDING", 0.0)
+    landed, served = Landed(), list[int]()
+
+    def serve(tr: Transaction) -> None:
+        served.append(len(landed.batches))
+        tr.set(b"n-next", b"")
+
+    while_committed(kv, lambda: submitted(kv, Numbering(), serve, landed), landed)
+    landed.wait(2)
+    assert served == [1]
+
+
+def test_no_answer_waits_for_a_function(kv: EmbeddedStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "_CROWD", 2)
+    monkeypatch.setattr(writer, "_LANDING", float("inf"))
+    landed = Landed()
+    waiting: list[Any] = []
+
+    def hand_in() -> None:
+        submitted(kv, Numbering(), 1, landed)
+        waiting.append(pool.submit(kv.transact, lambda tr: landed.wait(1)))
+        while len(kv._engine.writer._calls) < 2:
+            pass
+
+    with ThreadPoolExecutor(1) as pool:
+        while_committed(kv, hand_in, landed)
+        while not waiting:
+            pass
+        waiting[0].result(LONG)
+    landed.wait(1)
+
+
+@pytest.mark.parametrize("nothing", [fail, lambda tr: None])
+def test_no_answer_is_lost_behind_a_batch_that_writes_nothing(
+    kv: EmbeddedStore, monkeypatch: pytest.MonkeyPatch, nothing: Callable[[Transaction], None]
+) -> None:
+    monkeypatch.setattr(writer, "_CROWD", 2)
+    monkeypatch.setattr(writer, "_LANDING", float("inf"))
+    landed = Landed()
+    while_committed(kv, lambda: submitted(kv, Numbering(), nothing, landed), landed)
+    landed.wait(2)

@@ -1,0 +1,187 @@
+"""The counting of attached queues: how often, how much at once, and when it ends."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from math import inf
+
+import pytest
+
+from queues import Store, open_store
+from queues.errors import StoreUnavailable, TransactionTooOld
+from queues.model.log_limit import Repeats
+from queues.status import attached_counts
+from queues.status.attached_counts import FIRST_STEP, LONGEST, MAX_STEP, SHARE, SHORTEST, AttachedCounts, Pace, Step
+
+LONG = 120.0  # seconds; reached only when something hangs
+
+
+def within(true: Callable[[], object]) -> None:
+    """Wait for it."""
+    deadline = time.monotonic() + LONG
+    while not true():
+        assert time.monotonic() < deadline
+
+
+def test_a_small_queue_that_changes_is_counted_often_and_one_that_rests_less_and_less() -> None:
+    pace = Pace(due=0.0)
+    pace.counted(100.0, took=0.001, same=False, sharers=1)
+    assert pace.due == 100.0 + SHORTEST
+    pauses = []
+    for _ in range(6):
+        pace.counted(200.0, took=0.001, same=True, sharers=1)
+        pauses.append(pace.due - 200.0)
+    assert pauses == sorted(pauses)
+    assert pauses[-1] == LONGEST
+    assert pace.hurry()
+    assert pace.due == 200.0 + SHORTEST
+    assert not pace.hurry()
+
+
+@pytest.mark.parametrize("sharers", [1, 20])
+def test_large_queues_together_take_a_small_share_of_the_time_however_they_change(sharers: int) -> None:
+    pace = Pace(due=0.0)
+    pace.counted(100.0, took=10.0, same=False, sharers=sharers)
+    assert pace.due - 100.0 == pytest.approx(10.0 * sharers / SHARE)
+    assert not pace.hurry()
+
+
+def test_a_step_brings_about_a_megabyte_and_backs_off() -> None:
+    step = Step()
+    for _ in range(5):
+        step.took(step.limit, step.limit * 10)
+    assert step.limit == MAX_STEP
+    step.took(1_000, 50_000_000)
+    assert step.limit == 20
+    while step.too_much():
+        pass
+    assert step.limit == 1
+    step.took(1, 100_000)
+    assert step.limit == 4
+    assert FIRST_STEP <= MAX_STEP
+
+
+def test_counting_ends_when_nobody_looks_and_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    with open_store("memory:") as store:
+        queue = store.attach("legacy", prefix=("legacy",))
+        queue.push_many([(b"x", n) for n in range(5)])
+        for _ in range(2):
+            monkeypatch.setattr(attached_counts, "LINGER", inf)
+            store.counts.want([queue.id])
+            thread = store.counts._thread
+            assert thread is not None
+            within(lambda: store.counts.known(queue.id))
+            monkeypatch.setattr(attached_counts, "LINGER", 0.0)  # nobody looks any more
+            thread.join(LONG)
+            assert not thread.is_alive()
+            assert store.counts.known(queue.id).depth == 5
+
+
+def test_closing_the_store_ends_the_thread(store_of_one: Store) -> None:
+    store_of_one.counts.want([store_of_one.queue("legacy").id])
+    thread = store_of_one.counts._thread
+    store_of_one.close()
+    assert not thread.is_alive()
+    store_of_one.counts.want([1])
+    assert not any(thread.name == "pqadmin-count" and thread.is_alive() for thread in threading.enumerate())
+
+
+def test_a_detached_queue_is_forgotten(store_of_one: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attached_counts, "LINGER", inf)
+    queue_id = store_of_one.queue("legacy").id
+    store_of_one.counts.count(store_of_one.queue("legacy").config)
+    store_of_one.detach("legacy")
+    fresh = AttachedCounts(store_of_one._kv, store_of_one._keyspace, lambda: 0.0)
+    fresh.want([queue_id])
+    within(lambda: fresh._thread is None)
+    assert fresh.known(queue_id) is None
+    assert not fresh._wanted
+
+
+@pytest.mark.parametrize("record", [b"\x02newer", b"\x01\x00\x00\x02{}", b"\x01\x00\x00\x02[]", b"\x01\x00\x00\x03no!"])
+def test_a_config_that_can_not_be_read_hinders_no_other_count(
+    store_of_one: Store, monkeypatch: pytest.MonkeyPatch, record: bytes
+) -> None:
+    monkeypatch.setattr(attached_counts, "LINGER", inf)
+    broken, whole = store_of_one.attach("broken", prefix=("broken",)).id, store_of_one.queue("legacy").id
+    store_of_one.transact(lambda tr: tr.set(store_of_one._keyspace.config(broken), record))
+    fresh = AttachedCounts(store_of_one._kv, store_of_one._keyspace, lambda: 0.0)
+    fresh.want([broken, whole])
+    thread = fresh._thread
+    assert thread is not None
+    within(lambda: fresh.known(whole) and fresh._wanted[broken].pace.due > fresh._monotonic())
+    monkeypatch.setattr(attached_counts, "LINGER", 0.0)
+    thread.join(LONG)
+    assert fresh.known(whole).depth == 1
+    assert fresh.known(broken) is None
+    assert broken in fresh._wanted, "it is tried again later"
+
+
+@pytest.fixture
+def store_of_one():
+    with open_store("memory:") as store:
+        store.attach("legacy", prefix=("legacy",)).push(b"x", priority=1)
+        yield store
+
+
+class Failing:
+    """A store whose reads fail as told."""
+
+    def __init__(self, kv) -> None:
+        self.kv = kv
+        self.error: Exception | None = None
+        self.failed = 0
+
+    def read(self, fn, *, background: bool = False):
+        if self.error is not None:
+            self.failed += 1
+            raise self.error
+        return self.kv.read(fn, background=background)
+
+
+@pytest.mark.parametrize("error", [StoreUnavailable("The disk is away."), TransactionTooOld("It took too long.")])
+def test_a_count_that_keeps_failing_is_logged_once_a_minute_with_the_name_of_its_queue(
+    store_of_one: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: Exception
+) -> None:
+    monkeypatch.setattr(attached_counts, "LINGER", inf)
+    monkeypatch.setattr(attached_counts, "LONGEST", 0.0)
+    failing, now = Failing(store_of_one._kv), [1_000.0]
+    fresh = AttachedCounts(failing, store_of_one._keyspace, lambda: 0.0, monotonic=lambda: now[0])
+    queue_id = store_of_one.queue("legacy").id
+    fresh.want([queue_id])
+    within(lambda: fresh.known(queue_id))
+    with caplog.at_level(logging.WARNING):
+        failing.error = error
+        now[0] += 10
+        fresh.want([queue_id])
+        within(lambda: failing.failed > 20)
+        lines = [record.getMessage() for record in caplog.records if record.name == "queues.attached_queue"]
+        assert len(lines) == 1
+        assert "legacy" in lines[0]
+        assert str(error) in lines[0]
+        assert "tried again" in lines[0]
+        now[0] += 61
+        within(lambda: len([record for record in caplog.records if record.name == "queues.attached_queue"]) == 2)
+    fresh.close()
+
+
+def test_repeated_warnings_say_how_many_were_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    now = [0.0]
+    repeats = Repeats(logging.getLogger("queues.attached_queue"), monotonic=lambda: now[0])
+    with caplog.at_level(logging.WARNING):
+        for _ in range(5):
+            repeats.warn("a", "It failed: %s", "x")
+        repeats.warn("b", "Another one")
+        now[0] = 61.0
+        repeats.warn("a", "It failed: %s", "y")
+        repeats.forget("a")
+        repeats.warn("a", "It failed: %s", "z")
+    assert [record.getMessage() for record in caplog.records] == [
+        "It failed: x",
+        "Another one",
+        "It failed: y (4 more like this since the last line)",
+        "It failed: z",
+    ]

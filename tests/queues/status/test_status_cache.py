@@ -1,0 +1,48 @@
+"""What a process has read of queues lately: the newest, whoever comes last with it."""
+
+from __future__ import annotations
+
+from queues import open_store
+from queues.status.status_cache import Seen
+
+
+def test_an_older_reading_that_comes_late_replaces_nothing() -> None:
+    with open_store("memory:") as store:
+        jobs = store.create_queue("jobs")
+        old = store.snapshot([jobs.id])
+        jobs.push(b"x", priority=1)
+        new = store.snapshot([jobs.id])
+        seen = Seen()
+        seen.put(new.queues)
+        seen.put(old.queues)
+        assert seen.get(jobs.id) is new.queues[jobs.id]
+        assert list(seen.take_changed()) == []
+
+
+def test_a_newer_reading_replaces_an_older_one_and_tells_of_the_change() -> None:
+    with open_store("memory:") as store:
+        jobs = store.create_queue("jobs")
+        old = store.snapshot([jobs.id])
+        jobs.push(b"x", priority=1)
+        new = store.snapshot([jobs.id])
+        seen = Seen()
+        seen.put(old.queues)
+        seen.put(new.queues)
+        assert seen.get(jobs.id) is new.queues[jobs.id]
+        assert list(seen.take_changed()) == [jobs.id]
+
+
+def test_where_nobody_asks_what_changed_only_the_latest_are_remembered() -> None:
+    seen = Seen()
+    with open_store("memory:") as store:
+        queues = store.transact(lambda tr: [store.create_queue(f"q{number}", tr=tr) for number in range(1_200)])
+        ids = [queue.id for queue in queues]
+        parts = [ids[first : first + 400] for first in range(0, 1_200, 400)]
+        before = [store.snapshot(part).queues for part in parts]
+        for known in before:
+            seen.put(known)
+        store.transact(lambda tr: [queue.push(b"x", priority=1, tr=tr) for queue in queues])
+        for part in parts:
+            seen.put(store.snapshot(part).queues)
+    taken = list(seen.take_changed())
+    assert (len(taken), set(taken)) == (1_000, set(ids[200:]))

@@ -1,0 +1,413 @@
+"""The doctor finds every kind of damage, mends it without touching an item, and takes no busy queue for damaged."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from queues import Queue, Store
+from queues.items.counters import total_bytes
+from queues.keys.queue_keys import OUTSIDE, QueueKeys
+from queues.keys.suffix import place, ready_suffix
+from queues.kv.slots import Mark, SlotPool
+from queues.tools import count
+from queues.tools.doctor import Examination
+from tests.conftest import Clock
+from tests.full_count import check_full_count
+
+Damage = Callable[[Store], None]
+
+
+@pytest.fixture(autouse=True)
+def today(clock: Clock) -> None:
+    """Let the doctor's clock agree with the one by which the store's own client marks its slots."""
+    clock.now = time.time()
+
+
+@pytest.fixture
+def jobs(store: Store) -> Queue:
+    """A store with queues of all kinds, one deleted, one paused; returns a priority queue with 40 items."""
+    jobs = store.create_queue("jobs")
+    jobs.push_many([(b"%d" % n, n % 12) for n in range(42)])
+    jobs.pop_min(), jobs.pop_max()
+    store.create_queue("mail", kind="fifo").enqueue_many([b"a", b"b", b"c"])
+    store.create_queue("names", priority_type="str").push(b"x", priority="m")
+    store.create_queue("empty", priority_type="float").pause(reason="rest")
+    store.create_queue("gone").push(b"old", priority=1)
+    store.delete_queue("gone")
+    return jobs
+
+
+#: The ids of the queues, for damages that are done inside a transaction.
+KNOWN: dict[str, int] = {}
+
+
+@pytest.fixture(autouse=True)
+def known(jobs: Queue, store: Store) -> None:
+    """Remember the ids of the queues."""
+    KNOWN.clear()
+    KNOWN.update(store.directory())
+
+
+def keys_of(store: Store, name: str = "jobs") -> QueueKeys:
+    return store._keyspace.queue(KNOWN[name])
+
+
+def write(store: Store, key: bytes, value: bytes | None) -> None:
+    store.transact(lambda tr: tr.clear(key) if value is None else tr.set(key, value))
+
+
+def dump(store: Store) -> list[tuple[bytes, bytes]]:
+    pairs = store.read(lambda tr: tr.get_range(*store._keyspace.range, limit=100_000).wait())
+    return [(key, value) for key, value in pairs if not key.startswith(store._keyspace.slots)]
+
+
+def items(store: Store) -> dict[str, tuple[Any, ...]]:
+    """Every item of every queue, by name."""
+    return {
+        name: tuple((i.id, i.priority, i.count, i.value) for i in store.queue(name).items(limit=1_000).items)
+        for name in store.directory()
+    }
+
+
+def first_key(store: Store, name: str = "jobs") -> tuple[bytes, bytes]:
+    """Return the suffix and id of a queue's first item."""
+    item = store.queue(name).items(limit=1).items[0]
+    rand = bytes.fromhex(item.id)
+    return ready_suffix(item.priority, item.count, rand), rand
+
+
+def counters_too_high(store: Store) -> None:
+    store.transact(lambda tr: tr.add(keys_of(store).generation(1).counter("ready", "in"), 7))
+
+
+def counters_too_low(store: Store) -> None:
+    store.transact(lambda tr: tr.add(keys_of(store, "mail").generation(1).counter("ready", "out"), 2))
+
+
+def counters_of_other_states(store: Store) -> None:
+    def damage(tr):
+        for state in ("delayed", "leased", "dead"):
+            generation = 1 if state == "delayed" else OUTSIDE
+            tr.add(keys_of(store).generation(generation).counter(state, "in"), 1)
+
+    store.transact(damage)
+
+
+def bands(store: Store) -> None:
+    store.transact(lambda tr: tr.add(keys_of(store).generation(1).band(3, "out"), 1))
+
+
+def index_entry_gone(store: Store) -> None:
+    for name in ("jobs", "mail"):
+        write(store, keys_of(store, name).index("ready", first_key(store, name)[1]), None)
+
+
+def index_entry_elsewhere(store: Store) -> None:
+    _, rand = first_key(store)
+    write(store, keys_of(store).index("ready", rand), place(1, ready_suffix(99, 1, rand), attempts=3))
+
+
+def index_entry_of_nothing(store: Store) -> None:
+    rand = b"\x01" * 20
+    write(store, keys_of(store).index("ready", rand), place(1, ready_suffix(5, 1, rand)))
+
+
+def item_taken_by_others(store: Store) -> None:
+    """As the recipe's code does when it pops from our ready items: neither counters nor index hear of it."""
+    write(store, keys_of(store).generation(1).ready(first_key(store)[0]), None)
+
+
+def item_pushed_by_others(store: Store) -> None:
+    write(store, keys_of(store).generation(1).ready(ready_suffix(4, 17, b"r" * 20)), b"theirs")
+
+
+def drift_flag(store: Store) -> None:
+    write(store, keys_of(store).drift, total_bytes(77))
+
+
+def order(store: Store) -> None:
+    """As after a backup whose commits are numbered anew: what is there is numbered ahead of what is pushed."""
+    rand = b"\x02" * 20
+    suffix = ready_suffix(5, 2**90, rand)
+
+    def push(tr):
+        keys = keys_of(store)
+        tr.set(keys.generation(1).ready(suffix), b"ahead")
+        tr.set(keys.index("ready", rand), place(1, suffix))
+        tr.add(keys.generation(1).counter("ready", "in"), 1)
+        tr.add(keys.generation(1).band(6, "in"), 1)
+        tr.add(keys.change, 1)
+
+    store.transact(push)
+
+
+def name_of_nothing(store: Store) -> None:
+    write(store, store._keyspace.name("ghost"), (12345).to_bytes(8, "big"))
+
+
+def second_name(store: Store) -> None:
+    write(store, store._keyspace.name("alias"), KNOWN["jobs"].to_bytes(8, "big"))
+
+
+def name_gone(store: Store) -> None:
+    write(store, store._keyspace.name("jobs"), None)
+
+
+def config_gone(store: Store) -> None:
+    write(store, store._keyspace.config(KNOWN["jobs"]), None)
+
+
+def config_of_a_fifo_queue_gone(store: Store) -> None:
+    write(store, store._keyspace.config(KNOWN["mail"]), None)
+
+
+def counters_of_nothing(store: Store) -> None:
+    lost = store._keyspace.queue(777).generation(1)
+    write(store, lost.counter("ready", "in"), total_bytes(4))
+    write(store, lost.tried, b"")
+
+
+def stale_slot(store: Store) -> None:
+    key = SlotPool(store._keyspace.slots).take().key
+    write(store, key, Mark(sequence=1, attempt=0, ms=0).encode())
+
+
+#: Each damage, and the kinds of what is found.
+DAMAGES: dict[Damage, set[str]] = {
+    counters_too_high: {"counter"},
+    counters_too_low: {"counter"},
+    counters_of_other_states: {"counter"},
+    bands: {"band"},
+    index_entry_gone: {"index"},
+    index_entry_elsewhere: {"index"},
+    index_entry_of_nothing: {"index"},
+    item_taken_by_others: {"index", "counter", "band"},
+    item_pushed_by_others: {"index", "counter", "band"},
+    drift_flag: {"drift"},
+    order: {"order"},
+    name_of_nothing: {"name"},
+    second_name: {"name"},
+    name_gone: {"name"},
+    config_gone: {"name", "orphan"},
+    config_of_a_fifo_queue_gone: {"name", "orphan"},
+    counters_of_nothing: {"orphan"},
+    stale_slot: {"slot"},
+}
+
+
+def check(store: Store, found: Examination) -> None:
+    """Assert that a repair left nothing wrong, by its own words and by an independent count."""
+    assert found.findings == ()
+    assert found.mended
+    again = store.doctor.examine()
+    assert (again.findings, again.mended, again.notes) == ((), (), ())
+    for name in store.directory():
+        check_full_count(store, store.queue(name))
+
+
+def test_a_healthy_store_is_healthy_and_nothing_is_changed(store: Store) -> None:
+    before = dump(store)
+    for look in (store.doctor.examine, store.doctor.repair):
+        found = look()
+        assert found == Examination(findings=(), notes=(), mended=(), queues=4, items=44)
+        assert dump(store) == before
+
+
+@pytest.mark.parametrize("in_steps", [False, True], ids=["at-once", "in-steps"])
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
+def test_damage_is_found_and_mended(
+    store: Store, damage: Damage, in_steps: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if in_steps:
+        monkeypatch.setattr(count, "_MAX_KEYS", 0)
+        monkeypatch.setattr(count, "_MAX_STEP", 9)
+        monkeypatch.setattr(count, "_FIRST_STEP", 9)
+    damage(store)
+    there = (
+        items(store) if damage not in (name_gone, name_of_nothing, config_gone, config_of_a_fifo_queue_gone) else None
+    )
+    before = dump(store)
+    found = store.doctor.examine()
+    assert {finding.kind for finding in found.findings} == DAMAGES[damage]
+    assert all(finding.mendable for finding in found.findings)
+    assert dump(store) == before, "an examination changes nothing"
+    check(store, store.doctor.repair())
+    if there is not None:
+        there.pop("alias", None)
+        assert items(store) == there
+
+
+def test_everything_at_once(store: Store) -> None:
+    for damage in DAMAGES:
+        if damage not in (config_gone, config_of_a_fifo_queue_gone, name_gone):
+            damage(store)
+    check(store, store.doctor.repair())
+
+
+def test_a_queue_that_lost_its_config_keeps_its_name_and_items(store: Store) -> None:
+    before = items(store)
+    config_gone(store)
+    config_of_a_fifo_queue_gone(store)
+    check(store, store.doctor.repair())
+    assert items(store) == before
+    assert store.queue("mail").kind == "fifo"
+    assert store.queue("mail").dequeue().value == b"a"
+    jobs = store.queue("jobs")
+    jobs.push(b"new", priority=3)
+    assert [item.value for item in jobs.items(limit=100).items if item.priority == 3][-1] == b"new"
+
+
+def test_a_queue_that_lost_both_is_found_under_a_new_name(store: Store) -> None:
+    before = items(store)["names"]
+    write(store, store._keyspace.config(KNOWN["names"]), None)
+    write(store, store._keyspace.name("names"), None)
+    found = store.doctor.examine()
+    assert [(finding.kind, finding.mendable) for finding in found.findings] == [("orphan", True)]
+    check(store, store.doctor.repair())
+    recovered = store.queue(f"recovered-{KNOWN['names']:x}")
+    assert (recovered.kind, recovered.priority_type) == ("priority", "str")
+    assert items(store)[recovered.name] == before
+
+
+def test_keys_with_delayed_items_are_never_cleared(store: Store) -> None:
+    """What the queue was can not be told from them: they are left alone, and told."""
+    lost = store._keyspace.queue(777).generation(1)
+    write(store, lost.tried, b"")
+    write(store, lost.delayed(b"\x15\x01\x01r\x00"), b"record")
+    before = dump(store)
+    found = store.doctor.repair()
+    assert [finding.kind for finding in found.findings] == ["orphan"]
+    assert dump(store) == before
+
+
+def test_a_queue_whose_name_another_one_took_gets_one_of_its_own(store: Store) -> None:
+    other = store.create_queue("other")
+    write(store, store._keyspace.name("jobs"), other.id.to_bytes(8, "big"))
+    store.doctor.repair()
+    assert store.queue("jobs").id == KNOWN["jobs"]
+    assert store.queue("other").id == other.id
+    assert store.doctor.examine().healthy
+
+
+def test_pushes_sort_behind_what_is_there_after_the_order_was_mended(store: Store) -> None:
+    order(store)
+    store.doctor.repair()
+    store.queue("jobs").push(b"new", priority=5)
+    assert [item.value for item in store.queue("jobs").items(limit=100).items if item.priority == 5][-2:] == [
+        b"ahead",
+        b"new",
+    ]
+
+
+def test_the_index_keeps_how_often_an_item_was_tried(store: Store) -> None:
+    index_entry_elsewhere(store)
+    store.doctor.repair()
+    _, rand = first_key(store)
+    entry = store.read(lambda tr: tr.get(keys_of(store).index("ready", rand)).wait())
+    assert entry == place(1, first_key(store)[0], attempts=3)
+
+
+def test_what_can_not_be_mended_is_left_and_said(store: Store) -> None:
+    keys = keys_of(store)
+    suffix, _ = first_key(store)
+    write(store, keys.generation(1).ready(b"\x15\x01"), b"no item of the recipe")
+    write(store, store._keyspace.config(4711), b"\x09 of a later release")
+    config = store.queue("names").config
+    write(store, store._keyspace.config(config.id), replace(config, priority_type="int").encode())
+    found = store.doctor.repair()
+    assert not found.healthy
+    assert {finding.kind for finding in found.findings} == {"items", "record"}
+    assert store.read(lambda tr: tr.get(keys.generation(1).ready(suffix)).wait()) is not None
+
+
+@pytest.mark.parametrize("record", [b"\x09 of a later release", b"\x01\x00\x00\x02[]", b""])
+def test_a_queue_whose_record_can_not_be_read_keeps_its_name(store: Store, record: bytes) -> None:
+    before, config = store.directory(), store.queue("jobs").config
+    write(store, store._keyspace.config(config.id), record)
+    assert [finding.kind for finding in store.doctor.examine().findings] == ["record"]
+    found = store.doctor.repair()
+    assert [(finding.kind, finding.queue) for finding in found.findings] == [("record", "jobs")]
+    assert found.mended == ()
+    assert store.directory() == before
+    write(store, store._keyspace.config(config.id), config.encode())
+    check_full_count(store, store.queue("jobs"))
+
+
+def test_a_busy_queue_that_fits_is_counted_at_one_version(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    busy(store, monkeypatch)
+    found = store.doctor.examine()
+    assert (found.findings, found.notes) == ((), ())
+
+
+def test_a_large_queue_that_keeps_changing_is_told_as_that(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(count, "_MAX_KEYS", 5)
+    busy(store, monkeypatch)
+    for look in (store.doctor.examine, store.doctor.repair):
+        found = look()
+        assert found.findings == ()
+        assert [note for note in found.notes if note.startswith("jobs changed while it was counted")] == [*found.notes]
+        assert len(found.notes) == 1
+    monkeypatch.undo()
+    check_full_count(store, store.queue("jobs"))
+
+
+def busy(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have somebody push and pop before every read in the background."""
+    read, jobs = store._kv.read, store.queue("jobs")
+
+    def meanwhile(fn, *, background=False):
+        if background:
+            jobs.push(b"busy", priority=3)
+            jobs.pop_max()
+        return read(fn, background=background)
+
+    monkeypatch.setattr(store._kv, "read", meanwhile)
+
+
+def test_counters_that_changed_since_the_count_are_counted_again(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    counters_too_high(store)
+    transact, jobs, pushed = store._kv.transact, store.queue("jobs"), iter(range(3))
+
+    def meanwhile(fn, *, background=False):
+        if background and next(pushed, None) is not None:
+            transact(lambda tr: jobs.push(b"meanwhile", priority=1, tr=tr))
+        return transact(fn, background=background)
+
+    monkeypatch.setattr(store._kv, "transact", meanwhile)
+    found = store.doctor.repair()
+    monkeypatch.undo()
+    check(store, found)
+    assert store.queue("jobs").depth() == 43
+
+
+def test_two_doctors_do_not_mend_twice(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    counters_too_high(store)
+    transact, others = store._kv.transact, []
+
+    def other_first(fn, *, background=False):
+        if background and "mend_counters" in fn.__qualname__:
+            monkeypatch.undo()
+            others.append(store.doctor.repair())
+        return transact(fn, background=background)
+
+    monkeypatch.setattr(store._kv, "transact", other_first)
+    found = store.doctor.repair()
+    assert (len(others), found.findings, found.mended) == (1, (), ())
+    assert others[0].mended
+    check_full_count(store, store.queue("jobs"))
+
+
+def test_attached_and_detached_queues_are_no_damage(store: Store) -> None:
+    store.attach("theirs", prefix=("their", "subspace")).push(b"x", priority=1)
+    found = store.doctor.examine()
+    assert found.healthy
+    assert [note.partition(" is ")[0] for note in found.notes] == ["theirs"]
+    store.detach("theirs")
+    found = store.doctor.examine()
+    assert (found.healthy, len(found.notes)) == (True, 1)
+    check(store, store.doctor.repair())

@@ -1,0 +1,280 @@
+"""Heartbeats: leases outlive handlers that hold the interpreter, and do not outlive the process of the pool."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from queues import Queue, Store, open_store
+from queues.model.store_address import StoreAddress
+from queues.workers import Job, Pool, Worker
+from tests.conftest import Clock
+
+ROOT = Path(__file__).resolve().parents[3]
+LONG = 120.0
+TOKENS = ("teams", 7)
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are found by /proc")
+
+
+def await_true(seen: Callable[[], bool]) -> None:
+    """Return when a condition holds."""
+    deadline = time.monotonic() + LONG
+    while not seen():
+        assert time.monotonic() < deadline, "it does not come to that"
+        threading.Event().wait(0.005)
+
+
+def children(pid: int) -> list[int]:
+    """Return the processes that a process has started and that are still there."""
+    tasks = Path(f"/proc/{pid}/task")
+    return [int(child) for task in tasks.iterdir() for child in (task / "children").read_text().split()]
+
+
+def is_there(pid: int) -> bool:
+    """Say whether a process runs; one that has ended and was not waited for does not."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AtWork:
+    """A pool in a process of its own, and the queue that it works on."""
+
+    process: subprocess.Popen[str]
+    jobs: Queue
+    store: Store
+    pipe: Path
+
+    def begin(self, how: str) -> None:
+        """Push an item and wait until the pool has begun with it."""
+        self.jobs.push(f"{how} {self.pipe}".encode(), priority=1)
+        assert self.process.stdout is not None
+        while (line := self.process.stdout.readline()) != "begun\n":
+            assert line == "forked\n"
+
+    def await_extensions(self, number: int = 1) -> None:
+        """Wait until leases were extended so many times more."""
+        before = self.extensions
+        await_true(lambda: self.extensions >= before + number)
+
+    @property
+    def extensions(self) -> int:
+        return self.jobs.totals().traffic.get("extend", 0)
+
+    def let_end(self) -> None:
+        """Let the handler return."""
+        self.pipe.write_bytes(b"")
+
+    @property
+    def heartbeat(self) -> int:
+        """The process that extends the leases."""
+        return min(children(self.process.pid))
+
+
+@pytest.fixture
+def at_work(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[AtWork]:
+    """A pool whose leases have the seconds that the test says."""
+    url, pipe = f"lmdb:{tmp_path / 'store'}", tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with open_store(url, root=TOKENS) as store:
+        jobs = store.create_queue("jobs")
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tests.queues.heartbeat_worker", url, json.dumps(TOKENS), str(request.param)],
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        with process:
+            try:
+                yield AtWork(process=process, jobs=jobs, store=store, pipe=pipe)
+            finally:
+                if process.poll() is None:
+                    os.killpg(process.pid, signal.SIGKILL)
+
+
+def seconds(of_a_lease: float) -> pytest.MarkDecorator:
+    """Give the pool leases of so many seconds."""
+    return pytest.mark.parametrize("at_work", [of_a_lease], indirect=True, ids=str)
+
+
+@seconds(1.0)
+def test_a_handler_that_holds_the_interpreter_keeps_its_lease(at_work: AtWork) -> None:
+    at_work.begin("hold")
+    at_work.await_extensions(3)
+    (item,) = at_work.jobs.leased().items
+    assert item.attempts == 1
+    at_work.let_end()
+    await_true(lambda: at_work.jobs.totals().traffic.get("ack") == 1)
+    at_work.process.send_signal(signal.SIGTERM)
+    out, err = at_work.process.communicate(timeout=LONG)
+    assert (at_work.process.returncode, out, err) == (0, "1\n", "")
+    assert at_work.jobs.totals().traffic["lease"] == 1
+
+
+@seconds(2.0)
+def test_the_leases_of_a_killed_pool_are_not_extended(at_work: AtWork) -> None:
+    at_work.begin("wait")
+    heartbeat = at_work.heartbeat
+    at_work.process.kill()
+    at_work.process.wait(LONG)
+    await_true(lambda: not is_there(heartbeat))
+    await_true(lambda: at_work.jobs.expire() == 1)
+    assert at_work.jobs.peek_min().attempts == 1
+
+
+@seconds(2.0)
+def test_a_child_of_the_killed_pool_keeps_no_lease_alive(at_work: AtWork) -> None:
+    at_work.begin("fork")
+    heartbeat, forked = children(at_work.process.pid)
+    at_work.process.kill()
+    at_work.process.wait(LONG)
+    await_true(lambda: not is_there(heartbeat))
+    assert is_there(forked)
+    os.kill(forked, signal.SIGKILL)
+    await_true(lambda: at_work.jobs.expire() == 1)
+
+
+@seconds(60.0)
+def test_a_heartbeat_process_that_dies_is_started_again(at_work: AtWork) -> None:
+    at_work.begin("wait")
+    for _ in range(2):
+        before = at_work.extensions
+        os.kill(at_work.heartbeat, signal.SIGKILL)
+        await_true(lambda before=before: at_work.extensions > before)  # at once, as nobody did for a while
+    at_work.let_end()
+    await_true(lambda: at_work.jobs.totals().traffic.get("ack") == 1)
+    at_work.process.send_signal(signal.SIGTERM)
+    out, err = at_work.process.communicate(timeout=LONG)
+    assert (at_work.process.returncode, out) == (0, "1\n")
+    assert err.count("The heartbeat process ended (-9): it is started again") == 2
+
+
+@seconds(4.0)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_to_all_processes_leaves_the_leases_of_handlers_that_finish(
+    at_work: AtWork, number: signal.Signals
+) -> None:
+    at_work.begin("wait")
+    heartbeat = at_work.heartbeat
+    os.kill(heartbeat, number)
+    at_work.process.send_signal(signal.SIGTERM)
+    at_work.await_extensions()
+    assert at_work.heartbeat == heartbeat
+    at_work.let_end()
+    out, err = at_work.process.communicate(timeout=LONG)
+    assert (at_work.process.returncode, out, err) == (0, "1\n", "")
+    assert not is_there(heartbeat)
+
+
+@seconds(2.0)
+def test_a_lease_that_is_lost_is_told_in_the_log_of_the_pool(at_work: AtWork) -> None:
+    at_work.begin("wait")
+    (item,) = at_work.jobs.leased().items
+    at_work.store.acts("operator").release("jobs", [item.id])
+    at_work.jobs.pause(reason="it stays where it is")
+    assert at_work.process.stderr is not None
+    line = at_work.process.stderr.readline()
+    assert line == f"jobs: the lease of item {item.id} is lost while it is worked on\n"
+
+
+@seconds(4.0)
+def test_a_renamed_queue_keeps_its_leases(at_work: AtWork) -> None:
+    at_work.begin("wait")
+    at_work.store.rename_queue("jobs", "tasks")
+    at_work.await_extensions()
+
+
+def test_a_pool_that_ends_leaves_no_process_behind(tmp_path: Path) -> None:
+    before, worker, seen = set(children(os.getpid())), Worker(), []
+    with open_store(f"lmdb:{tmp_path / 'store'}") as store:
+        store.create_queue("jobs").push(b"x", priority=1)
+
+        @worker.handles("jobs")
+        def note(job: Job) -> None:
+            seen.extend(set(children(os.getpid())) - before)
+
+        pool = Pool(store, worker, ["jobs"], threads=1, once=True)
+        pool.start()
+        pool.wait()
+        assert pool.tally().done == 1
+    assert len(seen) == 1
+    assert set(children(os.getpid())) <= before
+
+
+@pytest.mark.parametrize("program", ["no python", "false"])
+def test_where_no_process_can_be_started_a_thread_extends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, program: str
+) -> None:
+    monkeypatch.setattr(sys, "executable", shutil.which(program) or str(tmp_path / program))
+    worker = Worker()
+    with open_store(f"lmdb:{tmp_path / 'store'}") as store:
+        jobs = store.create_queue("jobs")
+        jobs.push(b"x", priority=1)
+
+        @worker.handles("jobs", seconds=0.3)
+        def stay(job: Job) -> None:
+            await_true(lambda: jobs.totals().traffic.get("extend", 0) >= 2)
+
+        pool = Pool(store, worker, ["jobs"], threads=1, once=True)
+        pool.start()
+        pool.wait()
+        assert pool.tally().done == 1
+    assert "extended by a thread" in caplog.text
+
+
+@pytest.mark.parametrize("noise", ["hello", '"a string"', "5", ""])
+def test_what_else_the_process_writes_ends_no_heartbeats(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, noise: str
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(f"print({noise!r}, flush=True)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    worker = Worker()
+    with open_store(f"lmdb:{tmp_path / 'store'}") as store:
+        jobs = store.create_queue("jobs")
+        jobs.push(b"x", priority=1)
+
+        @worker.handles("jobs", seconds=0.3)
+        def stay(job: Job) -> None:
+            await_true(lambda: jobs.totals().traffic.get("extend", 0) >= 2)
+
+        pool = Pool(store, worker, ["jobs"], threads=1, once=True)
+        pool.start()
+        pool.wait()
+        assert pool.tally().done == 1
+    assert "extended by a thread" not in caplog.text
+    assert f"The heartbeat process wrote: {noise}\n" in caplog.text
+
+
+def test_an_address_is_the_same_after_a_change_of_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with open_store("lmdb:store", root=("a", 5, b"\x00"), max_bytes=10_000_000) as store:
+        address = store.address
+    assert address is not None
+    assert address.url == f"lmdb:{tmp_path / 'store'}"
+    assert StoreAddress.decode(address.encode()) == address
+    assert (address.root, address.max_bytes) == (("a", 5, b"\x00"), 10_000_000)
+
+
+def test_a_store_that_no_other_process_can_open_has_no_address(tmp_path: Path, clock: Clock) -> None:
+    with open_store("memory:") as store:
+        assert store.address is None
+    with open_store(f"lmdb:{tmp_path / 'store'}", clock=clock) as store:
+        assert store.address is None, "the other process would have another clock"

@@ -1,0 +1,674 @@
+"""Workers: handlers run on leased items, punctually, and no item is lost whatever handlers do.
+
+Nothing here depends on how soon something happens: handlers wait for events that tests set, tests for what they see in
+the store; LONG is only when a test gives up.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+import pytest
+
+from queues import Queue, Store, open_store
+from queues.errors import NotForAttached, OutcomeUnknown, QueueNotFound
+from queues.kv.port import Transaction
+from queues.operations.lease import Lease
+from queues.workers import Backoff, Job, Pool, Stopped, Worker
+from tests.conftest import Clock
+
+LONG = 120.0
+
+
+class Desk:
+    """A handler that notes its jobs, and does as each job's value says."""
+
+    def __init__(self) -> None:
+        self.jobs: list[Job] = []
+        self.may_end = threading.Event()
+        self.mutex = threading.Lock()
+
+    def __call__(self, job: Job) -> None:
+        with self.mutex:
+            self.jobs.append(job)
+        if job.item.value.startswith(b"fail"):
+            raise ValueError("the reason")
+        if job.item.value.startswith(b"wait"):
+            assert self.may_end.wait(LONG)
+
+    @property
+    def values(self) -> list[bytes]:
+        with self.mutex:
+            return [job.item.value for job in self.jobs]
+
+
+@pytest.fixture
+def desk() -> Iterator[Desk]:
+    made = Desk()
+    yield made
+    made.may_end.set()
+
+
+@pytest.fixture
+def jobs(store: Store) -> Queue:
+    return store.create_queue("jobs")
+
+
+def worker_of(desk: Desk, *queues: str, **how: object) -> Worker:
+    worker = Worker()
+    for queue in queues or ("jobs",):
+        worker.handles(queue, **how)(desk)  # type: ignore[arg-type]
+    return worker
+
+
+@contextmanager
+def working(store: Store, worker: Worker, *queues: str, threads: int = 1) -> Iterator[Pool]:
+    """Let a pool work for the time of the block."""
+    pool = Pool(store, worker, queues or ("jobs",), threads=threads)
+    pool.start()
+    try:
+        yield pool
+    finally:
+        pool.stop(LONG)
+
+
+def work_once(store: Store, worker: Worker, *queues: str, threads: int = 1) -> Pool:
+    pool = Pool(store, worker, queues or ("jobs",), threads=threads, once=True)
+    pool.start()
+    pool.wait()
+    return pool
+
+
+def await_true(seen: Callable[[], bool], *, meanwhile: Callable[[], None] = lambda: None) -> None:
+    """Return when a condition holds."""
+    deadline = time.monotonic() + LONG
+    while not seen():
+        assert time.monotonic() < deadline, "it does not come to that"
+        meanwhile()
+        threading.Event().wait(0.001)
+
+
+# Handlers
+
+
+def test_a_handler_that_returns_has_its_item_acknowledged(store: Store, jobs: Queue, desk: Desk) -> None:
+    items = jobs.push_many([(b"a", 1), (b"b", 2)])
+    pool = work_once(store, worker_of(desk))
+    assert [(job.item.id, job.item.value, job.item.attempts) for job in desk.jobs] == [
+        (items[0].id, b"a", 1),
+        (items[1].id, b"b", 1),
+    ]
+    assert desk.jobs[0].queue == "jobs"
+    totals = jobs.totals()
+    assert (totals.ready, totals.leased, totals.dead, totals.traffic["ack"]) == (0, 0, 0, 2)
+    assert (pool.tally().done, pool.tally().failed) == (2, 0)
+
+
+def test_a_handler_takes_from_the_end_that_it_says(store: Store, jobs: Queue, desk: Desk) -> None:
+    jobs.push_many([(b"%d" % n, n) for n in range(3)])
+    work_once(store, worker_of(desk, end="max"))
+    assert desk.values == [b"2", b"1", b"0"]
+
+
+def test_fifo_queues_are_worked_on_in_order(store: Store, desk: Desk) -> None:
+    store.create_queue("mail", kind="fifo").enqueue_many([b"a", b"b", b"c"])
+    work_once(store, worker_of(desk, "mail"), "mail")
+    assert desk.values == [b"a", b"b", b"c"]
+
+
+def test_a_handler_that_raises_has_its_item_come_back_later(
+    store: Store, jobs: Queue, desk: Desk, clock: Clock
+) -> None:
+    item = jobs.push(b"fail", priority=1)
+    worker = worker_of(desk, backoff=Backoff(first=10, factor=3, jitter=0))
+    rests = (10, 30, 90, 270)
+    for attempt, rest in enumerate(rests, 1):
+        pool = work_once(store, worker)
+        (back,) = jobs.delayed().items
+        assert (back.id, back.attempts, back.reason) == (item.id, attempt, "ValueError: the reason")
+        assert back.due_at.timestamp() == clock.now + rest
+        assert pool.tally().failed == 1
+        clock.advance(rest)
+    pool = work_once(store, worker)
+    assert (pool.tally().failed, pool.tally().dead) == (1, 1)
+    assert jobs.totals().dead == 1
+    assert jobs.find(item.id).reason == "ValueError: the reason"
+    assert [job.item.attempts for job in desk.jobs] == [1, 2, 3, 4, 5]
+
+
+def test_even_an_exit_in_a_handler_is_a_failure(store: Store, jobs: Queue) -> None:
+    worker = Worker()
+
+    @worker.handles("jobs")
+    def leave(job: Job) -> None:
+        raise SystemExit(3)
+
+    jobs.push_many([(b"a", 1), (b"b", 1)])
+    assert work_once(store, worker).tally().failed == 2
+    assert jobs.depth("delayed") == 2
+
+
+def test_the_handler_of_the_name_goes_before_patterns_in_their_order(store: Store) -> None:
+    worker, seen = Worker(), []
+    for name in ("mail:*", "*:out", "mail:out", "*"):
+        worker.handles(name)(lambda job, name=name: seen.append((job.queue, name)))  # type: ignore[misc]
+    for name in ("mail:out", "mail:in", "fax:out", "jobs"):
+        store.create_queue(name).push(b"x", priority=1)
+        work_once(store, worker, name)
+    assert seen == [("mail:out", "mail:out"), ("mail:in", "mail:*"), ("fax:out", "*:out"), ("jobs", "*")]
+
+
+def test_handlers_that_can_not_work_are_refused(store: Store, desk: Desk) -> None:
+    worker = worker_of(desk)
+
+    async def later(job: Job) -> None: ...
+
+    with pytest.raises(ValueError, match="already"):
+        worker.handles("jobs")(desk)
+    with pytest.raises(TypeError, match="coroutine"):
+        worker.handles("mail")(later)
+    for seconds in (0, -1, float("inf"), float("nan")):
+        with pytest.raises(ValueError, match="above 0"):
+            worker.handles("mail", seconds=seconds)
+    store.create_queue("mail")
+    with pytest.raises(LookupError, match="mail has no handler"):
+        Pool(store, worker, ["mail"])
+    with pytest.raises(QueueNotFound):
+        Pool(store, worker, ["jbos"])
+    store.attach("legacy", prefix=("legacy",))
+    worker.handles("legacy")(desk)
+    with pytest.raises(NotForAttached, match="lease"):
+        Pool(store, worker, ["legacy"])
+
+
+def test_backoff_grows_to_its_limit_less_a_random_part() -> None:
+    backoff = Backoff(first=2, factor=3, most=100, jitter=0.5)
+    assert [backoff.delay(n, dice=lambda: 0.0).total_seconds() for n in (1, 2, 3, 4, 5, 10_000)] == [
+        2,
+        6,
+        18,
+        54,
+        100,
+        100,
+    ]
+    assert backoff.delay(2, dice=lambda: 1.0) == timedelta(seconds=3)
+    assert all(timedelta(seconds=27) <= backoff.delay(4) <= timedelta(seconds=54) for _ in range(100))
+    for wrong in ({"first": -1}, {"factor": 0.5}, {"most": float("inf")}, {"jitter": 1.1}, {"first": float("nan")}):
+        with pytest.raises(ValueError, match="back-off"):
+            Backoff(**wrong)
+
+
+# Threads
+
+
+def test_no_item_is_leased_before_somebody_can_begin_with_it(store: Store, jobs: Queue, desk: Desk) -> None:
+    jobs.push_many([(b"wait %d" % n, n) for n in range(5)])
+    with working(store, worker_of(desk), threads=2):
+        await_true(lambda: len(desk.values) == 2)
+        assert (jobs.depth("leased"), jobs.depth()) == (2, 3)
+        desk.may_end.set()
+        await_true(lambda: jobs.totals().traffic.get("ack") == 5)
+    assert sorted(desk.values) == [b"wait %d" % n for n in range(5)]
+
+
+def test_items_that_come_together_are_worked_on_together(store: Store, jobs: Queue) -> None:
+    worker, meeting = Worker(), threading.Barrier(4)
+    worker.handles("jobs")(lambda job: meeting.wait(LONG))
+    with working(store, worker, threads=4) as pool:
+        for _ in range(3):
+            jobs.push_many([(b"x", 1)] * 4)
+        await_true(lambda: pool.tally().done == 12)
+
+
+def test_a_full_queue_keeps_no_other_waiting(store: Store, jobs: Queue, desk: Desk) -> None:
+    mail = store.create_queue("mail")
+    jobs.push_many([(b"job", 1)] * 50)
+    mail.push(b"letter", priority=1)
+    work_once(store, worker_of(desk, "jobs", "mail"), "jobs", "mail")
+    assert desk.values.index(b"letter") <= 2
+    assert len(desk.values) == 51
+
+
+def test_pools_share_the_items_of_a_queue(store: Store, jobs: Queue, desk: Desk) -> None:
+    with working(store, worker_of(desk), threads=3), working(store, worker_of(desk), threads=3):
+        pushed = [item.id for n in range(20) for item in jobs.push_many([(b"x", n)] * 3)]
+        await_true(lambda: jobs.totals().traffic.get("ack") == 60)
+    assert sorted(job.item.id for job in desk.jobs) == sorted(pushed)
+
+
+def test_a_pause_is_sat_out(store: Store, jobs: Queue, desk: Desk) -> None:
+    jobs.pause(reason="r")
+    jobs.push(b"a", priority=1)
+    with working(store, worker_of(desk)):
+        assert work_once(store, worker_of(desk)).tally().done == 0
+        jobs.resume()
+        await_true(lambda: desk.values == [b"a"])
+
+
+def test_a_deleted_queue_does_not_stop_the_others(store: Store, jobs: Queue, desk: Desk) -> None:
+    mail = store.create_queue("mail")
+    with working(store, worker_of(desk, "jobs", "mail"), "jobs", "mail"):
+        jobs.push(b"a", priority=1)
+        await_true(lambda: desk.values == [b"a"])
+        store.delete_queue("jobs")
+        mail.push(b"b", priority=1)
+        await_true(lambda: desk.values == [b"a", b"b"])
+
+
+def test_a_queue_that_fails_neither_loses_nor_holds_up_what_others_give(
+    store: Store, jobs: Queue, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mail, lease = store.create_queue("mail"), Queue.lease
+    failed = threading.Event()
+
+    def fail(queue: Queue, n: int, **how: object) -> list[Lease]:
+        if queue.name == "jobs":
+            failed.set()
+            raise OutcomeUnknown("It may have been applied.")
+        return lease(queue, n, **how)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Queue, "lease", fail)
+    monkeypatch.setattr("queues.workers.pool.AFTER_TROUBLE", 10 * LONG)
+    with working(store, worker_of(desk, "jobs", "mail"), "jobs", "mail", threads=2) as pool:
+        await_true(lambda: pool._idle == 2)
+
+        def push_both(tr: Transaction) -> None:
+            jobs.push(b"never", priority=1, tr=tr)
+            mail.push(b"a", priority=1, tr=tr)
+
+        store.transact(push_both)
+        await_true(lambda: pool.tally().done == 1)
+        assert failed.wait(LONG)
+        mail.push(b"b", priority=1)
+        await_true(lambda: pool.tally().done == 2)
+    assert [(job.item.value, job.item.attempts) for job in desk.jobs] == [(b"a", 1), (b"b", 1)]
+
+
+def test_once_does_not_end_while_a_queue_that_failed_rests(
+    store: Store, jobs: Queue, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lease, tries = Queue.lease, []
+
+    def fail_first(queue: Queue, n: int, **how: object) -> list[Lease]:
+        tries.append(queue.name)
+        if tries == ["jobs"]:
+            raise OutcomeUnknown("It may have been applied.")
+        return lease(queue, n, **how)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Queue, "lease", fail_first)
+    monkeypatch.setattr("queues.workers.pool.AFTER_TROUBLE", 0.01)
+    store.create_queue("mail")
+    jobs.push(b"a", priority=1)
+    assert work_once(store, worker_of(desk, "jobs", "mail"), "jobs", "mail").tally().done == 1
+    assert tries == ["jobs", "jobs"]
+
+
+def test_work_ends_with_the_store(store: Store, jobs: Queue, desk: Desk) -> None:
+    pool = Pool(store, worker_of(desk), ["jobs"], threads=3)
+    pool.start()
+    jobs.push(b"a", priority=1)
+    await_true(lambda: pool.tally().done == 1)
+    store.close()
+    pool.wait()
+    assert pool.stopping
+
+
+# Delays
+
+
+def test_a_job_due_in_an_hour_never_delays_one_due_in_a_minute(
+    store: Store, jobs: Queue, desk: Desk, clock: Clock
+) -> None:
+    jobs.push(b"in an hour", priority=1, delay=timedelta(hours=1))
+    with working(store, worker_of(desk)) as pool:
+        jobs.push(b"in a minute", priority=2, delay=timedelta(minutes=1))
+        jobs.push(b"now", priority=3)
+        await_true(lambda: pool.tally().done == 1)
+        clock.advance(59)
+        store.interrupt()
+        jobs.push(b"at once", priority=3)
+        await_true(lambda: pool.tally().done == 2)
+        assert desk.values == [b"now", b"at once"]  # never early
+        clock.advance(1)
+        await_true(lambda: pool.tally().done == 3, meanwhile=store.interrupt)  # threads sleep by the real clock
+        clock.advance(3_540)
+        await_true(lambda: pool.tally().done == 4, meanwhile=store.interrupt)
+    assert desk.values == [b"now", b"at once", b"in a minute", b"in an hour"]
+
+
+def test_the_dispatcher_sleeps_until_the_next_and_is_woken_by_an_earlier_one(desk: Desk) -> None:
+    with open_store("memory:") as store:  # with the real clock, nobody interrupts
+        jobs = store.create_queue("jobs")
+        jobs.push(b"late", priority=1, delay=timedelta(seconds=LONG))
+        with working(store, worker_of(desk)):
+            item = jobs.push(b"soon", priority=1, delay=timedelta(milliseconds=50))
+            await_true(lambda: desk.values == [b"soon"])
+            assert time.time() >= item.due_at.timestamp()
+
+
+def test_items_become_ready_while_every_thread_is_at_work(store: Store, jobs: Queue, desk: Desk, clock: Clock) -> None:
+    jobs.push(b"wait", priority=1)
+    jobs.push(b"later", priority=1, delay=timedelta(minutes=1))
+    with working(store, worker_of(desk, seconds=1_000)):
+        await_true(lambda: desk.values == [b"wait"])
+        clock.advance(60)
+        await_true(lambda: jobs.depth() == 1, meanwhile=store.interrupt)
+        desk.may_end.set()
+        await_true(lambda: desk.values == [b"wait", b"later"])
+
+
+def test_leases_of_workers_that_died_come_back(store: Store, jobs: Queue, desk: Desk, clock: Clock) -> None:
+    jobs.push(b"a", priority=1)
+    jobs.lease(1, seconds=30, worker="dead")
+    with working(store, worker_of(desk)):
+        clock.advance(30)
+        await_true(lambda: desk.values == [b"a"], meanwhile=store.interrupt)
+    assert desk.jobs[0].item.attempts == 2
+
+
+# Leases
+
+
+def test_a_lease_is_extended_while_its_handler_runs(store: Store, jobs: Queue, desk: Desk) -> None:
+    jobs.push(b"wait", priority=1)
+    with working(store, worker_of(desk, seconds=0.2)) as pool:
+        await_true(lambda: jobs.totals().traffic.get("extend", 0) >= 3)
+        desk.may_end.set()
+        await_true(lambda: pool.tally().done == 1)
+    assert jobs.totals().traffic["lease"] == 1
+
+
+def test_who_lost_the_lease_does_not_take_the_item_from_its_next_holder(
+    store: Store, jobs: Queue, desk: Desk, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    item = jobs.push(b"wait", priority=1)
+    with working(store, worker_of(desk)) as pool:
+        await_true(lambda: desk.values == [b"wait"])
+        clock.advance(61)  # as after the sleep of a machine
+        jobs.expire()
+        (theirs,) = jobs.lease(1, seconds=1_000)
+        desk.may_end.set()
+        await_true(lambda: "was not acknowledged" in caplog.text)
+        assert pool.tally().done == 0
+    assert jobs.find(item.id).state == "leased"
+    jobs.ack(theirs)
+
+
+def test_work_that_ends_after_its_lease_expired_is_done_unless_somebody_took_it(
+    store: Store, jobs: Queue, desk: Desk, clock: Clock
+) -> None:
+    jobs.configure(max_attempts=1)
+    jobs.push_many([(b"wait", 1), (b"wait", 2)])
+    pool = Pool(store, worker_of(desk), ["jobs"], threads=2)
+    pool.start()
+    await_true(lambda: len(desk.values) == 2)
+    clock.advance(61)
+    assert jobs.expire() == 2
+    assert jobs.depth("dead") == 2
+    desk.may_end.set()
+    tally = pool.stop(LONG)
+    assert (tally.done, tally.failed) == (2, 0)
+    assert (jobs.depth(), jobs.depth("dead"), jobs.depth("leased")) == (0, 0, 0)
+
+
+def test_an_unanswered_acknowledgement_that_was_not_applied_is_not_taken_for_one(
+    store: Store,
+    jobs: Queue,
+    desk: Desk,
+    clock: Clock,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ack, tries = Queue.ack, []
+
+    def fail_first(queue: Queue, lease: Lease) -> None:
+        tries.append(lease)
+        if len(tries) == 1:  # meanwhile the item goes to somebody else
+            clock.advance(61)
+            jobs.expire()
+            assert jobs.lease(1, seconds=1_000)
+            raise OutcomeUnknown("It may have been applied.")
+        ack(queue, lease)
+
+    monkeypatch.setattr(Queue, "ack", fail_first)
+    item = jobs.push(b"a", priority=1)
+    assert work_once(store, worker_of(desk)).tally().done == 0
+    assert len(tries) == 2
+    assert f"item {item.id} was not acknowledged" in caplog.text
+    assert jobs.find(item.id).state == "leased"
+
+
+@pytest.mark.parametrize(("verb", "value", "tally"), [("ack", b"a", (1, 0)), ("release", b"fail", (0, 1))])
+def test_what_was_applied_although_unanswered_counts(
+    store: Store,
+    jobs: Queue,
+    desk: Desk,
+    monkeypatch: pytest.MonkeyPatch,
+    verb: str,
+    value: bytes,
+    tally: tuple[int, int],
+) -> None:
+    settle, tries = getattr(Queue, verb), []
+
+    def apply_unanswered(queue: Queue, lease: Lease, **how: object) -> object:
+        tries.append(lease)
+        settled = settle(queue, lease, **how)
+        if len(tries) == 1:
+            raise OutcomeUnknown("It may have been applied.")
+        return settled
+
+    monkeypatch.setattr(Queue, verb, apply_unanswered)
+    jobs.push(value, priority=1)
+    pool = work_once(store, worker_of(desk))
+    assert (pool.tally().done, pool.tally().failed) == tally
+    assert len(tries) == 2
+
+
+# The end
+
+
+def test_stopping_lets_handlers_finish(store: Store, jobs: Queue, desk: Desk) -> None:
+    jobs.push_many([(b"wait", 1), (b"next", 2)])
+    pool = Pool(store, worker_of(desk), ["jobs"], threads=1)
+    pool.start()
+    await_true(lambda: desk.values == [b"wait"])
+    assert not desk.jobs[0].stopping()
+    ender = threading.Thread(target=lambda: (await_true(desk.jobs[0].stopping), desk.may_end.set()))
+    ender.start()
+    tally = pool.stop(LONG)
+    ender.join()
+    assert (tally.done, tally.cut_off) == (1, 0)
+    assert (jobs.depth(), jobs.depth("leased")) == (1, 0)
+
+
+def test_stopping_gives_back_what_does_not_finish(
+    store: Store, jobs: Queue, desk: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
+    item = jobs.push(b"wait", priority=1)
+    pool = Pool(store, worker_of(desk), ["jobs"], threads=1)
+    pool.start()
+    await_true(lambda: desk.values == [b"wait"])
+    tally = pool.stop(0.02)
+    assert (tally.done, tally.cut_off) == (0, 1)
+    assert jobs.find(item.id).state == "ready"
+    assert jobs.peek_min().id == item.id
+    desk.may_end.set()
+    pool.wait()
+    assert pool.tally().done == 0  # what it says afterwards comes too late
+    assert jobs.depth() == 1
+
+
+def test_what_is_leased_while_the_pool_is_stopped_is_given_back_unbegun(
+    store: Store, jobs: Queue, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lease, leased, may_return = Queue.lease, threading.Event(), threading.Event()
+
+    def linger(queue: Queue, n: int, **how: object) -> list[Lease]:
+        leases = lease(queue, n, **how)  # type: ignore[arg-type]
+        leased.set()
+        assert may_return.wait(LONG)
+        return leases
+
+    monkeypatch.setattr(Queue, "lease", linger)
+    item = jobs.push(b"a", priority=1)
+    pool = Pool(store, worker_of(desk), ["jobs"], threads=2)
+    pool.start()
+    assert leased.wait(LONG)
+    ender = threading.Thread(target=lambda: (await_true(lambda: pool.stopping), may_return.set()))
+    ender.start()
+    tally = pool.stop(0.0)
+    ender.join()
+    pool.wait()
+    assert desk.values == []
+    assert (tally.done, tally.failed, tally.cut_off) == (0, 0, 0)
+    back = jobs.find(item.id)
+    assert (back.state, back.attempts) == ("ready", 0)
+
+
+def restart(store: Store, worker: Worker, begun: threading.Event, grace: float) -> Pool:
+    """Let a pool begin with an item, and stop it."""
+    begun.clear()
+    pool = Pool(store, worker, ["jobs"], threads=1)
+    pool.start()
+    assert begun.wait(LONG)
+    pool.stop(grace)
+    return pool
+
+
+def ending_at_a_stop(begun: threading.Event, error: type[Exception]) -> Worker:
+    """Return a handler that works until the pool stops, and raises then."""
+    worker = Worker()
+
+    @worker.handles("jobs", backoff=Backoff(first=0, jitter=0))
+    def work(job: Job) -> None:
+        begun.set()
+        await_true(job.stopping)
+        raise error("half way")
+
+    return worker
+
+
+def test_five_restarts_of_a_handler_that_stops_cost_no_attempt(store: Store, jobs: Queue) -> None:
+    items, begun = jobs.push_many([(b"long", 1), (b"next", 1)]), threading.Event()
+    worker = ending_at_a_stop(begun, Stopped)
+    for _ in range(5):
+        tally = restart(store, worker, begun, LONG).tally()
+        assert (tally.done, tally.failed, tally.stopped, tally.cut_off) == (0, 0, 1, 0)
+        head = jobs.peek_min()
+        assert (head.id, head.state, head.attempts) == (items[0].id, "ready", 0)
+    assert "dead" not in jobs.totals().traffic
+
+
+def test_a_stop_costs_no_attempt_at_the_last_one_either(store: Store, jobs: Queue) -> None:
+    item, begun = jobs.push(b"long", priority=1), threading.Event()
+    jobs.configure(max_attempts=2)
+    jobs.release(jobs.lease()[0])
+    for _ in range(3):
+        assert restart(store, ending_at_a_stop(begun, Stopped), begun, LONG).tally().stopped == 1
+        assert (jobs.peek_min().id, jobs.peek_min().attempts) == (item.id, 1)
+
+
+def test_any_other_error_while_the_pool_stops_is_a_failure(store: Store, jobs: Queue) -> None:
+    item, begun = jobs.push(b"long", priority=1), threading.Event()
+    tally = restart(store, ending_at_a_stop(begun, ValueError), begun, LONG).tally()
+    assert (tally.failed, tally.stopped) == (1, 0)
+    assert jobs.find(item.id).attempts == 1
+
+
+def test_who_says_stopped_while_the_pool_goes_on_has_failed(store: Store, jobs: Queue) -> None:
+    item, worker = jobs.push(b"x", priority=1), Worker()
+
+    @worker.handles("jobs", backoff=Backoff(first=60))
+    def give_up(job: Job) -> None:
+        raise Stopped
+
+    tally = work_once(store, worker).tally()
+    assert (tally.failed, tally.stopped) == (1, 0)
+    assert (jobs.find(item.id).state, jobs.find(item.id).attempts) == ("delayed", 1)
+
+
+def test_five_restarts_that_cut_a_handler_off_cost_no_attempt(store: Store, jobs: Queue) -> None:
+    item, begun, may_end = jobs.push(b"long", priority=1), threading.Event(), threading.Event()
+    worker = Worker()
+
+    @worker.handles("jobs")
+    def hang(job: Job) -> None:
+        begun.set()
+        assert may_end.wait(LONG)
+
+    for _ in range(5):
+        assert restart(store, worker, begun, 0.02).tally().cut_off == 1
+        assert (jobs.peek_min().id, jobs.peek_min().attempts) == (item.id, 0)
+    may_end.set()
+
+
+def test_stopping_an_idle_pool_leaves_nothing_behind(store: Store, jobs: Queue, desk: Desk) -> None:
+    before = set(threading.enumerate())
+    pool = Pool(store, worker_of(desk), ["jobs"], threads=5)
+    pool.start()
+    assert pool.stop(LONG).done == 0
+    mine = {thread.name for thread in set(threading.enumerate()) - before if thread.name.startswith("pqadmin")}
+    assert not mine
+
+
+def test_once_ends_when_nothing_is_ready_or_due(store: Store, jobs: Queue, desk: Desk, clock: Clock) -> None:
+    jobs.push(b"later", priority=1, delay=timedelta(hours=1))
+    jobs.push_many([(b"due %d" % n, 5) for n in range(4)], delay=timedelta(minutes=1))
+    jobs.push(b"ready", priority=9)
+    clock.advance(60)
+    assert work_once(store, worker_of(desk), threads=3).tally().done == 5
+    assert jobs.depth("delayed") == 1
+
+
+def test_once_waits_for_what_handlers_push(store: Store, jobs: Queue) -> None:
+    worker, mail = Worker(), store.create_queue("mail")
+    worker.handles("mail")(lambda job: None)
+
+    @worker.handles("jobs")
+    def divide(job: Job) -> None:
+        n = int(job.item.value)
+        if n:
+            jobs.push_many([(b"%d" % (n - 1), 1)] * 2)
+            mail.push(b"told", priority=1)
+
+    jobs.push(b"4", priority=1)
+    tally = work_once(store, worker, "jobs", "mail", threads=3).tally()
+    assert tally.done == 31 + 15
+    assert jobs.depth() == mail.depth() == 0
+
+
+def test_once_does_not_end_while_a_handler_may_push_more(store: Store, jobs: Queue) -> None:
+    worker = Worker()
+
+    @worker.handles("jobs")
+    def follow(job: Job) -> None:
+        if job.item.value == b"first":
+            # the other thread has found nothing and waits, as the test itself does
+            await_true(lambda: pool.stopping or len(pool._condition._waiters) == 2)
+            jobs.push(b"second", priority=1)
+
+    jobs.push(b"first", priority=1)
+    pool = Pool(store, worker, ["jobs"], threads=2, once=True)
+    pool.start()
+    pool.wait()
+    assert pool.tally().done == 2
+
+
+def test_log_lines_hold_no_values(store: Store, jobs: Queue, desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
+    worker = Worker()
+
+    @worker.handles("jobs")
+    def fail(job: Job) -> None:
+        raise ValueError(job.item.value)
+
+    caplog.set_level(logging.DEBUG, "queues.workers")
+    (item,) = jobs.push_many([(b"secret", 1)])
+    work_once(store, worker)
+    assert item.id in caplog.text
+    assert "ValueError at" in caplog.text
+    assert "secret" not in caplog.text
