@@ -95,8 +95,10 @@ class Keeper:
                 lost = self._held.pop(held.token, None) is not None  # else it is done meanwhile
             if lost:
                 self._lost(held.token)
-        except (StoreError, QueueError) as error:
-            log.warning("%s: the lease of item %s was not extended: %s", held.name, held.item_id, error)
+        except Exception as error:  # a lease's record may hold anything: the others are extended all the same
+            known = isinstance(error, StoreError | QueueError)
+            why = error if known else f"{type(error).__name__}: {error}"
+            log.warning("%s: the lease of item %s was not extended: %s", held.name, held.item_id, why)
             held.extend_at = self._monotonic() + min(AFTER_TROUBLE, held.seconds * PART)
         else:
             held.extend_at = self._monotonic() + held.seconds * PART

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from queues import Queue, Store, open_store
+from queues.keys.keyspace import Keyspace
 from queues.model.store_address import StoreAddress
 from queues.workers import Job, Pool, Worker
 from tests.conftest import Clock
@@ -238,6 +239,38 @@ def test_where_no_process_can_be_started_a_thread_extends(
         pool.wait()
         assert pool.tally().done == 1
     assert "extended by a thread" in caplog.text
+
+
+@pytest.mark.parametrize("engine", ["memory", "lmdb"])
+def test_a_lease_that_cannot_be_read_keeps_no_other_from_being_extended(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, engine: str
+) -> None:
+    worker, begun = Worker(), threading.Semaphore(0)
+    with open_store("memory:" if engine == "memory" else f"lmdb:{tmp_path / 'store'}") as store:
+        jobs = store.create_queue("jobs")
+        jobs.configure(max_attempts=1)
+        spoiled, _ = (jobs.push(value, priority=1) for value in (b"spoiled", b"healthy"))
+        lease = Keyspace(("pq",)).queue(jobs.id).lease(bytes.fromhex(spoiled.id))
+
+        @worker.handles("jobs", seconds=0.9)
+        def stay(job: Job) -> None:
+            if job.item.value == b"spoiled":
+                begun.acquire()
+                return
+            store.transact(lambda tr: tr.set(lease, b"\x01"))
+            before = jobs.totals().traffic.get("extend", 0)
+            try:
+                await_true(lambda: jobs.totals().traffic.get("extend", 0) >= before + 3)
+            finally:
+                store.transact(lambda tr: tr.clear(lease))
+                begun.release()
+
+        pool = Pool(store, worker, ["jobs"], threads=2, once=True)
+        pool.start()
+        pool.wait()
+        assert pool.tally().done >= 1
+    assert "was not extended" in caplog.text
+    assert "is started again" not in caplog.text
 
 
 @pytest.mark.parametrize("noise", ["hello", '"a string"', "5", ""])
