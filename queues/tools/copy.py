@@ -288,6 +288,11 @@ class _Copy:
     def _digest_outside(self, kv: KeyValueStore) -> Digest:
         return digest_outside(kv, self._keyspace, on_chunk=lambda keys, size: self._tell("verifying", keys, size))
 
+    def _outside_changed(self) -> bool:
+        """Say whether keys outside of the root changed since they were compared: no seal tells that."""
+        found = self._mark.outside_checksum
+        return bool(found) and self._digest_outside(self._source).checksum != found
+
     def _left(self) -> int | None:
         """Return how many keys outside of the root are not copied; None: nobody counts those of a cluster."""
         if self._mark.outside_checksum:
@@ -311,7 +316,7 @@ class _Copy:
 
     def _end(self, *, resumed: bool) -> Copied:
         """Make the target a store, if the source still is what was verified."""
-        if seal(self._source, self._keyspace) != self._mark.seal:
+        if seal(self._source, self._keyspace) != self._mark.seal or self._outside_changed():
             self._give_up_round()
         mark, keyspace, left = self._mark, self._keyspace, self._left()
 

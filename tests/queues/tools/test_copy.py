@@ -467,3 +467,31 @@ def test_a_key_of_another_program_that_changes_meanwhile_is_noticed(
     assert read_outside(there) == read_outside(here)
     assert b"app/2" not in read_outside(there)
     kv.close()
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_key_of_another_program_that_changes_after_it_was_compared_is_noticed(
+    two: tuple[str, str], killed: bool
+) -> None:
+    here, there = two
+    with open_store(here) as store:
+        fill(store)
+    write_outside(here)
+    kv = open_kv(here)
+
+    def change(progress: Progress) -> None:
+        if progress.phase == "finishing":
+            kv.transact(lambda tr: tr.set(b"app/1", b"changed"))
+            if killed:
+                raise KeyboardInterrupt
+
+    if killed:
+        with pytest.raises(KeyboardInterrupt):
+            copy_store(here, there, on_progress=change)
+    with pytest.raises(SourceChanged):
+        copy_store(here, there, on_progress=lambda progress: None if killed else change(progress))
+    copied = copy_store(here, there)
+    assert copied.outside is not None
+    assert read_outside(there) == read_outside(here)
+    assert read_outside(there)[b"app/1"] == b"changed"
+    kv.close()
