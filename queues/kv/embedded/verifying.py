@@ -6,6 +6,7 @@ a script, too, and imports nothing of the package then.
 
 from __future__ import annotations
 
+import logging
 import os
 import resource
 import signal
@@ -15,8 +16,12 @@ from collections.abc import Sequence
 
 import lmdb
 
+log = logging.getLogger("queues.kv")
+
 #: How the script ends when it has found damage, and when it could not look.
 _DAMAGED, _NOT_READ = 3, 4
+#: What ends a process that reads damaged pages; any other signal was sent to it.
+_FATAL = (signal.SIGBUS, signal.SIGSEGV, signal.SIGABRT, signal.SIGFPE, signal.SIGILL)
 _MAP_BYTES, _MAX_READERS = 256 << 30, 1_024
 
 
@@ -25,27 +30,32 @@ def find_damage(folder: str, *, private: bool = False) -> str:
 
     The store may be in use, unless it is `private`: then the pages that LMDB would write next are looked at as well.
     """
-    if not sys.executable:  # inside of another program there is no interpreter to start
-        return ""
-    done = subprocess.run(
-        [sys.executable, "-P", __file__, folder, "private" if private else "shared"],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        check=False,
-    )
-    if done.returncode < 0:
-        return f"reading it ends a process by {_signal(-done.returncode)}"
+    if not sys.executable:
+        return _not_read(folder, "inside of another program there is no interpreter to start")
+    try:
+        done = subprocess.run(
+            [sys.executable, "-P", __file__, folder, "private" if private else "shared"],
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+        )
+    except OSError as error:
+        return _not_read(folder, str(error))
+    if -done.returncode in _FATAL:
+        return f"reading it ends a process by {signal.Signals(-done.returncode).name}"
     if done.returncode == _DAMAGED:
         return done.stdout.decode(errors="replace").strip()
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        return _not_read(folder, said[-1] if said else f"the process that reads it ended ({done.returncode})")
     return ""
 
 
-def _signal(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
+def _not_read(folder: str, why: str) -> str:
+    """Say in the log that a store was not looked at, and return that nothing was found."""
+    log.warning("The store %s was not read whole, so damage of it is not found: %s", folder, why)
+    return ""
 
 
 def _read_all(folder: str, *, private: bool) -> str:
@@ -86,15 +96,20 @@ def _main(arguments: Sequence[str]) -> int:
     folder, how = arguments
     try:
         damage = _read_all(folder, private=how == "private")
-    except (lmdb.MemoryError, lmdb.LockError, lmdb.ReadersFullError, lmdb.DiskError, lmdb.ReadonlyError):
-        return _NOT_READ
+    except (lmdb.MemoryError, lmdb.LockError, lmdb.ReadersFullError, lmdb.DiskError, lmdb.ReadonlyError) as error:
+        return _not_read_here(error)
     except lmdb.Error as error:
         code = getattr(error, "code", 0)
         if code > 0:  # of the operating system: no right to read it, say
-            return _NOT_READ
+            return _not_read_here(error)
         damage = str(getattr(error, "reason", "") or error)
     sys.stdout.write(damage)
     return _DAMAGED if damage else 0
+
+
+def _not_read_here(error: lmdb.Error) -> int:
+    sys.stderr.write(f"{error}\n")
+    return _NOT_READ
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -104,6 +105,19 @@ def test_a_store_in_use_can_be_verified(tmp_path: Path) -> None:
         verify_store(url)
         store.queue("mail").push(b"x", priority=1)
     verify_store("memory:")
+
+
+@pytest.mark.parametrize("program", ["no python", "/bin/false", "", "stopped"])
+def test_a_store_that_could_not_be_verified_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, program: str
+) -> None:
+    url = make_store(tmp_path / "store")
+    (tmp_path / "stopped").write_text("#!/bin/sh\nkill -TERM $$\n")
+    (tmp_path / "stopped").chmod(0o700)
+    monkeypatch.setattr(sys, "executable", program and str(tmp_path / program))
+    back_up(url, str(tmp_path / "backup"))
+    assert "was not read whole" in caplog.text
+    assert (tmp_path / "backup" / "data.mdb").exists()
 
 
 def test_a_backup_of_a_damaged_store_fails_and_leaves_nothing(tmp_path: Path, healthy: Path) -> None:
