@@ -26,7 +26,7 @@ import itertools
 import threading
 
 from pqadmin.cli import main
-from queues.copying import _Copy
+from queues.tools.copy import _Copy
 
 steps, tell = itertools.count(1), _Copy._tell
 

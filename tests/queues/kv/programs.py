@@ -1,4 +1,4 @@
-"""What the processes of the tests do; each runs as `python -m tests.kv.programs NAME ARGUMENTS`.
+"""What the processes of the tests do; each runs as `python -m tests.queues.kv.programs NAME ARGUMENTS`.
 
 They tell each other the time by the monotonic clock, which all processes of a machine share.
 """

@@ -17,7 +17,7 @@ THREADS, EACH = 4, 15
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 def test_every_acknowledgement_follows_a_flush_that_began_after_its_write(tmp_path: Path) -> None:
-    program = [sys.executable, "-m", "tests.kv.programs", "acknowledge", f"lmdb:{tmp_path}/store"]
+    program = [sys.executable, "-m", "tests.queues.kv.programs", "acknowledge", f"lmdb:{tmp_path}/store"]
     names = "pwrite64,pwritev,write,writev,fdatasync,fsync,msync,openat"
     calls = list(traced([*program, str(THREADS), str(EACH)], tmp_path / "log", names, "-s", "100000"))
 

@@ -159,7 +159,7 @@ def test_what_was_acknowledged_is_there_after_a_power_cut_at_any_moment(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, failing: int
 ) -> None:
     store = tmp_path / "store"
-    program = f"{sys.executable} -m tests.kv.programs put_and_take lmdb:{store}"
+    program = f"{sys.executable} -m tests.queues.kv.programs put_and_take lmdb:{store}"
     # A flush that fails is told to every process that has the file open; here only to the one.
     names = "a" if failing else "ab"
     programs = " & ".join(f"{program} {name} {THREADS} {EACH}" for name in names) + " & wait"

@@ -32,9 +32,9 @@ LONG = 120
 
 @contextmanager
 def program(name: str, *arguments: str, under: Sequence[str] = ()) -> Iterator[subprocess.Popen[str]]:
-    """Run one of `tests.kv.programs`, ready to be told to begin; maybe under another program."""
+    """Run one of `tests.queues.kv.programs`, ready to be told to begin; maybe under another program."""
     process = subprocess.Popen(
-        [*under, sys.executable, "-m", "tests.kv.programs", name, *arguments],
+        [*under, sys.executable, "-m", "tests.queues.kv.programs", name, *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

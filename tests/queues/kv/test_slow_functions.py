@@ -41,7 +41,7 @@ def test_a_function_that_computes_for_long_is_told_by_name(kv: EmbeddedStore, ca
         kv.transact(functools.partial(compute, 2 * runner.SLOW))
     (said,) = caplog.messages
     assert said.startswith("A transaction took ")
-    assert said.endswith(" ms and held up all others: tests.kv.test_slow_functions.compute")
+    assert said.endswith(" ms and held up all others: tests.queues.kv.test_slow_functions.compute")
 
 
 class Job:
@@ -57,7 +57,7 @@ def test_a_function_that_is_an_object_is_told_by_its_class(kv: EmbeddedStore, ca
     with caplog.at_level(logging.WARNING, "queues.kv"):
         kv.transact(Job())
     (said,) = caplog.messages
-    assert said.endswith("tests.kv.test_slow_functions.Job")
+    assert said.endswith("tests.queues.kv.test_slow_functions.Job")
 
 
 def test_a_function_that_only_waited_for_a_busy_machine_is_not_told(
@@ -77,4 +77,4 @@ def test_a_function_that_waits_for_very_long_is_told(
     with caplog.at_level(logging.WARNING, "queues.kv"):
         kv.transact(functools.partial(wait, 3 * runner.SLOW))
     (said,) = caplog.messages
-    assert said.endswith("tests.kv.test_slow_functions.wait")
+    assert said.endswith("tests.queues.kv.test_slow_functions.wait")
