@@ -9,6 +9,7 @@ has elapsed on its machine. Wall clocks only begin a time line, and pull it slow
 from __future__ import annotations
 
 import logging
+import os
 import secrets
 import threading
 from collections.abc import Callable
@@ -121,6 +122,7 @@ class StoreClock:
         self._aside = aside
         self._lock = threading.Lock()
         self._closed = False
+        self._process = os.getpid()
         self._line = ""
         self._told = False
         #: The elapsed seconds of the last reading.
@@ -180,6 +182,8 @@ class StoreClock:
 
     def close(self) -> None:
         """Wait for a reading that is under way; there are none afterwards."""
+        if os.getpid() != self._process:
+            return  # a forked child has no thread that would let go of the lock
         with self._lock:
             self._closed = True
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -433,6 +434,32 @@ def test_an_anchor_that_cannot_be_written_is_told_once_a_minute(
         machines.advance(10.0)
     close(store, machines.true())
     assert caplog.text.count("could not be written") == 3
+
+
+def test_a_forked_child_closes_the_store_though_a_reading_was_under_way(tmp_path: Path) -> None:
+    reading, forked = threading.Event(), threading.Event()
+    slow = False
+
+    def count() -> Count:
+        if slow:
+            reading.set()
+            forked.wait(30.0)
+        return Count(epoch="first", micros=1)
+
+    with open_store(f"lmdb:{tmp_path / 'store'}", count=count) as store:
+        slow = True
+        thread = threading.Thread(target=calibrate, args=(store,))
+        thread.start()
+        assert reading.wait(30.0)
+        child = os.fork()
+        if child == 0:
+            signal.alarm(10)  # ends it where it hangs
+            store.now()
+            store.close()
+            os._exit(0)
+        forked.set()
+        assert os.waitpid(child, 0)[1] == 0
+        thread.join()
 
 
 def test_the_anchor_is_written_at_most_once_a_minute(machines: Machines) -> None:
