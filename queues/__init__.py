@@ -23,6 +23,7 @@ from queues.model.item import Item, Page
 from queues.model.priority import Priority
 from queues.operations.lease import Lease
 from queues.operations.search import Found, Query
+from queues.operations.space import Space
 from queues.queue import Queue
 from queues.status.status import QueueStatus, Snapshot, Totals
 from queues.store import Store, open_store
@@ -50,6 +51,7 @@ __all__ = [
     "QueueStatus",
     "ReadTransaction",
     "Snapshot",
+    "Space",
     "Store",
     "Totals",
     "Transaction",

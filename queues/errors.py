@@ -69,12 +69,15 @@ if TYPE_CHECKING:
 __all__ = [
     "AlreadyRestored",
     "BadCursor",
+    "BadKey",
+    "BadLimit",
     "BadName",
     "BadPrefix",
     "BadPriority",
     "BadQueueKind",
     "BadSetting",
     "BadStoreURL",
+    "BadText",
     "BadTime",
     "BadToken",
     "BadValue",
@@ -261,6 +264,14 @@ class QueueFull(QueueError):
 
 class TooLarge(QueueError, ValueError):
     """More than one transaction may carry: at most 1,000 items and 5 MB."""
+
+
+class BadLimit(TooLarge):
+    """The number of items, pairs or queues that was asked for is out of range, or no whole number."""
+
+
+class BadKey(QueueError, ValueError):
+    """The key of a space holds what no key can hold."""
 
 
 class HeadChanged(QueueError):

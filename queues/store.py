@@ -31,6 +31,7 @@ from queues.kv.boottime import boottime
 from queues.kv.port import Count, KeyValueStore, ReadTransaction, Transaction
 from queues.model.ids import Minter
 from queues.model.store_address import StoreAddress
+from queues.operations.space import Space
 from queues.operations.wait import LONGEST, Outlook
 from queues.queue_catalog import QueueCatalog
 from queues.serving.background import Aside
@@ -161,6 +162,13 @@ class Store(QueueCatalog):
         return JobRunner(self._backing, shown=shown)
 
     # Transactions
+
+    def space(self, name: str) -> Space:
+        """Return the application's own keys under a name, written in the same transactions as queues.
+
+        Copies and backups carry them. Raises `BadName`.
+        """
+        return Space(self._backing, name)
 
     def read(self, fn: Callable[[ReadTransaction], T]) -> T:
         """Run `fn` on one consistent version; every looking verb joins with `tr=`."""

@@ -50,6 +50,8 @@ Elements are packed by FoundationDB's tuple layer on every engine, under one roo
     ("history", id, resolution, start)    = block        points of a queue's history: see queues/history/
     ("elected", role)                     = record       the leader of a role: see queues/background/leader.py
     ("slot", client, n)                   = mark         what became of a commit, on a cluster: see queues/kv/slots.py
+    ("app", "k", space, *key)             = bytes        a key of the application: see queues/operations/space.py
+    ("app", "v", space)                   = total        change key of a space: ADD 1 with every write
 
 Reserved for verbs to come: ("idem", key).
 Items of attached queues lie outside of the root, under the prefix that was attached: see `AttachedKeys`.
@@ -81,6 +83,23 @@ _MAX_ACTOR = 200
 def _item_element(item: str) -> bytes | str:
     """Return an item's id as a key holds it: the bytes of one of ours, else its text, or what stands for a long one."""
     return ids.parse(item) or _short(item)
+
+
+class SpaceKeys:
+    """The keys of one space of the application."""
+
+    def __init__(self, prefix: bytes, change: bytes) -> None:
+        #: Behind it lie the elements of the application's key, packed.
+        self.prefix = prefix
+        self.change = change
+
+    def key(self, packed: bytes) -> bytes:
+        """Return the key that holds the value of an application's key."""
+        return self.prefix + packed
+
+    def below(self, packed: bytes) -> Range:
+        """Return the range of all keys with more elements than these."""
+        return children(self.prefix + packed)
 
 
 class Keyspace:
@@ -117,6 +136,9 @@ class Keyspace:
         self.all_bulk = children(self._bulk)
         self.slots = self.root + pack("slot")
         self.all_slots = children(self.slots)
+        self._spaces = self.root + pack("app", "k")
+        self._space_changes = self.root + pack("app", "v")
+        self.all_space_changes = children(self._space_changes)
         self.all_configs = children(self._configs)
         self._elected = self.root + pack("elected")
         self._history = self.root + pack("history")
@@ -141,6 +163,15 @@ class Keyspace:
             (self.all_slots[1], self.store),
             (self.store + FIRST, end),
         )
+
+    def space(self, name: str) -> SpaceKeys:
+        """Return the keys of the space of this name."""
+        return SpaceKeys(self._spaces + pack(name), self._space_changes + pack(name))
+
+    def space_of(self, key: bytes) -> str:
+        """Return the name of the space that a key of `all_space_changes` belongs to."""
+        name: str = unpack_behind(key, len(self._space_changes))[0]
+        return name
 
     def name(self, name: str) -> bytes:
         """Return the key that holds the id of the queue of this name."""

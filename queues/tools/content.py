@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import struct
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -169,7 +169,7 @@ def with_base(record: bytes, change: Callable[[int], int]) -> bytes:
 
 
 def seal(kv: KeyValueStore, keyspace: Keyspace) -> str:
-    """Return what differs as soon as any queue changed: a digest of the directory's and every queue's change key.
+    """Return what differs as soon as a queue or a space changed: a digest of all their change keys.
 
     Two equal seals say that nothing changed from when the first was finished until the second was begun.
     """
@@ -187,5 +187,31 @@ def seal(kv: KeyValueStore, keyspace: Keyspace) -> str:
         for part in (*configs, *values):
             total.update(_FRAME.pack(0, len(part or b"")) + (part or b""))
         if len(configs) < _QUEUES:
-            return total.hexdigest()
+            break
         begin = configs[-1] + b"\0"
+    for key, change in spaces(kv, keyspace):
+        total.update(_FRAME.pack(len(key), len(change)) + key + change)
+    return total.hexdigest()
+
+
+def spaces(kv: KeyValueStore, keyspace: Keyspace) -> Iterator[KeyValue]:
+    """Yield the change key of every space of the application, and its value."""
+    begin, end = keyspace.all_space_changes
+    while True:
+        pairs = kv.read(lambda tr, begin=begin: tr.get_range(begin, end, limit=_QUEUES).wait(), background=True)  # type: ignore[misc]
+        yield from pairs
+        if len(pairs) < _QUEUES:
+            return
+        begin = pairs[-1][0] + b"\0"
+
+
+def count_space(kv: KeyValueStore, keyspace: Keyspace, name: str) -> int:
+    """Return the number of keys in a space of the application."""
+    walk = Walk(kv, keyspace, (keyspace.space(name).below(b""),))
+    keys = 0
+    at: bytes | None = b""
+    while at is not None:
+        chunk = walk.chunk(at)
+        keys += len(chunk.pairs)
+        at = chunk.end
+    return keys

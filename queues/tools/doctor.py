@@ -6,8 +6,8 @@ priority; one that kept changing while it was counted is told as that and never 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 from queues.background.commit_slots import count_stale, sweep_slots
@@ -19,6 +19,8 @@ from queues.keys.queue_keys import OUTSIDE
 from queues.kv.port import KeyValueStore, ReadTransaction
 from queues.model.config import Config, decode
 from queues.model.lookalikes import described, lookalikes
+from queues.tools.content import count_space
+from queues.tools.content import spaces as all_spaces
 from queues.tools.count import QueueCount, count_queue
 from queues.tools.orphans import Unknown, clear_rest, find_orphans, mend_orphan
 from queues.tools.repair import mend_counters, mend_ids, mend_index, mend_order
@@ -51,6 +53,8 @@ class Examination:
     mended: tuple[str, ...]
     queues: int
     items: int
+    #: Keys of the application by space: counted, and never examined.
+    spaces: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def healthy(self) -> bool:
@@ -119,8 +123,17 @@ class Doctor:
             items += sum(count.items.values())
             findings += queue_findings(config, count, self._stamp())
         self._slots(findings, mended, repair=repair)
+        spaces = {
+            name: count_space(self._kv, self._keyspace, name)
+            for name in (self._keyspace.space_of(key) for key, _ in all_spaces(self._kv, self._keyspace))
+        }
         return Examination(
-            findings=tuple(findings), notes=tuple(notes), mended=tuple(mended), queues=queues, items=items
+            findings=tuple(findings),
+            notes=tuple(notes),
+            mended=tuple(mended),
+            queues=queues,
+            items=items,
+            spaces=spaces,
         )
 
     def _configs(self, findings: list[Finding]) -> Iterator[Config]:

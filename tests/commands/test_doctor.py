@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 
 import pytest
@@ -56,6 +57,17 @@ def test_damage_ends_with_1_and_repair_mends_it(run: Run, store: Store) -> None:
     ]
     assert store.queue("jobs").depth() == 4
     assert run("doctor").code == 0
+
+
+def test_keys_of_the_application_are_counted_by_space(run: Run, store: Store) -> None:
+    store.space("app").set("a", b"")
+    store.space("app").set("b", b"")
+    store.space("once").set("a", b"")
+    assert run("doctor").out.splitlines()[:2] == [
+        "Space app: 2 keys of the application, not examined.",
+        "Space once: 1 key of the application, not examined.",
+    ]
+    assert json.loads(run("doctor", "--json").out)["spaces"] == {"app": 2, "once": 1}
 
 
 def test_what_can_not_be_mended_ends_with_1_even_so(run: Run, store: Store) -> None:

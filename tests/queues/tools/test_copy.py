@@ -256,6 +256,40 @@ def test_a_change_behind_the_place_that_is_compared_is_noticed(
         assert contents(there) == contents(here)
 
 
+def test_a_copy_carries_the_keys_of_applications(urls: tuple[str, str]) -> None:
+    here, there = urls
+    with open_store(here) as store:
+        fill(store)
+        for n in range(40):
+            store.space("app").set(("result", n), b"%d" % n)
+        store.space("other").set("x", b"y")
+        pairs = store.space("app").get_range(limit=1_000)
+    copy_store(here, there)
+    with open_store(there) as copied:
+        assert copied.space("app").get_range(limit=1_000) == pairs
+        assert copied.space("other").get("x") == b"y"
+
+
+@pytest.mark.parametrize("phase", ["verifying", "finishing"])
+def test_a_space_that_changes_while_a_copy_ends_is_noticed(two: tuple[str, str], phase: str) -> None:
+    here, there = two
+    with open_store(here) as store:
+        fill(store)
+        store.space("app").set("x", b"before")
+        told: list[str] = []
+
+        def change(progress: Progress) -> None:
+            told.append(progress.phase)
+            if progress.phase == phase and told.count(phase) == 1:
+                store.space("app").set("x", b"after")
+
+        with pytest.raises(SourceChanged):
+            copy_store(here, there, on_progress=change)
+        copy_store(here, there)
+        with open_store(there) as copied:
+            assert copied.space("app").get("x") == b"after"
+
+
 def refused(here: str, there: str, error: type[Exception], words: str) -> None:
     """Assert that a copy is refused and leaves both sides alone."""
 

@@ -91,6 +91,9 @@ class Command(StoreCommand):
             self.print_line(f"{'Still wrong' if repaired else 'Wrong'}: {queue}{finding.says}")
         for note in found.notes:
             self.print_line(f"Note: {note}")
+        for name, keys in found.spaces.items():
+            held = "1 key" if keys == 1 else f"{number(keys)} keys"
+            self.print_line(f"Space {visible(name)}: {held} of the application, not examined.")
         if found.healthy:
             queues = "1 queue" if found.queues == 1 else f"{number(found.queues)} queues"
             items = "1 item" if found.items == 1 else f"{number(found.items)} items"
@@ -105,6 +108,7 @@ class Command(StoreCommand):
                 "healthy": found.healthy,
                 "queues": found.queues,
                 "items": found.items,
+                "spaces": dict(found.spaces),
                 "findings": [asdict(finding) for finding in found.findings],
                 "notes": list(found.notes),
                 "mended": list(found.mended),
