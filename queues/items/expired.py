@@ -2,7 +2,7 @@
 
 When a lease expires, its nonce stays in the index of the item, which is ready at its place again, or dead. Whatever
 else happens to the item writes its index anew, without a nonce, or clears it: another lease, a pop, an edit, a move, a
-retry. So a nonce in the index says that nothing has happened since.
+retry. So a nonce in the index says that nothing has happened since, or that it was undone: an undo brings it back.
 
 Conflicts: the index is read, and a ready item is taken as a pop takes it. So of an acknowledgement and of whatever else
 happens to the item one does it, and the other begins anew.

@@ -522,7 +522,7 @@ def test_a_copy_begins_a_time_of_its_own(engine: str, tmp_path: Path) -> None:
     with open_store(source, wall=lambda: time.time() + HOUR) as store:
         store.create_queue("jobs").push(b"value", priority=1)
         copy_store(source, target)
-        assert abs(store.skew + HOUR) < 0.1 or store.skew == pytest.approx(0.0, abs=0.1)
+        assert abs(store.skew) < 0.5, "the first process begins the time"
     with open_store(target) as copied:
         assert abs(copied.skew) < 0.5
         assert copied.queue("jobs").depth() == 1
