@@ -3,7 +3,7 @@
 #     docker build --tag pqadmin .
 #     docker run --init --publish 127.0.0.1:8000:8000 --volume pqadmin:/var/lib/pqadmin pqadmin
 #
-# Not run in a container where it was written (there was no engine): docs/deployment.md says what was run instead.
+# Not run in a container where it was written (there was no engine): docs/how-to/deployment.md says what was run instead.
 
 FROM foundationdb/foundationdb:7.3.79@sha256:d3530c3066f94abffb61facac527c9c3517f6553ee0e75efa69d54296290156a AS foundationdb
 

@@ -1,4 +1,4 @@
-"""The JSON shapes that commands print with --json: stable, documented in docs/command-line.md.
+"""The JSON shapes that commands print with --json: stable, documented in docs/reference/command-line.md.
 
 Whole numbers keep every digit. Times are ISO 8601 in UTC. A value is `value` when it is plain text, else
 `value_base64`. A field that does not apply is null, never left out.

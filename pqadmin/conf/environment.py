@@ -1,7 +1,7 @@
 """Every setting of the site: its name, its default, what it means and how its value is checked.
 
 A setting that is not declared here does not exist: `pqadmin.settings` reads the environment only through
-`read`, and a test compares `SETTINGS` with docs/settings.md.
+`read`, and a test compares `SETTINGS` with docs/reference/settings.md.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""The wire format, server to client: every message as JSON text. Described in docs/live-protocol.md and schema.json.
+"""The wire format, server to client: every message as JSON text. See docs/reference/live-protocol.md and schema.json.
 
 A row is serialized once per change, whoever looks at it; a frame joins finished texts.
 """

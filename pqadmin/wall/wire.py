@@ -1,7 +1,7 @@
 """What a wall's socket says: the greeting, and frames without anything that a passer-by should not read.
 
 The numbers come out of the same consistent cuts as the overview's frames; values, item ids and addresses are left out.
-The format is described in docs/wall.md.
+The format is described in docs/how-to/wall.md.
 """
 
 from __future__ import annotations

@@ -54,6 +54,6 @@ def test_a_page_that_has_changed_is_noticed(photographer: Photographer, chromium
 
 
 def test_every_picture_is_shown_by_a_document() -> None:
-    texts = [path.read_text("utf-8") for path in (ROOT / "README.md", *(ROOT / "docs").glob("*.md"))]
+    texts = [path.read_text("utf-8") for path in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md"))]
     shown = {name for text in texts for name in re.findall(r"img/([\w-]+)\.png", text)}
     assert shown == {path.stem for path in FOLDER.glob("*.png")}

@@ -1,4 +1,4 @@
-"""docs/command-line.md names every command and option and no others; the README's Python runs as it stands."""
+"""docs/reference/command-line.md names every command and option and no others; the README's Python runs as it stands."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from django.core.management import get_commands, load_command_class
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCUMENT = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+DOCUMENT = (ROOT / "docs" / "reference" / "command-line.md").read_text(encoding="utf-8")
 COMMANDS = sorted(name for name, app in get_commands().items() if app == "pqadmin.commands")
 #: Of every Django command.
 GENERAL = {"--help", "--version", "--verbosity", "--settings", "--pythonpath", "--traceback", "--no-color"}

@@ -1,4 +1,4 @@
-"""docs/guarantees.md says of every verb what it promises, and names only tests that there are."""
+"""docs/reference/guarantees.md says of every verb what it promises, and names only tests that there are."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from queues import Acts, Queue, Store
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCUMENT = (ROOT / "docs" / "guarantees.md").read_text("utf-8")
+DOCUMENT = (ROOT / "docs" / "reference" / "guarantees.md").read_text("utf-8")
 VERBS = DOCUMENT.partition("## Verb by verb")[2].partition("\n## ")[0]
 #: Nothing of these is kept or changed: they open, close, wake, spare readings and help with errors.
 NO_VERBS = {"close", "interrupt", "remember", "suggesting"}

@@ -10,7 +10,7 @@ from pqadmin.conf import environment
 from pqadmin.conf.environment import SETTINGS, BadSetting
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCUMENT = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
+DOCUMENT = (ROOT / "docs" / "reference" / "settings.md").read_text(encoding="utf-8")
 ROWS = dict(re.findall(r"^\| `([A-Z_]+)` \| (.+?) \|", DOCUMENT, re.MULTILINE))
 
 

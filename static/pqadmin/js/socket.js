@@ -1,5 +1,5 @@
 // The connection to /live/: opens it, keeps it, tells how fresh it is. Knows nothing of the page.
-// The wire format is described in docs/live-protocol.md.
+// The wire format is described in docs/reference/live-protocol.md.
 
 import { inLanguage } from "./words.js";
 

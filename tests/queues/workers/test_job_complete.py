@@ -15,7 +15,7 @@ from queues.workers import Job, Pool, Worker
 from tests.conftest import Clock
 
 LONG = 120.0
-DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "workers.md"
+DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "reference" / "workers.md"
 
 
 @pytest.fixture

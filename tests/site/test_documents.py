@@ -1,0 +1,49 @@
+"""Documents: every relative link leads to a file and a heading, and the index names every page."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+PAGES = sorted({ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")} | set(DOCS.rglob("*.md")))
+LINK = re.compile(r"\]\(([^)\s#]*)(?:#([^)\s]*))?\)")
+HEADING = re.compile(r"^#+ +(.+?) *$", re.MULTILINE)
+CODE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors that GitHub gives the headings of a page."""
+    headings = HEADING.findall(CODE.sub("", page.read_text("utf-8")))
+    return {re.sub(r"[^\w\- ]", "", re.sub(r"\]\([^)]*\)", "", text).lower()).replace(" ", "-") for text in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
+    for path, anchor in LINK.findall(CODE.sub("", page.read_text("utf-8"))):
+        if "://" in path:
+            continue
+        target = page.parent / path if path else page
+        assert target.exists(), path
+        if anchor:
+            assert anchor in anchors(target), f"{path}#{anchor}"
+
+
+def test_the_index_names_every_page() -> None:
+    index = (DOCS / "README.md").read_text("utf-8")
+    named = {(DOCS / path).resolve() for path, _ in LINK.findall(index) if "://" not in path}
+    pages = {page for page in DOCS.rglob("*.md") if page.parent.name != "decisions" and page != DOCS / "README.md"}
+    assert pages <= named
+
+
+def test_every_document_that_a_source_names_is_there() -> None:
+    files = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False).stdout
+    for name in files.split("\0"):
+        path = ROOT / name
+        if path.suffix in {".py", ".js", ".json", ".yml", ".html", ".sh", ".md", ".po"} and path.is_file():
+            for document in re.findall(r"\bdocs/[\w/-]+\.md", path.read_text("utf-8")):
+                assert (ROOT / document).is_file(), f"{name}: {document}"
