@@ -1,4 +1,4 @@
-"""docs/reference/command-line.md names every command and option and no others; the README's Python runs as it stands."""
+"""The command line reference names every command and option and no others; the Python in the README runs."""
 
 from __future__ import annotations
 
