@@ -1,8 +1,9 @@
-"""A watch over a command that reads an embedded store: a fatal signal ends it with one line.
+"""A watch over a command that reads an embedded store: a fatal signal in its engine ends it with one line.
 
 LMDB trusts its pages, so a damaged one may end the process by SIGBUS, SIGSEGV or SIGABRT, when no Python code can run
-any more. What `faulthandler` writes then goes to a shell that waits for it; the shell writes the line, and a mark by
-which the store is read whole, by a child process, before it is opened again.
+any more. What `faulthandler` writes then goes to a shell that waits for it. Where the engine is on the stack, the shell
+writes the line, and a mark by which the store is read whole, by a child process, before it is opened again. Any other
+stack it writes as it is: a handler's extension module, say, has crashed.
 """
 
 from __future__ import annotations
@@ -14,14 +15,21 @@ import signal
 from pathlib import Path
 
 _SHELL = "/bin/sh"
-_FATAL = (signal.SIGBUS, signal.SIGSEGV, signal.SIGABRT, signal.SIGFPE, signal.SIGILL)
-#: $1: the line. $2: the mark.
+#: Not SIGILL: its number is the exit code of an empty queue.
+_FATAL = (signal.SIGBUS, signal.SIGSEGV, signal.SIGABRT, signal.SIGFPE)
+#: In a line of a stack: the file is one of the engine's.
+_ENGINE = "/queues/kv/embedded/"
+#: $1: the line. $2: the mark. $3: what is in a line of a stack that is in the engine.
 _SCRIPT = """
 trap '' INT TERM HUP QUIT
-IFS= read -r first || exit 0
-case $first in "Fatal Python error"*) ;; *) exit 0 ;; esac
-: > "$2"
-printf '%s\\n' "$1" >&2
+IFS= read -r stack || exit 0
+case $stack in "Fatal Python error"*) ;; *) exit 0 ;; esac
+while IFS= read -r line; do
+    case $line in *"$3"*) : > "$2"; printf '%s\\n' "$1" >&2; exit 0 ;; esac
+    stack="$stack
+$line"
+done
+printf '%s\\n' "$stack" >&2
 """
 
 
@@ -38,7 +46,7 @@ def watch(url: str) -> None:
     try:
         os.posix_spawn(
             _SHELL,
-            [_SHELL, "-c", _SCRIPT, "pqadmin", line, str(Path(path).absolute() / "suspect")],
+            [_SHELL, "-c", _SCRIPT, "pqadmin", line, str(Path(path).absolute() / "suspect"), _ENGINE],
             {},
             file_actions=[
                 (os.POSIX_SPAWN_DUP2, reader, 0),

@@ -92,22 +92,28 @@ def test_a_cut_off_store_is_told_by_every_command(tmp_path: Path, healthy: Path)
     assert (store / "data.mdb").read_bytes() == before, "it is left as it is"
 
 
-def test_a_fatal_signal_ends_a_command_with_a_line_and_has_the_store_read_whole_next(
-    tmp_path: Path, healthy: Path
-) -> None:
-    store = tmp_path / "store"
-    make_store(store)
+def run_crashing(url: str, crash: str) -> subprocess.CompletedProcess[str]:
+    """Run `queues` as a shell does, in a process in which a line of code has put a fault."""
     script = (
-        "import ctypes, os, sys\n"
+        "import ctypes, sys\n"
         "sys.argv = ['pqadmin', 'queues', '--store', sys.argv[1]]\n"
-        "import queues.directory\n"
-        "queues.directory.names = lambda *a, **k: ctypes.string_at(8)\n"
+        f"{crash} = lambda *a, **k: ctypes.string_at(8)\n"
         "from pqadmin.cli import main\n"
         "main()\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script, f"lmdb:{store}"], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE
+    return subprocess.run(
+        [sys.executable, "-c", f"import {crash.rpartition('.')[0]}\n{script}", url],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
     )
+
+
+def test_a_fatal_signal_ends_a_command_with_a_line_and_has_the_store_read_whole_next(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    make_store(store)
+    done = run_crashing(f"lmdb:{store}", "queues.catalog.directory.names")
     assert done.returncode == signal.SIGSEGV
     assert done.stderr.splitlines() == [
         (
@@ -120,3 +126,15 @@ def test_a_fatal_signal_ends_a_command_with_a_line_and_has_the_store_read_whole_
     assert not (store / "suspect").exists()
     with open_store(f"lmdb:{store}") as opened:
         assert opened.queue("mail").depth() == 150
+
+
+def test_a_fatal_signal_outside_of_the_engine_shows_its_stack_and_suspects_no_store(tmp_path: Path) -> None:
+    """A handler's own extension module, say, has crashed."""
+    store = tmp_path / "store"
+    make_store(store)
+    done = run_crashing(f"lmdb:{store}", "pqadmin.commands.tables.print_queues")
+    assert done.returncode == signal.SIGSEGV
+    assert "Segmentation fault" in done.stderr
+    assert "in string_at" in done.stderr
+    assert "damaged" not in done.stderr
+    assert not (store / "suspect").exists()
