@@ -104,7 +104,7 @@ def measure(
     go.clear()
     report.note(f"sockets: {len(cookies)} viewers, {stalled} of them stalled")
     before = site.memory()
-    command = [sys.executable, "-m", "benchmarks.viewers", site.host, str(site.port)]
+    command = [sys.executable, "-m", "benchmarks.harness.viewers", site.host, str(site.port)]
     with subprocess.Popen(
         [*command, str(seconds), str(stalled), "plain" if options.plain else "packed"],
         stdin=subprocess.PIPE,

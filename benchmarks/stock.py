@@ -2,10 +2,10 @@
 
     python -m benchmarks stock [--queues 1000] [--requests 150] [--rounds 5] [--connections 4] [--keep DIR]
 
-Ours is the real server as a user starts it, with all that it does besides; the other is `benchmarks.stock_site`: the
-same number of queues in SQLite, the same markup by a Django template, logged in, gzip. Nothing changes meanwhile.
-Requests come from a process of their own over keep-alive connections. The ratio is that of requests a second, round
-by round; "server CPU" is each server's processor time for a request.
+Ours is the real server as a user starts it, with all that it does besides; the other is
+`benchmarks.harness.stock_site`: the same number of queues in SQLite, the same markup by a Django template, logged in,
+gzip. Nothing changes meanwhile. Requests come from a process of their own over keep-alive connections. The ratio is
+that of requests a second, round by round; "server CPU" is each server's processor time for a request.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def _stock(folder: Path, page: str, queues: int) -> Iterator[tuple[int, int, str
     )
     environment = os.environ | {"STOCK_FOLDER": str(folder)}
     made = subprocess.run(
-        [sys.executable, "-m", "benchmarks.stock_site", str(folder), "fill", str(queues)],
+        [sys.executable, "-m", "benchmarks.harness.stock_site", str(folder), "fill", str(queues)],
         cwd=_ROOT,
         env=environment,
         check=True,
@@ -127,7 +127,7 @@ def _stock(folder: Path, page: str, queues: int) -> Iterator[tuple[int, int, str
     with (folder / "stock.log").open("w") as log:
         command = [sys.executable, "-m", "daphne", "-b", "127.0.0.1", "-p", str(port), "-v", "0"]
         process = subprocess.Popen(
-            [*command, "benchmarks.stock_site:application"], cwd=_ROOT, env=environment, stdout=log, stderr=log
+            [*command, "benchmarks.harness.stock_site:application"], cwd=_ROOT, env=environment, stdout=log, stderr=log
         )
         try:
             _wait(port)

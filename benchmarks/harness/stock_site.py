@@ -5,8 +5,8 @@ a template with the overview's markup; sessions, login, CSRF and gzip as Django 
 What stands around the rows is text taken from our own page, so it costs this site nothing. It is not live: nothing
 else is done here.
 
-    python -m benchmarks.stock_site FOLDER fill QUEUES    prints a session's cookie
-    daphne benchmarks.stock_site:application              with STOCK_FOLDER set
+    python -m benchmarks.harness.stock_site FOLDER fill QUEUES    prints a session's cookie
+    daphne benchmarks.harness.stock_site:application              with STOCK_FOLDER set
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Many viewers in a process of their own: raw websockets that watch one overview and acknowledge, or that stall.
 
-    python -m benchmarks.viewers HOST PORT SECONDS STALLED packed|plain < what.json
+    python -m benchmarks.harness.viewers HOST PORT SECONDS STALLED packed|plain < what.json
 
 `what` holds the cookies and the watch message. One line "ready" is printed when all are connected and have their first
 frame; then a line of JSON: frames, bytes, and the frames of the slowest and the median socket, in so many seconds.

@@ -95,7 +95,14 @@ def at_work(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[AtWork]:
     with open_store(url, root=TOKENS) as store:
         jobs = store.create_queue("jobs")
         process = subprocess.Popen(
-            [sys.executable, "-m", "tests.queues.heartbeat_worker", url, json.dumps(TOKENS), str(request.param)],
+            [
+                sys.executable,
+                "-m",
+                "tests.queues.workers.heartbeat_worker",
+                url,
+                json.dumps(TOKENS),
+                str(request.param),
+            ],
             cwd=ROOT,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
