@@ -96,6 +96,7 @@ __all__ = [
     "JobEnded",
     "JobNotFound",
     "KeyTooLarge",
+    "LeaseNotBound",
     "NestedTransaction",
     "NewerFormat",
     "NotAStore",
@@ -240,6 +241,10 @@ class BadToken(QueueError, ValueError):
 
 class StaleLease(QueueError):
     """The lease is over: it expired, or the item was released, and may have gone to another worker."""
+
+
+class LeaseNotBound(QueueError, TypeError):
+    """The lease knows no queue that could settle it here: it was copied, or is of the other kind of queue."""
 
 
 class BadTime(QueueError, ValueError):

@@ -192,6 +192,7 @@ class Queue(Waiting, Deaths, Searching):
         seconds: float = 60.0,
         end: str = "min",
         worker: str | None = None,
+        keep: bool = False,
         timeout: float | None = None,
         tr: Transaction | None = None,
     ) -> list[Lease]:
@@ -200,10 +201,16 @@ class Queue(Waiting, Deaths, Searching):
         Nobody else gets them meanwhile. Acknowledge each with `ack`; what is neither acknowledged, released nor
         extended in time comes back to its place, or dies after its last attempt. `worker` says who holds them, by
         default this process. `timeout` is that of pop_min.
+
+        A lease is a context manager too: see `Lease`. With `keep` it is extended by `seconds` again and again while
+        its block runs.
         """
         side = self._leasing_end(end)
         return self._wait(
-            lambda: self._lease(n, seconds=seconds, end=side, worker=worker, tr=tr), list[Lease](), timeout, tr
+            lambda: self._lease(n, seconds=seconds, end=side, worker=worker, keep=keep, tr=tr),
+            list[Lease](),
+            timeout,
+            tr,
         )
 
     def _leasing_end(self, end: str) -> End:

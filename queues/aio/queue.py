@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
+from queues.aio.lease_block import AsyncBinding
 from queues.aio.mailbox import Arrival, Mailbox, mailbox
 from queues.aio.waiting import wait
 from queues.errors import NotForAttached
@@ -119,14 +120,16 @@ class AsyncQueue:
         seconds: float = 60.0,
         end: str = "min",
         worker: str | None = None,
+        keep: bool = False,
         timeout: float | None = None,
     ) -> list[Lease]:
-        """Hold at most `n` items for a time, or wait for some: see `Queue.lease`."""
+        """Hold at most `n` items for a time, or wait for some: see `Queue.lease`. Use a lease in `async with`."""
         queue, side = self.queue, self.queue._leasing_end(end)
 
         async def take() -> list[Lease]:
             check_number(n)
-            return queue._as_leases(await self._punctually(leasing(n, side, queue._terms(n, seconds, worker))))
+            entries = await self._punctually(leasing(n, side, queue._terms(n, seconds, worker)))
+            return queue._as_leases(entries, AsyncBinding(self, seconds=seconds, keep=keep))
 
         return await wait(queue, take, list[Lease](), timeout)
 

@@ -28,6 +28,7 @@ from queues.model.cursor import End
 from queues.model.item import Item, Page
 from queues.operations.delay import Delays, either
 from queues.operations.handle import check_limit, check_number
+from queues.operations.lease_block import Binding, LeaseBlock, QueueBinding, binding_of, bound
 from queues.serving.lease_batch import Errand, Finish
 from queues.serving.take_request import LATE_MS, Take
 
@@ -37,8 +38,14 @@ _WHY_NOT = "nobody else would keep to a lease."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lease:
-    """An item that is held for a time."""
+class Lease(LeaseBlock):
+    """An item that is held for a time; as a context manager it settles itself.
+
+    `with lease:` acknowledges the item when the block succeeds. When the block raises, it releases the item with the
+    error as the reason, and the error goes on; one that is no `Exception`, as KeyboardInterrupt, counts no attempt.
+    A lease from an `AsyncQueue` is used in `async with`. A copied or unpickled lease raises `LeaseNotBound`: settle it
+    by the verbs of its queue.
+    """
 
     item: Item
     #: What says that it is this lease: keep it as text, pass it wherever a lease is asked for.
@@ -50,13 +57,18 @@ class Lease:
 class Leases(Delays):
     """The verbs of leased items."""
 
-    def _lease(self, n: int, *, seconds: float, end: End, worker: str | None, tr: Transaction | None) -> list[Lease]:
+    def _lease(
+        self, n: int, *, seconds: float, end: End, worker: str | None, keep: bool, tr: Transaction | None
+    ) -> list[Lease]:
         self._own(_WHY_NOT)
         check_number(n)
         terms = self._terms(n, seconds, worker)
+        binding = QueueBinding(self, seconds=seconds, keep=keep, start=self._backing.aside.start)
         if tr is not None:
-            return self._lease_in(tr, n=n, end=end, terms=terms, serializable=True)
-        return self._as_leases(self._punctually(leasing(n, end, terms)))
+            take = Take(n=n, end=end, now_ms=terms.now_ms, terms=terms)
+            (entries,) = self._serve_takes(tr, [take], serializable=True)
+            return self._as_leases(entries, binding)
+        return self._as_leases(self._punctually(leasing(n, end, terms)), binding)
 
     def _terms(self, n: int, seconds: float, worker: str | None) -> leased.Terms:
         return leased.Terms(
@@ -66,13 +78,8 @@ class Leases(Delays):
             nonces=tuple(os.urandom(NONCE_SIZE) for _ in range(n)),
         )
 
-    def _lease_in(self, tr: Transaction, *, n: int, end: End, terms: leased.Terms, serializable: bool) -> list[Lease]:
-        take = Take(n=n, end=end, now_ms=terms.now_ms, terms=terms)
-        (entries,) = self._serve_takes(tr, [take], serializable=serializable)
-        return self._as_leases(entries)
-
-    def _as_leases(self, entries: Any) -> list[Lease]:
-        return [_as_lease(entry, leased.as_item(entry, self.config)) for entry in entries]
+    def _as_leases(self, entries: Any, binding: Binding) -> list[Lease]:
+        return [_as_lease(entry, leased.as_item(entry, self.config), binding) for entry in entries]
 
     def ack(self, lease: Lease | str, *, must_hold: bool = False, tr: Transaction | None = None) -> None:
         """Say that the leased item is done: it is gone for good. Acknowledging again changes nothing.
@@ -205,7 +212,7 @@ class Leases(Delays):
             leased.write(tr, self._keys, entry)
             tally.traffic("extend")
             tally.falls_due(expires_ms, now_ms)
-            return _as_lease(entry, leased.as_item(entry, config))
+            return _as_lease(entry, leased.as_item(entry, config), binding_of(lease))
 
         return self._about(rand, nonce, finish)
 
@@ -282,8 +289,9 @@ def leasing(n: int, end: End, terms: leased.Terms) -> Take:
     return Take(n=n, end=end, now_ms=terms.now_ms, late_ms=terms.now_ms - LATE_MS, terms=terms)
 
 
-def _as_lease(entry: leased.Entry, item: Item) -> Lease:
-    return Lease(item=item, token=f"{entry.rand.hex()}-{entry.nonce.hex()}", expires_at=ids.at(entry.expires_ms))
+def _as_lease(entry: leased.Entry, item: Item, binding: Binding) -> Lease:
+    token = f"{entry.rand.hex()}-{entry.nonce.hex()}"
+    return bound(Lease(item=item, token=token, expires_at=ids.at(entry.expires_ms)), binding)
 
 
 def _token(lease: Lease | str) -> str:

@@ -22,14 +22,13 @@ from queues.errors import (
 )
 from queues.kv.port import Transaction
 from queues.model.item import Item
+from queues.operations.lease_block import reason_of
 from queues.store import Store
 from queues.workers.task import Task
 
 T = TypeVar("T")
 log = logging.getLogger("queues.workers")
 
-#: Characters of a reason, which operators read in a list.
-MAX_REASON = 500
 #: Seconds between two tries: at first, and at most.
 _FIRST_REST, _LONGEST_REST = 0.05, 2.0
 
@@ -148,12 +147,6 @@ class Settling:
     def _count(self, what: str) -> None:
         with self._lock:
             setattr(self, what, getattr(self, what) + 1)
-
-
-def reason_of(error: BaseException) -> str:
-    """Return the reason that is kept with an item: the error's kind and message."""
-    kind, message = type(error).__name__, str(error).encode(errors="backslashreplace").decode()
-    return f"{kind}: {message}"[:MAX_REASON] if message else kind
 
 
 def place_of(error: BaseException) -> str:
