@@ -19,7 +19,7 @@ from typing import TypeVar
 import lmdb
 
 from queues.kv.embedded import redo
-from queues.kv.embedded.damage import SUSPECT, verify_copy
+from queues.kv.embedded.damage import SUSPECT, refuse_cut_off, verify_copy
 from queues.kv.embedded.failures import translate
 from queues.kv.embedded.flushes import flush
 from queues.kv.embedded.store import open_embedded
@@ -67,6 +67,7 @@ def _copy(backup: str, part: Path) -> None:
         with closing(open_embedded(backup, max_bytes=None, clock=time.monotonic)) as store:
             store.copy_into(str(part))
         return
+    refuse_cut_off(Path(backup), Path(backup) / _DATA)
     try:
         with lmdb.open(backup, readonly=True, create=False, lock=False) as env:
             env.copy(str(part))

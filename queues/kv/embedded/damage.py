@@ -12,7 +12,7 @@ import struct
 from pathlib import Path
 
 from queues.kv.embedded.verifying import find_damage
-from queues.kv.errors import StoreDamaged
+from queues.kv.errors import StoreDamaged, StoreUnavailable
 
 log = logging.getLogger("queues.kv")
 
@@ -39,7 +39,14 @@ def check(folder: Path, data: Path, *, opened_before: bool) -> None:
     mark = folder / SUSPECT
     if size >= needed and not mark.exists():
         return
-    verify(folder)
+    if not verify(folder):
+        if size < needed:
+            raise StoreUnavailable(
+                "The file of the store {path} is shorter than it should be, and could not be read whole to see what is "
+                "missing; the log says why. Nothing was changed.",
+                path=str(folder),
+            )
+        return
     if size < needed:  # what is missing was never written, nor is it ever read
         with data.open("r+b") as file:
             os.posix_fallocate(file.fileno(), size, needed - size)
@@ -47,11 +54,19 @@ def check(folder: Path, data: Path, *, opened_before: bool) -> None:
         mark.unlink(missing_ok=True)
 
 
-def verify(folder: Path) -> None:
-    """Have a child process read all of a store; raise `StoreDamaged`."""
+def refuse_cut_off(folder: Path, data: Path) -> None:
+    """Raise `StoreDamaged` for a file that is shorter than its meta page says, and that nothing writes."""
+    needed = _needed(data)
+    if needed is not None and data.stat().st_size < needed:
+        raise damaged(str(folder), "its file data.mdb was cut off")
+
+
+def verify(folder: Path) -> bool:
+    """Have a child process read all of a store; raise `StoreDamaged`. False: it could not, and the log says why."""
     found = find_damage(str(folder))
     if found:
         raise damaged(str(folder), found)
+    return found is not None
 
 
 def verify_copy(folder: Path, of: str) -> None:

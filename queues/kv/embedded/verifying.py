@@ -25,13 +25,15 @@ _FATAL = (signal.SIGBUS, signal.SIGSEGV, signal.SIGABRT, signal.SIGFPE, signal.S
 _MAP_BYTES, _MAX_READERS = 256 << 30, 1_024
 
 
-def find_damage(folder: str, *, private: bool = False) -> str:
+def find_damage(folder: str, *, private: bool = False) -> str | None:
     """Read all of a store in a child process and return what is wrong with it; empty: nothing.
 
-    The store may be in use, unless it is `private`: then the pages that LMDB would write next are looked at as well.
+    None: it could not be read, and the log says why. The store may be in use, unless it is `private`: then the pages
+    that LMDB would write next are looked at as well.
     """
     if not sys.executable:
-        return _not_read(folder, "inside of another program there is no interpreter to start")
+        _not_read(folder, "inside of another program there is no interpreter to start")
+        return None
     try:
         done = subprocess.run(
             [sys.executable, "-P", __file__, folder, "private" if private else "shared"],
@@ -41,21 +43,22 @@ def find_damage(folder: str, *, private: bool = False) -> str:
             check=False,
         )
     except OSError as error:
-        return _not_read(folder, str(error))
+        _not_read(folder, str(error))
+        return None
     if -done.returncode in _FATAL:
         return f"reading it ends a process by {signal.Signals(-done.returncode).name}"
     if done.returncode == _DAMAGED:
         return done.stdout.decode(errors="replace").strip()
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip().splitlines()
-        return _not_read(folder, said[-1] if said else f"the process that reads it ended ({done.returncode})")
+        _not_read(folder, said[-1] if said else f"the process that reads it ended ({done.returncode})")
+        return None
     return ""
 
 
-def _not_read(folder: str, why: str) -> str:
-    """Say in the log that a store was not looked at, and return that nothing was found."""
+def _not_read(folder: str, why: str) -> None:
+    """Say in the log that a store was not looked at."""
     log.warning("The store %s was not read whole, so damage of it is not found: %s", folder, why)
-    return ""
 
 
 def _read_all(folder: str, *, private: bool) -> str:

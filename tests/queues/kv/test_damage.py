@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from queues import open_store
-from queues.errors import StoreDamaged
+from queues.errors import StoreDamaged, StoreUnavailable
 from queues.kv import open_kv
 from queues.kv.embedded import damage
 from queues.tools.backup import back_up, restore_backup
@@ -120,6 +120,30 @@ def test_a_store_that_could_not_be_verified_is_told(
     assert (tmp_path / "backup" / "data.mdb").exists()
 
 
+def test_a_cut_off_file_that_could_not_be_verified_is_left_as_it_is(
+    tmp_path: Path, healthy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = tmp_path / "store"
+    copy_damaged(healthy, store, "cut", 1)
+    (store / damage.SUSPECT).touch()
+    cut = (store / "data.mdb").read_bytes()
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with pytest.raises(StoreUnavailable, match="shorter than it should be"):
+        open_store(f"lmdb:{store}")
+    assert (store / "data.mdb").read_bytes() == cut
+
+
+def test_a_suspect_store_that_could_not_be_verified_stays_suspect(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = make_store(tmp_path / "store")
+    (tmp_path / "store" / damage.SUSPECT).touch()
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with open_store(url) as store:
+        assert store.queue("mail").depth() == 150
+    assert (tmp_path / "store" / damage.SUSPECT).exists()
+
+
 def test_a_backup_of_a_damaged_store_fails_and_leaves_nothing(tmp_path: Path, healthy: Path) -> None:
     store, backup = tmp_path / "store", tmp_path / "backup"
     copy_damaged(healthy, store, "much", 1)
@@ -136,6 +160,18 @@ def test_a_damaged_backup_is_not_restored(tmp_path: Path, healthy: Path) -> None
         restore_backup(str(backup), f"lmdb:{store}")
     assert str(backup) in str(told.value)
     assert not store.exists()
+
+
+@pytest.mark.parametrize("size", [100, 3 * PAGE + 100, 10 * PAGE])
+def test_a_backup_that_was_cut_off_is_not_restored(tmp_path: Path, healthy: Path, size: int) -> None:
+    backup, store = tmp_path / "backup", tmp_path / "store"
+    back_up(f"lmdb:{healthy}", str(backup))
+    os.truncate(backup / "data.mdb", size)
+    with pytest.raises(StoreDamaged) as told:
+        restore_backup(str(backup), f"lmdb:{store}")
+    assert str(backup) in str(told.value)
+    assert not store.exists()
+    assert [path.name for path in backup.iterdir()] == ["data.mdb"], "the backup is left as it is"
 
 
 def test_lost_keys_are_found_though_every_page_can_be_read(tmp_path: Path, healthy: Path) -> None:
