@@ -29,10 +29,13 @@ pages = ThreadPool(SyncHandler(), threads=settings.PQADMIN_VIEW_THREADS)
 routes = [*websocket_urlpatterns, *wall_urlpatterns, re_path("", WebsocketDenier.as_asgi())]
 sockets = SameOrigin(AuthMiddlewareStack(URLRouter(routes)))
 admitted = Admission(
-    ProtocolTypeRouter({"http": assets.serve(pages), "websocket": sockets}),
+    ProtocolTypeRouter({"http": pages, "websocket": sockets}),
     per_address=settings.PQADMIN_REQUESTS_PER_ADDRESS,
     per_session=settings.PQADMIN_REQUESTS_PER_PERSON,
     sockets_per_address=settings.PQADMIN_CONNECTIONS_PER_ADDRESS,
     cookie=settings.SESSION_COOKIE_NAME,
 )
-application = Bodies(Health(TrustedProxy(admitted, trusted=settings.PQADMIN_TRUSTED_PROXY)))
+# Files are not counted: a page has more of them than a person may have requests under way, and by HTTP/2 a browser
+# asks for all at once.
+site = ProtocolTypeRouter({"http": assets.serve(admitted), "websocket": admitted})
+application = Bodies(Health(TrustedProxy(site, trusted=settings.PQADMIN_TRUSTED_PROXY)))

@@ -8,9 +8,9 @@ import hashlib
 import unicodedata
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from ipaddress import IPv6Address, ip_address, ip_network
 
 from pqadmin.accounts.models import LoginAttempt
+from pqadmin.conf import ip
 
 WINDOW = timedelta(minutes=15)
 PER_ACCOUNT_AND_ADDRESS = 5
@@ -40,7 +40,7 @@ class Attempt:
 
 def begin(*, account: str, address: str, now: datetime) -> Attempt:
     """Count one login, or say how long to wait when there were too many in the last 15 minutes."""
-    name, network = _authenticated_as(account), _network(address)
+    name, network = _authenticated_as(account), ip.client(address)
     return _begin(
         (
             (_digest("account", name, network), PER_ACCOUNT_AND_ADDRESS),
@@ -98,13 +98,3 @@ def _authenticated_as(account: str) -> str:
 
 def _digest(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _network(address: str) -> str:
-    try:
-        parsed = ip_address(address)
-    except ValueError:
-        return address
-    if isinstance(parsed, IPv6Address):  # one subscriber has at least a /64 to choose from
-        return str(ip_network((parsed, 64), strict=False))
-    return str(parsed)

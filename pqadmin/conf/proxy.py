@@ -7,9 +7,9 @@ person whose request it was, if that is an admin. The headers alone can be sent 
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from ipaddress import ip_address
 from typing import Any
 
+from pqadmin.conf import ip
 from pqadmin.conf.environment import Network
 
 Application = Callable[[Any, Any, Any], Awaitable[None]]
@@ -43,12 +43,15 @@ class TrustedProxy:
 
     def _believe(self, scope: dict[str, Any]) -> dict[str, Any]:
         headers: Iterable[tuple[bytes, bytes]] = scope.get("headers", ())
-        peer = (scope.get("client") or [""])[0]
+        peer, *port = scope.get("client") or [""]
+        peer = ip.plain(peer)
+        if port:
+            scope["client"] = [peer, *port]
         if self._is_trusted(peer):
             hops = ",".join(_all(headers, b"x-forwarded-for")).split(",")
             client = next((hop for hop in map(str.strip, reversed(hops)) if not self._is_trusted(hop)), "")
-            if _is_address(client):
-                scope["client"] = [client, 0]
+            if ip.parse(client) is not None:
+                scope["client"] = [ip.plain(client), 0]
             proto = ",".join(_all(headers, b"x-forwarded-proto")).split(",")[-1].strip().lower()
             if proto in {"https", "wss"}:
                 scope["scheme"] = _SECURE[scope["type"]]
@@ -74,16 +77,9 @@ class TrustedProxy:
 
 def is_in(address: str, networks: Sequence[Network]) -> bool:
     """Say whether an address is in one of these networks; what is no address is in none."""
-    return _is_address(address) and any(ip_address(address) in network for network in networks)
+    parsed = ip.parse(address)
+    return parsed is not None and any(parsed in network for network in networks)
 
 
 def _all(headers: Iterable[tuple[bytes, bytes]], wanted: bytes) -> list[str]:
     return [value.decode("latin-1") for name, value in headers if name.lower() == wanted]
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ip_address(text)
-    except ValueError:
-        return False
-    return True

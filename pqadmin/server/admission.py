@@ -9,6 +9,7 @@ from typing import Any
 from channels.security.websocket import WebsocketDenier
 from django.http import parse_cookie
 
+from pqadmin.conf import ip
 from pqadmin.limits.places import Places
 from pqadmin.server import plain_page
 from pqadmin.server.pool import Application
@@ -31,7 +32,7 @@ class Admission:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Pass one request or socket on, or refuse it."""
-        address = str((scope.get("client") or [""])[0])
+        address = ip.client(str((scope.get("client") or [""])[0]))
         if scope["type"] == "websocket":
             wanted = [(self._sockets, address)]
         elif scope["type"] == "http":

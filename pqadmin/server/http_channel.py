@@ -16,6 +16,7 @@ from twisted.internet import protocol
 from twisted.protocols import policies
 from twisted.web import http
 
+from pqadmin.conf import ip
 from pqadmin.limits.places import Places
 from pqadmin.server import plain_page
 from queues.model.log_limit import Repeats
@@ -258,7 +259,7 @@ class SiteFactory(HTTPFactory):  # type: ignore[misc] # daphne is not typed
         self.limits = limits
         #: Connections that are being told that there are too many.
         self.told = 0
-        #: By connection: its address, but of a proxy, which is not counted by address.
+        #: By connection: the client that it counts for; None for a proxy, which is not counted by address.
         self._open: dict[Any, str | None] = {}
         self._places = Places(limits.connections_per_address)
         self._full = False
@@ -272,7 +273,7 @@ class SiteFactory(HTTPFactory):  # type: ignore[misc] # daphne is not typed
                 "full", "There is no room for more than %d connections; %s was refused.", len(self._open), host
             )
             return self._refusal(plain_page.no_room())
-        if not self.limits.is_proxy(host) and not self._places.free(host):
+        if not self.limits.is_proxy(host) and not self._places.free(ip.client(host)):
             most = self.limits.connections_per_address
             _repeats.warn("address", "%s has %d connections open; one more was refused.", host, most)
             return self._refusal(plain_page.too_many())
@@ -283,14 +284,15 @@ class SiteFactory(HTTPFactory):  # type: ignore[misc] # daphne is not typed
     def entered(self, transport: Any) -> None:
         """Count a connection, until it is `left`."""
         host = str(getattr(transport.getPeer(), "host", ""))
-        counted = not self.limits.is_proxy(host) and self._places.take(host)
-        self._open[transport] = host if counted else None
+        client = ip.client(host)
+        counted = not self.limits.is_proxy(host) and self._places.take(client)
+        self._open[transport] = client if counted else None
 
     def left(self, transport: Any) -> None:
         """Count a connection no longer; a second call does nothing."""
-        host = self._open.pop(transport, None)
-        if host is not None:
-            self._places.give_back(host)
+        client = self._open.pop(transport, None)
+        if client is not None:
+            self._places.give_back(client)
         if self._full and len(self._open) < self.limits.connections * 9 // 10:
             self._full = False
             log.warning("There is room for connections again: %d are open.", len(self._open))

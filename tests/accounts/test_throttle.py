@@ -54,6 +54,14 @@ def test_another_address_is_not_locked_out() -> None:
     assert begin(address="192.0.2.2").allowed
 
 
+def test_ipv4_visitors_of_a_site_that_listens_on_both_are_told_apart() -> None:
+    """A socket on `::` names them `::ffff:192.0.2.1`: all of IPv4 was one /64, locked out by 30 wrong passwords."""
+    for number in range(PER_ADDRESS):
+        fail(1, account=f"person-{number}", address="::ffff:192.0.2.1")
+    assert not begin(account="yet-another", address="192.0.2.1").allowed
+    assert begin(account="yet-another", address="::ffff:192.0.2.2").allowed
+
+
 def test_one_address_trying_many_accounts_waits() -> None:
     for number in range(PER_ADDRESS):
         fail(1, account=f"person-{number}")

@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from django.conf import settings
+
+from pqadmin.asgi import application
 from pqadmin.conf.environment import Network
 from pqadmin.conf.proxy import TrustedProxy
 from pqadmin.server.admission import Admission
@@ -92,6 +95,52 @@ async def test_the_address_is_what_a_trusted_proxy_says_and_nobody_else() -> Non
     assert (await site.ask("192.0.2.1", x_forwarded_for="198.51.100.78"))[0]["status"] == 429
     site.go.set()
     assert [(await each)[0]["status"] for each in [*held, *liar]] == [200] * 6
+
+
+async def test_an_ipv6_subscriber_counts_as_one_address() -> None:
+    """Each has 2^64 addresses to choose from."""
+    site = Site(per_address=1)
+    held = [site.ask("2001:db8::1")]
+    await site.until_begun(1)
+    assert (await site.ask("2001:db8::2"))[0]["status"] == 429
+    held.append(site.ask("2001:db8:0:1::1"))
+    await site.until_begun(2)
+    site.go.set()
+    assert [(await each)[0]["status"] for each in held] == [200] * 2
+
+
+async def test_files_of_pages_are_not_counted_as_requests_under_way() -> None:
+    """A page has more than 30, which a proxy that speaks HTTP/2 asks for at once: half of them were refused."""
+    never = asyncio.Event()
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "scheme": "http",
+        "client": ["192.0.2.200", 1],
+        "query_string": b"",
+        "headers": [(b"host", b"localhost")],
+    }
+
+    async def ask(path: str) -> int:
+        said: list[dict[str, Any]] = []
+
+        async def send(message: dict[str, Any]) -> None:
+            said.append(message)
+
+        async def receive() -> dict[str, Any]:
+            await never.wait()
+            return {"type": "http.disconnect"}
+
+        await application({**scope, "path": path}, receive, send)
+        return int(said[0]["status"]) if said else 0
+
+    held = [asyncio.create_task(ask("/accounts/login/")) for _ in range(settings.PQADMIN_REQUESTS_PER_ADDRESS)]
+    await asyncio.sleep(0)
+    assert await ask("/accounts/login/") == 429
+    scope["method"] = "GET"
+    assert await ask("/static/pqadmin/css/base.css") == 200
+    never.set()
+    assert await asyncio.gather(*held) == [0] * len(held)
 
 
 async def test_one_address_has_so_many_sockets() -> None:

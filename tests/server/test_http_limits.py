@@ -398,6 +398,14 @@ def test_only_some_are_told_that_there_is_no_room(clock: Clock) -> None:
     assert not held[0].over
 
 
+def test_an_ipv6_subscriber_has_the_connections_of_one_address(clock: Clock) -> None:
+    factory = make_factory(clock, per_address=2)
+    for number in range(2):
+        assert not isinstance(Line(factory, clock, f"2001:db8::{number}").protocol, http_channel.Refusal)
+    assert isinstance(Line(factory, clock, "2001:db8::ffff").protocol, http_channel.Refusal)
+    assert not isinstance(Line(factory, clock, "2001:db8:0:1::1").protocol, http_channel.Refusal)
+
+
 # Line 12: descriptors
 
 

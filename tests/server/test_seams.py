@@ -41,6 +41,14 @@ async def test_a_trusted_proxy_names_client_and_scheme() -> None:
     assert scope["headers"] == []
 
 
+async def test_ipv4_addresses_are_told_as_such_by_a_site_that_listens_on_both() -> None:
+    """A socket on `::` names 10.0.0.1 `::ffff:10.0.0.1`: the declared proxy was not believed."""
+    headers = [(b"x-forwarded-for", b"::ffff:203.0.113.5, ::ffff:10.1.2.3"), (b"x-forwarded-proto", b"https")]
+    scope = await through(client="::ffff:10.0.0.1", headers=headers)
+    assert (scope["client"], scope["scheme"]) == (["203.0.113.5", 0], "https")
+    assert (await through(client="::ffff:192.0.2.1", headers=[]))["client"] == ["192.0.2.1", 4711]
+
+
 async def test_a_socket_behind_https_is_wss() -> None:
     headers = [(b"x-forwarded-proto", b"https")]
     assert (await through(client="::1", headers=headers, kind="websocket", scheme="ws"))["scheme"] == "wss"
