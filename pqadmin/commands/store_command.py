@@ -22,6 +22,7 @@ from django.core.management.base import CommandError, CommandParser, OutputWrapp
 from pqadmin import crash_watch
 from pqadmin.commands.base import OwnCommand
 from pqadmin.commands.shapes import Shape, error_shape
+from pqadmin.conf.log import log_json
 from pqadmin.files.formats import BadFormat
 from pqadmin.files.plain_text import json_text
 from queues import Acts, Store, open_store
@@ -114,6 +115,8 @@ class StoreCommand(OwnCommand):
         """Run; turn what a person can cause into `CommandError`, and that into a line when run from a shell."""
         failure: CommandError
         cause: BaseException
+        if getattr(self, "_called_from_command_line", False) and options.get("json"):
+            log_json()
         try:
             answer = super().execute(*args, **options)
             self.stdout.flush()  # here, so that a closed pipe is met while it can be handled

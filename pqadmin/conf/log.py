@@ -1,5 +1,6 @@
-"""How the site writes its log: to standard error, one line an event."""
+"""How the site and its commands write their log: to standard error, one line an event."""
 
+import json
 import logging
 import time
 import traceback
@@ -16,8 +17,8 @@ class OneLine(logging.Formatter):
     default_time_format = "%Y-%m-%dT%H:%M:%S"
     default_msec_format = "%s.%03dZ"
 
-    def __init__(self) -> None:
-        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
+    def __init__(self, pattern: str = "%(asctime)s %(levelname)s %(name)s: %(message)s") -> None:
+        super().__init__(pattern)
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the record as one line, whatever line breaks a message holds."""
@@ -34,3 +35,22 @@ class OneLine(logging.Formatter):
         cause = error.__cause__ or error.__context__
         because = f" (after {type(cause).__name__}: {cause})" if cause else ""
         return f"{type(error).__name__}: {error}{because} at {' < '.join(calls[: -FRAMES - 1 : -1])}"
+
+
+class JsonLine(OneLine):
+    """The same as a JSON object, for commands whose standard error a program reads."""
+
+    def __init__(self) -> None:
+        super().__init__("%(message)s")
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the record as one JSON object."""
+        told = {"at": self.formatTime(record), "level": record.levelname, "logger": record.name}
+        return json.dumps({"log": told | {"message": super().format(record)}})
+
+
+def log_json() -> None:
+    """Write what the root logger's handlers write as JSON from now on."""
+    for handler in logging.root.handlers:
+        if isinstance(handler.formatter, OneLine):
+            handler.setFormatter(JsonLine())

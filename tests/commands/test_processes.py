@@ -334,3 +334,14 @@ def test_a_loop_over_pop_in_a_shell_ends(url: str, store: Store) -> None:
     shapes = [json.loads(line) for line in done.stdout.splitlines()[:3]]
     assert [[item["value"] for item in shape["items"]] for shape in shapes] == [["first"], ["second"], []]
     assert (done.returncode, done.stdout.splitlines()[3:], done.stderr) == (4, ["jobs has nothing ready."], "")
+
+
+def test_with_json_the_log_is_json_too(url: str, store: Store, tmp_path: Path) -> None:
+    (tmp_path / "store").chmod(0o777)  # which is warned of
+    with command("queues", "--store", url, "--json") as process:
+        out, err = process.communicate(timeout=PATIENCE)
+    assert json.loads(out) == {"queues": []}
+    logged = json.loads(err)["log"]
+    assert logged.keys() == {"at", "level", "logger", "message"}
+    assert logged["level"] == "WARNING"
+    assert "every user of this machine may write" in logged["message"]
