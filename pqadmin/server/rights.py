@@ -29,7 +29,7 @@ def protect(data: Path) -> None:
     data.mkdir(mode=0o700, parents=True, exist_ok=True)
     if _narrow(data, 0o700):
         log.warning(
-            "A store that a group shares belongs in a folder of its own outside %s: see docs/how-to/operations.md.",
+            "A store that a group shares belongs in a folder of its own outside %s: see docs/how-to/share-a-store.md.",
             data,
         )
     _narrow(data / MARK, 0o600)

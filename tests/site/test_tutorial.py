@@ -1,0 +1,113 @@
+"""The tutorial works as it is written: its files, commands and outputs, in order, in a folder of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from queues import open_store
+
+TUTORIAL = Path(__file__).resolve().parents[2] / "docs" / "tutorial" / "jobs-and-workers.md"
+BLOCK = re.compile(r"^```(python|sh background|sh|text)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+#: Seconds after which a step that has not happened is a failure.
+PATIENCE = 60
+
+
+def free_ports() -> tuple[int, int]:
+    """Return two ports that nobody uses."""
+    with socket.socket() as one, socket.socket() as other:
+        one.bind(("127.0.0.1", 0))
+        other.bind(("127.0.0.1", 0))
+        return one.getsockname()[1], other.getsockname()[1]
+
+
+@contextmanager
+def running(command: str, folder: Path, environment: dict[str, str]) -> Iterator[None]:
+    """Run a command of a terminal of its own until the end, and press Ctrl-C there."""
+    with (
+        (folder / "terminal.log").open("ab") as log,
+        subprocess.Popen(["bash", "-c", f"exec {command}"], cwd=folder, env=environment, stdout=log, stderr=log) as one,
+    ):
+        try:
+            yield
+        finally:
+            one.send_signal(signal.SIGINT)
+            try:
+                one.wait(PATIENCE)
+            finally:
+                one.kill()
+
+
+def await_port(port: int) -> None:
+    """Wait until a server listens."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), PATIENCE).close()
+        except OSError:
+            assert time.monotonic() < end, port
+            time.sleep(0.05)
+        else:
+            return
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="the tutorial uses curl")
+def test_the_tutorial_works_as_it_is_written(tmp_path: Path) -> None:
+    web, site = free_ports()
+    shop, url = tmp_path / "shop", f"lmdb:{tmp_path}/shop/store"
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PQ_", "PQADMIN_"))}
+    environment |= {
+        "HOME": str(tmp_path),
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PQADMIN_STORE": url,
+        "PQADMIN_DATA": str(shop / "data"),
+        "PQADMIN_PORT": str(site),
+    }
+    ports = {"python web.py": web, "pqadmin serve": site}
+
+    def sh(command: str) -> str:
+        return subprocess.run(
+            ["bash", "-e", "-c", command],
+            cwd=shop if shop.exists() else tmp_path,
+            env=environment,
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+        ).stdout
+
+    last = ""
+    with ExitStack() as terminals:
+        for kind, text in BLOCK.findall(TUTORIAL.read_text("utf-8").replace("8080", str(web))):
+            if kind == "python":
+                (shop / text.splitlines()[0].removeprefix("# ")).write_text(text)
+            elif kind == "sh background":
+                terminals.enter_context(running(text.strip(), shop, environment))
+                if text.strip() in ports:
+                    await_port(ports[text.strip()])
+            elif kind == "sh":
+                if text == "rm outage\n":  # followed by a press on Retry
+                    sh(text)
+                    with open_store(url) as store:
+                        dead = [item.id for item in store.queue("mail").dead().items]
+                        assert store.acts("reader").retry_dead("mail", dead)
+                elif "cat " in text or "sort " in text or "tail " in text or "depth" in text:
+                    last = text  # only reads: its output follows
+                else:
+                    sh(text)
+            else:
+                end = time.monotonic() + PATIENCE
+                while sh(f"{last.strip()} 2>&1 || true") != text:
+                    assert time.monotonic() < end, (last, text, (shop / "terminal.log").read_text())
+    assert "ConnectionError" in (shop / "terminal.log").read_text()
