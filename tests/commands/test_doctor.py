@@ -152,6 +152,12 @@ def test_the_stores_clock_is_set_by_this_machines(run: Run, store: Store) -> Non
     assert {entry.verb for entry in store.audit.entries().entries} == {"set_clock"}
 
 
+def test_repair_and_set_clock_are_asked_for_one_at_a_time(run: Run, store: Store) -> None:
+    answer = run("doctor", "--repair", "--set-clock")
+    assert "not allowed with" in answer.error
+    assert not store.audit.entries().entries
+
+
 def set_ahead(store: Store, seconds: float) -> None:
     """Let the store's clock have been set by a machine whose clock is ahead."""
     with open_store(store.url, wall=lambda: time.time() + seconds) as wrong:

@@ -38,8 +38,9 @@ class Command(StoreCommand):
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         """Declare the arguments."""
-        parser.add_argument("--repair", action="store_true", help="mend what can be mended, and tell what was done")
-        parser.add_argument(
+        what = parser.add_mutually_exclusive_group()
+        what.add_argument("--repair", action="store_true", help="mend what can be mended, and tell what was done")
+        what.add_argument(
             "--set-clock", action="store_true", help="only set the store's clock by this machine's, for all processes"
         )
 
