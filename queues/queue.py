@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Unpack, cast
 
 from queues.errors import BadQueueKind, BadTime, BadValue, WrongKind, display_name
@@ -19,11 +19,12 @@ from queues.kv.port import ReadTransaction, Transaction
 from queues.model import cursor as cursors
 from queues.model.config import MAX_REASON, Pause, check_text
 from queues.model.cursor import End
+from queues.model.duration import LEASE, Duration, seconds_of
 from queues.model.item import Item, Page
 from queues.model.priority import Priority, normalise
 from queues.model.settings import Settings, check_settings
 from queues.operations.dead import Deaths
-from queues.operations.delay import When, check_when, either
+from queues.operations.delay import Moment, When, check_when, either
 from queues.operations.handle import check_limit
 from queues.operations.lease import Lease
 from queues.operations.search import Searching
@@ -46,13 +47,14 @@ class Queue(Waiting, Deaths, Searching):
         value: bytes,
         *,
         priority: Priority,
-        delay: timedelta | None = None,
+        delay: Duration | None = None,
         due: datetime | None = None,
         tr: Transaction | None = None,
     ) -> Item:
         """Add an item. Conflicts with nobody; run twice it adds two items.
 
-        With `delay`, or until `due` (aware), it is delayed: not taken before then. What is due by now is ready at once.
+        With `delay` (seconds or a timedelta), or until `due` (aware), it is delayed: not taken before then. What is due
+        by now is ready at once.
         """
         if delay is not None or due is not None:
             return self.push_many([(value, priority)], delay=delay, due=due, tr=tr)[0]
@@ -77,7 +79,7 @@ class Queue(Waiting, Deaths, Searching):
         self,
         items: Iterable[tuple[bytes, Priority] | tuple[bytes, Priority, When | None]],
         *,
-        delay: timedelta | None = None,
+        delay: Duration | None = None,
         due: datetime | None = None,
         tr: Transaction | None = None,
     ) -> list[Item]:
@@ -95,8 +97,8 @@ class Queue(Waiting, Deaths, Searching):
         return self._push(self._checked(items, common), tr)
 
     def _checked(
-        self, items: Iterable[tuple[bytes, Priority] | tuple[bytes, Priority, When | None]], common: When | None
-    ) -> list[tuple[bytes, Priority | None, When | None]]:
+        self, items: Iterable[tuple[bytes, Priority] | tuple[bytes, Priority, When | None]], common: Moment | None
+    ) -> list[tuple[bytes, Priority | None, Moment | None]]:
         """Return what is to be pushed, as it goes into the store."""
         kind = self.priority_type
         return [
@@ -104,16 +106,16 @@ class Queue(Waiting, Deaths, Searching):
             for value, priority, *when in items
         ]
 
-    def pop_min(self, *, timeout: float | None = None, tr: Transaction | None = None) -> Item | None:
+    def pop_min(self, *, timeout: Duration | None = None, tr: Transaction | None = None) -> Item | None:
         """Take the item of the smallest priority, the oldest among equals; None when nothing is ready.
 
-        With `timeout`, wait so many seconds for one, through a pause too; infinity waits for ever.
+        With `timeout` (seconds or a timedelta), wait so long for one, through a pause too; infinity waits for ever.
         """
         if timeout is None and tr is None and self._guess[1].kind == "priority":
             return self._take_one("min")
         return self._wait(lambda: _only(self.pop_many(1, end="min", tr=tr)), None, timeout, tr)
 
-    def pop_max(self, *, timeout: float | None = None, tr: Transaction | None = None) -> Item | None:
+    def pop_max(self, *, timeout: Duration | None = None, tr: Transaction | None = None) -> Item | None:
         """Take the item of the largest priority, the newest among equals; None when nothing is ready.
 
         `timeout` is that of pop_min.
@@ -143,7 +145,7 @@ class Queue(Waiting, Deaths, Searching):
         self,
         value: bytes,
         *,
-        delay: timedelta | None = None,
+        delay: Duration | None = None,
         due: datetime | None = None,
         tr: Transaction | None = None,
     ) -> Item:
@@ -157,7 +159,7 @@ class Queue(Waiting, Deaths, Searching):
         self,
         values: Iterable[bytes],
         *,
-        delay: timedelta | None = None,
+        delay: Duration | None = None,
         due: datetime | None = None,
         tr: Transaction | None = None,
     ) -> list[Item]:
@@ -166,10 +168,10 @@ class Queue(Waiting, Deaths, Searching):
         common = either(delay, due)
         return self._push([(check_value(value), None, common) for value in values], tr)
 
-    def dequeue(self, *, timeout: float | None = None, tr: Transaction | None = None) -> Item | None:
+    def dequeue(self, *, timeout: Duration | None = None, tr: Transaction | None = None) -> Item | None:
         """Take the item at the head; None when nothing is ready.
 
-        With `timeout`, wait so many seconds for one, through a pause too; infinity waits for ever.
+        With `timeout` (seconds or a timedelta), wait so long for one, through a pause too; infinity waits for ever.
         """
         return self._wait(lambda: _only(self.dequeue_many(1, tr=tr)), None, timeout, tr)
 
@@ -189,11 +191,11 @@ class Queue(Waiting, Deaths, Searching):
         self,
         n: int = 1,
         *,
-        seconds: float = 60.0,
+        seconds: Duration = 60.0,
         end: str = "min",
         worker: str | None = None,
         keep: bool = False,
-        timeout: float | None = None,
+        timeout: Duration | None = None,
         tr: Transaction | None = None,
     ) -> list[Lease]:
         """Hold at most `n` items (1 to 1,000, 5 MB) from one end for a time, the first to leave first.
@@ -206,8 +208,9 @@ class Queue(Waiting, Deaths, Searching):
         its block runs.
         """
         side = self._leasing_end(end)
+        held = seconds_of(seconds, LEASE, above_zero=True)
         return self._wait(
-            lambda: self._lease(n, seconds=seconds, end=side, worker=worker, keep=keep, tr=tr),
+            lambda: self._lease(n, seconds=held, end=side, worker=worker, keep=keep, tr=tr),
             list[Lease](),
             timeout,
             tr,
@@ -363,7 +366,7 @@ def _plain(values: Sequence[Any], priorities: Sequence[Any]) -> bool:
     )
 
 
-def _own_when(when: Sequence[object]) -> When | None:
+def _own_when(when: Sequence[object]) -> Moment | None:
     if len(when) > 1:
         raise BadTime("An item is a value, a priority and at most one delay or due time.")
     return check_when(when[0])

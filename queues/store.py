@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -29,10 +29,11 @@ from queues.keys.keyspace import Keyspace
 from queues.kv import open_kv
 from queues.kv.boottime import boottime
 from queues.kv.port import Count, KeyValueStore, ReadTransaction, Transaction
+from queues.model.duration import Duration
 from queues.model.ids import Minter
 from queues.model.store_address import StoreAddress
 from queues.operations.space import Space
-from queues.operations.wait import LONGEST, Outlook
+from queues.operations.wait import LONGEST, Outlook, check_timeout
 from queues.queue_catalog import QueueCatalog
 from queues.serving.background import Aside
 from queues.serving.clock import StoreClock
@@ -149,7 +150,7 @@ class Store(QueueCatalog):
 
     # Actions
 
-    def acts(self, actor: str, *, via: str = "web", keep: timedelta | None = None) -> Acts:
+    def acts(self, actor: str, *, via: str = "web", keep: Duration | None = None) -> Acts:
         """Return the acts of a person: each is audited, and undoable where it removes something.
 
         `keep` is how long the trash keeps what they take, for programs that act so: at most, and unless given, 7 days;
@@ -227,19 +228,19 @@ class Store(QueueCatalog):
         """
         self._backing.seen.put(snapshot.queues)
 
-    def wait_for_change(self, snapshot: Snapshot, *, timeout: float) -> bool:
+    def wait_for_change(self, snapshot: Snapshot, *, timeout: Duration) -> bool:
         """Block until a queue of the snapshot, or the directory, may have changed; False after `timeout` seconds."""
         known = {self._keyspace.change(queue_id): total_bytes(change) for queue_id, change in snapshot.changes.items()}
         known[self._keyspace.directory_change] = total_bytes(snapshot.directory_change)
-        return self._kv.watch(known, timeout=timeout)
+        return self._kv.watch(known, timeout=check_timeout(timeout))
 
-    def wait_for_items(self, outlooks: Iterable[Outlook], *, timeout: float = LONGEST) -> bool:
+    def wait_for_items(self, outlooks: Iterable[Outlook], *, timeout: Duration = LONGEST) -> bool:
         """Block until one of several queues may have got something to take, or something earlier to wait for.
 
         False after `timeout` seconds. To wait for one queue, give its verbs a timeout.
         """
         known = {key: value for outlook in outlooks for key, value in outlook.known.items()}
-        return self._kv.watch(known, timeout=timeout)
+        return self._kv.watch(known, timeout=check_timeout(timeout))
 
     def interrupt(self) -> None:
         """Wake every thread in `wait_for_change` and `wait_for_items`; used at shutdown."""

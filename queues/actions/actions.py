@@ -6,7 +6,7 @@ Tools that only push and pop use `Queue`; whatever has a person's name on it (pa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from queues.actions.actor import Note, Popped, Pushed, shown
 from queues.actions.items import RevealActs
@@ -25,6 +25,7 @@ from queues.errors import (
 )
 from queues.items import locate
 from queues.kv.port import Transaction
+from queues.model.duration import Duration
 from queues.model.item import Item
 from queues.model.names import canonical
 from queues.model.priority import Priority
@@ -59,7 +60,7 @@ class Acts(PushJobs, StateActs, PurgeActs, RevealActs, SettingsActs):
         value: bytes,
         *,
         priority: Priority | None = None,
-        delay: timedelta | None = None,
+        delay: Duration | None = None,
         due: datetime | None = None,
         expect_id: int | None = None,
     ) -> Item:
@@ -71,7 +72,7 @@ class Acts(PushJobs, StateActs, PurgeActs, RevealActs, SettingsActs):
         queue_name: str,
         items: Sequence[tuple[bytes, Priority | None]],
         *,
-        delay: timedelta | None = None,
+        delay: Duration | None = None,
         due: datetime | None = None,
         expect_id: int | None = None,
         reason: str = "",
@@ -84,7 +85,7 @@ class Acts(PushJobs, StateActs, PurgeActs, RevealActs, SettingsActs):
         queue_name: str,
         items: Sequence[tuple[bytes, Priority | None]],
         *,
-        delay: timedelta | None = None,
+        delay: Duration | None = None,
         due: datetime | None = None,
         expect_id: int | None = None,
         reason: str = "",
@@ -98,7 +99,7 @@ class Acts(PushJobs, StateActs, PurgeActs, RevealActs, SettingsActs):
         self,
         queue_name: str,
         items: Sequence[tuple[bytes, Priority | None]],
-        delay: timedelta | None,
+        delay: Duration | None,
         due: datetime | None,
         expect_id: int | None,
         reason: str,
@@ -287,7 +288,7 @@ class Acts(PushJobs, StateActs, PurgeActs, RevealActs, SettingsActs):
 def _push(
     queue: Queue,
     items: Sequence[tuple[bytes, Priority | None]],
-    delay: timedelta | None,
+    delay: Duration | None,
     due: datetime | None,
     tr: Transaction,
 ) -> list[Item]:

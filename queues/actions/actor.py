@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any, TypeVar
 
 from queues.audit import Audit
@@ -12,6 +11,7 @@ from queues.context import Backing
 from queues.errors import QueueNotFound
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model.config import MAX_REASON, check_text
+from queues.model.duration import Duration
 from queues.model.item import Item
 from queues.queue import Queue
 from queues.queue_catalog import QueueCatalog
@@ -44,7 +44,7 @@ class Pushed:
 class Acting:
     """One person at work, come in by one way (web, api, cli)."""
 
-    def __init__(self, backing: Backing, *, actor: str, via: str, keep: timedelta | None = None) -> None:
+    def __init__(self, backing: Backing, *, actor: str, via: str, keep: Duration | None = None) -> None:
         self._catalog = QueueCatalog(backing)
         self._audit = Audit(backing)
         self._backing = backing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from queues.actions.actor import Note
 from queues.actions.bulk import BulkActs
@@ -25,6 +25,7 @@ from queues.items import admission
 from queues.items.admission import check_value
 from queues.kv.port import Transaction
 from queues.model.config import MAX_REASON, check_text
+from queues.model.duration import Duration
 from queues.model.priority import normalise
 from queues.operations.delay import due_ms, either
 from queues.queue import Queue
@@ -41,7 +42,7 @@ class PushJobs(BulkActs):
         queue_name: str,
         items: Sequence[Arrival],
         *,
-        delay: timedelta | None = None,
+        delay: Duration | None = None,
         due: datetime | None = None,
         reason: str = "",
         expect_id: int | None = None,

@@ -6,7 +6,7 @@ Each is one transaction with its audit record and, but for leasing, a trash reco
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TypedDict, Unpack
 
 from queues.actions.actor import Note, Popped, shown
@@ -17,6 +17,7 @@ from queues.items.located import Standing
 from queues.items.undo_log import Change
 from queues.kv.port import Transaction
 from queues.model.config import MAX_REASON, check_text
+from queues.model.duration import LEASE, Duration, seconds_of
 from queues.operations.delay import due_ms, either
 from queues.operations.lease import Lease
 from queues.queue import Queue
@@ -54,7 +55,7 @@ class StateActs(ItemActs):
         queue_name: str,
         item_ids: Sequence[str],
         *,
-        delay: timedelta | None = None,
+        delay: Duration | None = None,
         due: datetime | None = None,
         **how: Unpack[How],
     ) -> Changed:
@@ -74,7 +75,7 @@ class StateActs(ItemActs):
         queue_name: str,
         item_ids: Sequence[str],
         *,
-        delay: timedelta | None = None,
+        delay: Duration | None = None,
         due: datetime | None = None,
         **how: Unpack[How],
     ) -> Changed:
@@ -118,7 +119,7 @@ class StateActs(ItemActs):
         self,
         queue_name: str,
         *,
-        seconds: float,
+        seconds: Duration,
         end: str = "min",
         reason: str = "",
         expect: str | None = None,
@@ -152,7 +153,7 @@ class StateActs(ItemActs):
                 item=leases[0].item.id,
                 reason=reason,
                 before=shown(leases[0].item),
-                after={"seconds": seconds, "worker": self._actor},
+                after={"seconds": seconds_of(seconds, LEASE, above_zero=True), "worker": self._actor},
             )
             return leases[0]
 

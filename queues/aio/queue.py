@@ -14,6 +14,7 @@ from queues.errors import NotForAttached
 from queues.items.admission import check_value
 from queues.kv.port import Server
 from queues.model.cursor import End
+from queues.model.duration import LEASE, Duration, seconds_of
 from queues.model.item import Item
 from queues.model.priority import Priority
 from queues.operations.delay import either
@@ -45,7 +46,7 @@ class AsyncQueue:
     # Putting in
 
     async def push(
-        self, value: bytes, *, priority: Priority, delay: timedelta | None = None, due: datetime | None = None
+        self, value: bytes, *, priority: Priority, delay: Duration | None = None, due: datetime | None = None
     ) -> Item:
         """Add an item: see `Queue.push`."""
         if delay is not None or due is not None:
@@ -56,9 +57,9 @@ class AsyncQueue:
 
     async def push_many(
         self,
-        items: Iterable[tuple[bytes, Priority] | tuple[bytes, Priority, timedelta | datetime | None]],
+        items: Iterable[tuple[bytes, Priority] | tuple[bytes, Priority, Duration | datetime | None]],
         *,
-        delay: timedelta | None = None,
+        delay: Duration | None = None,
         due: datetime | None = None,
     ) -> list[Item]:
         """Add items as one: see `Queue.push_many`."""
@@ -66,12 +67,12 @@ class AsyncQueue:
         queue._require("priority", "push", "enqueue")
         return await self._insert(queue._checked(items, either(delay, due)))
 
-    async def enqueue(self, value: bytes, *, delay: timedelta | None = None, due: datetime | None = None) -> Item:
+    async def enqueue(self, value: bytes, *, delay: Duration | None = None, due: datetime | None = None) -> Item:
         """Add an item at the tail: see `Queue.enqueue`."""
         return (await self.enqueue_many([value], delay=delay, due=due))[0]
 
     async def enqueue_many(
-        self, values: Iterable[bytes], *, delay: timedelta | None = None, due: datetime | None = None
+        self, values: Iterable[bytes], *, delay: Duration | None = None, due: datetime | None = None
     ) -> list[Item]:
         """Add items at the tail as one: see `Queue.enqueue_many`."""
         self.queue._require("fifo", "enqueue", "push")
@@ -80,14 +81,14 @@ class AsyncQueue:
 
     # Taking
 
-    async def pop_min(self, *, timeout: float | None = None) -> Item | None:
+    async def pop_min(self, *, timeout: Duration | None = None) -> Item | None:
         """Take the item of the smallest priority, or wait for one: see `Queue.pop_min`."""
         if timeout is None:
             item = await self._popping("min")
             return await self._late("min") if item is LATE else item
         return await self._wait_for_one("min", timeout)
 
-    async def pop_max(self, *, timeout: float | None = None) -> Item | None:
+    async def pop_max(self, *, timeout: Duration | None = None) -> Item | None:
         """Take the item of the largest priority, or wait for one: see `Queue.pop_max`."""
         if timeout is None:
             item = await self._popping("max")
@@ -99,7 +100,7 @@ class AsyncQueue:
         self.queue._require("priority", "pop", "dequeue")
         return await self._pop(n, check_end(end))
 
-    async def dequeue(self, *, timeout: float | None = None) -> Item | None:
+    async def dequeue(self, *, timeout: Duration | None = None) -> Item | None:
         """Take the item at the head, or wait for one: see `Queue.dequeue`."""
         self.queue._require("fifo", "dequeue", "pop")
 
@@ -117,19 +118,20 @@ class AsyncQueue:
         self,
         n: int = 1,
         *,
-        seconds: float = 60.0,
+        seconds: Duration = 60.0,
         end: str = "min",
         worker: str | None = None,
         keep: bool = False,
-        timeout: float | None = None,
+        timeout: Duration | None = None,
     ) -> list[Lease]:
         """Hold at most `n` items for a time, or wait for some: see `Queue.lease`. Use a lease in `async with`."""
         queue, side = self.queue, self.queue._leasing_end(end)
+        held = seconds_of(seconds, LEASE, above_zero=True)
 
         async def take() -> list[Lease]:
             check_number(n)
-            entries = await self._punctually(leasing(n, side, queue._terms(n, seconds, worker)))
-            return queue._as_leases(entries, AsyncBinding(self, seconds=seconds, keep=keep))
+            entries = await self._punctually(leasing(n, side, queue._terms(n, held, worker)))
+            return queue._as_leases(entries, AsyncBinding(self, seconds=held, keep=keep))
 
         return await wait(queue, take, list[Lease](), timeout)
 
@@ -148,13 +150,13 @@ class AsyncQueue:
         return over
 
     async def release(
-        self, lease: Lease | str, *, delay: timedelta | None = None, reason: str = "", count_attempt: bool = True
+        self, lease: Lease | str, *, delay: Duration | None = None, reason: str = "", count_attempt: bool = True
     ) -> Item:
         """Give a leased item back: see `Queue.release`."""
         item: Item = await self._ask(self.queue._errands, self.queue._releasing(lease, delay, reason, count_attempt))
         return item
 
-    async def extend(self, lease: Lease | str, *, seconds: float) -> Lease:
+    async def extend(self, lease: Lease | str, *, seconds: Duration) -> Lease:
         """Let a lease end so many seconds from now: see `Queue.extend`."""
         extended: Lease = await self._ask(self.queue._errands, self.queue._extending(lease, seconds))
         return extended
@@ -193,7 +195,7 @@ class AsyncQueue:
     async def _late(self, end: End) -> Item | None:
         return _only(await self._after_late(self.queue._now_taking(end)))
 
-    async def _wait_for_one(self, end: End, timeout: float) -> Item | None:
+    async def _wait_for_one(self, end: End, timeout: Duration) -> Item | None:
         queue = self.queue
         queue._require("priority", "pop", "dequeue")
 

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
+from queues.model.duration import Duration
 from queues.operations.wait import LONGEST, NOT_NOW, check_timeout
 from queues.serving.waiters import Call, Line, Place
 
@@ -130,7 +131,7 @@ def _seconds(left: float) -> float | None:
     return max(0.0, left) if left < threading.TIMEOUT_MAX else None
 
 
-async def wait(queue: Queue, take: Callable[[], Awaitable[T]], nothing: T, timeout: float | None) -> T:
+async def wait(queue: Queue, take: Callable[[], Awaitable[T]], nothing: T, timeout: Duration | None) -> T:
     """Return what `take` takes as soon as that is something; `nothing` when so many seconds have passed."""
     if timeout is None:
         return await take()

@@ -15,6 +15,7 @@ from queues.keys.suffix import ready_suffix, timed_suffix
 from queues.kv.port import ReadTransaction, Result, Transaction
 from queues.model import ids
 from queues.model.config import Config
+from queues.model.duration import Duration, delay_of
 from queues.model.item import Item, Page
 from queues.model.priority import Priority
 from queues.operations.handle import check_limit
@@ -22,7 +23,10 @@ from queues.operations.pop import Taking
 from queues.serving.lease_batch import Errand, Finish
 
 #: How long to wait from now, or until when.
-When = timedelta | datetime
+When = Duration | datetime
+
+#: The same, checked.
+Moment = timedelta | datetime
 
 _MILLISECOND = timedelta(milliseconds=1)
 
@@ -51,7 +55,7 @@ class Delays(Taking):
         self,
         item_id: str,
         *,
-        delay: timedelta | None = None,
+        delay: Duration | None = None,
         due: datetime | None = None,
         tr: Transaction | None = None,
     ) -> Item | None:
@@ -123,7 +127,7 @@ class Delays(Taking):
         return self._backing.transact(write, tr)
 
     def _push(
-        self, entries: Sequence[tuple[bytes, Priority | None, When | None]], tr: Transaction | None
+        self, entries: Sequence[tuple[bytes, Priority | None, Moment | None]], tr: Transaction | None
     ) -> list[Item]:
         """Push values, each at once or delayed."""
         values = [(value, priority) for value, priority, _ in entries]
@@ -132,7 +136,7 @@ class Delays(Taking):
         pushed: list[Item] = self._run(self._delaying(entries), tr)
         return pushed
 
-    def _delaying(self, entries: Sequence[tuple[bytes, Priority | None, When | None]]) -> Errand:
+    def _delaying(self, entries: Sequence[tuple[bytes, Priority | None, Moment | None]]) -> Errand:
         """Return the errand that pushes values of which some are delayed."""
         values = [(value, priority) for value, priority, _ in entries]
         self._own("its items can not be delayed, as others would take them before.")
@@ -181,12 +185,12 @@ class Delays(Taking):
         size = sum(len(value) for value, _ in values)
         return Errand(begin=begin, rands=tuple(rands), size=size)
 
-    def _due_ms(self, when: When) -> int | None:
+    def _due_ms(self, when: Moment) -> int | None:
         """Return when an item is due, never early; None: now."""
         return due_ms(when, self._backing.clock())
 
 
-def due_ms(when: When, seconds: float) -> int | None:
+def due_ms(when: Moment, seconds: float) -> int | None:
     """Return when an item is due, never early; None: now, which is so many seconds since the epoch."""
     if isinstance(when, timedelta):
         if when <= timedelta(0):
@@ -207,23 +211,19 @@ def _milliseconds(span: timedelta) -> int:
     return whole + bool(rest)
 
 
-def either(delay: timedelta | None, due: datetime | None) -> When | None:
+def either(delay: Duration | None, due: datetime | None) -> Moment | None:
     """Return the one of both that is given, checked; raise `BadTime`."""
     if delay is not None and due is not None:
         raise BadTime("An item has a delay or a due time, not both.")
-    if delay is not None and not isinstance(delay, timedelta):
-        raise BadTime("A delay is a timedelta, not {type}.", type=type(delay).__name__)
     if due is not None and not isinstance(due, datetime):
         raise BadTime("A due time is a datetime, not {type}.", type=type(due).__name__)
-    return check_when(due if delay is None else delay)
+    return check_when(due) if delay is None else delay_of(delay)
 
 
-def check_when(when: object) -> When | None:
+def check_when(when: object) -> Moment | None:
     """Return a delay or a due time, or None for at once; raise `BadTime` for anything else."""
     if isinstance(when, datetime):
         if when.utcoffset() is None:
             raise BadTime("A due time needs a time zone: a naive datetime says no moment.")
         return when
-    if when is None or isinstance(when, timedelta):
-        return when
-    raise BadTime("An item is due after a timedelta or at a datetime, not {type}.", type=type(when).__name__)
+    return None if when is None else delay_of(when)

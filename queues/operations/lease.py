@@ -12,7 +12,7 @@ import os
 import socket
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -25,6 +25,7 @@ from queues.kv.port import ReadTransaction, Result, Transaction
 from queues.model import ids
 from queues.model.config import MAX_REASON, Config, check_text
 from queues.model.cursor import End
+from queues.model.duration import LEASE, Duration, seconds_of
 from queues.model.item import Item, Page
 from queues.operations.delay import Delays, either
 from queues.operations.handle import check_limit, check_number
@@ -140,7 +141,7 @@ class Leases(Delays):
         self,
         lease: Lease | str,
         *,
-        delay: timedelta | None = None,
+        delay: Duration | None = None,
         reason: str = "",
         count_attempt: bool = True,
         tr: Transaction | None = None,
@@ -153,7 +154,7 @@ class Leases(Delays):
         item: Item = self._run(self._releasing(lease, delay, reason, count_attempt), tr)
         return item
 
-    def _releasing(self, lease: Lease | str, delay: timedelta | None, reason: str, count_attempt: bool) -> Errand:
+    def _releasing(self, lease: Lease | str, delay: Duration | None, reason: str, count_attempt: bool) -> Errand:
         self._own(_WHY_NOT)
         rand, nonce = _parse(lease)
         when = either(delay, None)
@@ -191,7 +192,7 @@ class Leases(Delays):
 
         return self._about(rand, nonce, finish, back=True)
 
-    def extend(self, lease: Lease | str, *, seconds: float, tr: Transaction | None = None) -> Lease:
+    def extend(self, lease: Lease | str, *, seconds: Duration, tr: Transaction | None = None) -> Lease:
         """Let a lease end so many seconds from now, and return it; its token stays. Raises `StaleLease`.
 
         A lease whose time is over can be extended until a sweep has ended it.
@@ -199,7 +200,7 @@ class Leases(Delays):
         extended: Lease = self._run(self._extending(lease, seconds), tr)
         return extended
 
-    def _extending(self, lease: Lease | str, seconds: float) -> Errand:
+    def _extending(self, lease: Lease | str, seconds: Duration) -> Errand:
         self._own(_WHY_NOT)
         rand, nonce = _parse(lease)
         now_ms, expires_ms = self._backing.now_ms(), self._expires_ms(seconds)
@@ -269,11 +270,10 @@ class Leases(Delays):
 
         return self._state_page("leased", look, limit=limit, after=after, tr=tr)
 
-    def _expires_ms(self, seconds: float) -> int:
+    def _expires_ms(self, seconds: Duration) -> int:
         """Return when a lease ends that begins now."""
-        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < math.inf:
-            raise BadTime("A lease is held for a number of seconds above 0, not {seconds}.", seconds=f"{seconds!r:.40}")
-        expires_ms = math.ceil((self._backing.clock() + seconds) * 1000)
+        held = seconds_of(seconds, LEASE, above_zero=True)
+        expires_ms = math.ceil((self._backing.clock() + held) * 1000)
         if expires_ms > ids.LAST_MS:
             raise BadTime("A lease ends before the year 10000.")
         return expires_ms

@@ -17,6 +17,7 @@ from queues.errors import BadTime, Conflict, QueueNotFound, QueuePaused, StoreCl
 from queues.items.counters import total
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model.config import Config
+from queues.model.duration import TIMEOUT, Duration, seconds_of
 from queues.model.ids import to_ms
 from queues.operations.lease import Leases
 from queues.serving.waiters import Call, Line, Place
@@ -52,7 +53,7 @@ class Waiting(Leases):
         """Return how many items can be taken now, and when that changes by itself."""
         return self._backing.read(self._outlook, tr)
 
-    def wait(self, timeout: float) -> bool:
+    def wait(self, timeout: Duration) -> bool:
         """Return True as soon as something can be taken, which others may take first; False after so many seconds."""
         return self._wait(lambda: self.outlook().ready > 0, False, timeout, None)
 
@@ -64,7 +65,7 @@ class Waiting(Leases):
         self.promote()
         self.expire()
 
-    def _wait(self, take: Callable[[], T], nothing: T, timeout: float | None, tr: Transaction | None) -> T:
+    def _wait(self, take: Callable[[], T], nothing: T, timeout: Duration | None, tr: Transaction | None) -> T:
         """Return what `take` takes as soon as that is something; `nothing` when so many seconds have passed.
 
         No timeout: `take` alone, without waiting. While taking is paused, waiting goes on.
@@ -177,11 +178,6 @@ def _try(take: Callable[[], T], nothing: T) -> T:
         return nothing
 
 
-def check_timeout(timeout: float) -> float:
-    """Return the timeout; raise `BadTime` when it can not be kept."""
-    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or math.isnan(timeout) or timeout < 0:
-        raise BadTime(
-            "A timeout is a number of seconds, 0 or more (infinity waits for ever), not {timeout}.",
-            timeout=repr(timeout),
-        )
-    return timeout
+def check_timeout(timeout: Duration) -> float:
+    """Return the seconds of a timeout, infinity too; raise `BadTime` when it can not be kept."""
+    return seconds_of(timeout, TIMEOUT, endless=True)

@@ -9,7 +9,6 @@ it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import timedelta
 from typing import Any
 
 from queues.context import Backing
@@ -27,6 +26,7 @@ from queues.items.undo_log import Change
 from queues.kv.port import MAX_KEY_SIZE, ReadTransaction, Transaction
 from queues.model import ids, records
 from queues.model.config import Config
+from queues.model.duration import KEEP, Duration, seconds_of
 from queues.model.item import Item
 from queues.trash.entries import KEPT_MS, Asked, Looking, TrashEntry, TrashPage, suffix_of, telling
 from queues.trash.restore import Restored, Restoring
@@ -34,7 +34,6 @@ from queues.trash.restore import Restored, Restoring
 __all__ = ["KEPT_MS", "Restored", "Trash", "TrashEntry", "TrashPage"]
 
 MAX_PAGE = 1_000
-_NOTHING = timedelta(0)
 #: Bytes of a value that a record holds itself; others write larger ones than we do.
 _INLINE = 90_000
 
@@ -42,16 +41,17 @@ _INLINE = 90_000
 class Trash:
     """The trash of one store."""
 
-    def __init__(self, backing: Backing, *, keep: timedelta | None = None) -> None:
+    def __init__(self, backing: Backing, *, keep: Duration | None = None) -> None:
         """Raise `BadTime` for a time to keep things that is below zero or longer than the store's own."""
-        if keep is not None and not _NOTHING <= keep <= timedelta(milliseconds=KEPT_MS):
+        seconds = KEPT_MS / 1000 if keep is None else seconds_of(keep, KEEP, endless=True)
+        if seconds > KEPT_MS / 1000:
             raise BadTime(
                 "The trash keeps things for 0 seconds to {days} days.",
                 days=KEPT_MS // 86_400_000,
             )
         self._backing = backing
         #: Milliseconds for which it keeps what is put into it from here.
-        self.keep_ms = KEPT_MS if keep is None else keep // timedelta(milliseconds=1)
+        self.keep_ms = int(seconds * 1000)
 
     @property
     def keeps(self) -> bool:

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
+from queues.model.duration import BACKOFF, Duration, seconds_of
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backoff:
@@ -16,21 +18,23 @@ class Backoff:
     `jitter` is the largest part that is taken off, so that items that failed together do not come back together.
     """
 
-    first: float = 1.0
+    first: Duration = 1.0
     factor: float = 2.0
-    most: float = 600.0
+    most: Duration = 600.0
     jitter: float = 0.5
 
     def __post_init__(self) -> None:
         """Refuse numbers that make no back-off."""
-        finite = all(math.isfinite(number) for number in (self.first, self.factor, self.most, self.jitter))
-        if not finite or self.first < 0 or self.factor < 1 or self.most < 0 or not 0 <= self.jitter <= 1:
-            raise ValueError("A back-off has first ≥ 0, factor ≥ 1, most ≥ 0 and jitter from 0 to 1.")
+        for name in ("first", "most"):
+            object.__setattr__(self, name, seconds_of(getattr(self, name), BACKOFF))  # it is frozen
+        if not (math.isfinite(self.factor) and self.factor >= 1 and 0 <= self.jitter <= 1):
+            raise ValueError("A back-off has factor ≥ 1 and jitter from 0 to 1.")
 
     def delay(self, attempts: int, *, dice: Callable[[], float] = random.random) -> timedelta:
         """Return how long an item rests that was tried so often."""
+        most = seconds_of(self.most, BACKOFF)
         try:
-            whole = min(self.most, self.first * self.factor ** (max(attempts, 1) - 1))
+            whole = min(most, seconds_of(self.first, BACKOFF) * self.factor ** (max(attempts, 1) - 1))
         except OverflowError:
-            whole = self.most
+            whole = most
         return timedelta(seconds=whole * (1 - self.jitter * dice()))

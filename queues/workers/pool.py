@@ -25,6 +25,7 @@ from queues.errors import (
     StoreError,
     TooLarge,
 )
+from queues.model.duration import GRACE, Duration, seconds_of
 from queues.operations.wait import LONGEST, Outlook
 from queues.queue import Queue
 from queues.store import Store
@@ -116,11 +117,12 @@ class Pool:
             self._condition.wait_for(lambda: not self._at_work)
         self._end()
 
-    def stop(self, grace: float) -> Tally:
+    def stop(self, grace: Duration) -> Tally:
         """Lease nothing more, let handlers finish for so many seconds, and give back what then is still worked on."""
+        seconds = seconds_of(grace, GRACE, endless=True)
         self._stopping.set()
-        self._settling.hurry(grace)
-        deadline = time.monotonic() + grace
+        self._settling.hurry(seconds)
+        deadline = time.monotonic() + seconds
         while self._held_up() or (time.monotonic() < deadline and self._alive(self._workers)):
             self._store.interrupt()
             with self._condition:

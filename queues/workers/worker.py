@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import TypeVar
 
 from queues.errors import display_name
+from queues.model.duration import LEASE, Duration, seconds_of
 from queues.model.names import canonical
 from queues.workers.backoff import Backoff
 from queues.workers.job import Job
@@ -37,7 +37,7 @@ class Worker:
         self._handlers: dict[str, Handler] = {}
 
     def handles(
-        self, queue: str, *, seconds: float = 60.0, end: str = "min", backoff: Backoff | None = None
+        self, queue: str, *, seconds: Duration = 60.0, end: str = "min", backoff: Backoff | None = None
     ) -> Callable[[F], F]:
         """Register the function below for a queue, or for all whose names fit a pattern such as `mail:*`.
 
@@ -46,8 +46,7 @@ class Worker:
         raises `Stopped` because the pool stops, the item comes back at once and no attempt is counted. A lease is held
         for `seconds` and extended while the function runs.
         """
-        if not 0 < seconds < math.inf:
-            raise ValueError("A lease is held for a number of seconds above 0.")
+        held = seconds_of(seconds, LEASE, above_zero=True)
         if canonical(queue) in self._handlers:
             raise ValueError(f"{queue!r} has a handler already.")
 
@@ -55,7 +54,7 @@ class Worker:
             if inspect.iscoroutinefunction(function):
                 raise TypeError(f"{function.__name__} is a coroutine function: handlers are plain functions.")
             self._handlers[canonical(queue)] = Handler(
-                function=function, seconds=seconds, end=end, backoff=backoff or Backoff()
+                function=function, seconds=held, end=end, backoff=backoff or Backoff()
             )
             return function
 

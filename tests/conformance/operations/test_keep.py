@@ -84,6 +84,6 @@ def test_deleting_and_purging_keep_nothing_where_told_so(store: Store, clock: Cl
 
 @pytest.mark.parametrize("wrong", [timedelta(seconds=-1), timedelta(milliseconds=KEPT_MS + 1)])
 def test_the_trash_stays_bounded(store: Store, wrong: timedelta) -> None:
-    with pytest.raises(BadTime, match="0 seconds to 7 days"):
+    with pytest.raises(BadTime, match="0 seconds"):
         store.acts("cron", keep=wrong)
     store.acts("cron", keep=timedelta(days=7))

@@ -346,7 +346,7 @@ def test_a_released_item_may_come_back_later(jobs: Queue, clock: Clock) -> None:
     assert jobs.promote() == 1
     assert [(lease.item.value, lease.item.attempts) for lease in jobs.lease(2)] == [(b"y", 1), (b"x", 2)]
     with pytest.raises(BadTime):
-        jobs.release(f"{item.id}-{0:016x}", delay=60)
+        jobs.release(f"{item.id}-{0:016x}", delay="60")
 
 
 def test_a_release_without_delay_to_speak_of_is_at_once(jobs: Queue) -> None:
@@ -510,7 +510,7 @@ def test_a_lease_that_never_was_is_stale_or_done(jobs: Queue) -> None:
 
 def test_bad_times_numbers_and_names_are_refused(jobs: Queue) -> None:
     jobs.push(b"x", priority=1)
-    for seconds in (0, -1, math.nan, math.inf, True, "60", None, MINUTE, 1e300):
+    for seconds in (0, -1, math.nan, math.inf, True, "60", None, -MINUTE, 1e300):
         with pytest.raises(BadTime):
             jobs.lease(seconds=seconds)
     for n in (0, -1, 1_001, True, 1.0):

@@ -1,0 +1,59 @@
+"""Durations: a number of seconds or a `timedelta`, checked in one place."""
+
+from __future__ import annotations
+
+import math
+from datetime import timedelta
+from typing import TypeAlias
+
+from queues.errors import BadTime, Words
+
+#: A number of seconds, or a `timedelta`.
+Duration: TypeAlias = float | timedelta
+
+DELAY, LEASE, TIMEOUT = Words("A delay"), Words("A lease"), Words("A timeout")
+KEEP, GRACE, BACKOFF = Words("A time to keep things"), Words("A grace time"), Words("A back-off")
+
+
+def seconds_of(duration: object, what: Words, *, above_zero: bool = False, endless: bool = False) -> float:
+    """Return a duration in seconds, 0 or more; raise `BadTime` for anything else.
+
+    `what` it is of stands in the message; `above_zero` refuses 0 too, `endless` accepts infinity.
+    """
+    seconds = _seconds(duration, what)
+    if above_zero and seconds <= 0:
+        raise BadTime("{what} is more than 0 seconds, not {value}.", what=what, value=f"{duration!r:.40}")
+    if seconds < 0:
+        raise BadTime("{what} is 0 seconds or more, not {value}.", what=what, value=f"{duration!r:.40}")
+    if seconds == math.inf and not endless:
+        raise BadTime("{what} has an end: infinity is no number of seconds here.", what=what)
+    return seconds
+
+
+def delay_of(delay: object) -> timedelta:
+    """Return a delay as a timedelta, a negative one too: what is due by now is ready at once. Raise `BadTime`."""
+    if isinstance(delay, timedelta):
+        return delay
+    seconds = _seconds(delay, DELAY)
+    try:
+        return timedelta(seconds=max(seconds, 0))
+    except OverflowError:
+        raise BadTime("An item is due before the year 10000.") from None
+
+
+def _seconds(duration: object, what: Words) -> float:
+    if isinstance(duration, timedelta):
+        return duration.total_seconds()
+    if isinstance(duration, bool) or not isinstance(duration, int | float) or duration != duration:
+        raise BadTime(
+            "{what} is a number of seconds or a timedelta, not {value}.", what=what, value=f"{duration!r:.40}"
+        )
+    return duration if isinstance(duration, float) else _as_float(duration)
+
+
+def _as_float(number: int) -> float:
+    try:
+        float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+    return number
