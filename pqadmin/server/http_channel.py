@@ -74,8 +74,7 @@ class SiteRequest(WebRequest):  # type: ignore[misc] # daphne is not typed
         try:
             super().handleContentChunk(data)
         except OSError as error:  # larger bodies are kept in a file
-            _repeats.warn("disk", "A request's body can not be kept: %s", error)
-            self.channel.refuse(plain_page.no_room)
+            self.channel.cannot_keep(error)
 
     def process(self) -> Any:
         """Begin the application; the body goes another way than Daphne's (`pqadmin.limits.bodies`)."""
@@ -143,7 +142,11 @@ class SiteChannel(_HTTPChannel):  # type: ignore[misc]
         if self.length is not None and self.length > self._most:
             self._too_large()
             return
-        super().allHeadersReceived()
+        try:
+            super().allHeadersReceived()
+        except OSError as error:  # a file for the body
+            self.cannot_keep(error)
+            return
         if self.length != 0:
             self._within(EVERY, self._look_at_rate)
 
@@ -174,6 +177,11 @@ class SiteChannel(_HTTPChannel):  # type: ignore[misc]
         self._networkProducer.unregisterProducer()
         self.transport.loseWriteConnection()
         self._within(LINGER, self.transport.abortConnection)
+
+    def cannot_keep(self, error: OSError) -> None:
+        """Refuse a request for whose body there is no room on the disk, or no file descriptor."""
+        _repeats.warn("disk", "A request's body can not be kept: %s", error)
+        self.refuse(plain_page.no_room)
 
     def _too_large(self) -> None:
         most = self._most

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import os
 import re
 import resource
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from ipaddress import ip_address
@@ -16,10 +19,13 @@ from typing import ClassVar
 
 import pytest
 from twisted.internet.address import IPv4Address
+from twisted.internet.protocol import Factory
 from twisted.internet.task import Clock
-from twisted.internet.testing import StringTransport
+from twisted.internet.tcp import Port
+from twisted.internet.testing import MemoryReactorClock, StringTransport
+from twisted.logger import globalLogPublisher
 
-from pqadmin.server import descriptors, http_channel, plain_page
+from pqadmin.server import descriptors, http_channel, plain_page, twisted_log
 from pqadmin.server.http_channel import Limits, SiteFactory
 from tests.server.conftest import PATIENCE, Site
 
@@ -451,6 +457,42 @@ def test_slow_connections_neither_use_up_descriptors_nor_lock_others_out(serve: 
         for connection in held:
             connection.close()
     assert not any("EMFILE" in line or "Too many open files" in line for line in site.complained)
+
+
+class NoneLeft:
+    """A listening socket of a process that has no descriptor left."""
+
+    def accept(self) -> object:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+
+def test_that_descriptors_have_run_out_is_logged_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+    port = Port(0, Factory(), interface="127.0.0.1", reactor=MemoryReactorClock())
+    port.startListening()
+    globalLogPublisher.addObserver(twisted_log.tell)
+    listening, port.socket = port.socket, NoneLeft()
+    try:
+        for _ in range(3):
+            port.doRead()
+    finally:
+        globalLogPublisher.removeObserver(twisted_log.tell)
+        listening.close()
+    assert len([line for line in caplog.messages if "no file descriptor left" in line]) == 1
+
+
+def test_a_body_for_which_there_is_no_descriptor_is_answered_with_503(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def none_left() -> None:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", none_left)
+    line = Line(make_factory(clock), clock)
+    line.send(head(b"POST", LOGIN, b"Content-Length: 900000", b"Expect: 100-continue") + b"x" * 1_000)
+    assert line.said.startswith(b"HTTP/1.1 503")
+    assert "A request's body can not be kept" in caplog.text
+    clock.advance(http_channel.LINGER)
+    assert line.transport.aborted
 
 
 def test_pages_of_the_server_itself_speak_the_readers_language() -> None:
