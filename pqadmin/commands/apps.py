@@ -1,8 +1,8 @@
-"""The operations app."""
+"""The app of the commands."""
 
 from django.apps import AppConfig
 
 
-class OperationsConfig(AppConfig):
+class CommandsConfig(AppConfig):
     name = "pqadmin.commands"
-    label = "operations"
+    label = "commands"

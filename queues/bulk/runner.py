@@ -22,7 +22,7 @@ from queues.context import Backing
 from queues.errors import JobNotFound, QueueError, StoreClosed, StoreError, Unreadable, Worded, Words
 from queues.kv.port import ReadTransaction
 
-log = logging.getLogger("queues.bulk.bulk_job")
+log = logging.getLogger(__name__)
 
 #: Jobs that one runner does at once; the others wait, or another runner does them.
 AT_ONCE = 8

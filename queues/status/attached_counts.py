@@ -24,7 +24,7 @@ from queues.model.ids import at
 from queues.model.log_limit import Repeats
 from queues.status.status import Snapshot
 
-log = logging.getLogger("queues.attached_queue")
+log = logging.getLogger(__name__)
 
 #: Items of one read: at most, and to begin with; bytes that one read should bring.
 MAX_STEP, FIRST_STEP, STEP_BYTES = 1_000, 100, 1_000_000

@@ -18,6 +18,9 @@ from queues.status.attached_counts import FIRST_STEP, LONGEST, MAX_STEP, SHARE, 
 
 LONG = 120.0  # seconds; reached only when something hangs
 
+#: The logger of the counts.
+LOGGER = "queues.status.attached_counts"
+
 
 def within(true: Callable[[], object]) -> None:
     """Wait for it."""
@@ -158,19 +161,19 @@ def test_a_count_that_keeps_failing_is_logged_once_a_minute_with_the_name_of_its
         now[0] += 10
         fresh.want([queue_id])
         within(lambda: failing.failed > 20)
-        lines = [record.getMessage() for record in caplog.records if record.name == "queues.attached_queue"]
+        lines = [record.getMessage() for record in caplog.records if record.name == LOGGER]
         assert len(lines) == 1
         assert "legacy" in lines[0]
         assert str(error) in lines[0]
         assert "tried again" in lines[0]
         now[0] += 61
-        within(lambda: len([record for record in caplog.records if record.name == "queues.attached_queue"]) == 2)
+        within(lambda: len([record for record in caplog.records if record.name == LOGGER]) == 2)
     fresh.close()
 
 
 def test_repeated_warnings_say_how_many_were_left_out(caplog: pytest.LogCaptureFixture) -> None:
     now = [0.0]
-    repeats = Repeats(logging.getLogger("queues.attached_queue"), monotonic=lambda: now[0])
+    repeats = Repeats(logging.getLogger(LOGGER), monotonic=lambda: now[0])
     with caplog.at_level(logging.WARNING):
         for _ in range(5):
             repeats.warn("a", "It failed: %s", "x")
