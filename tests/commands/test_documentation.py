@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from django.core.management import get_commands, load_command_class
 
+from queues import errors
+
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENT = (ROOT / "docs" / "reference" / "command-line.md").read_text(encoding="utf-8")
 COMMANDS = sorted(name for name, app in get_commands().items() if app == "pqadmin.commands")
@@ -45,3 +47,14 @@ def test_the_python_of_the_readme_runs_from_top_to_bottom(tmp_path: Path, monkey
     exec("\n".join(blocks).replace("timedelta(seconds=5)", "timedelta(milliseconds=5)"), names)
     assert names["item"].value == b"resize image 7"
     assert names["held"].item.value == b"remind me"
+
+
+def test_the_table_of_errors_names_every_exception_with_its_base() -> None:
+    text = (ROOT / "docs" / "reference" / "errors.md").read_text(encoding="utf-8")
+    named = dict(re.findall(r"^\| `(\w+)` \| `(\w+)` \| \S.*\|$", text, re.MULTILINE))
+    found = (getattr(errors, name) for name in errors.__all__)
+    kinds = [
+        kind for kind in found if isinstance(kind, type) and issubclass(kind, (errors.QueueError, errors.StoreError))
+    ]
+    roots = {errors.QueueError: "Exception", errors.StoreError: "Exception"}
+    assert named == {kind.__name__: roots.get(kind, kind.__mro__[1].__name__) for kind in kinds}
