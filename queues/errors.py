@@ -27,6 +27,7 @@ from queues.kv.errors import (
     StoreReadOnly,
     StoreUnavailable,
     StoreUnreachable,
+    TransactionEnded,
     TransactionTooLarge,
     TransactionTooOld,
     Value,
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AlreadyRestored",
     "BadCursor",
+    "BadEnd",
     "BadKey",
     "BadLimit",
     "BadName",
@@ -76,6 +78,7 @@ __all__ = [
     "BadPriority",
     "BadQueueKind",
     "BadSetting",
+    "BadState",
     "BadStoreURL",
     "BadText",
     "BadTime",
@@ -97,6 +100,7 @@ __all__ = [
     "JobNotFound",
     "KeyTooLarge",
     "LeaseNotBound",
+    "NaiveTime",
     "NestedTransaction",
     "NewerFormat",
     "NotAStore",
@@ -129,7 +133,9 @@ __all__ = [
     "StoreUnavailable",
     "StoreUnreachable",
     "TargetNotEmpty",
+    "TimePassed",
     "TooLarge",
+    "TransactionEnded",
     "TransactionTooLarge",
     "TransactionTooOld",
     "TrashNotFound",
@@ -212,7 +218,7 @@ class BadPriority(QueueError, ValueError):
 
 
 class BadValue(QueueError, TypeError):
-    """A value is not bytes: encode it first."""
+    """An argument has the wrong type: a value that is not bytes, a name or a reason that is not text."""
 
 
 class BadText(QueueError, ValueError):
@@ -248,7 +254,23 @@ class LeaseNotBound(QueueError, TypeError):
 
 
 class BadTime(QueueError, ValueError):
-    """The delay or the time can not be used."""
+    """The time or the duration can not be used."""
+
+
+class TimePassed(BadTime, BadQueueKind):
+    """The time has passed already, where one to come is needed."""
+
+
+class NaiveTime(BadTime, BadValue):
+    """The datetime has no time zone, so it says no moment."""
+
+
+class BadEnd(BadQueueKind):
+    """A queue has no end of this name."""
+
+
+class BadState(BadQueueKind):
+    """Items have no state of this name, or the act is for no item of it."""
 
 
 class BadCursor(QueueError, ValueError):
@@ -268,7 +290,7 @@ class QueueFull(QueueError):
 
 
 class TooLarge(QueueError, ValueError):
-    """More than one transaction may carry: at most 1,000 items and 5 MB."""
+    """More than one call may carry; one transaction has at most 1,000 items and 5 MB."""
 
 
 class BadLimit(TooLarge):

@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Unpack, cast
 
-from queues.errors import BadQueueKind, BadTime, BadValue, WrongKind, display_name
+from queues.errors import BadEnd, BadState, BadTime, NaiveTime, TimePassed, WrongKind, display_name
 from queues.items import ready
 from queues.items.admission import MAX_VALUE_SIZE, check_value
 from queues.items.counters import counted_in, total
@@ -45,8 +45,8 @@ class Queue(Waiting, Deaths, Searching):
     def push(
         self,
         value: bytes,
-        *,
         priority: Priority,
+        *,
         delay: Duration | None = None,
         due: datetime | None = None,
         tr: Transaction | None = None,
@@ -227,7 +227,7 @@ class Queue(Waiting, Deaths, Searching):
     def depth(self, state: str = "ready", *, tr: ReadTransaction | None = None) -> int:
         """Return the exact number of items in a state (ready, delayed, leased, dead), from counters."""
         if state not in STATES:
-            raise BadQueueKind("Items are ready, delayed, leased or dead, not {state}.", state=repr(state))
+            raise BadState("Items are ready, delayed, leased or dead, not {state}.", state=repr(state))
 
         def count(tr: ReadTransaction) -> int:
             generations = counted_in(self._current(tr), state)
@@ -302,11 +302,11 @@ class Queue(Waiting, Deaths, Searching):
 
     def pause(self, *, reason: str, until: datetime | None = None, by: str = "", tr: Transaction | None = None) -> None:
         """Stop taking, with a reason; pushing goes on. `until` (aware) resumes by itself."""
-        if until is not None and until.tzinfo is None:
-            raise BadValue("The time to resume needs a time zone.")
+        if until is not None and until.utcoffset() is None:
+            raise NaiveTime("The time to resume needs a time zone.")
         now = self._backing.now()
         if until is not None and until <= now:
-            raise BadQueueKind("The time to resume has passed already.")
+            raise TimePassed("The time to resume has passed already.")
         pause = Pause(reason=check_text(reason, MAX_REASON), by=check_text(by), since=now, until=until)
         self._reconfigure(lambda config: replace(config, pause=pause), tr)
 
@@ -373,9 +373,9 @@ def _own_when(when: Sequence[object]) -> Moment | None:
 
 
 def check_end(end: str) -> End:
-    """Return an end by its name; raise `BadQueueKind`."""
+    """Return an end by its name; raise `BadEnd`."""
     if end not in _ENDS:
-        raise BadQueueKind("The ends of a queue are min and max (FIFO: head and tail), not {end}.", end=repr(end))
+        raise BadEnd("The ends of a queue are min and max (FIFO: head and tail), not {end}.", end=repr(end))
     return _ENDS[end]
 
 

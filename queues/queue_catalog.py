@@ -9,7 +9,7 @@ from typing import Any
 from queues.attached_queue import open_queue
 from queues.catalog import directory
 from queues.context import Backing
-from queues.errors import NotForAttached, QueueNotFound, TooLarge
+from queues.errors import BadLimit, NotForAttached, QueueNotFound
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model.config import Config
 from queues.model.item import Item
@@ -100,8 +100,8 @@ class QueueCatalog:
 
         `after` is the last name of the page before.
         """
-        if not 1 <= limit <= 1_000:
-            raise TooLarge("A page has 1 to 1,000 queues.")
+        if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= 1_000:
+            raise BadLimit("A page has 1 to 1,000 queues.")
 
         def look(tr: ReadTransaction) -> list[Queue]:
             found = directory.names(tr, self._backing.keyspace, prefix=prefix, after=after, limit=limit)

@@ -76,10 +76,10 @@ def _about(error: Exception) -> tuple[str, str, int, str]:
             return _("The prefix is taken"), nothing, 422, "prefix_text"
         case errors.BadPriority():
             return _("The priority does not fit"), nothing, 422, "priority"
-        case errors.BadValue() | errors.ValueTooLarge() | errors.TooLarge():
-            return _("The value does not fit"), nothing, 422, "value"
         case errors.BadTime():
             return _("The time does not fit"), nothing, 422, ""
+        case errors.BadValue() | errors.ValueTooLarge() | errors.TooLarge():
+            return _("The value does not fit"), nothing, 422, "value"
         case errors.Unreadable():
             return _("This can not be read"), _("Nothing was changed, and nothing of it was thrown away."), 409, ""
         case errors.AlreadyRestored():

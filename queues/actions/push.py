@@ -12,12 +12,12 @@ from queues.bulk import incoming
 from queues.bulk.bulk_job import PUSH, RUNNING, Job, begin_job
 from queues.bulk.incoming import Arrival
 from queues.errors import (
+    BadLimit,
     IdTaken,
     JobEnded,
     NotForAttached,
     OutcomeUnknown,
     StoreError,
-    TooLarge,
     WrongKind,
     display_name,
 )
@@ -53,7 +53,7 @@ class PushJobs(BulkActs):
         """
         reason = check_text(reason, MAX_REASON)
         if not 1 <= len(items) <= MAX_ITEMS:
-            raise TooLarge("A job pushes 1 to {most:,} items, not {count:,}.", most=MAX_ITEMS, count=len(items))
+            raise BadLimit("A job pushes 1 to {most:,} items, not {count:,}.", most=MAX_ITEMS, count=len(items))
         job_id, when = self._backing.minter.mint(), either(delay, due)
         ready_ms = None if when is None else due_ms(when, self._backing.clock())
         checked = _checked(self._catalog.queue(queue_name), items)

@@ -46,7 +46,7 @@ class AsyncQueue:
     # Putting in
 
     async def push(
-        self, value: bytes, *, priority: Priority, delay: Duration | None = None, due: datetime | None = None
+        self, value: bytes, priority: Priority, *, delay: Duration | None = None, due: datetime | None = None
     ) -> Item:
         """Add an item: see `Queue.push`."""
         if delay is not None or due is not None:

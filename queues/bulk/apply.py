@@ -9,8 +9,8 @@ from queues.bulk.bulk_job import Job
 from queues.errors import (
     STATE_WORDS,
     BadPriority,
-    BadQueueKind,
     BadSetting,
+    BadState,
     ItemLeased,
     QueueNotFound,
     WrongKind,
@@ -48,9 +48,7 @@ def check(
     query.check()
     if not any(act in acts for acts in ACTS.values()) or query.state not in STATES:
         known = sorted({act for acts in ACTS.values() for act in acts})
-        raise BadQueueKind(
-            "Acts on all are {acts}, of {states} items.", acts=", ".join(known), states=", ".join(STATES)
-        )
+        raise BadState("Acts on all are {acts}, of {states} items.", acts=", ".join(known), states=", ".join(STATES))
     if act == "reprioritise" and sum(given is not None for given in (priority, shift, place)) != 1:
         raise BadPriority("Say one of: the priority, by how much to shift it, or front or back.")
     if query.state == "leased" and act not in ACTS["leased"]:

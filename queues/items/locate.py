@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from queues.errors import ItemChanged, ItemNotFound, KeyTooLarge, TooLarge, some_are
+from queues.errors import BadLimit, ItemChanged, ItemNotFound, KeyTooLarge, TooLarge, some_are
 from queues.items import attached as attached_items
 from queues.items import located
 from queues.items.located import Standing
@@ -51,9 +51,9 @@ class Found:
 
 
 def check_number(item_ids: Sequence[str]) -> None:
-    """Raise `TooLarge` for more ids than one transaction takes."""
+    """Raise `BadLimit` for more ids than one transaction takes."""
     if not 1 <= len(item_ids) <= MAX_ITEMS:
-        raise TooLarge("One act takes 1 to {most:,} items; act on more in chunks.", most=MAX_ITEMS)
+        raise BadLimit("One act takes 1 to {most:,} items; act on more in chunks.", most=MAX_ITEMS)
 
 
 def look(tr: ReadTransaction, keyspace: Keyspace, config: Config, item_ids: Sequence[str]) -> Selection:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from math import ceil
 
-from queues.errors import BadTime
+from queues.errors import BadTime, NaiveTime
 from queues.items import delayed, ready
 from queues.items.counters import Tally
 from queues.items.equal_ids import refuse_taken, taken
@@ -224,6 +224,6 @@ def check_when(when: object) -> Moment | None:
     """Return a delay or a due time, or None for at once; raise `BadTime` for anything else."""
     if isinstance(when, datetime):
         if when.utcoffset() is None:
-            raise BadTime("A due time needs a time zone: a naive datetime says no moment.")
+            raise NaiveTime("A due time needs a time zone: a naive datetime says no moment.")
         return when
     return None if when is None else delay_of(when)

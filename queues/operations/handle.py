@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import Any, TypeVar
 
 from queues.context import Backing
-from queues.errors import NotForAttached, QueueNotFound, TooLarge, WrongKind, display_name
+from queues.errors import BadLimit, NotForAttached, QueueNotFound, TooLarge, WrongKind, display_name
 from queues.items import admission, ready
 from queues.items.counters import Tally, wake
 from queues.kv.port import ReadTransaction, Transaction
@@ -230,12 +230,12 @@ class Handle:
 
 
 def check_number(n: int) -> None:
-    """Raise `TooLarge` for a number of items that no transaction takes."""
+    """Raise `BadLimit` for a number of items that no transaction takes."""
     if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= ready.MAX_ITEMS:
-        raise TooLarge("One transaction takes 1 to 1,000 items.")
+        raise BadLimit("One transaction takes 1 to 1,000 items.")
 
 
 def check_limit(limit: int) -> None:
-    """Raise `TooLarge` for a number of items that no page has."""
-    if not 1 <= limit <= MAX_PAGE:
-        raise TooLarge("A page has 1 to {most:,} items.", most=MAX_PAGE)
+    """Raise `BadLimit` for a number of items that no page has."""
+    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_PAGE:
+        raise BadLimit("A page has 1 to {most:,} items.", most=MAX_PAGE)

@@ -15,7 +15,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from queues.errors import BadCursor, BadQueueKind, BadTime, TooLarge, WrongKind, display_name
+from queues.errors import BadCursor, BadEnd, BadLimit, BadState, NaiveTime, TooLarge, WrongKind, display_name
 from queues.items import dead, delayed, leased, ready
 from queues.items import scan as walking
 from queues.items.scan import ORDERS, Lane, Met, Order
@@ -115,11 +115,11 @@ class Query:
     def check(self) -> None:
         """Raise an error that says what makes no sense in it."""
         if self.state not in STATES:
-            raise BadQueueKind("Items are ready, delayed, leased or dead, not {state}.", state=f"{self.state!r:.40}")
+            raise BadState("Items are ready, delayed, leased or dead, not {state}.", state=f"{self.state!r:.40}")
         if len(self.text) > MAX_TEXT or len(self.item_id) > MAX_TEXT * 30:
             raise TooLarge("One looks for at most {most:,} characters.", most=MAX_TEXT)
-        if any(time is not None and time.tzinfo is None for time in (self.since, self.until)):
-            raise BadTime("A time to search from or to needs a time zone.")
+        if any(time is not None and time.utcoffset() is None for time in (self.since, self.until)):
+            raise NaiveTime("A time to search from or to needs a time zone.")
 
     @property
     def mark(self) -> bytes:
@@ -219,9 +219,9 @@ class Searching(Handle):
         """
         check_limit(limit)
         if not 1 <= scan <= MAX_SCAN:
-            raise TooLarge("A step of a search looks at 1 to {most:,} items.", most=MAX_SCAN)
+            raise BadLimit("A step of a search looks at 1 to {most:,} items.", most=MAX_SCAN)
         if end not in _ENDS:
-            raise BadQueueKind("A search begins at the min or the max end, not {end}.", end=f"{end!r:.40}")
+            raise BadEnd("A search begins at the min or the max end, not {end}.", end=f"{end!r:.40}")
         wanted = self.query(query)
         start = _Start() if after is None else self._start(after, wanted, end)
 
