@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from queues.catalog.store_record import StoreRecord
-from queues.errors import BadPrefix, NewerFormat, PrefixTaken, Words, display_name
+from queues.errors import BadPrefix, PrefixTaken, Words, display_name
 from queues.keys.keyspace import Keyspace, packed_prefix
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model.config import Config
+from queues.model.records import UNREADABLE
 
 #: Bytes; leaves room in a key for a priority, a count and a random element.
 MAX_SIZE = 256
@@ -82,7 +83,7 @@ def _is_store(record: bytes | None) -> bool:
         return False
     try:
         StoreRecord.decode(record)
-    except (NewerFormat, ValueError, KeyError, TypeError, RecursionError):
+    except UNREADABLE:
         return False
     return True
 
