@@ -12,7 +12,7 @@ from typing import Any, Unpack, cast
 
 from queues.errors import BadEnd, BadState, BadTime, NaiveTime, TimePassed, WrongKind, display_name
 from queues.items import ready
-from queues.items.admission import MAX_VALUE_SIZE, check_value
+from queues.items.admission import check_value
 from queues.items.counters import counted_in, total
 from queues.keys.queue_keys import STATES, GenerationKeys
 from queues.kv.port import ReadTransaction, Transaction
@@ -22,6 +22,7 @@ from queues.model.cursor import End
 from queues.model.duration import LEASE, Duration, seconds_of
 from queues.model.item import Item, Page
 from queues.model.priority import Priority, normalise
+from queues.model.records import MAX_VALUE_SIZE
 from queues.model.settings import Settings, check_settings
 from queues.operations.dead import Deaths
 from queues.operations.delay import Moment, When, check_when, either

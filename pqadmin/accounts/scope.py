@@ -8,8 +8,8 @@ from functools import lru_cache
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
 
-from pqadmin.accounts import name_patterns
 from pqadmin.accounts.rights import GRANTABLE, GROUPS, Right, Role
+from queues.model import name_patterns
 
 #: A glob and the role on the queues that it matches.
 GrantOf = tuple[str, Role]

@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from pqadmin.commands.store_command import stdin_bytes
-from queues.items.admission import MAX_VALUE_SIZE
+from queues.model.records import MAX_VALUE_SIZE
 
 
 def add_value(parser: CommandParser) -> None:

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pqadmin.display.format import shorten, visible
 from pqadmin.files.strict_json import BadJSON, LongInteger, Member, parse
 from queues.errors import BadPriority, Worded, Words
-from queues.items.admission import MAX_VALUE_SIZE
 from queues.model.priority import Priority, PriorityType, normalise, parse_priority
+from queues.model.records import MAX_VALUE_SIZE
 
 VALUE_NAMES = ("value", "value_base64", "value_json")
 PRIORITY_NAMES = ("priority", "priority_base64")

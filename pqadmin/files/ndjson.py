@@ -12,8 +12,8 @@ from pqadmin.files.lines import LongLine, numbered, too_long
 from pqadmin.files.plain_text import json_text, plain_text
 from pqadmin.files.strict_json import BadJSON, parse_members
 from queues.errors import Words
-from queues.items.admission import MAX_VALUE_SIZE
 from queues.model.priority import Priority, PriorityType
+from queues.model.records import MAX_VALUE_SIZE
 
 #: Characters of a line that holds a list or an object: the largest value, the longest priority, and room.
 MAX_NESTED_LINE = MAX_VALUE_SIZE + 10_000

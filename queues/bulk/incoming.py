@@ -24,7 +24,7 @@ from queues.model.priority import Priority
 
 Arrival = tuple[bytes, Priority | None]
 #: Items of one part, and bytes of their values: with its header a part is no larger than the largest value.
-MAX_ITEMS, _BYTES = 200, 90_000
+MAX_ITEMS, _BYTES = 200, records.MAX_VALUE_SIZE
 #: Bytes of parts that one transaction lays down, unless it is a single one.
 _STEP_BYTES = 900_000
 #: What was laid down and never begun is left alone for so long, in milliseconds.

@@ -13,6 +13,7 @@ from queues.items.counters import counted_in, total
 from queues.keys.queue_keys import QueueKeys, Side
 from queues.kv.port import Result, Transaction
 from queues.model.config import Config
+from queues.model.records import MAX_VALUE_SIZE
 
 _WAITING = ("ready", "delayed")
 _SIDES: tuple[Side, ...] = ("in", "out")
@@ -55,10 +56,6 @@ def _waiting(tr: Transaction, keys: QueueKeys, config: Config) -> int:
         for side in _SIDES
     ]
     return sum(total(read.wait()) if side == "in" else -total(read.wait()) for side, read in reads)
-
-
-#: Bytes; below FoundationDB's 100,000 so that a record around the value fits as well.
-MAX_VALUE_SIZE = 90_000
 
 
 def check_value(value: bytes) -> bytes:

@@ -22,7 +22,6 @@ from queues.errors import (
 )
 from queues.items import admission, located
 from queues.items import attached as attached_items
-from queues.items.admission import MAX_VALUE_SIZE
 from queues.items.counters import Tally
 from queues.items.located import Standing
 from queues.items.ready import Heads
@@ -34,6 +33,7 @@ from queues.kv.port import ReadTransaction, Transaction
 from queues.model.config import Config
 from queues.model.foreign_tuples import ForeignKey
 from queues.model.priority import Priority, normalise
+from queues.model.records import MAX_VALUE_SIZE
 
 Place = Literal["front", "back"]
 

@@ -16,6 +16,8 @@ from queues.errors import NewerFormat, QueueError, QueueUnreadable, StoreError, 
 
 log = logging.getLogger("queues.background.sweeper")
 
+#: The largest value that is written, in bytes: a record around it stays below FoundationDB's 100,000.
+MAX_VALUE_SIZE = 90_000
 #: What decoding raises.
 UNREADABLE = (
     NewerFormat,

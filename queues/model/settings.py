@@ -13,13 +13,12 @@ from urllib.parse import urlsplit
 
 from queues.errors import BadSetting, NotForAttached, Words
 from queues.model.config import Config, check_attempts
+from queues.model.records import MAX_VALUE_SIZE
 
 MAX_NOTE = 1_000
 MAX_RUNBOOK = 500
 #: Rules of redaction, and characters of one.
 MAX_RULES, MAX_RULE = 32, 64
-#: The largest value that we write.
-MAX_VALUE = 90_000
 #: More items than any store holds; beyond it a limit is a slip.
 MAX_DEPTH = 10**12
 
@@ -158,9 +157,9 @@ def _max_value(value: object) -> int | None:
     return _whole(
         value,
         1,
-        MAX_VALUE,
+        MAX_VALUE_SIZE,
         "max_value",
-        Words("A limit of a value's size is 1 to {most:,} bytes, or none (None)", most=MAX_VALUE),
+        Words("A limit of a value's size is 1 to {most:,} bytes, or none (None)", most=MAX_VALUE_SIZE),
     )
 
 

@@ -21,7 +21,7 @@ from queues.model.item import Item
 from queues.serving.take_request import LATE_MS, Take, Taken
 
 #: Bytes of a request, and of one part of a result.
-MAX_REQUEST = PART = 90_000
+MAX_REQUEST = PART = records.MAX_VALUE_SIZE
 #: Requests that are read at once, and parts of one result.
 MAX_REQUESTS, _MAX_PARTS = 64, 200
 

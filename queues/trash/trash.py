@@ -35,7 +35,7 @@ __all__ = ["KEPT_MS", "Restored", "Trash", "TrashEntry", "TrashPage"]
 
 MAX_PAGE = 1_000
 #: Bytes of a value that a record holds itself; others write larger ones than we do.
-_INLINE = 90_000
+_INLINE = records.MAX_VALUE_SIZE
 
 
 class Trash:

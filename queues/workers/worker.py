@@ -5,10 +5,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
 from typing import TypeVar
 
 from queues.errors import display_name
+from queues.model import name_patterns
 from queues.model.duration import LEASE, Duration, seconds_of
 from queues.model.names import canonical
 from queues.workers.backoff import Backoff
@@ -73,6 +73,6 @@ class Worker:
         if found is not None:
             return found
         for pattern, handler in self._handlers.items():
-            if fnmatchcase(queue, pattern):
+            if name_patterns.pattern((canonical(pattern),)).fullmatch(queue):
                 return handler
         raise LookupError(f"{display_name(queue)} has no handler.")

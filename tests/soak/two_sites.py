@@ -12,8 +12,8 @@ Afterwards nothing is killed and the store must run empty. Then each value must 
 the acknowledging transaction counts up; each id must stand for one value; no attempt may have begun on what was
 completed, on a delayed item before it was due, or while another process's lease was not over (the rule is that of
 `two_sites_verdict.overlaps`); what always fails, and only that, must be dead; the counters must add up in every
-sample and at the end; doctor must find nothing; both sites must have answered `/readyz` and their live sockets all
-the time, in memory that stays flat.
+sample and at the end; doctor must find nothing once the sites have swept what killed processes left behind; both sites
+must have answered `/readyz` and their live sockets all the time, in memory that stays flat.
 
 Without `--store` it runs on an embedded store in a folder of its own. A cluster need not be empty: queues and keys are
 of this run. Prints one table; exits with 1 when something was wrong, and leaves the folder with all logs then.
@@ -52,6 +52,8 @@ SAMPLE_EVERY = 10.0
 YOUNG = 15.0
 #: Seconds in which the store must run empty when nothing is killed any more.
 DRAINED = 300.0
+#: Seconds in which sites sweep what killed processes left behind: five minutes, and rounds of two sweepers.
+SWEPT = 420.0
 #: Ready items at which importers wait.
 FULL = 3_000
 
@@ -246,6 +248,9 @@ class Soak:
             time.sleep(0.5)
         if left:
             self.wrong(f"{left} items were still ready, delayed or leased after {DRAINED:.0f} s")
+        until = time.monotonic() + SWEPT
+        while self._store.doctor.examine().findings and time.monotonic() < until:
+            time.sleep(SAMPLE_EVERY)
         for viewer in self.viewers:
             viewer.ending.set()
             viewer.join(ENDED)

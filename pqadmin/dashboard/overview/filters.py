@@ -10,13 +10,13 @@ import re
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from fnmatch import translate
 
 from django.utils.translation import gettext as _
 
 from pqadmin.live.board.health import PROBLEMS, Outlook, State
 from pqadmin.live.board.rows import Row
 from pqadmin.live.board.sums import label_of
+from queues.model import name_patterns
 
 #: Longer filters are cut: nobody types them.
 MAX_LENGTH = 400
@@ -135,8 +135,8 @@ def _term(part: str, key: str, value: str, favourites: Container[int]) -> Test:
     if key == "group":
         group = wanted.rstrip(":")
         if "*" in group:
-            pattern = _glob(group)
-            return lambda row, now: pattern.match(label_of(row.status.name).rstrip(":").casefold()) is not None
+            pattern = name_patterns.pattern((group,))
+            return lambda row, now: pattern.fullmatch(label_of(row.status.name).rstrip(":").casefold()) is not None
         # The groups within a group are in it.
         return lambda row, now: f"{label_of(row.status.name).casefold()}:".startswith(f"{group}:")
     if wanted != "favourite":
@@ -187,11 +187,6 @@ def _wait(row: Row) -> float | None:
 def _name(part: str) -> Test:
     wanted = part.casefold()
     if "*" in wanted:
-        pattern = _glob(wanted)
-        return lambda row, now: pattern.match(row.status.name.casefold()) is not None
+        pattern = name_patterns.pattern((wanted,))
+        return lambda row, now: pattern.fullmatch(row.status.name.casefold()) is not None
     return lambda row, now: wanted in row.status.name.casefold()
-
-
-def _glob(wanted: str) -> re.Pattern[str]:
-    """Return what matches: a star stands for anything, every other sign for itself."""
-    return re.compile(translate(wanted.replace("[", "[[]").replace("?", "[?]")))
