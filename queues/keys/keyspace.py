@@ -89,9 +89,18 @@ class SpaceKeys:
     """The keys of one space of the application."""
 
     def __init__(self, prefix: bytes, change: bytes) -> None:
-        #: Behind it lie the elements of the application's key, packed.
+        #: Behind it lie the elements of the application's key, packed; see `pack` and `elements`.
         self.prefix = prefix
         self.change = change
+
+    @staticmethod
+    def pack(elements: tuple[Any, ...]) -> bytes:
+        """Return the elements of an application's key, packed; raise `UnicodeEncodeError`."""
+        return pack(*elements)
+
+    def elements(self, key: bytes) -> tuple[Any, ...]:
+        """Return the elements of the application's key that such a key holds."""
+        return unpack_behind(key, len(self.prefix))
 
     def key(self, packed: bytes) -> bytes:
         """Return the key that holds the value of an application's key."""

@@ -9,7 +9,6 @@ from queues.context import Backing
 from queues.errors import BadKey, BadLimit, BadName, BadValue, KeyTooLarge, ValueTooLarge, is_invisible
 from queues.kv.port import MAX_KEY_SIZE, MAX_VALUE_SIZE, ReadTransaction, Transaction
 from queues.model.names import canonical
-from queues.model.tuples import pack, unpack_behind
 
 #: What a key is made of; whole numbers have at most 255 bytes, and no float is NaN.
 Element: TypeAlias = "bytes | str | int | float | bool | tuple[Element, ...] | None"
@@ -96,7 +95,7 @@ class Space:
         if first >= last:
             return []
         pairs = self._backing.read(lambda tr: tr.get_range(first, last, limit=limit, reverse=reverse).wait(), tr)
-        return [(unpack_behind(key, len(self._keys.prefix)), value) for key, value in pairs]
+        return [(self._keys.elements(key), value) for key, value in pairs]
 
     def _packed(self, key: Key) -> bytes:
         packed = self._keys.key(self._bound(key))
@@ -117,7 +116,7 @@ class Space:
         for element in elements:
             _check(element)
         try:
-            return pack(*elements)
+            return self._keys.pack(elements)
         except UnicodeEncodeError:
             raise BadKey("A text in a key holds half of a character, which is no text.") from None
 
