@@ -71,7 +71,7 @@ def main(arguments: list[str]) -> list[report.Figure]:
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        with RunningSite(folder, store_url=options.store, module="benchmarks.served") as site:
+        with RunningSite(folder, store_url=options.store, module="benchmarks.harness.served") as site:
             with open_store(site.store_url) as store:
                 known = store.directory()
                 names = [f"bench:{number}" for number in range(options.queues)]

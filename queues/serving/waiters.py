@@ -43,7 +43,7 @@ class Line:
         #: Waiters that were called and have not come back yet.
         self._taking = 0
         self._came_back = threading.Condition(self._mutex)
-        #: What looks out for a coroutine that leads: see queues/asynchronous/.
+        #: What looks out for a coroutine that leads: see queues/aio/.
         self.lookout: Any = None
 
     def enter(self, place: Place) -> None:

@@ -11,7 +11,7 @@ from django.test import Client
 from pqadmin.accounts.roles import Role, grant
 from queues import Store
 
-PACKAGE = Path(__file__).resolve().parents[2] / "pqadmin"
+ROOT = Path(__file__).resolve().parents[2]
 #: Partials that are no component of their own, and why each is not there; the browser suite opens them on their pages.
 FRAME = "a frame: nothing of its own but what it holds, and that is shown"
 ONE_FORM = "the form of one page; each kind of field, preview, warning and list that it is made of is shown"
@@ -47,7 +47,7 @@ def test_every_component_is_on_the_styleguide(client: Client, store: Store, db: 
     answer = client.get("/styleguide/")
     assert answer.status_code == 200
     shown = {template.name for template in answer.templates}
-    partials = {str(path).rpartition("templates/")[2] for path in PACKAGE.rglob("_*.html")}
+    partials = {str(path.relative_to(ROOT / "templates")) for path in (ROOT / "templates").rglob("_*.html")}
     assert partials - shown == set(ELSEWHERE), "put it on the styleguide, or say in ELSEWHERE why not"
     used = {word for words in re.findall(r'class="([^"]*)"', answer.content.decode()) for word in words.split()}
     assert _classes() - used == set(ELSEWHERE_CLASSES.split()), "shown now, or in no style sheet: leave it out"
@@ -55,6 +55,6 @@ def test_every_component_is_on_the_styleguide(client: Client, store: Store, db: 
 
 def _classes() -> set[str]:
     """Return the classes that the style sheets name."""
-    text = "".join(path.read_text("utf-8") for path in (PACKAGE / "static/pqadmin/css").glob("*.css"))
+    text = "".join(path.read_text("utf-8") for path in (ROOT / "static/pqadmin/css").glob("*.css"))
     text = re.sub(r"/\*.*?\*/|url\([^)]*\)|\"[^\"]*\"", "", text, flags=re.DOTALL)
     return set(re.findall(r"\.(-?[a-zA-Z_][\w-]*)", "".join(re.findall(r"([^{}]*)\{", text))))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import time
 from collections.abc import Callable
 from contextlib import ExitStack
 
@@ -66,6 +67,20 @@ def test_one_person_has_so_many_sockets(serve: Callable[..., Site]) -> None:
                 break
             except InvalidStatus:
                 continue
+
+
+def test_sockets_that_are_over_count_no_longer_as_connections(serve: Callable[..., Site]) -> None:
+    """Else a screen that comes back again and again would lock its own address out."""
+    site = serve(PQADMIN_CONNECTIONS_PER_ADDRESS="4")
+    cookies = log_in(site)
+    opened, give_up = 0, time.monotonic() + PATIENCE
+    while opened < 10:
+        try:
+            with open_socket(site, Cookie=cookies, Origin=site.address) as live:
+                assert live.recv(timeout=PATIENCE)
+            opened += 1
+        except (InvalidStatus, ConnectionClosed):  # the server hears of an end a moment later
+            assert time.monotonic() < give_up, f"{opened} were let in"
 
 
 def test_half_a_character_stops_nobody_elses_page(serve: Callable[..., Site]) -> None:
