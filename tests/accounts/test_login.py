@@ -137,3 +137,14 @@ def test_cookies_are_for_this_site_only_and_secure_under_https(ann, client) -> N
     assert (cookie["httponly"], cookie["samesite"], cookie["secure"]) == (True, "Lax", "")
     secure = Client().post(LOGIN, credentials(), secure=True)
     assert secure.cookies["pqadmin_session"]["secure"] is True
+
+
+def test_a_password_hashed_with_more_memory_is_hashed_anew_at_login(ann, client, settings) -> None:
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
+    ann.set_password(PASSWORD)
+    ann.save()
+    assert "m=102400" in ann.password
+    settings.PASSWORD_HASHERS = ["pqadmin.accounts.hashing.OneAtATime"]
+    assert client.post(LOGIN, credentials()).status_code == 302
+    ann.refresh_from_db()
+    assert "m=47104,t=2,p=1" in ann.password
