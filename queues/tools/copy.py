@@ -262,8 +262,12 @@ class _Copy:
         here = digest(self._source, self._keyspace, on_chunk=lambda keys, size: self._tell("verifying", keys, size))
         after = seal(self._source, self._keyspace)
         there = digest(self._target, self._keyspace, on_chunk=lambda keys, size: self._tell("verifying", keys, size))
-        others = self._digest_outside(self._source) if self._with_outside else Digest(keys=0, size=0, checksum="")
-        if self._with_outside and others != self._digest_outside(self._target):
+        others = (
+            self._digest_outside(self._source, "verifying")
+            if self._with_outside
+            else Digest(keys=0, size=0, checksum="")
+        )
+        if self._with_outside and others != self._digest_outside(self._target, "verifying"):
             self._give_up_round()
         if before != after or here != there:
             self._give_up_round()
@@ -285,19 +289,19 @@ class _Copy:
             )
         )
 
-    def _digest_outside(self, kv: KeyValueStore) -> Digest:
-        return digest_outside(kv, self._keyspace, on_chunk=lambda keys, size: self._tell("verifying", keys, size))
+    def _digest_outside(self, kv: KeyValueStore, phase: Phase) -> Digest:
+        return digest_outside(kv, self._keyspace, on_chunk=lambda keys, size: self._tell(phase, keys, size))
 
     def _outside_changed(self) -> bool:
         """Say whether keys outside of the root changed since they were compared: no seal tells that."""
         found = self._mark.outside_checksum
-        return bool(found) and self._digest_outside(self._source).checksum != found
+        return bool(found) and self._digest_outside(self._source, "finishing").checksum != found
 
     def _left(self) -> int | None:
         """Return how many keys outside of the root are not copied; None: nobody counts those of a cluster."""
         if self._mark.outside_checksum:
             return 0
-        return None if _is_cluster(self._from) else self._digest_outside(self._source).keys
+        return None if _is_cluster(self._from) else self._digest_outside(self._source, "finishing").keys
 
     def _raise_bases(self) -> None:
         """Raise the base of every queue, deleted ones included."""

@@ -221,7 +221,7 @@ class Joined(Acts):
     """Acts inside a transaction that is driven by hand."""
 
     def __init__(self, store: Store, tr: Any) -> None:
-        super().__init__(store, store._backing, actor="ann", via="cli")
+        super().__init__(store._backing, actor="ann", via="cli")
         self._tr = tr
 
     def _act(self, act: Any) -> Any:

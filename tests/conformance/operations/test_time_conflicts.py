@@ -11,6 +11,8 @@ import pytest
 
 from queues import Lease, Queue, Store, open_store
 from queues.errors import Conflict, StaleLease
+from queues.operations.lease_block import Binding
+from queues.serving.take_request import Take
 from tests.conftest import Clock, store_url
 from tests.full_count import check_full_count
 from tests.step_by_step import CONCURRENT, begin
@@ -33,7 +35,9 @@ def jobs(store: Store) -> Iterator[Queue]:
 
 
 def strict_lease(jobs: Queue, tr: Any, end: str = "min") -> Lease:
-    (lease,) = jobs._lease_in(tr, n=1, end=end, terms=jobs._terms(1, 30, "w"), serializable=False)
+    terms = jobs._terms(1, 30, "w")
+    (entries,) = jobs._serve_takes(tr, [Take(n=1, end=end, now_ms=terms.now_ms, terms=terms)], serializable=False)
+    (lease,) = jobs._as_leases(entries, Binding())
     return lease
 
 
