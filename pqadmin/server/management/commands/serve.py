@@ -19,7 +19,7 @@ from django.urls import get_resolver
 from pqadmin import __version__, crash_watch, jobs, store
 from pqadmin.commands.base import OwnCommand
 from pqadmin.conf import environment, proxy
-from pqadmin.server import banner, descriptors, first_start, housekeeping, listening
+from pqadmin.server import banner, descriptors, first_start, housekeeping, listening, memory
 from queues.errors import QueueError, StoreDamaged, StoreError, StoreUnreachable
 
 THREADS_END_WITHIN = 3.0  # seconds
@@ -42,6 +42,7 @@ class Command(OwnCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Serve; a CommandError says on one line why not."""
         host, port = options["host"], options["port"]
+        memory.share_arenas()
         self._descriptors = descriptors.raise_limit()
         try:
             with listening.bind(host, port) as listener:
