@@ -19,6 +19,7 @@ import pytest
 from queues import Queue, Store
 from queues.errors import OutcomeUnknown, StaleLease
 from queues.items import leased
+from queues.items.equal_ids import FreeIds
 from queues.items.expired import ExpiredRead
 from queues.kv.simulated import SimulatedTransaction
 from tests.full_count import check_full_count
@@ -292,8 +293,14 @@ def test_the_read_of_the_lease_that_ends(monkeypatch: pytest.MonkeyPatch) -> Non
     assert noticed()
 
 
-def test_the_promoted_items_read_conflict(monkeypatch: pytest.MonkeyPatch) -> None:
-    add = SimulatedTransaction.add_read_conflict_key
+def test_the_promoted_items_read_conflicts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the conflict on the delayed key nor that of the look for a free id: two promote the same item."""
+    add, init = SimulatedTransaction.add_read_conflict_key, FreeIds.__init__
+
+    def look(ids: FreeIds, tr: Any, key_of: Callable[[bytes], bytes], rands: Any) -> None:
+        init(ids, tr.snapshot, key_of, rands)
+
+    monkeypatch.setattr(FreeIds, "__init__", look)
 
     def forget(tr: SimulatedTransaction, key: bytes) -> None:
         if b"\x02d\x00\x1a" not in key:
