@@ -5,8 +5,8 @@ from __future__ import annotations
 import ctypes
 
 #: glibc's parameter for the number of arenas, and how many the site has. By default each thread gets one of its own,
-#: which keeps what a large form or page took: after an attack 172 MB instead of 141 MB. One thread runs at a time
-#: under the interpreter's lock, so two arenas cost nothing.
+#: which keeps what a large form or page took. One thread runs at a time under the interpreter's lock, so threads
+#: rarely wait for an arena.
 _M_ARENA_MAX, _ARENAS = -8, 2
 
 
