@@ -7,9 +7,9 @@ from typing import Any
 
 from pqadmin.store import get_store, store_now
 from queues import Transaction
-from queues.model.ids import Minter
+from queues.model.ids import IdGenerator
 
-_minter = Minter(lambda: store_now().timestamp())
+_id_generator = IdGenerator(lambda: store_now().timestamp())
 
 
 def note(
@@ -26,7 +26,7 @@ def note(
     Where the act is in the site's own tables it is called inside their transaction: a crash in between leaves an entry
     of what was not done, never a deed without an entry.
     """
-    store, audit_id = get_store(), _minter.mint()
+    store, audit_id = get_store(), _id_generator.new_id()
 
     def write(tr: Transaction) -> None:
         store.audit.write(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
-from queues.context import Backing
+from queues.context import StoreContext
 from queues.errors import STATE_WORDS, NotForAttached
 from queues.items import attached
 from queues.items.counters import total
@@ -52,8 +52,8 @@ class AttachedQueue(Queue):
     Ages are unknown, depths are counted, and nobody else would keep to a pause, a delay or a lease: there are none.
     """
 
-    def __init__(self, backing: Backing, config: Config) -> None:
-        super().__init__(backing, config)
+    def __init__(self, context: StoreContext, config: Config) -> None:
+        super().__init__(context, config)
         assert config.prefix is not None
         self._foreign = AttachedKeys(config.prefix)
 
@@ -69,19 +69,19 @@ class AttachedQueue(Queue):
                 self.name, "its items are ready or gone, not {state}.", state=STATE_WORDS.get(state, state)
             )
         if tr is None:
-            return self._backing.counts.count(self._backing.kv.read(self._current)).depth
+            return self._context.counts.count(self._context.kv.read(self._current)).depth
         self._current(tr)
         return count_within(tr, self._foreign)
 
     def totals(self, *, tr: ReadTransaction | None = None) -> Totals:
         """Return the counted depth, and the traffic that came through us."""
         ready = self.depth(tr=tr)
-        traffic = self._backing.read(lambda tr: TrafficRead(tr, self._keys).wait(), tr)
+        traffic = self._context.read(lambda tr: TrafficRead(tr, self._keys).wait(), tr)
         return Totals(ready=ready, delayed=0, leased=0, dead=0, traffic=traffic)
 
     def oldest(self, *, tr: ReadTransaction | None = None) -> Item | None:
         """Return None: others' keys do not say when an item was pushed."""
-        self._backing.read(self._current, tr)
+        self._context.read(self._current, tr)
         return None
 
     def find(self, item_id: str, *, tr: ReadTransaction | None = None) -> Item | None:
@@ -93,11 +93,11 @@ class AttachedQueue(Queue):
         def look(tr: ReadTransaction) -> Item | None:
             return attached.find(tr, self._foreign, suffix, fifo=self._current(tr).fifo)
 
-        return self._backing.read(look, tr)
+        return self._context.read(look, tr)
 
     def status(self, *, preview: int = 256, tr: ReadTransaction | None = None) -> QueueStatus:
         """Return everything that a screen shows of this queue; its depth as it was counted last."""
-        counts, now = self._backing.counts, self._backing.now()
+        counts, now = self._context.counts, self._context.now()
 
         def look(tr: ReadTransaction) -> QueueStatus:
             change = tr.get(self._keys.change)
@@ -106,13 +106,13 @@ class AttachedQueue(Queue):
                 tr, self._keys, config, total(change.wait()), preview, counts=counts, now=now
             )()
 
-        found = self._backing.read(look, tr)
+        found = self._context.read(look, tr)
         counts.want([self.id])
         return found
 
     def depth_unless(self, stop: Callable[[], bool]) -> int | None:
         """Count the ready items until `stop`, asked again and again, says so: None."""
-        count = self._backing.counts.count_unless(stop, self._backing.kv.read(self._current))
+        count = self._context.counts.count_unless(stop, self._context.kv.read(self._current))
         return None if count is None else count.depth
 
     # Not for attached queues
@@ -168,7 +168,7 @@ class AttachedQueue(Queue):
             key = tr.get_key(*self._foreign.range, reverse=True).wait()
             return None if key is None else self._foreign.suffix_of(key)
 
-        return self._backing.read(look, None)
+        return self._context.read(look, None)
 
     def take_chunk(self, tr: Transaction, *, after: bytes | None, last: bytes, limit: int) -> Chunk:
         """Take at most `limit` items behind the place `after`, up to the place `last`: key by key, never as a range."""
@@ -204,7 +204,7 @@ class AttachedQueue(Queue):
             self._current(tr)
             return attached.insert(tr, self._keys, self._foreign, values, rands)
 
-        return self._backing.transact(write, tr)
+        return self._context.transact(write, tr)
 
     def _serve_takes(self, tr: Transaction, takes: Sequence[Take], *, serializable: bool) -> Sequence[Taken]:
         wanted: dict[End, int] = {}
@@ -239,7 +239,7 @@ class AttachedQueue(Queue):
             ]
             return found[0] if found else None
 
-        return self._backing.read(look, tr)
+        return self._context.read(look, tr)
 
     def _page(
         self,
@@ -284,6 +284,6 @@ class AttachedQueue(Queue):
         return tr.get_range(*self._foreign.range, limit=n, reverse=end == "max")
 
 
-def open_queue(backing: Backing, config: Config) -> Queue:
+def open_queue(context: StoreContext, config: Config) -> Queue:
     """Return the handle that fits a queue's config."""
-    return AttachedQueue(backing, config) if config.attached else Queue(backing, config)
+    return AttachedQueue(context, config) if config.attached else Queue(context, config)

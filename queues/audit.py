@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from queues.catalog import directory
-from queues.context import Backing
+from queues.context import StoreContext
 from queues.errors import BadCursor
 from queues.items.equal_ids import refuse_minted
 from queues.keys.keyspace import Keyspace
@@ -67,8 +67,8 @@ class AuditPage:
 class Audit:
     """The audit of one store."""
 
-    def __init__(self, backing: Backing) -> None:
-        self._backing = backing
+    def __init__(self, context: StoreContext) -> None:
+        self._context = context
 
     def write(
         self,
@@ -93,7 +93,7 @@ class Audit:
         It is listed under its queue, and under the one of the id `also`, which it concerned too; under `item`, which
         the record names, and under `items`, which it does not.
         """
-        keyspace = self._backing.keyspace
+        keyspace = self._context.keyspace
         refuse_minted(tr, [keyspace.audit(audit_id)])
         header = {
             "actor": actor,
@@ -145,7 +145,7 @@ class Audit:
         limit = max(1, min(limit, MAX_PAGE))
         ends = [end for end in (before, _first_of(until)) if end is not None]
         walk = _Walk(
-            keyspace=self._backing.keyspace,
+            keyspace=self._context.keyspace,
             actor=actor,
             item=item,
             since=_first_of(since),
@@ -154,15 +154,15 @@ class Audit:
         )
 
         def look(tr: ReadTransaction) -> AuditPage:
-            queue_id = None if queue is None else directory.find_id(tr, self._backing.keyspace, queue)
+            queue_id = None if queue is None else directory.find_id(tr, self._context.keyspace, queue)
             return walk.page(tr, queue_id=queue_id, queue=queue, before=min(ends, default=None), limit=limit)
 
-        return self._backing.read(look, tr)
+        return self._context.read(look, tr)
 
     def oldest_at(self, *, tr: ReadTransaction | None = None) -> datetime | None:
         """Return the time of the oldest act that is kept; None when there is none."""
-        keyspace = self._backing.keyspace
-        key = self._backing.read(lambda tr: tr.get_key(*keyspace.audits()).wait(), tr)
+        keyspace = self._context.keyspace
+        key = self._context.read(lambda tr: tr.get_key(*keyspace.audits()).wait(), tr)
         return None if key is None else ids.at(ids.minted_ms(keyspace.last_id(key)))
 
 

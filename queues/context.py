@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 from queues.keys.keyspace import Keyspace
 from queues.kv.port import KeyValueStore, ReadTransaction, Server, Transaction
-from queues.model.ids import Minter, at
-from queues.serving.background import Aside
+from queues.model.ids import IdGenerator, at
+from queues.serving.background import BackgroundThreads
 from queues.serving.waiters import Lines
 from queues.status.attached_counts import AttachedCounts
 from queues.status.status_cache import Seen
@@ -48,17 +48,17 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Backing:
+class StoreContext:
     """One open store's parts."""
 
     kv: KeyValueStore
     keyspace: Keyspace
-    minter: Minter
+    id_generator: IdGenerator
     #: Seconds since the epoch, by the store's clock.
     clock: Callable[[], float]
     counts: AttachedCounts
     #: What it does in threads of its own.
-    aside: Aside = field(default_factory=Aside)
+    background_threads: BackgroundThreads = field(default_factory=BackgroundThreads)
     #: Who waits for items in this process.
     lines: Lines = field(default_factory=Lines)
     #: What does the same kind of thing to one queue for many callers.

@@ -60,7 +60,7 @@ class Queue(Waiting, Deaths, Searching):
         if delay is not None or due is not None:
             return self.push_many([(value, priority)], delay=delay, due=due, tr=tr)[0]
         if tr is None and not self._guess[1].attached:
-            item: Any = self._backing.kv.serve(self._own_pushes or self._pushes, self._pushing(value, priority))
+            item: Any = self._context.kv.serve(self._own_pushes or self._pushes, self._pushing(value, priority))
             return item  # type: ignore[no-any-return]
         self._require("priority", "push", "enqueue")
         return self._insert([(check_value(value), normalise(priority, self.priority_type))], tr)[0]
@@ -238,11 +238,11 @@ class Queue(Waiting, Deaths, Searching):
             ]
             return sum(total(arrived.wait()) - total(left.wait()) for arrived, left in reads)
 
-        return self._backing.read(count, tr)
+        return self._context.read(count, tr)
 
     def totals(self, *, tr: ReadTransaction | None = None) -> Totals:
         """Return the exact depths by state and the traffic, from counters."""
-        return self._backing.read(lambda tr: read_totals(tr, self._keys, self._current(tr)), tr)
+        return self._context.read(lambda tr: read_totals(tr, self._keys, self._current(tr)), tr)
 
     def oldest(self, *, tr: ReadTransaction | None = None) -> Item | None:
         """Return the ready item that was pushed first, from the index by age."""
@@ -252,7 +252,7 @@ class Queue(Waiting, Deaths, Searching):
             found = read.wait()
             return None if found is None else ready.at_place(tr, self._keys, config, found[1])
 
-        return self._backing.read(look, tr)
+        return self._context.read(look, tr)
 
     def items(
         self,
@@ -276,7 +276,7 @@ class Queue(Waiting, Deaths, Searching):
             self._require("priority", "a priority", "head or tail")
             priority = normalise(priority, self.priority_type)
 
-        return self._backing.read(
+        return self._context.read(
             lambda tr: self._page(tr, side=side, limit=limit, suffix=suffix, priority=priority, preview=preview), tr
         )
 
@@ -288,7 +288,7 @@ class Queue(Waiting, Deaths, Searching):
             config = self._current(tr)
             return read_status(tr, self._keys, config, total(change.wait()), preview)
 
-        return self._backing.read(look, tr)
+        return self._context.read(look, tr)
 
     # Both kinds: one particular item
 
@@ -297,7 +297,7 @@ class Queue(Waiting, Deaths, Searching):
 
         Conflicts with whoever takes the same item. Together with a push in one transaction it moves an item.
         """
-        return self._backing.transact(lambda tr: self._remove(tr, item_id, verb), tr)
+        return self._context.transact(lambda tr: self._remove(tr, item_id, verb), tr)
 
     # Both kinds: operating
 
@@ -305,7 +305,7 @@ class Queue(Waiting, Deaths, Searching):
         """Stop taking, with a reason; pushing goes on. `until` (aware) resumes by itself."""
         if until is not None and until.utcoffset() is None:
             raise NaiveTime("The time to resume needs a time zone.")
-        now = self._backing.now()
+        now = self._context.now()
         if until is not None and until <= now:
             raise TimePassed("The time to resume has passed already.")
         pause = Pause(reason=check_text(reason, MAX_REASON), by=check_text(by), since=now, until=until)

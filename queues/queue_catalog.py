@@ -8,7 +8,7 @@ from typing import Any
 
 from queues.attached_queue import open_queue
 from queues.catalog import directory
-from queues.context import Backing
+from queues.context import StoreContext
 from queues.errors import BadLimit, NotForAttached, QueueNotFound
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model.config import Config
@@ -21,9 +21,9 @@ from queues.trash.trash import Trash
 class QueueCatalog:
     """The queues of one store, by name. Thread-safe."""
 
-    def __init__(self, backing: Backing) -> None:
-        self._backing = backing
-        self._trash = Trash(backing)
+    def __init__(self, context: StoreContext) -> None:
+        self._context = context
+        self._trash = Trash(context)
 
     def create_queue(
         self,
@@ -41,15 +41,15 @@ class QueueCatalog:
         queue that is there is of the same kind, type and (when given) bands.
         """
         config = directory.own_config(
-            name, kind=kind, priority_type=priority_type, bands=bands, created_ms=self._backing.now_ms()
+            name, kind=kind, priority_type=priority_type, bands=bands, created_ms=self._context.now_ms()
         )
 
         def write(tr: Transaction) -> Config:
             if exist_ok:
-                return directory.create_or_find(tr, self._backing.keyspace, config, any_bands=bands is None)
-            return directory.create(tr, self._backing.keyspace, config)
+                return directory.create_or_find(tr, self._context.keyspace, config, any_bands=bands is None)
+            return directory.create(tr, self._context.keyspace, config)
 
-        return open_queue(self._backing, self._backing.transact(write, tr))
+        return open_queue(self._context, self._context.transact(write, tr))
 
     def attach(
         self,
@@ -68,25 +68,25 @@ class QueueCatalog:
         config = directory.attached_config(
             name,
             prefix=prefix,
-            root=self._backing.keyspace.root,
+            root=self._context.keyspace.root,
             kind=kind,
             priority_type=priority_type,
-            created_ms=self._backing.now_ms(),
+            created_ms=self._context.now_ms(),
         )
         return open_queue(
-            self._backing, self._backing.transact(lambda tr: directory.attach(tr, self._backing.keyspace, config), tr)
+            self._context, self._context.transact(lambda tr: directory.attach(tr, self._context.keyspace, config), tr)
         )
 
     def detach(self, name: str, *, tr: Transaction | None = None) -> None:
         """Forget an attached queue; its items stay where they are. Raises `QueueNotFound`, `NotAttached`."""
         with self.suggesting(tr):
-            self._backing.transact(lambda tr: directory.detach(tr, self._backing.keyspace, name), tr)
+            self._context.transact(lambda tr: directory.detach(tr, self._context.keyspace, name), tr)
 
     def queue(self, name: str, *, tr: ReadTransaction | None = None) -> Queue:
         """Return the queue of this name; raise `QueueNotFound`, outside a transaction with names that look alike."""
         with self.suggesting(tr):
-            config = self._backing.read(lambda tr: directory.find(tr, self._backing.keyspace, name), tr)
-            return open_queue(self._backing, config)
+            config = self._context.read(lambda tr: directory.find(tr, self._context.keyspace, name), tr)
+            return open_queue(self._context, config)
 
     def queues(
         self,
@@ -104,25 +104,25 @@ class QueueCatalog:
             raise BadLimit("A page has 1 to 1,000 queues.")
 
         def look(tr: ReadTransaction) -> list[Queue]:
-            found = directory.names(tr, self._backing.keyspace, prefix=prefix, after=after, limit=limit)
-            reads = [(name, tr.get(self._backing.keyspace.config(queue_id))) for name, queue_id in found.items()]
+            found = directory.names(tr, self._context.keyspace, prefix=prefix, after=after, limit=limit)
+            reads = [(name, tr.get(self._context.keyspace.config(queue_id))) for name, queue_id in found.items()]
             configs = [Config.of(name, record) for name, read in reads if (record := read.wait()) is not None]
-            return [open_queue(self._backing, config) for config in configs]
+            return [open_queue(self._context, config) for config in configs]
 
-        return self._backing.read(look, tr)
+        return self._context.read(look, tr)
 
     def directory(self, *, tr: ReadTransaction | None = None) -> Mapping[str, int]:
         """Return every queue's id by name, in the order of names."""
-        return self._backing.read(lambda tr: directory.names(tr, self._backing.keyspace), tr)
+        return self._context.read(lambda tr: directory.names(tr, self._context.keyspace), tr)
 
     def rename_queue(self, old: str, new: str, *, tr: Transaction | None = None) -> Queue:
         """Give a queue another name; handles and items stay. Raises `QueueNotFound`, `QueueExists`."""
 
         def write(tr: Transaction) -> Config:
-            return directory.rename(tr, self._backing.keyspace, directory.find(tr, self._backing.keyspace, old), new)
+            return directory.rename(tr, self._context.keyspace, directory.find(tr, self._context.keyspace, old), new)
 
         with self.suggesting(tr):
-            return open_queue(self._backing, self._backing.transact(write, tr))
+            return open_queue(self._context, self._context.transact(write, tr))
 
     def delete_queue(self, name: str, *, by: str = "", tr: Transaction | None = None) -> str:
         """Put a queue with all its items into the trash and return the trash id, for `restore`.
@@ -130,20 +130,20 @@ class QueueCatalog:
         Costs the same at any depth. Handles of it raise `QueueNotFound` until it is restored. An attached queue's
         items are not ours to delete: `NotForAttached`.
         """
-        trash_id = self._backing.minter.mint()
+        trash_id = self._context.id_generator.new_id()
 
         def write(tr: Transaction) -> str:
             queue = self.queue(name, tr=tr)
-            config = directory.find(tr, self._backing.keyspace, name)
+            config = directory.find(tr, self._context.keyspace, name)
             if config.attached:
                 raise NotForAttached(config.name, "detach it instead, its items stay where they are.")
             # The depth is told only: whoever pushes or pops meanwhile is not in the way.
             self._trash.put_queue(tr, trash_id, config, depth=queue.depth(tr=tr.snapshot), by=by)
-            directory.remove(tr, self._backing.keyspace, config)
+            directory.remove(tr, self._context.keyspace, config)
             return trash_id.hex()
 
         with self.suggesting(tr):
-            return self._backing.transact(write, tr)
+            return self._context.transact(write, tr)
 
     @contextmanager
     def suggesting(self, tr: ReadTransaction | None = None) -> Iterator[None]:
@@ -154,7 +154,7 @@ class QueueCatalog:
             if tr is not None or error.suggestions:
                 raise
             name = error.name
-            near = self._backing.kv.read(lambda tr: directory.look_alikes(tr, self._backing.keyspace, name))
+            near = self._context.kv.read(lambda tr: directory.look_alikes(tr, self._context.keyspace, name))
             raise QueueNotFound(name, near) from None
 
     def restore(self, trash_id: str, *, tr: Transaction | None = None) -> Queue | Item:
@@ -163,5 +163,5 @@ class QueueCatalog:
         Returns the item, or the queue that came back or that holds what came back. Raises `TrashNotFound`,
         `AlreadyRestored`, `QueueExists` (the name is taken), `QueueNotFound` (the item's queue is gone), `PlaceTaken`.
         """
-        restored = self._backing.transact(lambda tr: self._trash.restore(tr, trash_id), tr)
-        return restored.item if restored.item is not None else open_queue(self._backing, restored.config)
+        restored = self._context.transact(lambda tr: self._trash.restore(tr, trash_id), tr)
+        return restored.item if restored.item is not None else open_queue(self._context, restored.config)

@@ -20,7 +20,7 @@ from queues.bulk.bulk_job import sweep_jobs
 from queues.bulk.runner import JobRunner
 from queues.bulk.scan import Shown, all_shown
 from queues.catalog import store_record
-from queues.context import Backing
+from queues.context import StoreContext
 from queues.errors import TooLarge
 from queues.history import History
 from queues.history.recorder import Recorder
@@ -30,12 +30,12 @@ from queues.kv import open_kv
 from queues.kv.boottime import boottime
 from queues.kv.port import Count, KeyValueStore, ReadTransaction, Transaction
 from queues.model.duration import Duration
-from queues.model.ids import Minter
+from queues.model.ids import IdGenerator
 from queues.model.store_address import StoreAddress
 from queues.operations.space import Space
 from queues.operations.wait import LONGEST, Outlook, check_timeout
 from queues.queue_catalog import QueueCatalog
-from queues.serving.background import Aside
+from queues.serving.background import BackgroundThreads
 from queues.serving.clock import StoreClock
 from queues.status.attached_counts import AttachedCounts
 from queues.status.snapshots import read_statuses
@@ -74,7 +74,9 @@ def open_store(
     keyspace = Keyspace(root)
     kv = open_kv(url, max_bytes=max_bytes, slots=keyspace.slots)
     try:
-        own = StoreClock(kv, keyspace, wall=wall, count=count or kv.count, elapsed=elapsed, aside=Aside())
+        own = StoreClock(
+            kv, keyspace, wall=wall, count=count or kv.count, elapsed=elapsed, background_threads=BackgroundThreads()
+        )
         store = Store(kv, url=url, keyspace=keyspace, clock=clock or own)
         if (clock, wall, count, elapsed) == (None, time.time, None, boottime):
             store.address = StoreAddress.of(url, root, max_bytes)
@@ -94,8 +96,8 @@ class Store(QueueCatalog):
         url: str,
         keyspace: Keyspace,
         clock: Callable[[], float],
-        aside: Aside | None = None,
-        minter: Minter | None = None,
+        background_threads: BackgroundThreads | None = None,
+        id_generator: IdGenerator | None = None,
     ) -> None:
         self.url = url
         #: By what another process opens the same store; None when none can, or the clock was given.
@@ -106,23 +108,23 @@ class Store(QueueCatalog):
         self.clock = clock if isinstance(clock, StoreClock) else None
         #: Depths of attached queues, counted behind the back of whoever looks.
         self.counts = AttachedCounts(kv, keyspace, clock)
-        backing = Backing(
+        context = StoreContext(
             kv=kv,
             keyspace=keyspace,
-            minter=minter or Minter(clock),
+            id_generator=id_generator or IdGenerator(clock),
             clock=clock,
             counts=self.counts,
-            aside=aside or Aside(),
+            background_threads=background_threads or BackgroundThreads(),
         )
-        super().__init__(backing)
-        self.audit = Audit(backing)
+        super().__init__(context)
+        self.audit = Audit(context)
         self.trash = self._trash
-        self.history = History(self._backing)
+        self.history = History(self._context)
         self.doctor = Doctor(
             kv,
             keyspace,
-            now_ms=self._backing.now_ms,
-            sweep_unclaimed=lambda config: sweep_unclaimed(self._backing, self.trash, config),
+            now_ms=self._context.now_ms,
+            sweep_unclaimed=lambda config: sweep_unclaimed(self._context, self.trash, config),
         )
         self.id = store_record.settle(kv, self._keyspace, url)
         if self.clock is not None:
@@ -143,7 +145,7 @@ class Store(QueueCatalog):
     def close(self) -> None:
         """Finish what was accepted and release the store. Idempotent."""
         self.counts.close()
-        self._backing.servers.stop()
+        self._context.servers.stop()
         if self.clock is not None:
             self.clock.close()
         self._kv.close()
@@ -156,11 +158,11 @@ class Store(QueueCatalog):
         `keep` is how long the trash keeps what they take, for programs that act so: at most, and unless given, 7 days;
         zero keeps nothing. Raises `BadTime`.
         """
-        return Acts(self._backing, actor=actor, via=via, keep=keep)
+        return Acts(self._context, actor=actor, via=via, keep=keep)
 
     def job_runner(self, *, shown: Shown = all_shown) -> JobRunner:
         """Return a runner of the store's jobs; `shown` gives, by a queue's config, what a searcher sees of a value."""
-        return JobRunner(self._backing, shown=shown)
+        return JobRunner(self._context, shown=shown)
 
     # Transactions
 
@@ -169,7 +171,7 @@ class Store(QueueCatalog):
 
         Copies and backups carry them. Raises `BadName`.
         """
-        return Space(self._backing, name)
+        return Space(self._context, name)
 
     def read(self, fn: Callable[[ReadTransaction], T]) -> T:
         """Run `fn` on one consistent version; every looking verb joins with `tr=`."""
@@ -202,8 +204,8 @@ class Store(QueueCatalog):
         """
         if len(queue_ids) > MAX_SNAPSHOT:
             raise TooLarge("A snapshot covers at most {most} queues.", most=MAX_SNAPSHOT)
-        now = self._backing.now()
-        snapshot = self._backing.read(
+        now = self._context.now()
+        snapshot = self._context.read(
             lambda tr: read_statuses(
                 tr,
                 self._keyspace,
@@ -226,7 +228,7 @@ class Store(QueueCatalog):
 
         What a writing transaction sees is not true yet, and may never be.
         """
-        self._backing.seen.put(snapshot.queues)
+        self._context.seen.put(snapshot.queues)
 
     def wait_for_change(self, snapshot: Snapshot, *, timeout: Duration) -> bool:
         """Block until a queue of the snapshot, or the directory, may have changed; False after `timeout` seconds."""
@@ -253,7 +255,7 @@ class Store(QueueCatalog):
 
         Acts in the audit that are older than `audit_days` are forgotten; 0 keeps them for ever.
         """
-        return Sweeper(self._backing, audit_days=audit_days).sweep()
+        return Sweeper(self._context, audit_days=audit_days).sweep()
 
     def upkeep(
         self,
@@ -267,23 +269,23 @@ class Store(QueueCatalog):
         Of all processes that offer it one is elected. `tell` hears what was done, `on_elected` who is. The elected one
         forgets acts in the audit that are older than its `audit_days`; 0 keeps them for ever.
         """
-        return Upkeep(self._backing, audit_days=audit_days, tell=tell, on_elected=on_elected)
+        return Upkeep(self._context, audit_days=audit_days, tell=tell, on_elected=on_elected)
 
     def recorder(self) -> Recorder:
         """Return what writes histories: upkeep does it in whichever process is elected; one at a time."""
-        return Recorder(self._backing)
+        return Recorder(self._context)
 
     def sweep_slots(self) -> int:
         """Clear what clients of a cluster left behind more than 24 hours ago; return how many keys that were."""
-        return sweep_slots(self._kv, self._keyspace, now_ms=self._backing.now_ms())
+        return sweep_slots(self._kv, self._keyspace, now_ms=self._context.now_ms())
 
     def sweep_unclaimed(self) -> int:
         """Bring to the trash what other processes popped for ones that vanished minutes ago; return how many items."""
-        return sweep_all_unclaimed(self._backing, self.trash)
+        return sweep_all_unclaimed(self._context, self.trash)
 
     def sweep_trash(self, limit: int = 10_000) -> int:
         """Clear what is in the trash beyond its deadline, at most `limit` keys or a step more; return how many."""
-        now_ms = self._backing.now_ms()
+        now_ms = self._context.now_ms()
         sweep_jobs(self._kv, self._keyspace, before_ms=now_ms - KEPT_MS)
         return sweep_trash(self._kv, self._keyspace, now_ms=now_ms, limit=limit)
 
@@ -295,7 +297,7 @@ class Store(QueueCatalog):
 
     def now(self) -> datetime:
         """Return the time by the store's clock, UTC: the same in all its processes."""
-        return self._backing.now()
+        return self._context.now()
 
     @property
     def skew(self) -> float:
@@ -307,7 +309,7 @@ class Store(QueueCatalog):
 
         All processes follow within seconds; leases and delays keep their times. The audit notes it.
         """
-        audit_id = self._backing.minter.mint()
+        audit_id = self._context.id_generator.new_id()
 
         def note(tr: Transaction, was: datetime, now: datetime) -> None:
             before, after = {"time": was.isoformat()}, {"time": now.isoformat()}

@@ -15,7 +15,7 @@ from datetime import datetime
 
 from pqadmin.files.entries import Entry
 from queues import AuditEntry, Queue, Store, Transaction
-from queues.model.ids import Minter
+from queues.model.ids import IdGenerator
 
 #: Audit records of the queue that are looked through, newest first, for the last mark of a file.
 _LOOK_BACK = 100_000
@@ -41,11 +41,11 @@ class MarkedPusher:
         self._queue = queue
         self._actor = actor
         self._source = source
-        self._minter = Minter(clock or (lambda: store.now().timestamp()))
+        self._id_generator = IdGenerator(clock or (lambda: store.now().timestamp()))
 
     def push(self, entries: Sequence[Entry], last_line: int) -> None:
         """Push the entries as one transaction, or raise with nothing written."""
-        audit_id = self._minter.mint()
+        audit_id = self._id_generator.new_id()
         queue = self._queue
 
         def write(tr: Transaction) -> None:

@@ -74,7 +74,7 @@ async def check(sockets: Collection[Guarded]) -> None:
     """
     badges = {socket.badge for socket in sockets}
     try:
-        found = await database_sync_to_async(standing, thread_sensitive=False)(badges)
+        found = await database_sync_to_async(stored, thread_sensitive=False)(badges)
     except DatabaseError as error:
         _repeats.warn(
             type(error), "Who may still look was not checked: the database failed: %s. It is tried again soon.", error
@@ -93,7 +93,7 @@ async def check(sockets: Collection[Guarded]) -> None:
         isolate(socket, settle)
 
 
-def standing(badges: Collection[Pass]) -> dict[Pass, Scope | int]:
+def stored(badges: Collection[Pass]) -> dict[Pass, Scope | int]:
     """Return what every pass opens by now: a scope, or the close code of one that is no longer good."""
     links = sorted({badge.link for badge in badges if badge.link})
     walls = _links(links) if links and _links is not None else {}

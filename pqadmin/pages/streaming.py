@@ -139,7 +139,7 @@ def _telling(
 def _refused(badge: guard.Pass) -> bool:
     """Say whether who reads may no longer, or not all of it; when the database does not answer, nobody is refused."""
     try:
-        now = guard.standing({badge})[badge]
+        now = guard.stored({badge})[badge]
     except DatabaseError as error:
         _repeats.warn(type(error), "An export goes on unchecked: the database failed: %s. It is tried again.", error)
         return False

@@ -187,7 +187,7 @@ def remove(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_POST
 @require(Right.ADMIN)
-def mint(request: HttpRequest, slug: str) -> HttpResponse:
+def new_id(request: HttpRequest, slug: str) -> HttpResponse:
     """Make a link and show its token: this once."""
     board = get_object_or_404(Board, slug=slug)
     back = reverse("wall:change", args=[slug])

@@ -81,7 +81,7 @@ def remove_board(board: Board, *, by: str) -> None:
 def mint_link(board: Board, label: str, *, by: str, now: datetime) -> Minted:
     """Make a link; its token is in no table and in no audit."""
     with transaction.atomic():
-        minted = links.mint(board, label=label, by=by, now=now)
+        minted = links.new_id(board, label=label, by=by, now=now)
         note(by, "mint_link", after=_of_link(minted.link))
     return minted
 

@@ -39,7 +39,7 @@ class Minted:
     token: str
 
 
-def mint(board: Board, *, label: str, by: str, now: datetime) -> Minted:
+def new_id(board: Board, *, label: str, by: str, now: datetime) -> Minted:
     """Make a link to the board."""
     token = secrets.token_urlsafe(_BYTES)
     link = Link.objects.create(board=board, label=label, token_hash=_hash(token), made_by=by, made_at=now)

@@ -12,6 +12,6 @@ urlpatterns = [
     path("boards/preview/", board_views.preview, name="preview"),
     path("boards/<slug:slug>/", board_views.change, name="change"),
     path("boards/<slug:slug>/remove/", board_views.remove, name="remove"),
-    path("boards/<slug:slug>/links/", board_views.mint, name="mint"),
+    path("boards/<slug:slug>/links/", board_views.new_id, name="mint"),
     path("boards/<slug:slug>/links/<int:key>/revoke/", board_views.revoke, name="revoke"),
 ]

@@ -91,7 +91,7 @@ class Acts(PushJobs, StateActs, PurgeActs, RevealActs, SettingsActs):
         reason: str = "",
     ) -> Pushed:
         """Push as `push_many` does, with an entry in the trash: to `undo` it takes out what is still as it came in."""
-        trash_id = self._backing.minter.mint()
+        trash_id = self._context.id_generator.new_id()
         pushed = self._push(queue_name, items, delay, due, expect_id, reason, trash_id)
         return Pushed(items=pushed, trash_id=trash_id.hex())
 
@@ -109,7 +109,7 @@ class Acts(PushJobs, StateActs, PurgeActs, RevealActs, SettingsActs):
             queue = self._queue(tr, queue_name, expect_id)
             pushed = _push(queue, items, delay, due, tr)
             if trash_id is not None:
-                there = locate.arrived(tr, self._backing.keyspace, queue.config, pushed)
+                there = locate.arrived(tr, self._context.keyspace, queue.config, pushed)
                 self._trash.put_arrivals(tr, trash_id, queue.config, there, by=self._actor)
             one = pushed[0] if len(pushed) == 1 else None
             audit(
@@ -136,7 +136,7 @@ class Acts(PushJobs, StateActs, PurgeActs, RevealActs, SettingsActs):
         self, queue_name: str, n: int, *, end: str = "min", reason: str = "", expect: str | None = None
     ) -> list[Popped]:
         """Take at most `n` items (1 to 1,000) from one end into the trash as one, with one audit record."""
-        trash_ids = self._backing.minter.mint_many(max(n, 1))
+        trash_ids = self._context.id_generator.new_ids(max(n, 1))
 
         def act(tr: Transaction, audit: Note) -> list[Popped]:
             queue = self._catalog.queue(queue_name, tr=tr)
@@ -175,7 +175,7 @@ class Acts(PushJobs, StateActs, PurgeActs, RevealActs, SettingsActs):
 
         With `queue_name` only an item of that queue, else `TrashNotFound`.
         """
-        now_ms = self._backing.now_ms()
+        now_ms = self._context.now_ms()
 
         def act(tr: Transaction, audit: Note) -> Item:
             restored = self._trash.restore(tr, trash_id, by=self._actor, at_ms=now_ms)
@@ -186,7 +186,7 @@ class Acts(PushJobs, StateActs, PurgeActs, RevealActs, SettingsActs):
                 raise TrashNotFound(
                     "This item was taken from {queue}: put it back there.", queue=display_name(config.name)
                 )
-            audit(open_queue(self._backing, config), "put_back", item=item.id, after=shown(item))
+            audit(open_queue(self._context, config), "put_back", item=item.id, after=shown(item))
             return item
 
         return self._act(act)
@@ -272,13 +272,13 @@ class Acts(PushJobs, StateActs, PurgeActs, RevealActs, SettingsActs):
 
     def restore_queue(self, trash_id: str) -> Queue:
         """Bring back a deleted queue with all its items; raise `AlreadyRestored` the second time."""
-        now_ms = self._backing.now_ms()
+        now_ms = self._context.now_ms()
 
         def act(tr: Transaction, audit: Note) -> Queue:
             restored = self._trash.restore(tr, trash_id, by=self._actor, at_ms=now_ms)
             if restored.item is not None:
                 raise TrashNotFound("This is an item, not a queue: put it back instead.")
-            queue = open_queue(self._backing, restored.config)
+            queue = open_queue(self._context, restored.config)
             audit(queue, "restore_queue", count=queue.depth(tr=tr))
             return queue
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from queues.audit import Audit
-from queues.context import Backing
+from queues.context import StoreContext
 from queues.errors import QueueNotFound
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model.config import MAX_REASON, check_text
@@ -44,13 +44,13 @@ class Pushed:
 class Acting:
     """One person at work, come in by one way (web, api, cli)."""
 
-    def __init__(self, backing: Backing, *, actor: str, via: str, keep: Duration | None = None) -> None:
-        self._catalog = QueueCatalog(backing)
-        self._audit = Audit(backing)
-        self._backing = backing
+    def __init__(self, context: StoreContext, *, actor: str, via: str, keep: Duration | None = None) -> None:
+        self._catalog = QueueCatalog(context)
+        self._audit = Audit(context)
+        self._context = context
         self._actor = check_text(actor)
         self._via = via
-        self._trash = Trash(backing, keep=keep)
+        self._trash = Trash(context, keep=keep)
 
     def _kept(self, trash_id: bytes) -> str | None:
         """Return the id by which what an act took is put back; None when it kept nothing."""
@@ -65,7 +65,7 @@ class Acting:
 
     def _act(self, act: Callable[[Transaction, Note], T]) -> T:
         """Run an act and the note about it in one transaction."""
-        audit_id = self._backing.minter.mint()
+        audit_id = self._context.id_generator.new_id()
 
         def run(tr: Transaction) -> T:
             def note(queue: Queue, verb: str, *, reason: str = "", **details: Any) -> None:
@@ -86,7 +86,7 @@ class Acting:
             return act(tr, note)
 
         with self._catalog.suggesting():
-            return self._backing.transact(run, None)
+            return self._context.transact(run, None)
 
 
 def shown(item: Item) -> Mapping[str, Any]:

@@ -135,7 +135,7 @@ class AttachedActs(Acting):
             if self._trash.get(trash_id, tr=tr).what != "items":
                 raise TrashNotFound("This is no chunk of a purge.")
             restored = self._trash.restore(tr, trash_id)
-            audit(open_queue(self._backing, restored.config), "put_back", count=restored.count)
+            audit(open_queue(self._context, restored.config), "put_back", count=restored.count)
             return restored.count
 
         return self._act(act)
@@ -145,7 +145,7 @@ class AttachedActs(Acting):
             return self._queue(tr, name, expect_id)
 
         with self._catalog.suggesting():
-            queue = self._backing.read(look, None)
+            queue = self._context.read(look, None)
         if not isinstance(queue, AttachedQueue):
             raise NotAttached("{queue} is this store's own queue, nothing attached.", queue=display_name(name))
         return queue
@@ -153,7 +153,7 @@ class AttachedActs(Acting):
     def _purge_chunk(
         self, queue: AttachedQueue, after: bytes | None, last: bytes, limit: int, reason: str
     ) -> tuple[bytes, Chunk]:
-        trash_id = self._backing.minter.mint()
+        trash_id = self._context.id_generator.new_id()
 
         def act(tr: Transaction, audit: Note) -> Chunk:
             chunk = queue.take_chunk(tr, after=after, last=last, limit=limit)

@@ -92,12 +92,12 @@ class BulkActs(ItemActs):
         """
         wanted = query or Query(state=state, low=low, high=high)
         check(act, wanted, priority, shift, place, rate)
-        job_id, now_ms = self._backing.minter.mint(), self._backing.now_ms()
+        job_id, now_ms = self._context.id_generator.new_id(), self._context.now_ms()
 
         def begin(tr: Transaction, audit: Note) -> Job:
             queue = self._queue(tr, queue_name, expect_id)
             target = self._target(tr, act, queue, to)
-            config, keyspace = queue.config, self._backing.keyspace
+            config, keyspace = queue.config, self._context.keyspace
             meant = fitting(queue, wanted, act, place)
             # Total and ends are of the moment at which it begins: whoever pushes or pops meanwhile is not in its way.
             depth = queue.depth(meant.state, tr=tr.snapshot)
@@ -157,10 +157,10 @@ class BulkActs(ItemActs):
         all behind it: the job has `failed` then, and says at which item and why.
         """
         runner = runner_name()
-        steps = Steps(self._backing, job_id, runner, shown=shown)
+        steps = Steps(self._context, job_id, runner, shown=shown)
         job = steps.hold(take_over=True)
         while job is not None and job.running and job.runner == runner:
-            wait = job.wait(self._backing.now_ms())
+            wait = job.wait(self._context.now_ms())
             if wait > 0:
                 pause(min(wait, HELD_MS / 3000))
                 job = steps.hold(take_over=False)
@@ -173,14 +173,14 @@ class BulkActs(ItemActs):
 
     def cancel_bulk(self, job_id: str, *, reason: str = "") -> Job:
         """Let a job end after the chunk that is being done; what it did stays done until it is undone."""
-        now_ms = self._backing.now_ms()
+        now_ms = self._context.now_ms()
 
         def cancel(tr: Transaction, audit: Note) -> Job:
-            job = read_job(tr, self._backing.keyspace, job_id)
+            job = read_job(tr, self._context.keyspace, job_id)
             if not job.running:
                 return job
             after = cancelled(job, now_ms=now_ms)
-            write_job(tr, self._backing.keyspace, after, job)
+            write_job(tr, self._context.keyspace, after, job)
             self._tell(audit, self._of(tr, job), "cancel_job", after, reason=reason)
             return after
 
@@ -190,7 +190,7 @@ class BulkActs(ItemActs):
         """Let a job go on that was cancelled or has failed; raise `JobEnded` when nothing is left of it."""
 
         def resume(tr: Transaction, audit: Note) -> Job:
-            keyspace = self._backing.keyspace
+            keyspace = self._context.keyspace
             job = read_job(tr, keyspace, job_id)
             if job.running:
                 return job
@@ -214,10 +214,10 @@ class BulkActs(ItemActs):
 
         Begun again, it goes on where it was; raises `AlreadyRestored` when nothing is left of it.
         """
-        undo_id, now_ms = self._backing.minter.mint(), self._backing.now_ms()
+        undo_id, now_ms = self._context.id_generator.new_id(), self._context.now_ms()
 
         def begin(tr: Transaction, audit: Note) -> Job:
-            keyspace = self._backing.keyspace
+            keyspace = self._context.keyspace
             job = read_job(tr, keyspace, job_id)
             if job.act == UNDO:
                 raise JobEnded("An undo is not undone: cancel it while it is running, or begin the act again.")
@@ -260,30 +260,30 @@ class BulkActs(ItemActs):
         undo = self.run_bulk(self.begin_undo(job_id).id, progress=progress)
         if undo.failure:
             raise JobEnded("Undoing has failed after {count:,} items: {failure}", count=undo.done, failure=undo.failure)
-        keyspace = self._backing.keyspace
-        config = self._backing.kv.read(lambda tr: config_of(tr, keyspace, undo.queue_id, undo.queue))
-        return Undone(queue=open_queue(self._backing, config), count=undo.done, skipped=undo.skipped)
+        keyspace = self._context.keyspace
+        config = self._context.kv.read(lambda tr: config_of(tr, keyspace, undo.queue_id, undo.queue))
+        return Undone(queue=open_queue(self._context, config), count=undo.done, skipped=undo.skipped)
 
     # Looking
 
     def job(self, job_id: str) -> Job:
         """Return a job as it is now; raise `JobNotFound`."""
-        return self._backing.read(lambda tr: read_job(tr, self._backing.keyspace, job_id), None)
+        return self._context.read(lambda tr: read_job(tr, self._context.keyspace, job_id), None)
 
     def jobs(self, limit: int = 50) -> list[Job]:
         """Return jobs, the newest first."""
-        return self._backing.read(lambda tr: read_jobs(tr, self._backing.keyspace, limit), None)
+        return self._context.read(lambda tr: read_jobs(tr, self._context.keyspace, limit), None)
 
     def job_page(
         self, *, limit: int = 50, after: str | None = None, visible: Callable[[Job], bool] | None = None
     ) -> JobPage:
         """Return a page of jobs, the newest first, of those that are `visible`; raise `BadCursor`."""
-        keyspace = self._backing.keyspace
-        return self._backing.read(lambda tr: read_page(tr, keyspace, limit=limit, after=after, visible=visible), None)
+        keyspace = self._context.keyspace
+        return self._context.read(lambda tr: read_page(tr, keyspace, limit=limit, after=after, visible=visible), None)
 
     def running_jobs(self) -> list[Job]:
         """Return the jobs that have not ended, the oldest first."""
-        return self._backing.read(lambda tr: read_running(tr, self._backing.keyspace), None)
+        return self._context.read(lambda tr: read_running(tr, self._context.keyspace), None)
 
     # Inside
 
@@ -299,7 +299,7 @@ class BulkActs(ItemActs):
 
     def _of(self, tr: ReadTransaction, job: Job) -> _Named:
         """Return what a job's queue is called now, or was when it is gone or can not be read."""
-        record = tr.get(self._backing.keyspace.config(job.queue_id)).wait()
+        record = tr.get(self._context.keyspace.config(job.queue_id)).wait()
         try:
             name = job.queue if record is None else Config.decode(record).name
         except UNREADABLE:

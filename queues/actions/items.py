@@ -86,13 +86,13 @@ class ItemActs(Picks):
 
         `expect` is its mark.
         """
-        trash_id = self._backing.minter.mint()
+        trash_id = self._context.id_generator.new_id()
 
         def act(tr: Transaction, audit: Note) -> Popped:
             queue = self._queue(tr, queue_name, expect_id)
-            keyspace = self._backing.keyspace
+            keyspace = self._context.keyspace
             marks = None if expect is None else {item_id: expect}
-            found = locate.find(tr, keyspace, queue.config, [item_id], skip_missing=False, expect=marks).standings
+            found = locate.find(tr, keyspace, queue.config, [item_id], skip_missing=False, expect=marks).stored_items
             edit.delete(tr, keyspace, queue.config, found)
             item = locate.item_of(found[0], queue.config)
             self._trash.put_item(tr, trash_id, queue.config, item, by=self._actor, act="delete", there=found[0])
@@ -120,9 +120,9 @@ class ItemActs(Picks):
         def act(tr: Transaction, audit: Note) -> Changed:
             queue = self._queue(tr, queue_name, expect_id)
             found = locate.find(
-                tr, self._backing.keyspace, queue.config, item_ids, skip_missing=skip_missing, expect=expect
+                tr, self._context.keyspace, queue.config, item_ids, skip_missing=skip_missing, expect=expect
             )
-            changed = edit.delete(tr, self._backing.keyspace, queue.config, found.standings)
+            changed = edit.delete(tr, self._context.keyspace, queue.config, found.stored_items)
             self._trash.put_changes(tr, trash_id, queue.config, changed, by=self._actor, act="delete")
             return self._note(audit, queue, "delete", changed, trash_id, found.missing, reason)
 
@@ -147,22 +147,22 @@ class ItemActs(Picks):
         `priority` given to them. Raises `ItemNotFound`, `ItemLeased`, `BadPriority`, `QueueClosed`, `SameQueue`.
         """
         trash_id = self._trash_id(item_ids)
-        rands = self._backing.minter.mint_many(len(item_ids))
+        rands = self._context.id_generator.new_ids(len(item_ids))
 
         def act(tr: Transaction, audit: Note) -> Changed:
             queue, target = self._queue(tr, queue_name, expect_id), self._catalog.queue(to, tr=tr)
             if queue.id == target.id:
                 raise SameQueue("The items are in {queue} already: name another queue.", queue=display_name(queue.name))
-            keyspace = self._backing.keyspace
+            keyspace = self._context.keyspace
             found = locate.find(tr, keyspace, queue.config, item_ids, skip_missing=skip_missing, expect=expect)
             changed = edit.move(
                 tr,
                 keyspace,
                 queue.config,
                 target.config,
-                found.standings,
+                found.stored_items,
                 priority=priority,
-                rands=rands[: len(found.standings)],
+                rands=rands[: len(found.stored_items)],
             )
             self._trash.put_changes(tr, trash_id, queue.config, changed, by=self._actor, act="move", to=target.config)
             return self._note(audit, queue, "move", changed, trash_id, found.missing, reason, to=target)
@@ -192,14 +192,14 @@ class ItemActs(Picks):
 
         def act(tr: Transaction, audit: Note) -> Changed:
             queue = self._queue(tr, queue_name, expect_id)
-            keyspace = self._backing.keyspace
+            keyspace = self._context.keyspace
             found = locate.find(tr, keyspace, queue.config, item_ids, skip_missing=skip_missing, expect=expect)
             changed = edit.reprioritise(
-                tr, keyspace, queue.config, found.standings, priority=priority, shift=shift, place=place
+                tr, keyspace, queue.config, found.stored_items, priority=priority, shift=shift, place=place
             )
             if changed:
                 self._trash.put_changes(tr, trash_id, queue.config, changed, by=self._actor, act="reprioritise")
-            skipped = found.missing + len(found.standings) - len(changed)
+            skipped = found.missing + len(found.stored_items) - len(changed)
             return self._note(audit, queue, "reprioritise", changed, trash_id, skipped, reason)
 
         return self._act(act)
@@ -223,8 +223,8 @@ class ItemActs(Picks):
 
         def act(tr: Transaction, audit: Note) -> Changed:
             queue = self._queue(tr, queue_name, expect_id)
-            keyspace = self._backing.keyspace
-            found = locate.find(tr, keyspace, queue.config, [item_id], skip_missing=False).standings
+            keyspace = self._context.keyspace
+            found = locate.find(tr, keyspace, queue.config, [item_id], skip_missing=False).stored_items
             changed = edit.edit(tr, keyspace, queue.config, found[0], value, expect=expect)
             if changed:
                 self._trash.put_changes(tr, trash_id, queue.config, changed, by=self._actor, act="edit")
@@ -238,12 +238,12 @@ class ItemActs(Picks):
         `ItemGoneOn` when items have gone on since; with `partial` those are left alone and the others undone. What was
         pushed goes to the trash.
         """
-        now_ms, into = self._backing.now_ms(), self._backing.minter.mint()
+        now_ms, into = self._context.now_ms(), self._context.id_generator.new_id()
 
         def act(tr: Transaction, audit: Note) -> Undone:
             entry = self._trash.get(trash_id, tr=tr)
             restored = self._trash.restore(tr, trash_id, partial=partial, by=self._actor, at_ms=now_ms, into=into)
-            queue = open_queue(self._backing, restored.config)
+            queue = open_queue(self._context, restored.config)
             if partial and not restored.count and restored.skipped:
                 raise TrashNotFound("All of these items have gone on since: there is nothing left to undo.")
             verb = "restore_queue" if entry.what == "queue" else "put_back" if entry.what == "item" else "undo"
@@ -267,7 +267,7 @@ class ItemActs(Picks):
 
     def _trash_id(self, item_ids: Sequence[str]) -> bytes:
         locate.check_number(item_ids)
-        return self._backing.minter.mint()
+        return self._context.id_generator.new_id()
 
     def _note(
         self,

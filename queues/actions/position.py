@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from queues.items.counters import total
-from queues.items.located import Standing
+from queues.items.located import StoredItem
 from queues.items.ready import Entry, as_item
 from queues.keys.queue_keys import QueueKeys
 from queues.keys.suffix import ready_elements, ready_suffix
@@ -81,7 +81,7 @@ class Position:
 
 
 def position(
-    tr: ReadTransaction, keys: QueueKeys, config: Config, suffix: bytes, leaving: Sequence[Standing]
+    tr: ReadTransaction, keys: QueueKeys, config: Config, suffix: bytes, leaving: Sequence[StoredItem]
 ) -> Position:
     """Return the position that this suffix would give to one of the items that leave their places for it."""
     old = {there.suffix for there in leaving if there.state == "ready"}

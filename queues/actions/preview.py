@@ -19,7 +19,7 @@ from queues.queue import Queue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Foreseen:
+class ReprioritisePreview:
     """What re-prioritising items would do."""
 
     #: Each item before and after, in the order asked for; those that would not change are left out.
@@ -55,11 +55,11 @@ class Picks(Acting):
 
         def look(tr: ReadTransaction) -> Selection:
             queue = self._queue(tr, queue_name, expect_id)
-            return locate.look(tr, self._backing.keyspace, queue.config, item_ids)
+            return locate.look(tr, self._context.keyspace, queue.config, item_ids)
 
-        return self._backing.read(look, tr)
+        return self._context.read(look, tr)
 
-    def foresee_move(
+    def preview_move(
         self,
         queue_name: str,
         item_ids: Sequence[str],
@@ -75,13 +75,13 @@ class Picks(Acting):
             queue, target = self._queue(tr, queue_name, expect_id), self._catalog.queue(to, tr=tr)
             if queue.id == target.id:
                 raise SameQueue("The items are in {queue} already: name another queue.", queue=display_name(queue.name))
-            found = locate.find(tr, self._backing.keyspace, queue.config, item_ids, skip_missing=True).standings
+            found = locate.find(tr, self._context.keyspace, queue.config, item_ids, skip_missing=True).stored_items
             priorities = edit.arriving(queue.config, target.config, found, priority=priority)
             return Arrival(queue=target, priorities=tuple(priorities))
 
-        return self._backing.read(look, tr)
+        return self._context.read(look, tr)
 
-    def foresee(
+    def preview_reprioritise(
         self,
         queue_name: str,
         item_ids: Sequence[str],
@@ -91,13 +91,13 @@ class Picks(Acting):
         place: Place | None = None,
         expect_id: int | None = None,
         tr: ReadTransaction | None = None,
-    ) -> Foreseen:
+    ) -> ReprioritisePreview:
         """Return what `reprioritise` would do now, by the same rules and refusals, changing nothing."""
-        keyspace = self._backing.keyspace
+        keyspace = self._context.keyspace
 
-        def look(tr: ReadTransaction) -> Foreseen:
+        def look(tr: ReadTransaction) -> ReprioritisePreview:
             config = self._queue(tr, queue_name, expect_id).config
-            found = locate.find(tr, keyspace, config, item_ids, skip_missing=True).standings
+            found = locate.find(tr, keyspace, config, item_ids, skip_missing=True).stored_items
             afters = edit.reprioritised(
                 tr, keyspace, config, found, priority=priority, shift=shift, place=place, newest=config.base
             )
@@ -111,11 +111,11 @@ class Picks(Acting):
             stood = sorted(now.suffix for now in leaving if now.state == "ready")
             stands = sorted(then.suffix for _, then in changes if then.state == "ready")
             ends = [position(suffix) for suffix in dict.fromkeys((*stands[:1], *stands[-1:]))]
-            return Foreseen(
+            return ReprioritisePreview(
                 changes=tuple((locate.item_of(now, config), locate.item_of(then, config)) for now, then in changes),
                 was=position(stood[0]) if stood else None,
                 first=ends[0] if ends else None,
                 last=ends[-1] if ends else None,
             )
 
-        return self._backing.read(look, tr)
+        return self._context.read(look, tr)

@@ -54,10 +54,10 @@ class PushJobs(BulkActs):
         reason = check_text(reason, MAX_REASON)
         if not 1 <= len(items) <= MAX_ITEMS:
             raise BadLimit("A job pushes 1 to {most:,} items, not {count:,}.", most=MAX_ITEMS, count=len(items))
-        job_id, when = self._backing.minter.mint(), either(delay, due)
-        ready_ms = None if when is None else due_ms(when, self._backing.clock())
+        job_id, when = self._context.id_generator.new_id(), either(delay, due)
+        ready_ms = None if when is None else due_ms(when, self._context.clock())
         checked = _checked(self._catalog.queue(queue_name), items)
-        kv, keyspace = self._backing.kv, self._backing.keyspace
+        kv, keyspace = self._context.kv, self._context.keyspace
 
         def refuse(tr: Transaction) -> Queue:
             queue = self._queue(tr, queue_name, expect_id)

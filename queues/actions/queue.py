@@ -39,13 +39,13 @@ class PurgeActs(AttachedActs):
             raise ConfirmationMismatch(
                 "To purge this queue, type its name: {queue}. Nothing was taken.", queue=display_name(name)
             )
-        trash_ids = self._backing.minter.mint_many(generations.MAX_LIVE)
+        trash_ids = self._context.id_generator.new_ids(generations.MAX_LIVE)
 
         def act(tr: Transaction, audit: Note) -> Purged | None:
             queue = self._queue(tr, name, expect_id)
             if queue.attached:
                 return None
-            taken = generations.purge(tr, self._backing.keyspace, queue.config)
+            taken = generations.purge(tr, self._context.keyspace, queue.config)
             depth = sum(taken.values())
             if expect_depth is not None and abs(depth - expect_depth) > tolerance:
                 raise DepthChanged(

@@ -13,7 +13,7 @@ from queues.actions.actor import Note, Popped, shown
 from queues.actions.items import Changed, ItemActs
 from queues.errors import STATE_WORDS, BadTime, HeadChanged, ItemChanged, ItemLeased, NotForAttached
 from queues.items import locate, transition
-from queues.items.located import Standing
+from queues.items.located import StoredItem
 from queues.items.undo_log import Change
 from queues.kv.port import Transaction
 from queues.model.config import MAX_REASON, check_text
@@ -35,7 +35,7 @@ class How(TypedDict, total=False):
     skip_missing: bool
 
 
-_Do = Callable[[Transaction, Queue, list[Standing]], list[Change]]
+_Do = Callable[[Transaction, Queue, list[StoredItem]], list[Change]]
 
 
 class StateActs(ItemActs):
@@ -43,9 +43,9 @@ class StateActs(ItemActs):
 
     def promote(self, queue_name: str, item_ids: Sequence[str], **how: Unpack[How]) -> Changed:
         """Make up to 1,000 delayed items (5 MB) ready now, due or not; raise `WrongState` when some are not delayed."""
-        keyspace = self._backing.keyspace
+        keyspace = self._context.keyspace
 
-        def do(tr: Transaction, queue: Queue, found: list[Standing]) -> list[Change]:
+        def do(tr: Transaction, queue: Queue, found: list[StoredItem]) -> list[Change]:
             return transition.promote(tr, keyspace, queue.config, found)
 
         return self._bring("promote", "delayed", do, queue_name, item_ids, **how)
@@ -60,12 +60,12 @@ class StateActs(ItemActs):
         **how: Unpack[How],
     ) -> Changed:
         """Let up to 1,000 delayed items (5 MB) be due at another time, now included."""
-        keyspace, when = self._backing.keyspace, either(delay, due)
+        keyspace, when = self._context.keyspace, either(delay, due)
         if when is None:
             raise BadTime("Say when the items shall be due: delay= or due=.")
-        at_ms = due_ms(when, self._backing.clock())
+        at_ms = due_ms(when, self._context.clock())
 
-        def do(tr: Transaction, queue: Queue, found: list[Standing]) -> list[Change]:
+        def do(tr: Transaction, queue: Queue, found: list[StoredItem]) -> list[Change]:
             return transition.reschedule(tr, keyspace, queue.config, found, due_ms=at_ms)
 
         return self._bring("reschedule", "delayed", do, queue_name, item_ids, **how)
@@ -83,21 +83,21 @@ class StateActs(ItemActs):
 
         Raises `WrongState` when some are not ready. Undone, each is back at its very place.
         """
-        keyspace, when = self._backing.keyspace, either(delay, due)
+        keyspace, when = self._context.keyspace, either(delay, due)
         if when is None:
             raise BadTime("Say when the items shall be due: delay= or due=.")
-        at_ms = due_ms(when, self._backing.clock())
+        at_ms = due_ms(when, self._context.clock())
 
-        def do(tr: Transaction, queue: Queue, found: list[Standing]) -> list[Change]:
+        def do(tr: Transaction, queue: Queue, found: list[StoredItem]) -> list[Change]:
             return transition.delay(tr, keyspace, queue.config, found, due_ms=at_ms)
 
         return self._bring("delay", "ready", do, queue_name, item_ids, **how)
 
     def retry_dead(self, queue_name: str, item_ids: Sequence[str], **how: Unpack[How]) -> Changed:
         """Put up to 1,000 dead items (5 MB) back at their places, with all their attempts before them."""
-        keyspace = self._backing.keyspace
+        keyspace = self._context.keyspace
 
-        def do(tr: Transaction, queue: Queue, found: list[Standing]) -> list[Change]:
+        def do(tr: Transaction, queue: Queue, found: list[StoredItem]) -> list[Change]:
             return transition.retry(tr, keyspace, queue.config, found)
 
         return self._bring("retry", "dead", do, queue_name, item_ids, **how)
@@ -107,10 +107,10 @@ class StateActs(ItemActs):
 
         An item whose last attempt this was is dead. With `expect` a lease that ended meanwhile is nobody else's loss.
         """
-        keyspace, now_ms = self._backing.keyspace, self._backing.now_ms()
+        keyspace, now_ms = self._context.keyspace, self._context.now_ms()
         why = check_text(how.get("reason", ""), MAX_REASON)
 
-        def do(tr: Transaction, queue: Queue, found: list[Standing]) -> list[Change]:
+        def do(tr: Transaction, queue: Queue, found: list[StoredItem]) -> list[Change]:
             return transition.release(tr, keyspace, queue.config, found, now_ms=now_ms, reason=why)
 
         return self._bring("release", "leased", do, queue_name, item_ids, **how)
@@ -133,7 +133,7 @@ class StateActs(ItemActs):
         """
 
         def act(tr: Transaction, audit: Note) -> Lease | None:
-            queue, keyspace = self._queue(tr, queue_name, expect_id), self._backing.keyspace
+            queue, keyspace = self._queue(tr, queue_name, expect_id), self._context.keyspace
             looked = None if mark is None or expect is None else locate.look(tr, keyspace, queue.config, [expect])
             leases = queue.lease(seconds=seconds, end=end, worker=self._actor, tr=tr)
             if expect is not None and (not leases or leases[0].item.id != expect):
@@ -172,12 +172,12 @@ class StateActs(ItemActs):
 
         `expect` is its mark. Raises `ItemLeased` when another worker holds it, `WrongState` when nobody does.
         """
-        trash_id = self._backing.minter.mint()
+        trash_id = self._context.id_generator.new_id()
 
         def act(tr: Transaction, audit: Note) -> Popped:
-            queue, keyspace = self._queue(tr, queue_name, expect_id), self._backing.keyspace
+            queue, keyspace = self._queue(tr, queue_name, expect_id), self._context.keyspace
             marks = None if expect is None else {item_id: expect}
-            there = locate.find(tr, keyspace, queue.config, [item_id], skip_missing=False, expect=marks).standings[0]
+            there = locate.find(tr, keyspace, queue.config, [item_id], skip_missing=False, expect=marks).stored_items[0]
             item = locate.item_of(there, queue.config)
             if there.state == "leased" and item.worker != self._actor:
                 raise ItemLeased("Another worker holds this item: only who leased it says that it is done.")
@@ -208,13 +208,13 @@ class StateActs(ItemActs):
             if queue.attached:
                 never = STATE_WORDS["delayed" if state == "ready" else state]
                 raise NotForAttached(queue.name, "its items are never {never}.", never=never)
-            keyspace = self._backing.keyspace
+            keyspace = self._context.keyspace
             found = locate.find(tr, keyspace, queue.config, item_ids, skip_missing=skip_missing, expect=expect)
-            some = transition.in_state(found.standings, state) if skip_missing else found.standings
-            changed = do(tr, queue, some or found.standings)
+            some = transition.in_state(found.stored_items, state) if skip_missing else found.stored_items
+            changed = do(tr, queue, some or found.stored_items)
             if changed:
                 self._trash.put_changes(tr, trash_id, queue.config, changed, by=self._actor, act=verb)
-            skipped = found.missing + len(found.standings) - len(changed)
+            skipped = found.missing + len(found.stored_items) - len(changed)
             return self._note(audit, queue, verb, changed, trash_id, skipped, reason)
 
         return self._act(act)

@@ -168,7 +168,7 @@ class AsyncQueue:
         box, loop = self._box, get_running_loop()
         if box is None or box.loop() is not loop:
             box = self._box = mailbox()
-        kv = self.queue._backing.kv
+        kv = self.queue._context.kv
         arrival = Arrival(loop, kv, server, request, box, takes)
         kv.submit(arrival)
         return arrival

@@ -81,7 +81,7 @@ class Lookout:
             self._leader = (loop, seen)
             start, self._running = not self._running, True
         if start:
-            self._queue._backing.aside.start(self._look_out, "pq-lookout")
+            self._queue._context.background_threads.start(self._look_out, "pq-lookout")
         try:
             await seen
         finally:
@@ -139,7 +139,7 @@ async def wait(queue: Queue, take: Callable[[], Awaitable[T]], nothing: T, timeo
     found = await _try(take, nothing)
     if found or time.monotonic() >= deadline:
         return found
-    line, place = queue._backing.lines.of(queue.id), _AsyncPlace()
+    line, place = queue._context.lines.of(queue.id), _AsyncPlace()
     try:
         line.enter(place)
         while call := await place.called(deadline):

@@ -40,7 +40,7 @@ class Marked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Agenda:
+class DueIndex:
     """What falls due, at one read version."""
 
     queues: Sequence[Marked]
@@ -52,7 +52,7 @@ class Agenda:
     unreadable: Set[int]
 
 
-def look(tr: ReadTransaction, keyspace: Keyspace, *, now_ms: int, limit: int, resting: Container[int] = ()) -> Agenda:
+def look(tr: ReadTransaction, keyspace: Keyspace, *, now_ms: int, limit: int, resting: Container[int] = ()) -> DueIndex:
     """Return the agenda up to now, or its first `limit` marks behind those that nothing can be done about."""
     begin, end = keyspace.agenda
     queues: list[Marked] = []
@@ -79,7 +79,7 @@ def look(tr: ReadTransaction, keyspace: Keyspace, *, now_ms: int, limit: int, re
         if next_ms is not None or len(pairs) <= limit or any(queue.asks(now_ms) for queue in queues):
             break
         begin = pairs[limit][0]
-    return Agenda(queues=queues, next_ms=next_ms, stuck=stuck, unreadable=unreadable)
+    return DueIndex(queues=queues, next_ms=next_ms, stuck=stuck, unreadable=unreadable)
 
 
 def collapse(tr: Transaction, keyspace: Keyspace, stuck: Mapping[int, Sequence[int]]) -> None:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from queues.context import Backing
+from queues.context import StoreContext
 from queues.errors import NotElected
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model import records
@@ -74,15 +74,15 @@ class Candidate:
 
     def __init__(
         self,
-        backing: Backing,
+        context: StoreContext,
         role: str,
         *,
         seconds: float = SECONDS,
         name: str | None = None,
         count: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._backing = backing
-        self._key = backing.keyspace.elected(role)
+        self._context = context
+        self._key = context.keyspace.elected(role)
         self._seconds = seconds
         self._name = name or f"{socket.gethostname()}:{os.getpid()}"
         self._id = os.urandom(16).hex()
@@ -116,7 +116,7 @@ class Candidate:
         if self._term is not None and self._renew(self._term):
             return True
         self._term = None
-        record = self._backing.read(lambda tr: tr.get(self._key).wait(), None)
+        record = self._context.read(lambda tr: tr.get(self._key).wait(), None)
         if record != self._seen or self._seen_at is None:
             self._seen, self._seen_at = record, self._count()
         if self._is_free(record, self._seen_at):
@@ -139,14 +139,14 @@ class Candidate:
                 tr.set(self._key, replace(held, holder="", expires_ms=0).encode())
 
         if term is not None:
-            self._backing.transact(give_up, None)
+            self._context.transact(give_up, None)
 
     def _is_free(self, record: bytes | None, since: float) -> bool:
         """Say whether nobody does the role any more; the record has been the same since then."""
         if record is None:
             return True
         held = Holding.decode(record)
-        if not held.holder or held.expires_ms + SKEW_MS < self._backing.now_ms():
+        if not held.holder or held.expires_ms + SKEW_MS < self._context.now_ms():
             return True
         return self._count() - since >= self._seconds
 
@@ -162,7 +162,7 @@ class Candidate:
             tr.set(self._key, record)
             return True
 
-        if self._backing.transact(take, None):
+        if self._context.transact(take, None):
             self._seen, self._term = record, term
             self._ours_until = began + self._seconds
 
@@ -178,7 +178,7 @@ class Candidate:
             tr.set(self._key, replace(held, expires_ms=expires_ms, renewed=held.renewed + 1).encode())
             return True
 
-        if not self._backing.transact(renew, None):
+        if not self._context.transact(renew, None):
             return False
         self._ours_until = began + self._seconds
         return True
@@ -190,4 +190,4 @@ class Candidate:
         return held if held is not None and (held.holder, held.term) == (self._id, term) else None
 
     def _expires_ms(self) -> int:
-        return self._backing.now_ms() + int(self._seconds * 1000)
+        return self._context.now_ms() + int(self._seconds * 1000)

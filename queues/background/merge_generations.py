@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from queues.items import generations, ready
-from queues.items.counters import Tally, total
+from queues.items.counters import CounterDelta, total
 from queues.items.equal_ids import FreeIds
 from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import QueueKeys
@@ -83,7 +83,7 @@ def _move_ready(tr: Transaction, keys: QueueKeys, config: Config, pairs: list[Ke
     generation, newest = config.generations[0], config.generations[-1]
     old, new = keys.generation(generation), keys.generation(newest)
     entries = [ready.Entry(generation, old.suffix_of(key), key, value) for key, value in pairs]
-    tally = Tally(keys, wake=False)
+    delta = CounterDelta(keys, wake=False)
     elements = [ready_elements(entry.suffix, fifo=config.fifo) for entry in entries]
     reads = [tr.get(keys.index("ready", rand, generation)) for _, _, rand in elements]
     ids = FreeIds(tr, lambda rand: keys.index("ready", rand, newest), [rand for _, _, rand in elements])
@@ -104,10 +104,10 @@ def _move_ready(tr: Transaction, keys: QueueKeys, config: Config, pairs: list[Ke
             tr.set(new.tried, b"")
         if priority is not None:
             band = band_of(priority, config.edges)
-            tally.band(generation, band, "out")
-            tally.band(newest, band, "in")
-    _count(tally, config, "ready", len(entries))
-    tally.apply(tr)
+            delta.band(generation, band, "out")
+            delta.band(newest, band, "in")
+    _count(delta, config, "ready", len(entries))
+    delta.apply(tr)
     return len(entries)
 
 
@@ -118,7 +118,7 @@ def _move_delayed(tr: Transaction, keys: QueueKeys, config: Config, pairs: list[
     reads = [tr.get(keys.index("delayed", timed_elements(suffix)[1], generation)) for _, suffix, _ in suffixes]
     rands = [timed_elements(suffix)[1] for _, suffix, _ in suffixes]
     ids = FreeIds(tr, lambda rand: keys.index("delayed", rand, newest), rands)
-    tally = Tally(keys, wake=False)
+    delta = CounterDelta(keys, wake=False)
     for (key, suffix, stored), read in zip(suffixes, reads, strict=True):
         due_ms, rand = timed_elements(suffix)
         where = read.wait()
@@ -130,8 +130,8 @@ def _move_delayed(tr: Transaction, keys: QueueKeys, config: Config, pairs: list[
         suffix = timed_suffix(due_ms, free)
         tr.set(new.delayed(suffix), stored)
         tr.set(keys.index("delayed", free, newest), place(newest, suffix, attempts))
-    _count(tally, config, "delayed", len(suffixes))
-    tally.apply(tr)
+    _count(delta, config, "delayed", len(suffixes))
+    delta.apply(tr)
     return len(suffixes)
 
 
@@ -144,18 +144,18 @@ def _finish(tr: Transaction, keyspace: Keyspace, config: Config) -> None:
         tr.add_read_conflict_range(*of)
     left = total(tr.snapshot.get(old.counter("ready", "out")).wait())
     tr.set(keyspace.config(config.id), replace(config, generations=config.generations[1:]).encode())
-    tally = Tally(keys, wake=True)
+    delta = CounterDelta(keys, wake=True)
     # What came and went here did so all the same.
-    tally.state(newest, "ready", "in", left)
-    tally.state(newest, "ready", "out", left)
-    tally.apply(tr)
+    delta.state(newest, "ready", "in", left)
+    delta.state(newest, "ready", "out", left)
+    delta.apply(tr)
     generations.drop(tr, keys, generation)
     tr.clear(keyspace.merge(config.id))
 
 
-def _count(tally: Tally, config: Config, state: str, n: int) -> None:
-    tally.state(config.generations[0], state, "in", -n)
-    tally.state(config.generations[-1], state, "in", n)
+def _count(delta: CounterDelta, config: Config, state: str, n: int) -> None:
+    delta.state(config.generations[0], state, "in", -n)
+    delta.state(config.generations[-1], state, "in", n)
 
 
 def _within(pairs: list[KeyValue]) -> list[KeyValue]:

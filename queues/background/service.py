@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from queues.background.leader import SECONDS, Candidate
 from queues.background.sweeper import Sweeper, Swept
-from queues.context import Backing
+from queues.context import StoreContext
 from queues.errors import ForkedStore, QueueError, StoreClosed, StoreError
 from queues.history.recorder import Recorder
 
@@ -30,7 +30,7 @@ class Upkeep:
 
     def __init__(
         self,
-        backing: Backing,
+        context: StoreContext,
         *,
         seconds: float = SECONDS,
         audit_days: int = 0,
@@ -38,10 +38,10 @@ class Upkeep:
         tell: Callable[[Swept], None] = lambda swept: None,
         on_elected: Callable[[bool], None] = lambda elected: None,
     ) -> None:
-        self._kv = backing.kv
-        self._candidate = Candidate(backing, ROLE, seconds=seconds, name=name)
-        self._sweeper = Sweeper(backing, audit_days=audit_days)
-        self._recorder = Recorder(backing, check=self._candidate.check)
+        self._kv = context.kv
+        self._candidate = Candidate(context, ROLE, seconds=seconds, name=name)
+        self._sweeper = Sweeper(context, audit_days=audit_days)
+        self._recorder = Recorder(context, check=self._candidate.check)
         self._tell, self._on_elected = tell, on_elected
         self._stop = threading.Event()
         self._turn = threading.Event()

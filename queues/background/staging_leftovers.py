@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from queues.context import Backing
+from queues.context import StoreContext
 from queues.items import ready
 from queues.keys.queue_keys import QueueKeys
 from queues.kv.port import ReadTransaction, Transaction
@@ -37,18 +37,18 @@ def find_unclaimed(tr: ReadTransaction, keys: QueueKeys, now_ms: int) -> tuple[l
     return old, list(dict.fromkeys(keys.result_of(key) for key, _ in parts.wait()))
 
 
-def sweep_unclaimed(backing: Backing, trash: Trash, config: Config, *, tell: Tell = warn) -> int:
+def sweep_unclaimed(context: StoreContext, trash: Trash, config: Config, *, tell: Tell = warn) -> int:
     """Clear what vanished processes left in a queue; return how many items went to the trash.
 
     Results that can not be read stay, and `tell` hears of them.
     """
-    keys, now_ms = backing.keyspace.queue(config.id), backing.now_ms()
-    old, results = backing.kv.read(lambda tr: find_unclaimed(tr, keys, now_ms))
+    keys, now_ms = context.keyspace.queue(config.id), context.now_ms()
+    old, results = context.kv.read(lambda tr: find_unclaimed(tr, keys, now_ms))
     if old:
-        backing.kv.transact(lambda tr: _forget(tr, keys, old, now_ms - KEPT_MS))
+        context.kv.transact(lambda tr: _forget(tr, keys, old, now_ms - KEPT_MS))
     swept = 0
     for ms, request in results:
-        trash_ids = backing.minter.mint_many(ready.MAX_ITEMS)
+        trash_ids = context.id_generator.new_ids(ready.MAX_ITEMS)
 
         def bring_away(
             tr: Transaction, ms: int = ms, request: bytes = request, ids: Sequence[bytes] = trash_ids
@@ -62,21 +62,21 @@ def sweep_unclaimed(backing: Backing, trash: Trash, config: Config, *, tell: Tel
             return len(items)
 
         try:
-            swept += backing.kv.transact(bring_away)
+            swept += context.kv.transact(bring_away)
         except UNREADABLE as error:
             tell(f"What a process that died had asked queue {config.id} for", error)
     return swept
 
 
-def sweep_all_unclaimed(backing: Backing, trash: Trash, stopping: Callable[[], bool] = lambda: False) -> int:
+def sweep_all_unclaimed(context: StoreContext, trash: Trash, stopping: Callable[[], bool] = lambda: False) -> int:
     """Do the same in every queue, until told to stop."""
-    begin, end = backing.keyspace.all_configs
+    begin, end = context.keyspace.all_configs
     swept = 0
     while not stopping():
-        pairs = backing.kv.read(lambda tr, begin=begin: tr.get_range(begin, end, limit=_STEP).wait(), background=True)  # type: ignore[misc]
+        pairs = context.kv.read(lambda tr, begin=begin: tr.get_range(begin, end, limit=_STEP).wait(), background=True)  # type: ignore[misc]
         for config in (decode(record) for _, record in pairs):
             if config is not None and not config.attached:
-                swept += sweep_unclaimed(backing, trash, config)
+                swept += sweep_unclaimed(context, trash, config)
         if len(pairs) < _STEP:
             break
         begin = pairs[-1][0] + b"\0"

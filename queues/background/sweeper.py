@@ -23,7 +23,7 @@ from queues.background.staging_leftovers import find_unclaimed, sweep_unclaimed
 from queues.bulk.bulk_job import sweep_jobs
 from queues.bulk.incoming import KEPT_MS as LAID_MS
 from queues.bulk.incoming import sweep_incoming
-from queues.context import Backing
+from queues.context import StoreContext
 from queues.errors import (
     Conflict,
     ForkedStore,
@@ -104,7 +104,7 @@ class Round:
 class _Seen:
     """What a round found to do, at one read version."""
 
-    agenda: due_index.Agenda
+    agenda: due_index.DueIndex
     wake: bytes | None
     trash_ms: int | None
     merging: bool
@@ -113,12 +113,14 @@ class _Seen:
 class Sweeper:
     """Sweeps one store, round by round. One thread calls it."""
 
-    def __init__(self, backing: Backing, *, audit_days: int = 0, count: Callable[[], float] = time.monotonic) -> None:
-        self._backing = backing
+    def __init__(
+        self, context: StoreContext, *, audit_days: int = 0, count: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._context = context
         #: For how long acts are kept; 0: for ever.
         self._audit_days = check_days(audit_days)
-        self._kv, self._keyspace = backing.kv, backing.keyspace
-        self._trash = Trash(backing)
+        self._kv, self._keyspace = context.kv, context.keyspace
+        self._trash = Trash(context)
         self._count = count
         self._stopping: Callable[[], bool] = lambda: False
         self.begin()
@@ -168,7 +170,7 @@ class Sweeper:
 
     def round(self) -> Round:
         """Do some of what is due now."""
-        now_ms = self._backing.now_ms()
+        now_ms = self._context.now_ms()
         swept = Swept()
         self._resting = {queue_id: until for queue_id, until in self._resting.items() if until > self._count()}
         seen = self._kv.read(lambda tr: self._look(tr, now_ms))
@@ -278,7 +280,7 @@ class Sweeper:
         """
         assert self._scan is not None
         begin, self._scan = self._scan, None  # what fails is tried again soon, from the beginning
-        now_ms = self._backing.now_ms()
+        now_ms = self._context.now_ms()
 
         def look(tr: ReadTransaction) -> tuple[list[bytes], dict[int, int], list[Config]]:
             pairs = tr.get_range(begin, self._keyspace.all_configs[1], limit=_SCANNED).wait()
@@ -290,7 +292,7 @@ class Sweeper:
         keys, missing, left = self._kv.read(look, background=True)
         if missing:
             self._kv.transact(lambda tr: self._mark(tr, missing))
-        unclaimed = sum(sweep_unclaimed(self._backing, self._trash, config, tell=self._tell_once) for config in left)
+        unclaimed = sum(sweep_unclaimed(self._context, self._trash, config, tell=self._tell_once) for config in left)
         self._scan = keys[-1] + b"\0" if len(keys) == _SCANNED else None
         self._scan_at = self._count() + _HOURLY
         return unclaimed
@@ -304,7 +306,7 @@ class Sweeper:
             tr.set(self._keyspace.agenda_mark(moment_ms // 1000, queue_id), b"")
 
     def _forget(self) -> int:
-        now_ms = self._backing.now_ms()
+        now_ms = self._context.now_ms()
         sweep_jobs(self._kv, self._keyspace, before_ms=now_ms - KEPT_MS)
         sweep_incoming(self._kv, self._keyspace, before_ms=now_ms - LAID_MS)
         return sweep_slots(self._kv, self._keyspace, now_ms=now_ms)

@@ -17,9 +17,9 @@ from queues.errors import (
     display_name,
 )
 from queues.items import edit, located, transition
-from queues.items.counters import Tally
+from queues.items.counters import CounterDelta
 from queues.items.edit import Place
-from queues.items.located import Standing
+from queues.items.located import StoredItem
 from queues.items.ready import Heads
 from queues.items.scan import Order
 from queues.items.undo_log import Change
@@ -99,7 +99,7 @@ def change(
     keyspace: Keyspace,
     job: Job,
     config: Config,
-    some: Sequence[Standing],
+    some: Sequence[StoredItem],
     *,
     rands: Sequence[bytes],
     now_ms: int,
@@ -139,20 +139,20 @@ def ahead_of(
     return priority, count - total if place == "front" else max(count + 1, config.base + tr.stamp())
 
 
-def _bring(tr: Transaction, keyspace: Keyspace, job: Job, config: Config, some: Sequence[Standing]) -> list[Change]:
+def _bring(tr: Transaction, keyspace: Keyspace, job: Job, config: Config, some: Sequence[StoredItem]) -> list[Change]:
     assert job.ahead is not None
     priority, first = job.ahead
     keys = keyspace.queue(config.id)
-    tally = Tally(keys, wake=True)
-    tally.traffic("reprioritise", len(some))
+    delta = CounterDelta(keys, wake=True)
+    delta.traffic("reprioritise", len(some))
     afters = [
         located.at_suffix(there, ready_suffix(priority, n, there.rand))
         for n, there in enumerate(some, start=first + job.done)
     ]
     located.refuse_taken(tr, keys, config, list(zip(some, afters, strict=True)))
     for there, after in zip(some, afters, strict=True):
-        located.change(tr, keys, config, there, after, tally)
-    tally.apply(tr)
+        located.change(tr, keys, config, there, after, delta)
+    delta.apply(tr)
     return [Change(before=there, after=after) for there, after in zip(some, afters, strict=True)]
 
 

@@ -12,9 +12,9 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 
 from queues.items import admission, delayed, located
-from queues.items.counters import Tally
+from queues.items.counters import CounterDelta
 from queues.items.equal_ids import minted_before
-from queues.items.located import Standing
+from queues.items.located import StoredItem
 from queues.keys.keyspace import Keyspace
 from queues.keys.suffix import ready_suffix, timed_suffix
 from queues.kv.port import KeyValueStore, ReadTransaction, Transaction
@@ -143,12 +143,12 @@ def push(
     *,
     ready_ms: int | None,
     now_ms: int,
-) -> list[Standing]:
+) -> list[StoredItem]:
     """Push items, at once or to be due then, and return how they stand; raise what `limits.admit` does."""
     keys = keyspace.queue(config.id)
     admission.admit(tr, keys, config, (len(value) for value, _ in arrivals))
-    tally = Tally(keys, wake=True)
-    tally.traffic("push", len(arrivals))
+    delta = CounterDelta(keys, wake=True)
+    delta.traffic("push", len(arrivals))
     arriving = []
     for (value, priority), rand in zip(arrivals, rands, strict=True):
         if ready_ms is None or ready_ms <= now_ms:
@@ -156,11 +156,11 @@ def push(
         else:
             state, suffix = "delayed", timed_suffix(ready_ms, rand)
             stored = delayed.record_of(priority, 0, value)
-        there = Standing(
+        there = StoredItem(
             state=state, rand=rand, generation=config.generations[-1], suffix=suffix, attempts=0, stored=stored
         )
         arriving.append(there)
     located.refuse_taken(tr, keys, config, [(None, there) for there in arriving])
-    pushed = [located.put(tr, keys, config, there, tally) for there in arriving]
-    tally.apply(tr)
+    pushed = [located.put(tr, keys, config, there, delta) for there in arriving]
+    delta.apply(tr)
     return pushed

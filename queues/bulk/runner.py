@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from queues.bulk.bulk_job import HELD_MS, Job, read_running
 from queues.bulk.scan import Shown, all_shown
 from queues.bulk.step import Steps
-from queues.context import Backing
+from queues.context import StoreContext
 from queues.errors import JobNotFound, QueueError, StoreClosed, StoreError, Unreadable, Worded, Words
 from queues.kv.port import ReadTransaction
 
@@ -53,13 +53,13 @@ class JobRunner:
 
     def __init__(
         self,
-        backing: Backing,
+        context: StoreContext,
         *,
         shown: Shown = all_shown,
         name: str = "",
         count: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._backing = backing
+        self._context = context
         self._shown = shown
         self._count = count
         self._name = name or runner_name()
@@ -82,8 +82,8 @@ class JobRunner:
                     if self._mine:
                         ended.wait(rest)
                     elif not ended.is_set():
-                        known = {self._backing.keyspace.job_change: self._change}
-                        self._backing.kv.watch(known, timeout=rest)
+                        known = {self._context.keyspace.job_change: self._change}
+                        self._context.kv.watch(known, timeout=rest)
                         self._looked = -LONGEST
                 except StoreClosed:
                     return
@@ -102,7 +102,7 @@ class JobRunner:
             self._look()
         waits = []
         for job_id, mine in list(self._mine.items()):
-            wait = max(mine.after - self._count(), mine.job.wait(self._backing.now_ms()))
+            wait = max(mine.after - self._count(), mine.job.wait(self._context.now_ms()))
             if wait <= 0:
                 wait = self._take(job_id, mine)
             elif self._count() - mine.renewed > _HELD / 3:
@@ -114,9 +114,9 @@ class JobRunner:
 
     def _look(self) -> None:
         def look(tr: ReadTransaction) -> tuple[bytes | None, list[Job]]:
-            return tr.get(self._backing.keyspace.job_change).wait(), read_running(tr, self._backing.keyspace)
+            return tr.get(self._context.keyspace.job_change).wait(), read_running(tr, self._context.keyspace)
 
-        self._change, jobs = self._backing.kv.read(look, background=True)
+        self._change, jobs = self._context.kv.read(look, background=True)
         self._looked = self._count()
         self.running = tuple(jobs)
         running = {job.id: job for job in jobs}
@@ -133,8 +133,8 @@ class JobRunner:
             since = self._count()
             self._seen[job.id] = (job.runner, job.held_ms, since)
         lapsed = self._count() - since >= _HELD
-        steps = Steps(self._backing, job.id, self._name, shown=self._shown)
-        held = steps.hold(take_over=lapsed) if lapsed or job.held_ms <= self._backing.now_ms() else None
+        steps = Steps(self._context, job.id, self._name, shown=self._shown)
+        held = steps.hold(take_over=lapsed) if lapsed or job.held_ms <= self._context.now_ms() else None
         if held is not None and held.running:
             self._mine[job.id] = _Mine(steps, held, self._count())
 
@@ -157,7 +157,7 @@ class JobRunner:
             del self._mine[job_id]
             self._looked = -LONGEST
             return 0.0
-        return mine.job.wait(self._backing.now_ms())
+        return mine.job.wait(self._context.now_ms())
 
     def _renew(self, job_id: str, mine: _Mine) -> None:
         held = mine.steps.hold(take_over=False)

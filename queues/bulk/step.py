@@ -25,7 +25,7 @@ from queues.bulk.bulk_job import (
     write_job,
 )
 from queues.bulk.scan import Look, Shown, look
-from queues.context import Backing
+from queues.context import StoreContext
 from queues.errors import (
     AlreadyRestored,
     Conflict,
@@ -41,7 +41,7 @@ from queues.errors import (
     ValueTooLarge,
 )
 from queues.items import located
-from queues.items.located import Standing
+from queues.items.located import StoredItem
 from queues.items.undo_log import Change
 from queues.kv.port import Transaction
 from queues.model.config import MAX_REASON, Config
@@ -52,9 +52,9 @@ from queues.trash.trash import Trash
 IDS = 2 + incoming.MAX_ITEMS
 
 
-def push_part(tr: Transaction, backing: Backing, job: Job, ids: Sequence[bytes]) -> Job:
+def push_part(tr: Transaction, context: StoreContext, job: Job, ids: Sequence[bytes]) -> Job:
     """Push the next part of a job, and return the job as it is then; `ids` were minted outside."""
-    keyspace, now_ms = backing.keyspace, backing.now_ms()
+    keyspace, now_ms = context.keyspace, context.now_ms()
     own = bytes.fromhex(job.id)
     try:
         arrivals = incoming.read_part(tr, keyspace, own, job.chunks)
@@ -70,9 +70,9 @@ def push_part(tr: Transaction, backing: Backing, job: Job, ids: Sequence[bytes])
     after = replace(after, chunks=job.chunks + 1)
     if after.done == job.total:
         after = ended(after, DONE, now_ms=now_ms)
-    Trash(backing).put_arrivals(tr, ids[0], config, pushed, by=job.by)
+    Trash(context).put_arrivals(tr, ids[0], config, pushed, by=job.by)
     tr.set(keyspace.bulk_part(own, after.chunks), ids[0])
-    Audit(backing).write(
+    Audit(context).write(
         tr,
         ids[1],
         actor=job.by,
@@ -122,10 +122,10 @@ class Pace:
 class Steps:
     """The steps of one job by one runner, which holds it; `take` does the next one."""
 
-    def __init__(self, backing: Backing, job_id: str, runner: str, *, shown: Shown) -> None:
-        self._backing = backing
-        self._trash = Trash(backing)
-        self._audit = Audit(backing)
+    def __init__(self, context: StoreContext, job_id: str, runner: str, *, shown: Shown) -> None:
+        self._context = context
+        self._trash = Trash(context)
+        self._audit = Audit(context)
         self._job_id = job_id
         self._runner = runner
         self._shown = shown
@@ -146,10 +146,10 @@ class Steps:
 
     def hold(self, *, take_over: bool) -> Job | None:
         """Hold the job for some seconds; None when another runner holds it, unless it is taken over."""
-        now_ms = self._backing.now_ms()
+        now_ms = self._context.now_ms()
 
         def hold(tr: Transaction) -> Job | None:
-            job = read_job(tr, self._backing.keyspace, self._job_id)
+            job = read_job(tr, self._context.keyspace, self._job_id)
             if not job.running:
                 return job
             if job.runner != self._runner and job.held_ms > now_ms and not take_over:
@@ -163,21 +163,21 @@ class Steps:
                 # The time in which nobody ran it is not its speed's.
                 seen=job.seen if mine else ((now_ms, job.met),) * 2,
             )
-            write_job(tr, self._backing.keyspace, job, job)
+            write_job(tr, self._context.keyspace, job, job)
             return job
 
-        return self._backing.kv.transact(hold, background=True)
+        return self._context.kv.transact(hold, background=True)
 
     def let_go(self) -> None:
         """Let others go on with the job at once."""
 
         def let_go(tr: Transaction) -> None:
-            job = read_job(tr, self._backing.keyspace, self._job_id)
+            job = read_job(tr, self._context.keyspace, self._job_id)
             if job.running and job.runner == self._runner:
-                write_job(tr, self._backing.keyspace, replace(job, held_ms=0), job)
-                tr.add(self._backing.keyspace.job_change, 1)
+                write_job(tr, self._context.keyspace, replace(job, held_ms=0), job)
+                tr.add(self._context.keyspace.job_change, 1)
 
-        self._backing.kv.transact(let_go, background=True)
+        self._context.kv.transact(let_go, background=True)
 
     # Acts
 
@@ -202,20 +202,20 @@ class Steps:
         return after
 
     def _look(self, job: Job, limit: int) -> Look:
-        keyspace = self._backing.keyspace
+        keyspace = self._context.keyspace
 
         def read(tr: Any) -> Look:
             config = config_of(tr, keyspace, job.queue_id, job.queue)
             return look(tr, keyspace.queue(config.id), config, job, limit=limit, shown=self._shown)
 
-        return self._backing.kv.read(read, background=True)
+        return self._context.kv.read(read, background=True)
 
     def _chunk(self, seen: Look) -> Job:
-        backing, keyspace = self._backing, self._backing.keyspace
+        context, keyspace = self._context, self._context.keyspace
         wanted = seen.wanted
-        trash_id, audit_id = backing.minter.mint_many(2)
-        rands = backing.minter.mint_many(max(1, len(wanted)))
-        now_ms = backing.now_ms()
+        trash_id, audit_id = context.id_generator.new_ids(2)
+        rands = context.id_generator.new_ids(max(1, len(wanted)))
+        now_ms = context.now_ms()
         took: list[tuple[int, float]] = []
 
         def act(tr: Transaction) -> Job:
@@ -242,18 +242,18 @@ class Steps:
             took.append((len(some), time.thread_time() - began))
             return after
 
-        after = backing.kv.transact(act, background=True)
+        after = context.kv.transact(act, background=True)
         if took:
             self._pace.took(*took[-1])
         return after
 
     def _some(
-        self, job: Job, config: Config, seen: Look, found: list[Standing | None]
-    ) -> tuple[list[Standing], int, int]:
+        self, job: Job, config: Config, seen: Look, found: list[StoredItem | None]
+    ) -> tuple[list[StoredItem], int, int]:
         """Return the items of a chunk, how many are not as they were seen, and how many it met with these."""
         query = job.wanted
         shown = self._shown(config) if query.text else None
-        some: list[Standing] = []
+        some: list[StoredItem] = []
         there = iter(found)
         size = gone = 0
         for n, (_, rand) in enumerate(seen.met):
@@ -273,7 +273,7 @@ class Steps:
         self, tr: Transaction, job: Job, config: Config, changed: list[Change], trash_id: bytes, audit_id: bytes
     ) -> None:
         """Note what a chunk changed in the trash, and in the audit, in the name of who began the job."""
-        keyspace = self._backing.keyspace
+        keyspace = self._context.keyspace
         target = None if job.to_id is None else config_of(tr, keyspace, job.to_id, job.to or "")
         self._trash.put_changes(tr, trash_id, config, changed, by=job.by, act=job.act, to=target)
         tr.set(keyspace.bulk_part(bytes.fromhex(job.id), job.chunks), trash_id)
@@ -295,16 +295,16 @@ class Steps:
 
     def _push(self, was: Job) -> Job:
         """Push the next part of what came with the job."""
-        ids = self._backing.minter.mint_many(IDS)
+        ids = self._context.id_generator.new_ids(IDS)
 
         def act(tr: Transaction) -> Job:
-            job = read_job(tr, self._backing.keyspace, self._job_id)
+            job = read_job(tr, self._context.keyspace, self._job_id)
             if not self._mine(job) or job.chunks != was.chunks:
                 return job
-            return push_part(tr, self._backing, job, ids)
+            return push_part(tr, self._context, job, ids)
 
         try:
-            return self._backing.kv.transact(act, background=True)
+            return self._context.kv.transact(act, background=True)
         except (QueueError, ValueTooLarge, KeyTooLarge, TransactionTooLarge) as error:
             return self._fail(error, None)
 
@@ -312,8 +312,8 @@ class Steps:
 
     def _undo(self) -> Job:
         """Undo the last chunk that is left; items that have gone on since are left alone."""
-        backing, keyspace = self._backing, self._backing.keyspace
-        audit_id, now_ms = backing.minter.mint(), backing.now_ms()
+        context, keyspace = self._context, self._context.keyspace
+        audit_id, now_ms = context.id_generator.new_id(), context.now_ms()
 
         def act(tr: Transaction) -> Job:
             job = read_job(tr, keyspace, self._job_id)
@@ -331,7 +331,7 @@ class Steps:
             return after
 
         try:
-            return backing.kv.transact(act, background=True)
+            return context.kv.transact(act, background=True)
         except (QueueError, ValueTooLarge, KeyTooLarge, TransactionTooLarge) as error:
             return self._fail(error, None)
 
@@ -368,16 +368,16 @@ class Steps:
 
     def _fail(self, error: Exception, item_id: str | None) -> Job:
         def fail(tr: Transaction) -> Job:
-            job = read_job(tr, self._backing.keyspace, self._job_id)
+            job = read_job(tr, self._context.keyspace, self._job_id)
             if not self._mine(job):
                 return job
             after = replace(job, failure=failure_of(error), failed_at=item_id)
             after = ended(after, FAILED, now_ms=now_ms)
-            write_job(tr, self._backing.keyspace, after, job)
+            write_job(tr, self._context.keyspace, after, job)
             return after
 
-        now_ms = self._backing.now_ms()
-        return self._backing.kv.transact(fail, background=True)
+        now_ms = self._context.now_ms()
+        return self._context.kv.transact(fail, background=True)
 
 
 def cancelled(job: Job, *, now_ms: int) -> Job:

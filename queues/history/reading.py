@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from queues.context import Backing
+from queues.context import StoreContext
 from queues.errors import BadSetting
 from queues.history.points import RESOLUTIONS, Point, decode
 from queues.kv.port import ReadTransaction
@@ -26,8 +26,8 @@ class Stretch:
 class History:
     """The histories of one store."""
 
-    def __init__(self, backing: Backing) -> None:
-        self._backing = backing
+    def __init__(self, context: StoreContext) -> None:
+        self._context = context
 
     def of(
         self, queue_id: int, resolution: str, *, since: int, until: int, tr: ReadTransaction | None = None
@@ -50,7 +50,7 @@ class History:
                 known=", ".join(RESOLUTIONS),
                 resolution=f"{resolution!r:.20}",
             )
-        keyspace, start = self._backing.keyspace, kind.start(max(0, since))
+        keyspace, start = self._context.keyspace, kind.start(max(0, since))
 
         def look(tr: ReadTransaction) -> dict[int, Stretch]:
             reads = {}
@@ -72,14 +72,14 @@ class History:
                 )
             return found
 
-        return self._backing.read(look, tr)
+        return self._context.read(look, tr)
 
     def size(self, queue_id: int, *, tr: ReadTransaction | None = None) -> int:
         """Return the bytes that a queue's history takes, keys included; at most 64 KiB."""
-        keyspace = self._backing.keyspace
+        keyspace = self._context.keyspace
 
         def look(tr: ReadTransaction) -> int:
             reads = [tr.get_range(*keyspace.history(queue_id, name), limit=_BLOCKS) for name in RESOLUTIONS]
             return sum(len(key) + len(block) for read in reads for key, block in read.wait())
 
-        return self._backing.read(look, tr)
+        return self._context.read(look, tr)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from queues.catalog import directory
-from queues.context import Backing
+from queues.context import StoreContext
 from queues.history.filling import Filling
 from queues.history.points import HOURS, MINUTES, SECONDS, Point, Resolution, decode
 from queues.history.sampling import as_point, percentiles, shares
@@ -65,12 +65,12 @@ class Recorder:
 
     def __init__(
         self,
-        backing: Backing,
+        context: StoreContext,
         *,
         check: Callable[[ReadTransaction], None] = lambda tr: None,
         count: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._backing = backing
+        self._context = context
         #: Raises in a transaction of whoever is no longer elected.
         self._check = check
         self._count = count
@@ -88,15 +88,15 @@ class Recorder:
 
     def look(self) -> int:
         """Look at some queues and return how many have a new point; sometimes write what waits."""
-        now = self._backing.now_ms() // 1000
+        now = self._context.now_ms() // 1000
         full = self._waiting_since is not None and self._count() - self._waiting_since >= FLUSH
         try:
             if full:
                 packed = self._packed()  # here, where it holds up nobody
-                sample = self._backing.kv.transact(lambda tr: self._write_and_sample(tr, packed, now), background=True)
+                sample = self._context.kv.transact(lambda tr: self._write_and_sample(tr, packed, now), background=True)
                 self._forget_written()
             else:
-                sample = self._backing.kv.read(lambda tr: self._sample(tr, now), background=True)
+                sample = self._context.kv.read(lambda tr: self._sample(tr, now), background=True)
             return self._take_in(sample, now)
         except BaseException:
             self._forget()
@@ -106,7 +106,7 @@ class Recorder:
         """Write what waits."""
         if self._waiting_since is not None:
             packed = self._packed()
-            self._backing.kv.transact(lambda tr: self._write(tr, packed), background=True)
+            self._context.kv.transact(lambda tr: self._write(tr, packed), background=True)
             self._forget_written()
 
     def run(self, go_on: Callable[[], bool]) -> None:
@@ -122,7 +122,7 @@ class Recorder:
         """Return the seconds until something has to be written though nothing changes."""
         if len(self._ids) > HOT + OTHERS or not self._changes.keys() >= set(self._ids):
             return 0.0
-        now = self._backing.now_ms() / 1000
+        now = self._context.now_ms() / 1000
         ends = [
             (now // resolution.step + 1) * resolution.step - now
             for resolution in (MINUTES, HOURS)
@@ -135,7 +135,7 @@ class Recorder:
     @property
     def known(self) -> Mapping[bytes, bytes | None]:
         """Return what to watch meanwhile: every queue that was looked at, and which queues there are."""
-        keyspace = self._backing.keyspace
+        keyspace = self._context.keyspace
         changes = {keyspace.change(queue_id): change for queue_id, change in self._changes.items()}
         if self._directory is not None:
             changes[keyspace.directory_change] = self._directory
@@ -144,9 +144,9 @@ class Recorder:
     def _rest(self, began: float, go_on: Callable[[], bool]) -> None:
         """Sleep at least until a second has passed, then until something changes."""
         while go_on() and (left := began + _EVERY - self._count()) > 0:
-            self._backing.kv.watch({}, timeout=left)
+            self._context.kv.watch({}, timeout=left)
         if go_on() and (rest := self.rest) > 0:
-            self._backing.kv.watch(self.known, timeout=rest)
+            self._context.kv.watch(self.known, timeout=rest)
 
     # What transactions do
 
@@ -162,7 +162,7 @@ class Recorder:
             tr.set(key, block)
 
     def _sample(self, tr: ReadTransaction, now: int) -> _Sample:
-        keyspace = self._backing.keyspace
+        keyspace = self._context.keyspace
         changed = total(tr.get(keyspace.directory_change).wait())
         ids = self._own(tr) if changed != self._directory else None
         chosen = self._choose(self._ids if ids is None else ids)
@@ -170,10 +170,10 @@ class Recorder:
             tr,
             keyspace,
             chosen,
-            at_time=self._backing.now(),
+            at_time=self._context.now(),
             previous=self._previous(chosen),
             preview=0,
-            counts=self._backing.counts,
+            counts=self._context.counts,
         )
         new = [queue_id for queue_id in snapshot.queues if queue_id not in self._tracks]
         pending = {
@@ -210,18 +210,18 @@ class Recorder:
         queues: dict[int, QueueStatus] = {}
         changes: dict[int, int] = {}
         for queue_id in ids:
-            track, seen = self._tracks.get(queue_id), self._backing.seen.get(queue_id)
+            track, seen = self._tracks.get(queue_id), self._context.seen.get(queue_id)
             if seen is not None and (track is None or seen.change > track.status.change):
                 queues[queue_id], changes[queue_id] = seen, seen.change
             elif queue_id in self._changes:
                 changes[queue_id] = self._changes[queue_id]
                 if track is not None:
                     queues[queue_id] = track.status
-        return Snapshot(version=0, at=self._backing.now(), directory_change=0, queues=queues, changes=changes)
+        return Snapshot(version=0, at=self._context.now(), directory_change=0, queues=queues, changes=changes)
 
     def _own(self, tr: ReadTransaction) -> tuple[int, ...]:
         """Return the ids of all queues but attached ones, whose items others write uncounted."""
-        keyspace = self._backing.keyspace
+        keyspace = self._context.keyspace
         attached = {
             int.from_bytes(value, "big")
             for _, value in tr.get_range(*keyspace.attached_within(b""), limit=100_000).wait()
@@ -234,7 +234,7 @@ class Recorder:
         Few at once that were never looked at, whether they change or not: the first round after a start takes its time.
         """
         there = set(ids)
-        for queue_id in self._backing.seen.take_changed():
+        for queue_id in self._context.seen.take_changed():
             if queue_id in there:  # others would take the places of these
                 self._heat(queue_id)
         chosen: dict[int, None] = {}
@@ -292,7 +292,7 @@ class Recorder:
         self, queue_id: int, track: _Track, resolution: Resolution, now: int, histogram: Mapping[int, int]
     ) -> None:
         """Make a queue's point of now, and before it one of how it stayed, if it did for a while."""
-        name, keyspace = resolution.name, self._backing.keyspace
+        name, keyspace = resolution.name, self._context.keyspace
         point, block = as_point(track.status, now), track.blocks[name]
         if resolution is not SECONDS:
             before = block.waits

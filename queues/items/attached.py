@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from queues.errors import NotTheRecipe, PlaceTaken, TooLarge
-from queues.items.counters import Tally
+from queues.items.counters import CounterDelta
 from queues.items.ready import MAX_BYTES
 from queues.keys.queue_keys import AttachedKeys, QueueKeys
 from queues.keys.suffix import ready_suffix
@@ -131,6 +131,6 @@ def put_back(tr: Transaction, keys: QueueKeys, foreign: AttachedKeys, pairs: Seq
 
 def _tell(tr: Transaction, keys: QueueKeys, verb: str, n: int, *, wake: bool) -> None:
     """Count what we did, and wake our own viewers and workers; those of others know nothing of it."""
-    tally = Tally(keys, wake=wake)
-    tally.traffic(verb, n)
-    tally.apply(tr)
+    delta = CounterDelta(keys, wake=wake)
+    delta.traffic(verb, n)
+    delta.apply(tr)

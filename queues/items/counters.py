@@ -32,7 +32,7 @@ SOON_MS = 60_000
 AGENDA_SOON_MS = 20_000
 
 
-class Tally:
+class CounterDelta:
     """Collects one transaction's additions to the totals of one queue."""
 
     __slots__ = ("_keys", "_seconds", "_totals")
@@ -105,7 +105,7 @@ class Tally:
 
 def wake(tr: Transaction, keys: QueueKeys) -> None:
     """Tell viewers and workers that something about the queue changed."""
-    Tally(keys, wake=True).apply(tr)
+    CounterDelta(keys, wake=True).apply(tr)
 
 
 #: √2-wide buckets: 63 reach 2^31.5 ms, 36 days; longer waits count as that.

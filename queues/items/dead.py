@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from queues.items.counters import Tally
+from queues.items.counters import CounterDelta
 from queues.keys.queue_keys import OUTSIDE, QueueKeys
 from queues.keys.suffix import place, read_place, timed_elements, timed_suffix
 from queues.kv.port import KeyValue, ReadTransaction, Transaction
@@ -52,25 +52,25 @@ class Entry:
         return records.encode(header, self.value)
 
 
-def insert(tr: Transaction, keys: QueueKeys, entry: Entry, tally: Tally, *, nonce: bytes = b"") -> Item:
+def insert(tr: Transaction, keys: QueueKeys, entry: Entry, delta: CounterDelta, *, nonce: bytes = b"") -> Item:
     """Write one item, from another state, as dead; `nonce` is that of its lease that expired."""
     tr.set(keys.dead_item(entry.suffix), entry.encode())
     tr.set(keys.index("dead", entry.rand), place(OUTSIDE, entry.suffix, entry.attempts, nonce))
-    tally.state(OUTSIDE, "dead", "in")
+    delta.state(OUTSIDE, "dead", "in")
     return as_item(entry)
 
 
-def remove(tr: Transaction, keys: QueueKeys, entry: Entry, tally: Tally) -> None:
+def remove(tr: Transaction, keys: QueueKeys, entry: Entry, delta: CounterDelta) -> None:
     """Take a dead item, on whose record `tr` conflicts, out of the set."""
-    remove_at(tr, keys, entry.rand, entry.suffix, tally)
+    remove_at(tr, keys, entry.rand, entry.suffix, delta)
 
 
-def remove_at(tr: Transaction, keys: QueueKeys, rand: bytes, suffix: bytes, tally: Tally) -> None:
+def remove_at(tr: Transaction, keys: QueueKeys, rand: bytes, suffix: bytes, delta: CounterDelta) -> None:
     """Take the dead item at this place, on whose record or index `tr` conflicts, out of the set."""
     tr.use_reserve()  # the value moves or goes, it does not come in
     tr.clear(keys.dead_item(suffix))
     tr.clear(keys.index("dead", rand))
-    tally.state(OUTSIDE, "dead", "out")
+    delta.state(OUTSIDE, "dead", "out")
 
 
 def entry_of(tr: ReadTransaction, keys: QueueKeys, rand: bytes) -> Entry | None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from queues.items import ready
-from queues.items.counters import Tally
+from queues.items.counters import CounterDelta
 from queues.items.equal_ids import FreeIds
 from queues.keys.queue_keys import GenerationKeys, QueueKeys
 from queues.keys.suffix import place, read_place, ready_suffix, timed_elements, timed_suffix
@@ -58,7 +58,7 @@ def insert(
     tr: Transaction,
     keys: QueueKeys,
     config: Config,
-    tally: Tally,
+    delta: CounterDelta,
     *,
     rand: bytes,
     due_ms: int,
@@ -75,8 +75,8 @@ def insert(
     key = keys.generation(generation).delayed(suffix)
     tr.set(key, record_of(priority, attempts, value, reason, unknown))
     tr.set(keys.index("delayed", rand, generation), place(generation, suffix, attempts))
-    tally.state(generation, "delayed", "in")
-    tally.falls_due(due_ms, now_ms)
+    delta.state(generation, "delayed", "in")
+    delta.falls_due(due_ms, now_ms)
     return as_item(
         Entry(
             generation=generation,
@@ -124,12 +124,12 @@ def promote_due(
     entries = _within(entries, BUDGET)
     if not entries:
         return 0
-    tally = Tally(keys, wake=True)
+    delta = CounterDelta(keys, wake=True)
     ids = free_ids(tr, keys, config, entries)
     for entry in entries:
         tr.add_read_conflict_key(entry.key)
-        promote(tr, keys, config, entry, tally, ids)
-    tally.apply(tr)
+        promote(tr, keys, config, entry, delta, ids)
+    delta.apply(tr)
     return len(entries)
 
 
@@ -139,20 +139,20 @@ def free_ids(tr: Transaction, keys: QueueKeys, config: Config, entries: Sequence
     return FreeIds(tr, lambda rand: keys.index("ready", rand, generation), [entry.rand for entry in entries])
 
 
-def promote(tr: Transaction, keys: QueueKeys, config: Config, entry: Entry, tally: Tally, ids: FreeIds) -> Item:
+def promote(tr: Transaction, keys: QueueKeys, config: Config, entry: Entry, delta: CounterDelta, ids: FreeIds) -> Item:
     """Make a delayed item, on whose key `tr` conflicts, ready; `ids` tell which ids are free."""
     tr.use_reserve()  # the value moves, it does not come in
-    remove(tr, keys, entry, tally)
-    tally.traffic("promote")
+    remove(tr, keys, entry, delta)
+    delta.traffic("promote")
     suffix = ready_suffix(entry.priority, config.base + tr.stamp(), ids.give(entry.rand, entry.key))
-    return ready.become_ready(tr, keys, config, tally, suffix=suffix, value=entry.value, attempts=entry.attempts)
+    return ready.become_ready(tr, keys, config, delta, suffix=suffix, value=entry.value, attempts=entry.attempts)
 
 
-def remove(tr: Transaction, keys: QueueKeys, entry: Entry, tally: Tally) -> None:
+def remove(tr: Transaction, keys: QueueKeys, entry: Entry, delta: CounterDelta) -> None:
     """Take a delayed item, on whose key `tr` conflicts, out of the set."""
     tr.clear(entry.key)
     tr.clear(keys.index("delayed", entry.rand, entry.generation))
-    tally.state(entry.generation, "delayed", "out")
+    delta.state(entry.generation, "delayed", "out")
 
 
 def entry_of(tr: ReadTransaction, keys: QueueKeys, config: Config, rand: bytes) -> Entry | None:

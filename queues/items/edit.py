@@ -22,8 +22,8 @@ from queues.errors import (
 )
 from queues.items import admission, located
 from queues.items import attached as attached_items
-from queues.items.counters import Tally
-from queues.items.located import Standing
+from queues.items.counters import CounterDelta
+from queues.items.located import StoredItem
 from queues.items.ready import Heads
 from queues.items.undo_log import Change, attached, value_of
 from queues.keys.keyspace import Keyspace
@@ -38,13 +38,13 @@ from queues.model.records import MAX_VALUE_SIZE
 Place = Literal["front", "back"]
 
 
-def delete(tr: Transaction, keyspace: Keyspace, config: Config, standings: Sequence[Standing]) -> list[Change]:
+def delete(tr: Transaction, keyspace: Keyspace, config: Config, stored_items: Sequence[StoredItem]) -> list[Change]:
     """Take items out of a queue, whatever their state."""
-    tally = Tally(keyspace.queue(config.id), wake=False)
-    tally.traffic("delete", len(standings))
-    _take(tr, keyspace, config, standings, tally)
-    tally.apply(tr)
-    return [Change(before=there, after=None) for there in standings]
+    delta = CounterDelta(keyspace.queue(config.id), wake=False)
+    delta.traffic("delete", len(stored_items))
+    _take(tr, keyspace, config, stored_items, delta)
+    delta.apply(tr)
+    return [Change(before=there, after=None) for there in stored_items]
 
 
 def move(
@@ -52,7 +52,7 @@ def move(
     keyspace: Keyspace,
     source: Config,
     target: Config,
-    standings: Sequence[Standing],
+    stored_items: Sequence[StoredItem],
     *,
     priority: Priority | None,
     rands: Sequence[bytes],
@@ -62,53 +62,53 @@ def move(
     Each keeps its id, unless it comes from an attached queue, which has none of ours: `rands` are for those. Its
     priority is kept where it fits, or `priority` given to it.
     """
-    priorities = arriving(source, target, standings, priority=priority)
-    sizes = (len(value_of(there)) for there in standings)
+    priorities = arriving(source, target, stored_items, priority=priority)
+    sizes = (len(value_of(there)) for there in stored_items)
     admission.admit(tr, keyspace.queue(target.id), target, sizes, Words(": nothing was moved."))
-    tally, arrivals = (Tally(keyspace.queue(config.id), wake=True) for config in (source, target))
-    tally.traffic("move", len(standings))
-    _take(tr, keyspace, source, standings, tally)
+    delta, arrivals = (CounterDelta(keyspace.queue(config.id), wake=True) for config in (source, target))
+    delta.traffic("move", len(stored_items))
+    _take(tr, keyspace, source, stored_items, delta)
     afters = (
-        _into_attached(tr, target, standings, priorities, rands)
+        _into_attached(tr, target, stored_items, priorities, rands)
         if target.prefix is not None
-        else _into(tr, keyspace, target, standings, priorities, rands, arrivals)
+        else _into(tr, keyspace, target, stored_items, priorities, rands, arrivals)
     )
-    arrivals.traffic("move_in", len(standings))
-    for each in (tally, arrivals):
+    arrivals.traffic("move_in", len(stored_items))
+    for each in (delta, arrivals):
         each.apply(tr)
-    return [Change(before=before, after=after) for before, after in zip(standings, afters, strict=True)]
+    return [Change(before=before, after=after) for before, after in zip(stored_items, afters, strict=True)]
 
 
 def arriving(
-    source: Config, target: Config, standings: Sequence[Standing], *, priority: Priority | None
+    source: Config, target: Config, stored_items: Sequence[StoredItem], *, priority: Priority | None
 ) -> list[Priority | None]:
     """Return the priorities that items get in another queue, or raise why they do not fit there."""
-    _refuse_leased(standings)
-    if target.attached and any(there.state == "delayed" for there in standings):
+    _refuse_leased(stored_items)
+    if target.attached and any(there.state == "delayed" for there in stored_items):
         raise NotForAttached(target.name, "its items are never delayed. Nothing was moved.")
     if source.prefix is not None and target.prefix is None:
-        _check_sizes(target, standings)
-    return [_priority_in(target, _priority_of(there, source), priority) for there in standings]
+        _check_sizes(target, stored_items)
+    return [_priority_in(target, _priority_of(there, source), priority) for there in stored_items]
 
 
 def _into(
     tr: Transaction,
     keyspace: Keyspace,
     target: Config,
-    standings: Sequence[Standing],
+    stored_items: Sequence[StoredItem],
     priorities: Sequence[Priority | None],
     rands: Sequence[bytes],
-    tally: Tally,
-) -> list[Standing]:
+    delta: CounterDelta,
+) -> list[StoredItem]:
     keys = keyspace.queue(target.id)
     generation = target.generations[-1]
     arriving = []
-    for there, priority, minted in zip(standings, priorities, rands, strict=True):
+    for there, priority, minted in zip(stored_items, priorities, rands, strict=True):
         rand = there.rand or minted
         if there.state == "delayed":
             after = replace(located.with_header(there, priority), generation=generation)
         else:
-            after = Standing(
+            after = StoredItem(
                 state="ready",
                 rand=rand,
                 generation=generation,
@@ -119,19 +119,19 @@ def _into(
             )
         arriving.append(after)
     located.refuse_taken(tr, keys, target, [(None, after) for after in arriving])
-    return [located.put(tr, keys, target, after, tally) for after in arriving]
+    return [located.put(tr, keys, target, after, delta) for after in arriving]
 
 
 def _into_attached(
     tr: Transaction,
     target: Config,
-    standings: Sequence[Standing],
+    stored_items: Sequence[StoredItem],
     priorities: Sequence[Priority | None],
     rands: Sequence[bytes],
-) -> list[Standing]:
+) -> list[StoredItem]:
     assert target.prefix is not None
-    values = [(value_of(there), priority) for there, priority in zip(standings, priorities, strict=True)]
-    ours = [there.rand or minted for there, minted in zip(standings, rands, strict=True)]
+    values = [(value_of(there), priority) for there, priority in zip(stored_items, priorities, strict=True)]
+    ours = [there.rand or minted for there, minted in zip(stored_items, rands, strict=True)]
     suffixes = attached_items.write(tr, AttachedKeys(target.prefix), values, ours)
     return [attached(suffix, value) for suffix, (value, _) in zip(suffixes, values, strict=True)]
 
@@ -140,7 +140,7 @@ def reprioritise(
     tr: Transaction,
     keyspace: Keyspace,
     config: Config,
-    standings: Sequence[Standing],
+    stored_items: Sequence[StoredItem],
     *,
     priority: Priority | None = None,
     shift: Priority | None = None,
@@ -150,10 +150,12 @@ def reprioritise(
     newest = config.base + tr.stamp() if place == "back" else 0
     # Ends are read by snapshot: whoever pushes there meanwhile has pushed after this act.
     afters = reprioritised(
-        tr.snapshot, keyspace, config, standings, priority=priority, shift=shift, place=place, newest=newest
+        tr.snapshot, keyspace, config, stored_items, priority=priority, shift=shift, place=place, newest=newest
     )
     changes = [
-        Change(before=before, after=after) for before, after in zip(standings, afters, strict=True) if after != before
+        Change(before=before, after=after)
+        for before, after in zip(stored_items, afters, strict=True)
+        if after != before
     ]
     _apply(tr, keyspace.queue(config.id), config, changes, "reprioritise")
     return changes
@@ -163,31 +165,31 @@ def reprioritised(
     tr: ReadTransaction,
     keyspace: Keyspace,
     config: Config,
-    standings: Sequence[Standing],
+    stored_items: Sequence[StoredItem],
     *,
     priority: Priority | None = None,
     shift: Priority | None = None,
     place: Place | None = None,
     newest: int = 0,
-) -> list[Standing]:
+) -> list[StoredItem]:
     """Return where items would stand of another priority, or at the front or the back, changing nothing."""
     if config.attached:
         raise NotForAttached(config.name, "its items are not re-prioritised.")
-    _refuse_leased(standings)
+    _refuse_leased(stored_items)
     if place is not None:
-        return _to_place(tr, keyspace.queue(config.id), config, standings, place, newest)
+        return _to_place(tr, keyspace.queue(config.id), config, stored_items, place, newest)
     if config.fifo:
         raise WrongKind(
             "{queue} is a fifo queue: its items go to the front or the back.", queue=display_name(config.name)
         )
     return [
         located.with_priority(there, config, _shifted(there.priority(fifo=config.fifo), priority, shift, config))
-        for there in standings
+        for there in stored_items
     ]
 
 
 def edit(
-    tr: Transaction, keyspace: Keyspace, config: Config, there: Standing, value: bytes, *, expect: bytes | str
+    tr: Transaction, keyspace: Keyspace, config: Config, there: StoredItem, value: bytes, *, expect: bytes | str
 ) -> list[Change]:
     """Give an item another value, if its value still is what was seen: the very bytes, or their digest."""
     if config.attached:
@@ -208,38 +210,40 @@ def edit(
 def _apply(tr: Transaction, keys: QueueKeys, config: Config, changes: Sequence[Change], verb: str) -> None:
     if not changes:
         return
-    tally = Tally(keys, wake=True)
-    tally.traffic(verb, len(changes))
+    delta = CounterDelta(keys, wake=True)
+    delta.traffic(verb, len(changes))
     located.refuse_taken(tr, keys, config, [(each.before, each.after) for each in changes if each.after is not None])
     for change in changes:
         assert change.after is not None
-        located.change(tr, keys, config, change.before, change.after, tally)
-    tally.apply(tr)
+        located.change(tr, keys, config, change.before, change.after, delta)
+    delta.apply(tr)
 
 
-def _take(tr: Transaction, keyspace: Keyspace, config: Config, standings: Sequence[Standing], tally: Tally) -> None:
+def _take(
+    tr: Transaction, keyspace: Keyspace, config: Config, stored_items: Sequence[StoredItem], delta: CounterDelta
+) -> None:
     tr.use_reserve()  # values go, or move: they do not come in
-    for there in standings:
+    for there in stored_items:
         if config.prefix is not None:
             attached_items.clear(tr, AttachedKeys(config.prefix), there.suffix)
         else:
-            located.lift(tr, keyspace.queue(config.id), config, there, tally)
+            located.lift(tr, keyspace.queue(config.id), config, there, delta)
 
 
 def _to_place(
-    tr: ReadTransaction, keys: QueueKeys, config: Config, standings: Sequence[Standing], place: Place, newest: int
-) -> list[Standing]:
+    tr: ReadTransaction, keys: QueueKeys, config: Config, stored_items: Sequence[StoredItem], place: Place, newest: int
+) -> list[StoredItem]:
     """Let ready items leave first at the minimum end, or last, in the order in which they stand now."""
-    if any(there.state != "ready" for there in standings):
+    if any(there.state != "ready" for there in stored_items):
         raise WrongKind("Only ready items can be brought to the front or the back: promote or retry the others first.")
     end = Heads(tr, keys, config.generations, end="min" if place == "front" else "max", limit=1).wait()
     priority, count, _ = ready_elements(end[0].suffix, fifo=config.fifo)
-    order = sorted(range(len(standings)), key=lambda n: standings[n].suffix)
-    first = count - len(standings) if place == "front" else max(count + 1, newest)
-    afters = list(standings)
+    order = sorted(range(len(stored_items)), key=lambda n: stored_items[n].suffix)
+    first = count - len(stored_items) if place == "front" else max(count + 1, newest)
+    afters = list(stored_items)
     for offset, n in enumerate(order):
-        suffix = ready_suffix(priority, first + offset, standings[n].rand)
-        afters[n] = located.at_suffix(standings[n], suffix)
+        suffix = ready_suffix(priority, first + offset, stored_items[n].rand)
+        afters[n] = located.at_suffix(stored_items[n], suffix)
     return afters
 
 
@@ -259,7 +263,7 @@ def _shifted(now: Priority | None, to: Priority | None, shift: Priority | None, 
         raise BadPriority("Shifted so far, a priority would not fit the queue's type. Nothing was changed.") from None
 
 
-def _priority_of(there: Standing, config: Config) -> Priority | None:
+def _priority_of(there: StoredItem, config: Config) -> Priority | None:
     if config.prefix is not None:
         return ForeignKey(there.suffix, config.fifo).priority
     return there.priority(fifo=config.fifo)
@@ -277,9 +281,9 @@ def _priority_in(target: Config, now: Priority | None, given: Priority | None) -
     return normalise(now if given is None else given, target.priority_type)
 
 
-def _check_sizes(target: Config, standings: Sequence[Standing]) -> None:
+def _check_sizes(target: Config, stored_items: Sequence[StoredItem]) -> None:
     """Raise `ValueTooLarge` for what others wrote larger than our queues take."""
-    largest = max(len(value_of(there)) for there in standings)
+    largest = max(len(value_of(there)) for there in stored_items)
     if largest > MAX_VALUE_SIZE:
         raise ValueTooLarge(
             "A value in {queue} has at most {most:,} bytes; one of these has {size:,}. Nothing was moved.",
@@ -289,8 +293,8 @@ def _check_sizes(target: Config, standings: Sequence[Standing]) -> None:
         )
 
 
-def _refuse_leased(standings: Sequence[Standing]) -> None:
-    leased = sum(there.state == "leased" for there in standings)
+def _refuse_leased(stored_items: Sequence[StoredItem]) -> None:
+    leased = sum(there.state == "leased" for there in stored_items)
     if leased:
-        what = some_are(leased, len(standings))
+        what = some_are(leased, len(stored_items))
         raise ItemLeased("{what} in a worker's hands: release the lease first. Nothing was changed.", what=what)

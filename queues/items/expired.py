@@ -11,7 +11,7 @@ happens to the item one does it, and the other begins anew.
 from __future__ import annotations
 
 from queues.items import dead, ready
-from queues.items.counters import Tally
+from queues.items.counters import CounterDelta
 from queues.keys.queue_keys import STATES, QueueKeys
 from queues.keys.suffix import expired_nonce, read_place
 from queues.kv.port import Transaction
@@ -33,22 +33,22 @@ class ExpiredRead:
         """Say whether the item stood in this queue."""
         return any(read.wait() is not None for read in self._reads.values())
 
-    def take(self, tally: Tally, *, now_ms: int) -> bool:
+    def take(self, delta: CounterDelta, *, now_ms: int) -> bool:
         """Take the item out as acknowledged; False when something has happened to it since the lease expired."""
         for state in ("ready", "dead"):
             where = self._reads[state].wait()
             if where is not None and expired_nonce(where) == self._nonce:
-                self._take_from(state, where, tally, now_ms)
+                self._take_from(state, where, delta, now_ms)
                 return True
         return False
 
-    def _take_from(self, state: str, where: bytes, tally: Tally, now_ms: int) -> None:
+    def _take_from(self, state: str, where: bytes, delta: CounterDelta, now_ms: int) -> None:
         generation, suffix, attempts = read_place(where)
         if state == "dead":
-            dead.remove_at(self._tr, self._keys, self._rand, suffix, tally)
-            tally.traffic("ack")
+            dead.remove_at(self._tr, self._keys, self._rand, suffix, delta)
+            delta.traffic("ack")
             return
         self._tr.use_reserve()
         key = self._keys.generation(generation).ready(suffix)
         entry = ready.Entry(generation, suffix, key, b"", attempts)  # no value: it is not wanted by anybody
-        ready.take(self._tr, self._keys, self._config, [entry], now_ms, tally, verb="ack")
+        ready.take(self._tr, self._keys, self._config, [entry], now_ms, delta, verb="ack")

@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from queues.errors import StillMerging, display_name
-from queues.items.counters import Tally, total
+from queues.items.counters import CounterDelta, total
 from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import IN_GENERATIONS, QueueKeys, Side
 from queues.kv.port import Transaction
@@ -56,12 +56,12 @@ def purge(tr: Transaction, keyspace: Keyspace, config: Config) -> dict[int, int]
     tr.use_reserve()
     newest = max(config.last_generation, *config.generations) + 1
     _write(tr, keyspace, replace(config, generations=(newest,), last_generation=newest))
-    tally = Tally(keys, wake=True)
+    delta = CounterDelta(keys, wake=True)
     came = sum(each.ready_in for each in totals.values())
-    tally.state(newest, "ready", "in", came)
-    tally.state(newest, "ready", "out", came)
-    tally.traffic("purge", sum(taken.values()))
-    tally.apply(tr)
+    delta.state(newest, "ready", "in", came)
+    delta.state(newest, "ready", "out", came)
+    delta.traffic("purge", sum(taken.values()))
+    delta.apply(tr)
     for generation in empty:
         drop(tr, keys, generation)
     return taken
@@ -83,14 +83,14 @@ def bring_back(tr: Transaction, keyspace: Keyspace, config: Config, generation: 
     _write(tr, keyspace, replace(config, generations=generations))
     if len(generations) > 1:
         tr.set(keyspace.merge(config.id), b"")
-    tally = Tally(keys, wake=True)
-    tally.look_again()
-    tally.traffic("restore", totals[generation].depth)
+    delta = CounterDelta(keys, wake=True)
+    delta.look_again()
+    delta.traffic("restore", totals[generation].depth)
     # Its items have arrived, and nothing has left, since the moment before.
     moved = sum(totals[gone].ready_out for gone in empty) - totals[generation].ready_out
-    tally.state(generation, "ready", "in", moved)
-    tally.state(generation, "ready", "out", moved)
-    tally.apply(tr)
+    delta.state(generation, "ready", "in", moved)
+    delta.state(generation, "ready", "out", moved)
+    delta.apply(tr)
     for gone in empty:
         drop(tr, keys, gone)
     return totals[generation].depth

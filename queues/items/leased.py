@@ -19,7 +19,7 @@ from typing import Any
 
 from queues.errors import StaleLease
 from queues.items import dead, ready
-from queues.items.counters import Tally
+from queues.items.counters import CounterDelta
 from queues.items.equal_ids import FreeIds
 from queues.keys.queue_keys import OUTSIDE, QueueKeys
 from queues.keys.suffix import place, read_place, ready_elements, timed_elements, timed_suffix, with_rand
@@ -89,12 +89,12 @@ def begin(
     config: Config,
     entries: Sequence[ready.Entry],
     terms: Terms,
-    tally: Tally,
+    delta: CounterDelta,
     ids: FreeIds,
 ) -> list[Entry]:
     """Lease these ready items, conflicting on exactly their keys; `ids` tell which ids are free."""
     tr.use_reserve()  # the value moves, it does not come in
-    ready.take(tr, keys, config, entries, terms.now_ms, tally, verb="lease")
+    ready.take(tr, keys, config, entries, terms.now_ms, delta, verb="lease")
     leases = []
     for entry, nonce in zip(entries, terms.nonces, strict=False):
         rand = ready_elements(entry.suffix, fifo=config.fifo)[2]
@@ -110,17 +110,17 @@ def begin(
             worker=terms.worker,
             value=entry.value,
         )
-        insert(tr, keys, lease, tally)
+        insert(tr, keys, lease, delta)
         leases.append(lease)
     return leases
 
 
-def insert(tr: Transaction, keys: QueueKeys, entry: Entry, tally: Tally) -> None:
+def insert(tr: Transaction, keys: QueueKeys, entry: Entry, delta: CounterDelta) -> None:
     """Write the lease of an item that `tr` takes."""
     write(tr, keys, entry)
     tr.set(keys.index("leased", entry.rand), place(entry.generation, entry.suffix, entry.attempts))
-    tally.state(OUTSIDE, "leased", "in")
-    tally.falls_due(entry.expires_ms, entry.leased_ms)
+    delta.state(OUTSIDE, "leased", "in")
+    delta.falls_due(entry.expires_ms, entry.leased_ms)
 
 
 def write(tr: Transaction, keys: QueueKeys, entry: Entry) -> None:
@@ -179,13 +179,13 @@ class HeldRead:
         return self._back
 
 
-def remove(tr: Transaction, keys: QueueKeys, entry: Entry, tally: Tally) -> None:
+def remove(tr: Transaction, keys: QueueKeys, entry: Entry, delta: CounterDelta) -> None:
     """End a lease, on whose record `tr` conflicts."""
     tr.use_reserve()  # the value moves or goes, it does not come in
     tr.clear(keys.lease(entry.rand))
     tr.clear(keys.expiry(timed_suffix(entry.expires_ms, entry.rand)))
     tr.clear(keys.index("leased", entry.rand))
-    tally.state(OUTSIDE, "leased", "out")
+    delta.state(OUTSIDE, "leased", "out")
 
 
 def is_last(entry: Entry, config: Config) -> bool:
@@ -198,7 +198,7 @@ def give_back(
     keys: QueueKeys,
     config: Config,
     entry: Entry,
-    tally: Tally,
+    delta: CounterDelta,
     *,
     now_ms: int,
     reason: str,
@@ -211,10 +211,10 @@ def give_back(
     """
     nonce = entry.nonce if expired else b""
     if not is_last(entry, config):
-        return back_to_place(tr, keys, config, entry, tally, back=back, nonce=nonce)
+        return back_to_place(tr, keys, config, entry, delta, back=back, nonce=nonce)
     entry = back.free(entry, "dead", config)
     priority, count, _ = ready_elements(entry.suffix, fifo=config.fifo)
-    tally.traffic("dead")
+    delta.traffic("dead")
     return dead.insert(
         tr,
         keys,
@@ -228,25 +228,32 @@ def give_back(
             reason=reason,
             value=entry.value,
         ),
-        tally,
+        delta,
         nonce=nonce,
     )
 
 
 def back_to_place(
-    tr: Transaction, keys: QueueKeys, config: Config, entry: Entry, tally: Tally, *, back: Return, nonce: bytes = b""
+    tr: Transaction,
+    keys: QueueKeys,
+    config: Config,
+    entry: Entry,
+    delta: CounterDelta,
+    *,
+    back: Return,
+    nonce: bytes = b"",
 ) -> Item:
     """Make the item of an ended lease ready at its place, with the attempts that the entry says."""
     entry = back.free(entry, "ready", config)
     return ready.become_ready(
-        tr, keys, config, tally, suffix=entry.suffix, value=entry.value, attempts=entry.attempts, nonce=nonce
+        tr, keys, config, delta, suffix=entry.suffix, value=entry.value, attempts=entry.attempts, nonce=nonce
     )
 
 
 def expire_due(tr: Transaction, keys: QueueKeys, config: Config, *, until_ms: int, limit: int, budget: int) -> int:
     """End at most `limit` leases that have expired by `until_ms`, and so many bytes; return their number."""
     expiries = tr.snapshot.get_range(*keys.expired_by(until_ms), limit=limit).wait()
-    tally = Tally(keys, wake=False)
+    delta = CounterDelta(keys, wake=False)
     ended = 0
     reads = []
     for key, _ in expiries:
@@ -262,13 +269,13 @@ def expire_due(tr: Transaction, keys: QueueKeys, config: Config, *, until_ms: in
         budget -= len(entry.value)
         if budget < 0 and ended:
             break
-        remove(tr, keys, entry, tally)
+        remove(tr, keys, entry, delta)
         reason = f"lease expired at attempt {entry.attempts}"
-        give_back(tr, keys, config, entry, tally, now_ms=until_ms, reason=reason, back=back, expired=True)
+        give_back(tr, keys, config, entry, delta, now_ms=until_ms, reason=reason, back=back, expired=True)
         ended += 1
     if ended:
-        tally.traffic("expire", ended)
-        tally.apply(tr)
+        delta.traffic("expire", ended)
+        delta.apply(tr)
     return ended
 
 

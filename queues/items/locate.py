@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from queues.errors import BadLimit, ItemChanged, ItemNotFound, KeyTooLarge, TooLarge, some_are
 from queues.items import attached as attached_items
 from queues.items import located
-from queues.items.located import Standing
+from queues.items.located import StoredItem
 from queues.items.ready import MAX_BYTES, MAX_ITEMS
 from queues.items.undo_log import ATTACHED, attached, record_of, value_of
 from queues.keys.keyspace import Keyspace
@@ -45,7 +45,7 @@ class Selection:
 class Found:
     """Items to be acted on, as they stand."""
 
-    standings: list[Standing]
+    stored_items: list[StoredItem]
     #: Ids that are not here, or not as they were seen.
     missing: int
 
@@ -82,16 +82,16 @@ def find(
     """
     wanted = list(dict.fromkeys(item_ids))
     there = dict(zip(wanted, _standings(tr, keyspace, config, wanted), strict=True))
-    standings = [found for found in there.values() if found is not None]
+    stored_items = [found for found in there.values() if found is not None]
     foreign = None if config.prefix is None else AttachedKeys(config.prefix)
-    if foreign is not None and any(len(foreign.key(found.suffix)) > MAX_KEY_SIZE for found in standings):
+    if foreign is not None and any(len(foreign.key(found.suffix)) > MAX_KEY_SIZE for found in stored_items):
         raise KeyTooLarge(
             "A key of more than {most} bytes is among these: it could not be put back, so it is not "
             "taken by hand. Nothing was changed.",
             most=MAX_KEY_SIZE,
         )
-    missing = len(wanted) - len(standings)
-    if missing and (not skip_missing or not standings):
+    missing = len(wanted) - len(stored_items)
+    if missing and (not skip_missing or not stored_items):
         what = some_are(missing, len(wanted))
         raise ItemNotFound("{what} not here any more: somebody took or moved it. Nothing was changed.", what=what)
     if expect is not None:
@@ -100,24 +100,24 @@ def find(
             for item_id, found in there.items()
             if found is not None and expect.get(item_id) in (None, mark(found))
         ]
-        changed = len(standings) - len(same)
+        changed = len(stored_items) - len(same)
         if changed and (not skip_missing or not same):
             what = some_are(changed, len(wanted))
             raise ItemChanged(
                 "{what} not as you saw it any more: somebody changed it. Nothing was changed by you.", what=what
             )
-        standings, missing = same, missing + changed
-    if sum(len(found.stored) for found in standings) > MAX_BYTES:
+        stored_items, missing = same, missing + changed
+    if sum(len(found.stored) for found in stored_items) > MAX_BYTES:
         raise TooLarge("These items hold more than 5 MB together: act on fewer at once.")
-    return Found(standings=standings, missing=missing)
+    return Found(stored_items=stored_items, missing=missing)
 
 
-def arrived(tr: ReadTransaction, keyspace: Keyspace, config: Config, items: Sequence[Item]) -> list[Standing]:
+def arrived(tr: ReadTransaction, keyspace: Keyspace, config: Config, items: Sequence[Item]) -> list[StoredItem]:
     """Return how items stand that this transaction pushed."""
     return [there for there in _standings(tr, keyspace, config, [item.id for item in items]) if there is not None]
 
 
-def mark(there: Standing) -> str:
+def mark(there: StoredItem) -> str:
     """Return a short name of an item as it stands. A lease that is extended is still the same."""
     record = {**(record_of(there) or {})}
     record.pop("expires", None)
@@ -125,14 +125,16 @@ def mark(there: Standing) -> str:
     return located.digest(encode(place, value_of(there)))
 
 
-def item_of(there: Standing, config: Config) -> Item:
+def item_of(there: StoredItem, config: Config) -> Item:
     """Return an item as it stands, in an attached queue too."""
     if there.state == ATTACHED:
         return attached_items.as_item(there.suffix, there.stored, fifo=config.fifo)
     return located.as_item(there, fifo=config.fifo)
 
 
-def _standings(tr: ReadTransaction, keyspace: Keyspace, config: Config, wanted: Sequence[str]) -> list[Standing | None]:
+def _standings(
+    tr: ReadTransaction, keyspace: Keyspace, config: Config, wanted: Sequence[str]
+) -> list[StoredItem | None]:
     if config.prefix is None:
         return located.find(tr, keyspace.queue(config.id), config, [ids.parse(item_id) for item_id in wanted])
     foreign = AttachedKeys(config.prefix)

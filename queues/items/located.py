@@ -12,7 +12,7 @@ from datetime import datetime
 from hashlib import blake2b
 
 from queues.items import equal_ids, leased
-from queues.items.counters import Tally
+from queues.items.counters import CounterDelta
 from queues.items.ready import PlaceRead
 from queues.keys.queue_keys import IN_GENERATIONS, OUTSIDE, STATES, QueueKeys, Side
 from queues.keys.suffix import (
@@ -35,7 +35,7 @@ from queues.model.priority import Priority
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class StoredItem:
     """Where an item stands, and what lies there."""
 
     state: str
@@ -65,7 +65,7 @@ class Standing:
         """Return a short name of what lies here: another one when that was changed."""
         return digest(self.stored)
 
-    def same_place(self, other: Standing) -> bool:
+    def same_place(self, other: StoredItem) -> bool:
         """Say whether the other stands at this place; generations aside, as they are merged."""
         return (self.state, self.suffix, self.attempts) == (other.state, other.suffix, other.attempts)
 
@@ -75,7 +75,9 @@ def digest(stored: bytes) -> str:
     return blake2b(stored, digest_size=16).hexdigest()
 
 
-def find(tr: ReadTransaction, keys: QueueKeys, config: Config, rands: Sequence[bytes | None]) -> list[Standing | None]:
+def find(
+    tr: ReadTransaction, keys: QueueKeys, config: Config, rands: Sequence[bytes | None]
+) -> list[StoredItem | None]:
     """Return where the items of these ids stand; None for those that are not here."""
     places: list[tuple[str, bytes] | None] = [None] * len(rands)
     for state in STATES:
@@ -92,7 +94,7 @@ def find(tr: ReadTransaction, keys: QueueKeys, config: Config, rands: Sequence[b
         None if rand is None or there is None else tr.get(_key(keys, there[0], *read_place(there[1])[:2], rand))
         for rand, there in zip(rands, places, strict=True)
     ]
-    found: list[Standing | None] = []
+    found: list[StoredItem | None] = []
     for rand, there, read_of in zip(rands, places, stored, strict=True):
         bytes_there = None if read_of is None else read_of.wait()
         if rand is None or there is None or bytes_there is None:
@@ -101,7 +103,7 @@ def find(tr: ReadTransaction, keys: QueueKeys, config: Config, rands: Sequence[b
         state, where = there
         generation, suffix, attempts = read_place(where)
         found.append(
-            Standing(
+            StoredItem(
                 state=state,
                 rand=rand,
                 generation=generation,
@@ -115,70 +117,72 @@ def find(tr: ReadTransaction, keys: QueueKeys, config: Config, rands: Sequence[b
 
 
 def refuse_taken(
-    tr: ReadTransaction, keys: QueueKeys, config: Config, moves: Iterable[tuple[Standing | None, Standing]]
+    tr: ReadTransaction, keys: QueueKeys, config: Config, moves: Iterable[tuple[StoredItem | None, StoredItem]]
 ) -> None:
     """Raise `IdTaken` when another item stands where one of these is to stand: each before, if here, and after."""
     equal_ids.refuse_taken(tr, [key for before, after in moves for key in new_keys(keys, config, before, after)])
 
 
-def new_keys(keys: QueueKeys, config: Config, before: Standing | None, after: Standing) -> list[bytes]:
+def new_keys(keys: QueueKeys, config: Config, before: StoredItem | None, after: StoredItem) -> list[bytes]:
     """Return the keys that an item gets, of those by which it is found, where it has not had them before."""
     after = settled(config, after)
     had = () if before is None else _found_by(keys, before)
     return [key for key in _found_by(keys, after) if key not in had]
 
 
-def settled(config: Config, there: Standing) -> Standing:
+def settled(config: Config, there: StoredItem) -> StoredItem:
     """Return where an item comes to stand: in the newest generation if its own is no longer live."""
     if there.state in IN_GENERATIONS and there.generation not in config.generations:
         return replace(there, generation=config.generations[-1])
     return there
 
 
-def lift(tr: Transaction, keys: QueueKeys, config: Config, there: Standing, tally: Tally) -> None:
+def lift(tr: Transaction, keys: QueueKeys, config: Config, there: StoredItem, delta: CounterDelta) -> None:
     """Take an item that `find` found in this transaction out of its place."""
     _clear(tr, keys, there)
-    _count(config, there, tally, "out")
+    _count(config, there, delta, "out")
 
 
-def put(tr: Transaction, keys: QueueKeys, config: Config, standing: Standing, tally: Tally) -> Standing:
+def put(tr: Transaction, keys: QueueKeys, config: Config, stored: StoredItem, delta: CounterDelta) -> StoredItem:
     """Let an item stand at a place, in the newest generation if its own is no longer live."""
-    standing = settled(config, standing)
-    write(tr, keys, standing)
-    tally.wake()
-    _put_on_agenda(standing, tally)
-    _count(config, standing, tally, "in")
-    return standing
+    stored = settled(config, stored)
+    write(tr, keys, stored)
+    delta.wake()
+    _put_on_agenda(stored, delta)
+    _count(config, stored, delta, "in")
+    return stored
 
 
-def write(tr: Transaction, keys: QueueKeys, standing: Standing) -> None:
+def write(tr: Transaction, keys: QueueKeys, stored: StoredItem) -> None:
     """Write what lies at a place and the index of it, counting nothing."""
-    generation = standing.generation
-    tr.set(_key(keys, standing.state, generation, standing.suffix, standing.rand), standing.stored)
-    where = place(generation, standing.suffix, standing.attempts, standing.nonce)
-    tr.set(keys.index(standing.state, standing.rand, generation), where)
-    if standing.state == "ready" and standing.attempts:
+    generation = stored.generation
+    tr.set(_key(keys, stored.state, generation, stored.suffix, stored.rand), stored.stored)
+    where = place(generation, stored.suffix, stored.attempts, stored.nonce)
+    tr.set(keys.index(stored.state, stored.rand, generation), where)
+    if stored.state == "ready" and stored.attempts:
         tr.set(keys.generation(generation).tried, b"")
-    if standing.state == "leased":
-        tr.set(keys.expiry(_expiry(standing)), b"")
+    if stored.state == "leased":
+        tr.set(keys.expiry(_expiry(stored)), b"")
 
 
-def change(tr: Transaction, keys: QueueKeys, config: Config, before: Standing, after: Standing, tally: Tally) -> None:
+def change(
+    tr: Transaction, keys: QueueKeys, config: Config, before: StoredItem, after: StoredItem, delta: CounterDelta
+) -> None:
     """Let an item that `find` found in this transaction stand elsewhere in its queue, or another value lie there."""
     after = settled(config, after)
     _clear(tr, keys, before)
     write(tr, keys, after)
-    tally.wake()
-    _put_on_agenda(after, tally)
+    delta.wake()
+    _put_on_agenda(after, delta)
     if (before.state, before.generation) != (after.state, after.generation):
-        _count(config, before, tally, "out")
-        _count(config, after, tally, "in")
+        _count(config, before, delta, "out")
+        _count(config, after, delta, "in")
         return
-    _count_band(config, before, tally, "out")  # nothing came or went
-    _count_band(config, after, tally, "in")
+    _count_band(config, before, delta, "out")  # nothing came or went
+    _count_band(config, after, delta, "in")
 
 
-def give_id(tr: Transaction, keys: QueueKeys, there: Standing, *, fifo: bool) -> bool:
+def give_id(tr: Transaction, keys: QueueKeys, there: StoredItem, *, fifo: bool) -> bool:
     """Give an item another id where it stands; False when it is not there any more.
 
     `there` says state, generation, suffix and id; what lies there and how often it was tried are read.
@@ -203,7 +207,7 @@ def give_id(tr: Transaction, keys: QueueKeys, there: Standing, *, fifo: bool) ->
     return True
 
 
-def with_priority(there: Standing, config: Config, priority: Priority) -> Standing:
+def with_priority(there: StoredItem, config: Config, priority: Priority) -> StoredItem:
     """Return the item of another priority, its push order kept."""
     if there.state != "ready":
         return with_header(there, priority)
@@ -211,25 +215,25 @@ def with_priority(there: Standing, config: Config, priority: Priority) -> Standi
     return at_suffix(there, ready_suffix(priority, count, there.rand))
 
 
-def at_suffix(there: Standing, suffix: bytes) -> Standing:
+def at_suffix(there: StoredItem, suffix: bytes) -> StoredItem:
     """Return the item at another place of its state."""
     return replace(there, suffix=suffix, nonce=b"")
 
 
-def with_header(there: Standing, priority: Priority | None) -> Standing:
+def with_header(there: StoredItem, priority: Priority | None) -> StoredItem:
     """Return an item that is not ready with another priority in its record."""
     header, value = records.decode(there.stored)
     return replace(there, stored=records.encode({**header, "priority": priority}, value), nonce=b"")
 
 
-def with_value(there: Standing, value: bytes) -> Standing:
+def with_value(there: StoredItem, value: bytes) -> StoredItem:
     """Return the item with another value."""
     if there.state == "ready":
         return replace(there, stored=value, nonce=b"")
     return replace(there, stored=records.encode(records.decode(there.stored)[0], value), nonce=b"")
 
 
-def as_item(there: Standing, *, fifo: bool) -> Item:
+def as_item(there: StoredItem, *, fifo: bool) -> Item:
     """Return an item as it stands."""
     header, value = ({}, there.stored) if there.state == "ready" else records.decode(there.stored)
     count = header.get("count")
@@ -267,37 +271,37 @@ def _key(keys: QueueKeys, state: str, generation: int, suffix: bytes, rand: byte
     return keys.lease(rand) if state == "leased" else keys.dead_item(suffix)
 
 
-def _found_by(keys: QueueKeys, there: Standing) -> tuple[bytes, bytes]:
+def _found_by(keys: QueueKeys, there: StoredItem) -> tuple[bytes, bytes]:
     return (
         _key(keys, there.state, there.generation, there.suffix, there.rand),
         keys.index(there.state, there.rand, there.generation),
     )
 
 
-def _expiry(standing: Standing) -> bytes:
-    return timed_suffix(records.decode(standing.stored)[0]["expires"], standing.rand)
+def _expiry(stored: StoredItem) -> bytes:
+    return timed_suffix(records.decode(stored.stored)[0]["expires"], stored.rand)
 
 
-def _put_on_agenda(there: Standing, tally: Tally) -> None:
+def _put_on_agenda(there: StoredItem, delta: CounterDelta) -> None:
     if there.state == "delayed":
-        tally.falls_due(timed_elements(there.suffix)[0])
+        delta.falls_due(timed_elements(there.suffix)[0])
     elif there.state == "leased":
-        tally.falls_due(records.decode(there.stored)[0]["expires"])
+        delta.falls_due(records.decode(there.stored)[0]["expires"])
 
 
-def _clear(tr: Transaction, keys: QueueKeys, there: Standing) -> None:
+def _clear(tr: Transaction, keys: QueueKeys, there: StoredItem) -> None:
     tr.clear(_key(keys, there.state, there.generation, there.suffix, there.rand))
     tr.clear(keys.index(there.state, there.rand, there.generation))
     if there.state == "leased":
         tr.clear(keys.expiry(_expiry(there)))
 
 
-def _count(config: Config, there: Standing, tally: Tally, side: Side) -> None:
-    tally.state(there.generation if there.state in IN_GENERATIONS else OUTSIDE, there.state, side)
-    _count_band(config, there, tally, side)
+def _count(config: Config, there: StoredItem, delta: CounterDelta, side: Side) -> None:
+    delta.state(there.generation if there.state in IN_GENERATIONS else OUTSIDE, there.state, side)
+    _count_band(config, there, delta, side)
 
 
-def _count_band(config: Config, there: Standing, tally: Tally, side: Side) -> None:
+def _count_band(config: Config, there: StoredItem, delta: CounterDelta, side: Side) -> None:
     priority = there.priority(fifo=config.fifo) if there.state == "ready" else None
     if priority is not None:
-        tally.band(there.generation, band_of(priority, config.edges), side)
+        delta.band(there.generation, band_of(priority, config.edges), side)

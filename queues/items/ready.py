@@ -16,7 +16,7 @@ from operator import add
 from typing import NamedTuple
 
 from queues.errors import TooLarge
-from queues.items.counters import Tally, total, total_bytes
+from queues.items.counters import CounterDelta, total, total_bytes
 from queues.items.equal_ids import refuse_taken
 from queues.keys.queue_keys import IN_GENERATIONS, QueueKeys
 from queues.keys.ready_batch import columns_of, places
@@ -52,16 +52,16 @@ def insert(
     config: Config,
     values: Sequence[tuple[bytes, Priority | None]],
     rands: Sequence[bytes],
-    tally: Tally,
+    delta: CounterDelta,
 ) -> list[Item]:
     """Push values, at least one, in order, and return them as items.
 
     Column by column: a loop of its own for every value was most of what a push cost.
     """
     generation, n = config.generations[-1], len(values)
-    tally.wake()
-    tally.state(generation, "ready", "in", n)
-    tally.traffic("push", n)
+    delta.wake()
+    delta.state(generation, "ready", "in", n)
+    delta.traffic("push", n)
     contents, priorities = zip(*values, strict=True)
     stamps = tr.stamps(n)
     counts = range(config.base + stamps.start, config.base + stamps.stop)
@@ -70,7 +70,7 @@ def insert(
     if not config.fifo:
         packed, bands = places(config.priority_type, config.edges).pack(priorities)
         suffixes = list(map(add, packed, tails))
-        tally.bands(generation, bands, "in")
+        delta.bands(generation, bands, "in")
     begin, index = keys.generation(generation).ready(b""), keys.indexed("ready", generation)
     tr.set_new(list(map(add, repeat(begin), suffixes)), contents)
     tr.set_new(list(map(add, repeat(index), ids)), list(map(add, repeat(place(generation, b"")), suffixes)))
@@ -79,21 +79,21 @@ def insert(
 
 def put_back(tr: Transaction, keys: QueueKeys, config: Config, item: Item, *, verb: str = "restore") -> None:
     """Write an item that was taken back under its same key, in the newest generation."""
-    tally = Tally(keys, wake=True)
+    delta = CounterDelta(keys, wake=True)
     assert item.count is not None
     rand, generation = bytes.fromhex(item.id), config.generations[-1]
     suffix = ready_suffix(item.priority, item.count, rand)
     refuse_taken(tr, [keys.index("ready", rand, generation), keys.generation(generation).ready(suffix)])
-    become_ready(tr, keys, config, tally, suffix=suffix, value=item.value, attempts=item.attempts)
-    tally.traffic(verb)
-    tally.apply(tr)
+    become_ready(tr, keys, config, delta, suffix=suffix, value=item.value, attempts=item.attempts)
+    delta.traffic(verb)
+    delta.apply(tr)
 
 
 def become_ready(
     tr: Transaction,
     keys: QueueKeys,
     config: Config,
-    tally: Tally,
+    delta: CounterDelta,
     *,
     suffix: bytes,
     value: bytes,
@@ -112,10 +112,10 @@ def become_ready(
     tr.set(keys.index("ready", bytes.fromhex(item.id), generation), place(generation, suffix, attempts, nonce))
     if attempts:
         tr.set(ready.tried, b"")
-    tally.wake()
-    tally.state(generation, "ready", "in")
+    delta.wake()
+    delta.state(generation, "ready", "in")
     if item.priority is not None:
-        tally.band(generation, band_of(item.priority, config.edges), "in")
+        delta.band(generation, band_of(item.priority, config.edges), "in")
     return item
 
 
@@ -219,14 +219,14 @@ def take(
     config: Config,
     entries: Sequence[Entry],
     now_ms: int,
-    tally: Tally,
+    delta: CounterDelta,
     *,
     verb: str = "pop",
 ) -> list[Item]:
     """Remove these entries, conflicting on exactly their keys, and return them as items."""
     attempts = {entry.key: entry.attempts for entry in entries if entry.attempts}
     pairs = [(entry.key, entry.value) for entry in entries]
-    return take_pairs(tr, keys, config, pairs, now_ms, tally, attempts=attempts, verb=verb)
+    return take_pairs(tr, keys, config, pairs, now_ms, delta, attempts=attempts, verb=verb)
 
 
 def take_pairs(
@@ -235,7 +235,7 @@ def take_pairs(
     config: Config,
     pairs: Sequence[KeyValue],
     now_ms: int,
-    tally: Tally,
+    delta: CounterDelta,
     *,
     attempts: Mapping[bytes, int],
     verb: str = "pop",
@@ -250,16 +250,16 @@ def take_pairs(
     tr.add_read_conflict_keys(found)
     tr.clear_many(found)
     if len(config.generations) == 1:
-        parts = _take_from(tr, keys, config, config.generations[0], found, now_ms, tally, attempts, verb)
+        parts = _take_from(tr, keys, config, config.generations[0], found, now_ms, delta, attempts, verb)
     else:
         taken: dict[bytes, Parts] = {}
         for generation in config.generations:
             begin = keys.generation(generation).ready(b"")
             if own := [key for key in found if key.startswith(begin)]:
-                of = _take_from(tr, keys, config, generation, own, now_ms, tally, attempts, verb)
+                of = _take_from(tr, keys, config, generation, own, now_ms, delta, attempts, verb)
                 taken.update(zip(own, of, strict=True))
         parts = map(taken.__getitem__, found)
-    tally.traffic(verb, len(found))
+    delta.traffic(verb, len(found))
     return ready_items(values, parts)
 
 
@@ -270,7 +270,7 @@ def _take_from(
     generation: int,
     found: Sequence[bytes],
     now_ms: int,
-    tally: Tally,
+    delta: CounterDelta,
     attempts: Mapping[bytes, int],
     verb: str,
 ) -> Iterable[Parts]:
@@ -279,10 +279,10 @@ def _take_from(
     begin = keys.generation(generation).ready(b"")
     priorities, tails, packed_ids, bands, pushed = columns_of(found, len(begin), known)
     tr.clear_many(list(map(add, repeat(keys.indexed("ready", generation)), packed_ids)))
-    tally.state(generation, "ready", "out", len(found))
-    tally.bands(generation, bands, "out")
+    delta.state(generation, "ready", "out", len(found))
+    delta.bands(generation, bands, "out")
     if verb in _TAKING:
-        tally.waits(now_ms, pushed)
+        delta.waits(now_ms, pushed)
     tried = map(attempts.get, found, repeat(0)) if attempts else [0] * len(found)
     return zip(priorities, tails, tried, strict=True)
 
@@ -304,7 +304,7 @@ def note_drift(tr: Transaction, keys: QueueKeys, config: Config) -> None:
     depth = sum(total(arrived.wait()) - total(left.wait()) for arrived, left in reads)
     if depth and flagged.wait() is None:
         tr.set(keys.drift, total_bytes(tr.get_read_version()) or b"")
-        Tally(keys, wake=False).apply(tr)
+        CounterDelta(keys, wake=False).apply(tr)
 
 
 def as_item(entry: Entry, config: Config, *, preview: int | None = None) -> Item:

@@ -14,9 +14,9 @@ from typing import Any
 from queues.errors import ItemGoneOn, PlaceTaken, some_have
 from queues.items import attached as attached_items
 from queues.items import located
-from queues.items.counters import Tally
+from queues.items.counters import CounterDelta
 from queues.items.equal_ids import taken
-from queues.items.located import Standing
+from queues.items.located import StoredItem
 from queues.items.ready import MAX_ITEMS
 from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import AttachedKeys
@@ -35,17 +35,17 @@ KEY, VALUE = "k", "v"
 class Change:
     """One item, before an act and after it."""
 
-    before: Standing
+    before: StoredItem
     #: None: the item is nowhere.
-    after: Standing | None
+    after: StoredItem | None
 
 
-def id_of(there: Standing) -> str:
+def id_of(there: StoredItem) -> str:
     """Return an item's id, in an attached queue too."""
     return item_id(there.suffix) if there.state == ATTACHED else there.rand.hex()
 
 
-def value_of(there: Standing) -> bytes:
+def value_of(there: StoredItem) -> bytes:
     """Return an item's value, in an attached queue too."""
     return there.stored if there.state == ATTACHED else there.value
 
@@ -62,7 +62,7 @@ def note(tr: Transaction, keyspace: Keyspace, trash_id: bytes, changes: Sequence
             tr.set(keyspace.trash_part(trash_id, n, VALUE), value_of(before))
 
 
-def note_arrivals(tr: Transaction, keyspace: Keyspace, trash_id: bytes, arrived: Sequence[Standing]) -> None:
+def note_arrivals(tr: Transaction, keyspace: Keyspace, trash_id: bytes, arrived: Sequence[StoredItem]) -> None:
     """Write which items an act brought in from nowhere beside its trash record: undoing it takes them out again."""
     for n, there in enumerate(arrived):
         header = {"before": None, "record": None, "after": {**place_of(there), "digest": there.digest()}}
@@ -77,11 +77,11 @@ class Undoing:
         self._keyspace = keyspace
         self._source = source
         self._target = target or source
-        self._tallies: dict[int, Tally] = {}
+        self._tallies: dict[int, CounterDelta] = {}
         #: The ids of what came back.
         self.items: list[str] = []
         #: What had come in, and was taken out again.
-        self.lifted: list[Standing] = []
+        self.lifted: list[StoredItem] = []
 
     def run(self, trash_id: bytes, *, partial: bool) -> tuple[int, int]:
         """Undo what can be and return (items undone, items that have gone on since).
@@ -103,7 +103,7 @@ class Undoing:
             if header["before"] is None:
                 assert now is not None  # what came in is somewhere, or gone
                 self._lift(self._target, now)
-                self._tally(self._target).traffic("delete")
+                self._delta_of(self._target).traffic("delete")
                 self.lifted.append(now)
                 continue
             self._undo(header, now, value)
@@ -117,9 +117,9 @@ class Undoing:
                 what=what,
             )
         if self.items:
-            self._tally(self._source).traffic("restore", len(self.items))
-        for tally in self._tallies.values():
-            tally.apply(self._tr)
+            self._delta_of(self._source).traffic("restore", len(self.items))
+        for delta in self._tallies.values():
+            delta.apply(self._tr)
         return undone, gone
 
     def _noted(self, trash_id: bytes) -> list[tuple[dict[str, Any], dict[str, Any] | None, bytes | None]]:
@@ -133,7 +133,7 @@ class Undoing:
                 noted[-1] = (*noted[-1][:2], stored)
         return noted
 
-    def _there(self, afters: Sequence[dict[str, Any]]) -> dict[str, Standing]:
+    def _there(self, afters: Sequence[dict[str, Any]]) -> dict[str, StoredItem]:
         """Return what still stands where the act brought it."""
         config = self._target
         if config.prefix is not None:
@@ -147,8 +147,8 @@ class Undoing:
         else:
             keys = self._keyspace.queue(config.id)
             rands = [bytes.fromhex(after["rand"]) for after in afters]
-            standings = located.find(self._tr, keys, config, rands)
-            found = [(after, now) for after, now in zip(afters, standings, strict=True) if now is not None]
+            stored_items = located.find(self._tr, keys, config, rands)
+            found = [(after, now) for after, now in zip(afters, stored_items, strict=True) if now is not None]
         return {
             _name(after): now
             for after, now in found
@@ -158,7 +158,7 @@ class Undoing:
     def _in_the_way(
         self,
         noted: Sequence[tuple[dict[str, Any], dict[str, Any] | None, bytes | None]],
-        there: dict[str, Standing],
+        there: dict[str, StoredItem],
     ) -> set[int]:
         """Return the numbers of those that can not stand where they stood: another item of the same id does."""
         if self._source.prefix is not None:
@@ -174,49 +174,49 @@ class Undoing:
             reads[n] = [self._tr.get(key) for key in located.new_keys(keys, self._source, here, before)]
         return {n for n, found in reads.items() if any(read.wait() is not None for read in found)}
 
-    def _undo(self, header: dict[str, Any], now: Standing | None, value: bytes | None) -> None:
+    def _undo(self, header: dict[str, Any], now: StoredItem | None, value: bytes | None) -> None:
         if value is None:
             assert now is not None  # what stayed in no queue has its value noted
             value = value_of(now)
         before = standing_of(header["before"], stored_of(header["record"], value))
         source, target = self._source, self._target
         if now is not None and source.id == target.id and before.state != ATTACHED:
-            located.change(self._tr, self._keyspace.queue(source.id), source, now, before, self._tally(source))
+            located.change(self._tr, self._keyspace.queue(source.id), source, now, before, self._delta_of(source))
             return
         if now is not None:
             self._lift(target, now)
         self._put(source, before)
 
-    def _lift(self, config: Config, now: Standing) -> None:
-        tally = self._tally(config)
+    def _lift(self, config: Config, now: StoredItem) -> None:
+        delta = self._delta_of(config)
         if config.prefix is None:
-            located.lift(self._tr, self._keyspace.queue(config.id), config, now, tally)
+            located.lift(self._tr, self._keyspace.queue(config.id), config, now, delta)
         else:
             attached_items.clear(self._tr, AttachedKeys(config.prefix), now.suffix)
 
-    def _put(self, config: Config, before: Standing) -> None:
-        tally = self._tally(config)
+    def _put(self, config: Config, before: StoredItem) -> None:
+        delta = self._delta_of(config)
         if config.prefix is None:
-            located.put(self._tr, self._keyspace.queue(config.id), config, before, tally)
+            located.put(self._tr, self._keyspace.queue(config.id), config, before, delta)
             return
         foreign = AttachedKeys(config.prefix)
         if self._tr.get_range(*foreign.only(before.suffix), limit=1).wait():
             raise PlaceTaken("Somebody wrote another item at the very same key meanwhile: nothing was undone.")
         self._tr.set(foreign.key(before.suffix), before.stored)
 
-    def _tally(self, config: Config) -> Tally:
-        tally = self._tallies.get(config.id)
-        if tally is None:
-            tally = self._tallies[config.id] = Tally(self._keyspace.queue(config.id), wake=True)
-        return tally
+    def _delta_of(self, config: Config) -> CounterDelta:
+        delta = self._tallies.get(config.id)
+        if delta is None:
+            delta = self._tallies[config.id] = CounterDelta(self._keyspace.queue(config.id), wake=True)
+        return delta
 
 
-def attached(suffix: bytes, value: bytes) -> Standing:
+def attached(suffix: bytes, value: bytes) -> StoredItem:
     """Return an item of an attached queue as it stands."""
-    return Standing(state=ATTACHED, rand=b"", generation=0, suffix=suffix, attempts=0, stored=value)
+    return StoredItem(state=ATTACHED, rand=b"", generation=0, suffix=suffix, attempts=0, stored=value)
 
 
-def record_of(there: Standing) -> dict[str, Any] | None:
+def record_of(there: StoredItem) -> dict[str, Any] | None:
     """Return what the record around an item's value says; None where the value lies there alone."""
     return None if there.state in ("ready", ATTACHED) else records.decode(there.stored)[0]
 
@@ -226,7 +226,7 @@ def stored_of(record: dict[str, Any] | None, value: bytes) -> bytes:
     return value if record is None else records.encode(record, value)
 
 
-def place_of(there: Standing) -> dict[str, Any]:
+def place_of(there: StoredItem) -> dict[str, Any]:
     """Return a place as trash records keep it."""
     where = {
         "state": there.state,
@@ -238,9 +238,9 @@ def place_of(there: Standing) -> dict[str, Any]:
     return where | ({"nonce": there.nonce.hex()} if there.nonce else {})
 
 
-def standing_of(header: dict[str, Any], stored: bytes) -> Standing:
+def standing_of(header: dict[str, Any], stored: bytes) -> StoredItem:
     """Return an item at the place that a trash record keeps."""
-    return Standing(
+    return StoredItem(
         state=header["state"],
         rand=bytes.fromhex(header["rand"]),
         generation=header["generation"],

@@ -1,6 +1,6 @@
 """Ids: 20 bytes, minted once and kept for life; the recipe's random element, and every item's id and age.
 
-6 bytes of milliseconds since the epoch, then 14 random bytes; ids of one minter strictly increase (within one
+6 bytes of milliseconds since the epoch, then 14 random bytes; ids of one generator strictly increase (within one
 millisecond, or when the clock steps back, the random part counts up: ULID's rule). No random byte is 0: a tuple
 doubles that byte, and ids that are all packed alike can be packed and unpacked many at once. The 14 bytes are drawn
 uniformly from 1 to 255 for every fresh millisecond, which is 111.9 bits of entropy.
@@ -30,7 +30,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LAST_MS = 253_402_300_799_999
 
 
-class Minter:
+class IdGenerator:
     """Mints increasing ids by one clock. Thread-safe."""
 
     def __init__(self, clock: Callable[[], float], *, random: Callable[[int], bytes] | None = None) -> None:
@@ -45,7 +45,7 @@ class Minter:
         self._at = 0
         self._process = _process
 
-    def mint(self) -> bytes:
+    def new_id(self) -> bytes:
         """Return a new id, larger than every earlier one of this minter."""
         if int(self._clock() * 1000) == self._last_ms and self._process is _process:
             with self._lock:
@@ -53,9 +53,9 @@ class Minter:
                 if last & 0xFF:  # no byte of `_last` is 0, so no other one is now
                     self._last = last
                     return last.to_bytes(SIZE, "big")
-        return self.mint_many(1)[0]
+        return self.new_ids(1)[0]
 
-    def mint_many(self, n: int) -> list[bytes]:
+    def new_ids(self, n: int) -> list[bytes]:
         """Return `n` new ids in increasing order."""
         now_ms = int(self._clock() * 1000)
         with self._lock:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from queues.items import dead, ready
-from queues.items.counters import Tally
+from queues.items.counters import CounterDelta
 from queues.items.dead import Entry
 from queues.items.equal_ids import refuse_taken
 from queues.keys.suffix import ready_suffix
@@ -44,19 +44,19 @@ class Deaths(Delays):
     def retry_dead(self, item_id: str, *, tr: Transaction | None = None) -> Item | None:
         """Put a dead item back at its place, with all its attempts before it; None when no dead item has this id."""
 
-        def revive(tr: Transaction, config: Config, entry: Entry, tally: Tally) -> Item:
-            tally.traffic("retry")
+        def revive(tr: Transaction, config: Config, entry: Entry, delta: CounterDelta) -> Item:
+            delta.traffic("retry")
             suffix = ready_suffix(entry.priority, entry.count, entry.rand)
             refuse_taken(tr, [self._keys.index("ready", entry.rand, config.generations[-1])])
-            return ready.become_ready(tr, self._keys, config, tally, suffix=suffix, value=entry.value, attempts=0)
+            return ready.become_ready(tr, self._keys, config, delta, suffix=suffix, value=entry.value, attempts=0)
 
         return self._end_death(item_id, revive, tr)
 
     def delete_dead(self, item_id: str, *, tr: Transaction | None = None) -> Item | None:
         """Take a dead item out for good, and return it; None when no dead item has this id."""
 
-        def bury(tr: Transaction, config: Config, entry: Entry, tally: Tally) -> Item:
-            tally.traffic("delete")
+        def bury(tr: Transaction, config: Config, entry: Entry, delta: CounterDelta) -> Item:
+            delta.traffic("delete")
             return dead.as_item(entry)
 
         return self._end_death(item_id, bury, tr)
@@ -64,7 +64,7 @@ class Deaths(Delays):
     def _end_death(
         self,
         item_id: str,
-        then: Callable[[Transaction, Config, Entry, Tally], Item],
+        then: Callable[[Transaction, Config, Entry, CounterDelta], Item],
         tr: Transaction | None,
     ) -> Item | None:
         self._own(_WHY_NOT)
@@ -75,10 +75,10 @@ class Deaths(Delays):
             entry = None if rand is None else dead.entry_of(tr, self._keys, rand)
             if entry is None:
                 return None
-            tally = Tally(self._keys, wake=False)
-            dead.remove(tr, self._keys, entry, tally)
-            item = then(tr, config, entry, tally)
-            tally.apply(tr)
+            delta = CounterDelta(self._keys, wake=False)
+            dead.remove(tr, self._keys, entry, delta)
+            item = then(tr, config, entry, delta)
+            delta.apply(tr)
             return item
 
-        return self._backing.transact(write, tr)
+        return self._context.transact(write, tr)

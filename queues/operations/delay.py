@@ -9,7 +9,7 @@ from math import ceil
 
 from queues.errors import BadTime, NaiveTime
 from queues.items import delayed, ready
-from queues.items.counters import Tally
+from queues.items.counters import CounterDelta
 from queues.items.equal_ids import refuse_taken, taken
 from queues.keys.suffix import ready_suffix, timed_suffix
 from queues.kv.port import ReadTransaction, Result, Transaction
@@ -42,8 +42,8 @@ class Delays(Taking):
         """
         self._own("its items are never delayed.")
         check_limit(limit)
-        now_ms = self._backing.now_ms()
-        return self._backing.transact(
+        now_ms = self._context.now_ms()
+        return self._context.transact(
             lambda tr: delayed.promote_due(tr, self._keys, self._current(tr), until_ms=now_ms, limit=limit), tr
         )
 
@@ -90,28 +90,28 @@ class Delays(Taking):
     def _move_due(self, item_id: str, due_ms: int | None, tr: Transaction | None) -> Item | None:
         self._own("its items are never delayed.")
         rand = ids.parse(item_id)
-        now_ms = self._backing.now_ms()
+        now_ms = self._context.now_ms()
 
         def write(tr: Transaction) -> Item | None:
             config = self._current(tr)
             entry = None if rand is None else delayed.entry_of(tr, self._keys, config, rand)
             if entry is None:
                 return None
-            tally = Tally(self._keys, wake=False)
+            delta = CounterDelta(self._keys, wake=False)
             if due_ms is None:
                 ids = delayed.free_ids(tr, self._keys, config, [entry])
-                item = delayed.promote(tr, self._keys, config, entry, tally, ids)
+                item = delayed.promote(tr, self._keys, config, entry, delta, ids)
             else:
                 tr.use_reserve()
                 suffix = timed_suffix(due_ms, entry.rand)
                 if suffix != entry.suffix:
                     refuse_taken(tr, [self._keys.generation(config.generations[-1]).delayed(suffix)])
-                delayed.remove(tr, self._keys, entry, tally)
+                delayed.remove(tr, self._keys, entry, delta)
                 item = delayed.insert(
                     tr,
                     self._keys,
                     config,
-                    tally,
+                    delta,
                     rand=entry.rand,
                     due_ms=due_ms,
                     now_ms=now_ms,
@@ -121,10 +121,10 @@ class Delays(Taking):
                     reason=entry.reason,
                     unknown=entry.unknown,
                 )
-            tally.apply(tr)
+            delta.apply(tr)
             return item
 
-        return self._backing.transact(write, tr)
+        return self._context.transact(write, tr)
 
     def _push(
         self, entries: Sequence[tuple[bytes, Priority | None, Moment | None]], tr: Transaction | None
@@ -142,37 +142,37 @@ class Delays(Taking):
         self._own("its items can not be delayed, as others would take them before.")
         dues = [None if when is None else self._due_ms(when) for _, _, when in entries]
         rands = self._rands(values)
-        now_ms = self._backing.now_ms()
+        now_ms = self._context.now_ms()
 
-        def standing(generation: int) -> list[bytes]:
+        def stored(generation: int) -> list[bytes]:
             states = ["ready" if due_ms is None else "delayed" for due_ms in dues]
             return [self._keys.index(state, rand, generation) for state, rand in zip(states, rands, strict=True)]
 
         def begin(tr: Transaction) -> Finish:
             # Together with the config, so that it takes no longer: no other push has these keys.
             generation = self.config.generations[-1]
-            return partial(finish, tr, generation, [tr.get(key) for key in standing(generation)])
+            return partial(finish, tr, generation, [tr.get(key) for key in stored(generation)])
 
         def finish(
-            tr: Transaction, generation: int, there: list[Result[bytes | None]], config: Config, tally: Tally
+            tr: Transaction, generation: int, there: list[Result[bytes | None]], config: Config, delta: CounterDelta
         ) -> list[Item]:
             self._admit(tr, config, values)
             if config.generations[-1] != generation:
-                there = [tr.get(key) for key in standing(config.generations[-1])]
+                there = [tr.get(key) for key in stored(config.generations[-1])]
             if any(read.wait() is not None for read in there):
                 raise taken()
-            tally.traffic("push", len(values))
+            delta.traffic("push", len(values))
             items = []
             for (value, priority), rand, due_ms in zip(values, rands, dues, strict=True):
                 if due_ms is None:
                     suffix = ready_suffix(priority, config.base + tr.stamp(), rand)
-                    item = ready.become_ready(tr, self._keys, config, tally, suffix=suffix, value=value, attempts=0)
+                    item = ready.become_ready(tr, self._keys, config, delta, suffix=suffix, value=value, attempts=0)
                 else:
                     item = delayed.insert(
                         tr,
                         self._keys,
                         config,
-                        tally,
+                        delta,
                         rand=rand,
                         due_ms=due_ms,
                         now_ms=now_ms,
@@ -187,7 +187,7 @@ class Delays(Taking):
 
     def _due_ms(self, when: Moment) -> int | None:
         """Return when an item is due, never early; None: now."""
-        return due_ms(when, self._backing.clock())
+        return due_ms(when, self._context.clock())
 
 
 def due_ms(when: Moment, seconds: float) -> int | None:

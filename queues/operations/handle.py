@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any, TypeVar
 
-from queues.context import Backing
+from queues.context import StoreContext
 from queues.errors import BadLimit, NotForAttached, QueueNotFound, TooLarge, WrongKind, display_name
 from queues.items import admission, ready
-from queues.items.counters import Tally, wake
+from queues.items.counters import CounterDelta, wake
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model import cursor as cursors
 from queues.model import ids
@@ -32,10 +32,10 @@ MAX_PAGE = 1_000
 class Handle:
     """One queue by its id, and what its verbs are made of. Thread-safe."""
 
-    def __init__(self, backing: Backing, config: Config) -> None:
-        self._backing = backing
-        self._keys = backing.keyspace.queue(config.id)
-        self._config_key = backing.keyspace.config(config.id)
+    def __init__(self, context: StoreContext, config: Config) -> None:
+        self._context = context
+        self._keys = context.keyspace.queue(config.id)
+        self._config_key = context.keyspace.config(config.id)
         #: (bytes, decoded): replaced as one, so that threads never mix two configs.
         self._guess: tuple[bytes, Config] = (config.encode(), config)
         self._own_pushes: Pushes | None = None
@@ -82,7 +82,7 @@ class Handle:
     def pause_state(self) -> Pause | None:
         """The pause, as last read; one whose time has passed no longer holds."""
         pause = self._guess[1].pause
-        return pause if pause is not None and pause.holds(self._backing.now_ms()) else None
+        return pause if pause is not None and pause.holds(self._context.now_ms()) else None
 
     def _reconfigure(self, change: Callable[[Config], Config], tr: Transaction | None) -> None:
         def write(tr: Transaction) -> tuple[bytes, Config]:
@@ -95,7 +95,7 @@ class Handle:
                 wake(tr, self._keys)
             return record, config
 
-        guess = self._backing.transact(write, tr)
+        guess = self._context.transact(write, tr)
         if tr is None:
             self._guess = guess
 
@@ -106,7 +106,7 @@ class Handle:
 
         push = Push(values, rands)
         if tr is None:
-            pushed: Any = self._backing.kv.serve(self._pushes, push)
+            pushed: Any = self._context.kv.serve(self._pushes, push)
             return pushed  # type: ignore[no-any-return]
         (items,) = self._pushes.serve(tr, [push])
         return items  # type: ignore[return-value]  # a push alone is never answered with a refusal: it raises
@@ -115,8 +115,8 @@ class Handle:
     def _pushes(self) -> Pushes:
         pushes = self._own_pushes
         if pushes is None:
-            mint = self._backing.minter.mint_many
-            pushes = self._backing.servers.of((self.id, "push"), lambda: Pushes(self._keys, self._current, mint))
+            new_id = self._context.id_generator.new_ids
+            pushes = self._context.servers.of((self.id, "push"), lambda: Pushes(self._keys, self._current, new_id))
             self._own_pushes = pushes
         return pushes
 
@@ -142,7 +142,7 @@ class Handle:
                 cursor=cursors.encode(self.id, state, shown[-1][0]) if more else None,
             )
 
-        return self._backing.read(read, tr)
+        return self._context.read(read, tr)
 
     def _admit(self, tr: Transaction, config: Config, values: Sequence[tuple[bytes, Priority | None]]) -> None:
         """Raise `QueueClosed`, `QueueFull`, `ValueTooLarge` when these may not come in."""
@@ -151,19 +151,19 @@ class Handle:
     def _run(self, errand: Errand, tr: Transaction | None) -> Any:
         """Run an errand in the caller's transaction, or together with those of others."""
         if tr is None:
-            return self._backing.kv.serve(self._errands, errand)
+            return self._context.kv.serve(self._errands, errand)
         (answer,) = self._errands.serve(tr, [errand])
         return answer
 
     @property
     def _errands(self) -> Errands:
-        return self._backing.servers.of((self.id, "errand"), lambda: Errands(self._keys, self._current))
+        return self._context.servers.of((self.id, "errand"), lambda: Errands(self._keys, self._current))
 
     def _rands(self, values: Sequence[tuple[bytes, Priority | None]]) -> list[bytes]:
         """Return a new id for each value; raise `TooLarge` for more than one transaction takes."""
         if len(values) > ready.MAX_ITEMS or sum(map(len, map(itemgetter(0), values))) > ready.MAX_BYTES:
             raise TooLarge("One transaction pushes at most 1,000 items and 5 MB; push them in parts.")
-        return self._backing.minter.mint_many(len(values)) if values else []
+        return self._context.id_generator.new_ids(len(values)) if values else []
 
     def _remove(self, tr: Transaction, item_id: str, verb: str) -> Item | None:
         """Take the one item of this id and count it under `verb`; None when it is not here."""
@@ -173,9 +173,9 @@ class Handle:
         entry = None if place is None else ready.entry_at(tr, self._keys, place)
         if entry is None:
             return None
-        tally = Tally(self._keys, wake=False)
-        (item,) = ready.take(tr, self._keys, config, [entry], self._backing.now_ms(), tally, verb=verb)
-        tally.apply(tr)
+        delta = CounterDelta(self._keys, wake=False)
+        (item,) = ready.take(tr, self._keys, config, [entry], self._context.now_ms(), delta, verb=verb)
+        delta.apply(tr)
         return item
 
     def _peek(self, end: End, tr: ReadTransaction | None) -> Item | None:
@@ -192,7 +192,7 @@ class Handle:
                 entries = ready.with_attempts(tr, self._keys, config, entries)
             return ready.as_item(entries[0], config) if entries else None
 
-        return self._backing.read(look, tr)
+        return self._context.read(look, tr)
 
     def _with_config(self, tr: ReadTransaction, issue: Callable[[Config], T]) -> tuple[Config, T]:
         """Read the config together with what `issue` reads by the guess; issue again when the guess was wrong."""

@@ -18,7 +18,7 @@ from typing import Any
 
 from queues.errors import BadTime, BadToken, BadValue, StaleLease
 from queues.items import delayed, leased
-from queues.items.counters import Tally
+from queues.items.counters import CounterDelta
 from queues.items.expired import ExpiredRead
 from queues.keys.suffix import NONCE_SIZE, ready_elements, timed_suffix
 from queues.kv.port import ReadTransaction, Result, Transaction
@@ -64,7 +64,7 @@ class Leases(Delays):
         self._own(_WHY_NOT)
         check_number(n)
         terms = self._terms(n, seconds, worker)
-        binding = QueueBinding(self, seconds=seconds, keep=keep, start=self._backing.aside.start)
+        binding = QueueBinding(self, seconds=seconds, keep=keep, start=self._context.background_threads.start)
         if tr is not None:
             take = Take(n=n, end=end, now_ms=terms.now_ms, terms=terms)
             (entries,) = self._serve_takes(tr, [take], serializable=True)
@@ -73,7 +73,7 @@ class Leases(Delays):
 
     def _terms(self, n: int, seconds: float, worker: str | None) -> leased.Terms:
         return leased.Terms(
-            now_ms=self._backing.now_ms(),
+            now_ms=self._context.now_ms(),
             expires_ms=self._expires_ms(seconds),
             worker=_worker(worker),
             nonces=tuple(os.urandom(NONCE_SIZE) for _ in range(n)),
@@ -108,14 +108,14 @@ class Leases(Delays):
         if not held:
             return None
         check_number(len(held))
-        now_ms = self._backing.now_ms()
+        now_ms = self._context.now_ms()
 
         def begin(tr: Transaction) -> Finish:
             reads = [(rand, nonce, tr.get(self._keys.lease(rand))) for rand, nonce in held]
             return partial(finish, tr, reads)
 
         def finish(
-            tr: Transaction, reads: list[tuple[bytes, bytes, Result[bytes | None]]], config: Config, tally: Tally
+            tr: Transaction, reads: list[tuple[bytes, bytes, Result[bytes | None]]], config: Config, delta: CounterDelta
         ) -> list[str]:
             over: list[tuple[bytes, bytes]] = []
             acked = set()
@@ -123,16 +123,16 @@ class Leases(Delays):
                 record = read.wait()
                 entry = None if record is None else leased.decode(rand, record)
                 if entry is not None and entry.nonce == nonce:
-                    leased.remove(tr, self._keys, entry, tally)
+                    leased.remove(tr, self._keys, entry, delta)
                     acked.add(rand)
                 else:
                     over.append((rand, nonce))
             if acked:
-                tally.traffic("ack", len(acked))
+                delta.traffic("ack", len(acked))
             # A lease that is over counts as acknowledged before if its item is nowhere in this queue.
             looks = [(lease, ExpiredRead(tr, self._keys, config, *lease)) for lease in over if lease[0] not in acked]
             there = [(lease, look) for lease, look in looks if must_hold or look.is_there()]
-            acked |= {lease[0] for lease, look in there if look.take(tally, now_ms=now_ms)}
+            acked |= {lease[0] for lease, look in there if look.take(delta, now_ms=now_ms)}
             return [held[lease] for lease, _ in there if lease[0] not in acked]
 
         return Errand(begin=begin, rands=tuple(rand for rand, _ in held))
@@ -159,28 +159,28 @@ class Leases(Delays):
         rand, nonce = _parse(lease)
         when = either(delay, None)
         due_ms = None if when is None else self._due_ms(when)
-        now_ms = self._backing.now_ms()
+        now_ms = self._context.now_ms()
         why = _reason(reason)
 
-        def finish(tr: Transaction, held: leased.HeldRead, config: Config, tally: Tally) -> Item:
+        def finish(tr: Transaction, held: leased.HeldRead, config: Config, delta: CounterDelta) -> Item:
             entry = held.wait()
-            leased.remove(tr, self._keys, entry, tally)
-            tally.traffic("release")
+            leased.remove(tr, self._keys, entry, delta)
+            delta.traffic("release")
             if not count_attempt:
                 entry = replace(entry, attempts=entry.attempts - 1)
                 if due_ms is None:
-                    return leased.back_to_place(tr, self._keys, config, entry, tally, back=held.back)
+                    return leased.back_to_place(tr, self._keys, config, entry, delta, back=held.back)
             elif due_ms is None or leased.is_last(entry, config):
                 last = why or f"released at attempt {entry.attempts}"
                 return leased.give_back(
-                    tr, self._keys, config, entry, tally, now_ms=now_ms, reason=last, back=held.back
+                    tr, self._keys, config, entry, delta, now_ms=now_ms, reason=last, back=held.back
                 )
             entry = held.back.free(entry, "delayed", config)
             return delayed.insert(
                 tr,
                 self._keys,
                 config,
-                tally,
+                delta,
                 rand=entry.rand,
                 due_ms=due_ms,
                 now_ms=now_ms,
@@ -203,16 +203,16 @@ class Leases(Delays):
     def _extending(self, lease: Lease | str, seconds: Duration) -> Errand:
         self._own(_WHY_NOT)
         rand, nonce = _parse(lease)
-        now_ms, expires_ms = self._backing.now_ms(), self._expires_ms(seconds)
+        now_ms, expires_ms = self._context.now_ms(), self._expires_ms(seconds)
 
-        def finish(tr: Transaction, held: leased.HeldRead, config: Config, tally: Tally) -> Lease:
+        def finish(tr: Transaction, held: leased.HeldRead, config: Config, delta: CounterDelta) -> Lease:
             entry = held.wait()
             tr.use_reserve()
             tr.clear(self._keys.expiry(timed_suffix(entry.expires_ms, rand)))
             entry = replace(entry, expires_ms=expires_ms)
             leased.write(tr, self._keys, entry)
-            tally.traffic("extend")
-            tally.falls_due(expires_ms, now_ms)
+            delta.traffic("extend")
+            delta.falls_due(expires_ms, now_ms)
             return _as_lease(entry, leased.as_item(entry, config), binding_of(lease))
 
         return self._about(rand, nonce, finish)
@@ -221,7 +221,7 @@ class Leases(Delays):
         self,
         rand: bytes,
         nonce: bytes,
-        finish: Callable[[Transaction, leased.HeldRead, Config, Tally], Any],
+        finish: Callable[[Transaction, leased.HeldRead, Config, CounterDelta], Any],
         *,
         back: bool = False,
     ) -> Errand:
@@ -241,8 +241,8 @@ class Leases(Delays):
         """
         self._own(_WHY_NOT)
         check_limit(limit)
-        now_ms = self._backing.now_ms()
-        return self._backing.transact(
+        now_ms = self._context.now_ms()
+        return self._context.transact(
             lambda tr: leased.expire_due(
                 tr, self._keys, self._current(tr), until_ms=now_ms, limit=limit, budget=delayed.BUDGET
             ),
@@ -273,7 +273,7 @@ class Leases(Delays):
     def _expires_ms(self, seconds: Duration) -> int:
         """Return when a lease ends that begins now."""
         held = seconds_of(seconds, LEASE, above_zero=True)
-        expires_ms = math.ceil((self._backing.clock() + held) * 1000)
+        expires_ms = math.ceil((self._context.clock() + held) * 1000)
         if expires_ms > ids.LAST_MS:
             raise BadTime("A lease ends before the year 10000.")
         return expires_ms

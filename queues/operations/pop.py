@@ -14,7 +14,7 @@ from typing import Any
 
 from queues.errors import QueuePaused, display_name
 from queues.items import delayed, leased, ready
-from queues.items.counters import Tally
+from queues.items.counters import CounterDelta
 from queues.items.equal_ids import FreeIds
 from queues.kv.port import KeyValue, Transaction
 from queues.model.config import Config, Pause
@@ -52,9 +52,9 @@ class Taking(Handle):
     def _take(self, n: int, end: End, tr: Transaction | None) -> list[Item]:
         check_number(n)
         if tr is not None:
-            return self._take_in(tr, n=n, end=end, serializable=True, now_ms=self._backing.now_ms())
+            return self._take_in(tr, n=n, end=end, serializable=True, now_ms=self._context.now_ms())
         if self.attached:
-            taken: Any = self._backing.kv.serve(self._takes, Take(n=n, end=end, now_ms=self._backing.now_ms()))
+            taken: Any = self._context.kv.serve(self._takes, Take(n=n, end=end, now_ms=self._context.now_ms()))
         else:
             taken = self._punctually(self._now_taking(end, n))
         items: list[Item] = taken
@@ -65,7 +65,7 @@ class Taking(Handle):
         if self._guess[1].attached:
             items = self._take(1, end, None)
             return items[0] if items else None
-        item: Any = self._backing.kv.serve(self._own_takes or self._takes, end)
+        item: Any = self._context.kv.serve(self._own_takes or self._takes, end)
         if item is LATE:
             items = self._after_late(self._now_taking(end))
             return items[0] if items else None
@@ -73,7 +73,7 @@ class Taking(Handle):
 
     def _now_taking(self, end: End, n: int = 1) -> Take:
         """Return the request to pop so many items now, that tells if something is late."""
-        now_ms = self._backing.now_ms()
+        now_ms = self._context.now_ms()
         return Take(n, end, now_ms, now_ms - LATE_MS)
 
     def _take_in(self, tr: Transaction, *, n: int, end: End, serializable: bool, now_ms: int) -> list[Item]:
@@ -85,14 +85,14 @@ class Taking(Handle):
 
         Only some: whoever else takes now does others, and the sweep all of it.
         """
-        taken = self._backing.kv.serve(self._takes, take)
+        taken = self._context.kv.serve(self._takes, take)
         return self._after_late(take) if taken is None else taken
 
     def _after_late(self, take: Take) -> Any:
         """Do some of what is late, then take."""
         assert take.late_ms is not None
-        self._backing.kv.serve(self._catching_up, Late(now_ms=take.now_ms, late_ms=take.late_ms))
-        taken = self._backing.kv.serve(self._takes, take._replace(late_ms=None))
+        self._context.kv.serve(self._catching_up, Late(now_ms=take.now_ms, late_ms=take.late_ms))
+        taken = self._context.kv.serve(self._takes, take._replace(late_ms=None))
         assert taken is not None
         return taken
 
@@ -100,28 +100,28 @@ class Taking(Handle):
     def _takes(self) -> Takes:
         takes = self._own_takes
         if takes is None:
-            takes = self._own_takes = self._backing.servers.of((self.id, "take"), self._make_takes)
+            takes = self._own_takes = self._context.servers.of((self.id, "take"), self._make_takes)
         return takes
 
     def _make_takes(self) -> Takes:
         takes = Takes(self._serve_takes, self._pop_each, self._now_taking)
         if not self.attached:
             # Others' programs keep to no protocol of ours, so nobody takes for them.
-            backing = self._backing
+            context = self._context
             takes.staging = Staging(
                 self._keys,
                 takes.take,
                 config=lambda: self.config,
-                aside=backing.aside,
-                now_ms=backing.now_ms,
-                keep=lambda: backing.kv.serve(takes, ROUND),
-                transact=backing.kv.transact,
+                background_threads=context.background_threads,
+                now_ms=context.now_ms,
+                keep=lambda: context.kv.serve(takes, ROUND),
+                transact=context.kv.transact,
             )
         return takes
 
     @property
     def _catching_up(self) -> CatchingUp:
-        return self._backing.servers.of((self.id, "late"), lambda: CatchingUp(self._catch_up))
+        return self._context.servers.of((self.id, "late"), lambda: CatchingUp(self._catch_up))
 
     def _serve_takes(self, tr: Transaction, takes: Sequence[Take], *, serializable: bool) -> Sequence[Taken]:
         """Take for each in turn, and return what each gets; the last ones get no answer when there is no room."""
@@ -135,9 +135,9 @@ class Taking(Handle):
         if served and not any(front.ends.values()):
             ready.note_drift(tr, self._keys, front.config)
         dealt = deal(served, front.ends)
-        tally = Tally(self._keys, wake=False)
+        delta = CounterDelta(self._keys, wake=False)
         ids = self._free_ids(tr, front, served, dealt)
-        items = iter(self._pop(tr, front, served, dealt, tally))
+        items = iter(self._pop(tr, front, served, dealt, delta))
         answers: list[Taken] = []
         hands = iter(dealt)
         for take in takes:
@@ -153,10 +153,10 @@ class Taking(Handle):
                 entries = ready.entries_of(self._keys, front.config, hand, front.attempts)
                 leases = []
                 if hand:
-                    leases = leased.begin(tr, self._keys, front.config, entries, take.terms, tally, ids)
+                    leases = leased.begin(tr, self._keys, front.config, entries, take.terms, delta, ids)
                 answers.append(leases)
         if any(dealt):
-            tally.apply(tr)
+            delta.apply(tr)
         return answers
 
     def _free_ids(
@@ -169,7 +169,7 @@ class Taking(Handle):
 
     def _pop_each(self, tr: Transaction, n: int, end: End) -> Sequence[Item | LateAnswer | None]:
         """Pop one item for each of so many, without a loop that the interpreter sees: what most batches are."""
-        now_ms = self._backing.now_ms()
+        now_ms = self._context.now_ms()
         front = self._front(tr, {end: n}, [now_ms], now_ms - LATE_MS, serializable=False)
         if front.late:
             return [LATE] * n
@@ -184,13 +184,13 @@ class Taking(Handle):
         return self._pop_pairs(tr, front, pairs, now_ms) + [None] * (n - len(pairs))
 
     def _pop_pairs(self, tr: Transaction, front: Front, pairs: list[KeyValue], now_ms: int) -> list[Item]:
-        tally = Tally(self._keys, wake=False)
-        items = ready.take_pairs(tr, self._keys, front.config, pairs, now_ms, tally, attempts=front.attempts)
-        tally.apply(tr)
+        delta = CounterDelta(self._keys, wake=False)
+        items = ready.take_pairs(tr, self._keys, front.config, pairs, now_ms, delta, attempts=front.attempts)
+        delta.apply(tr)
         return items
 
     def _pop(
-        self, tr: Transaction, front: Front, takes: Sequence[Take], hands: Sequence[list[KeyValue]], tally: Tally
+        self, tr: Transaction, front: Front, takes: Sequence[Take], hands: Sequence[list[KeyValue]], delta: CounterDelta
     ) -> Sequence[Item]:
         """Take what pops were dealt, for all of them at once."""
         pops = [hand for take, hand in zip(takes, hands, strict=False) if take.terms is None]
@@ -198,7 +198,7 @@ class Taking(Handle):
         if not pairs:
             return ()
         now_ms = max(take.now_ms for take in takes)
-        return ready.take_pairs(tr, self._keys, front.config, pairs, now_ms, tally, attempts=front.attempts)
+        return ready.take_pairs(tr, self._keys, front.config, pairs, now_ms, delta, attempts=front.attempts)
 
     def _front_of(self, tr: Transaction, takes: Sequence[Take], *, serializable: bool) -> Front:
         """Return what stands at the ends, as far as these takes want it."""

@@ -185,7 +185,7 @@ class Searching(Handle):
                         return _LOOK[state](tr, self._keys, config, where)
             return None
 
-        return self._backing.read(look, tr)
+        return self._context.read(look, tr)
 
     def query(self, query: Query) -> Query:
         """Return a query as this queue understands it: priorities of its type; raise what tells why it can not."""
@@ -252,7 +252,7 @@ class Searching(Handle):
                 found_so_far=found,
             )
 
-        return look(tr) if tr is not None else self._backing.kv.read(look, background=True)
+        return look(tr) if tr is not None else self._context.kv.read(look, background=True)
 
     # How the items lie; attached queues differ
 

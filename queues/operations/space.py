@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, TypeAlias
 
-from queues.context import Backing
+from queues.context import StoreContext
 from queues.errors import BadKey, BadLimit, BadName, BadValue, KeyTooLarge, ValueTooLarge, is_invisible
 from queues.kv.port import MAX_KEY_SIZE, MAX_VALUE_SIZE, ReadTransaction, Transaction
 from queues.model.names import canonical
@@ -31,10 +31,10 @@ class Space:
     transaction; given `tr=` it joins that one. No key of a space can be a key of a queue or of another space.
     """
 
-    def __init__(self, backing: Backing, name: str) -> None:
+    def __init__(self, context: StoreContext, name: str) -> None:
         self.name = check_name(name)
-        self._backing = backing
-        self._keys = backing.keyspace.space(self.name)
+        self._context = context
+        self._keys = context.keyspace.space(self.name)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}>"
@@ -42,7 +42,7 @@ class Space:
     def get(self, key: Key, *, tr: ReadTransaction | None = None) -> bytes | None:
         """Return the value of a key; None when it is absent. Raises `BadKey`, `KeyTooLarge`."""
         packed = self._packed(key)
-        return self._backing.read(lambda tr: tr.get(packed).wait(), tr)
+        return self._context.read(lambda tr: tr.get(packed).wait(), tr)
 
     def set(self, key: Key, value: bytes, *, tr: Transaction | None = None) -> None:
         """Write one pair, replacing the old value. Raises `BadKey`, `BadValue`, `KeyTooLarge`, `ValueTooLarge`."""
@@ -58,7 +58,7 @@ class Space:
             tr.set(packed, value)
             tr.add(self._keys.change, 1)
 
-        self._backing.transact(write, tr)
+        self._context.transact(write, tr)
 
     def clear(self, key: Key, *, tr: Transaction | None = None) -> None:
         """Remove one key; an absent key is no error. Raises `BadKey`, `KeyTooLarge`."""
@@ -68,7 +68,7 @@ class Space:
             tr.clear(packed)
             tr.add(self._keys.change, 1)
 
-        self._backing.transact(write, tr)
+        self._context.transact(write, tr)
 
     def get_range(
         self,
@@ -94,7 +94,7 @@ class Space:
             last = min(last, self._packed(end))
         if first >= last:
             return []
-        pairs = self._backing.read(lambda tr: tr.get_range(first, last, limit=limit, reverse=reverse).wait(), tr)
+        pairs = self._context.read(lambda tr: tr.get_range(first, last, limit=limit, reverse=reverse).wait(), tr)
         return [(self._keys.elements(key), value) for key, value in pairs]
 
     def _packed(self, key: Key) -> bytes:

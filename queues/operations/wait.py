@@ -51,7 +51,7 @@ class Waiting(Leases):
 
     def outlook(self, *, tr: ReadTransaction | None = None) -> Outlook:
         """Return how many items can be taken now, and when that changes by itself."""
-        return self._backing.read(self._outlook, tr)
+        return self._context.read(self._outlook, tr)
 
     def wait(self, timeout: Duration) -> bool:
         """Return True as soon as something can be taken, which others may take first; False after so many seconds."""
@@ -78,7 +78,7 @@ class Waiting(Leases):
         found = _try(take, nothing)
         if found or time.monotonic() >= deadline:
             return found
-        line, place = self._backing.lines.of(self.id), Place()
+        line, place = self._context.lines.of(self.id), Place()
         try:
             line.enter(place)
             while call := line.sleep(place, deadline):
@@ -107,7 +107,7 @@ class Waiting(Leases):
         Else how many looks in a row have found nothing.
         """
         try:
-            outlook = self._backing.kv.read(self._outlook)
+            outlook = self._context.kv.read(self._outlook)
             if outlook.ready:
                 if line.call(outlook.ready):
                     return None
@@ -119,7 +119,7 @@ class Waiting(Leases):
             if outlook.late:
                 self.tend()
                 return looks
-            self._backing.kv.watch(outlook.known, timeout=min(left, self._rest(outlook, looks)))
+            self._context.kv.watch(outlook.known, timeout=min(left, self._rest(outlook, looks)))
             return looks + 1
         except (QueueNotFound, StoreUnavailable, StoreClosed):
             line.call_all()  # each hears of it at once, not one after the other
@@ -138,7 +138,7 @@ class Waiting(Leases):
         moments = [due_ms for due_ms in dues if due_ms is not None]
         if (expiry_key := expiry.wait()) is not None:
             moments.append(self._keys.expires_ms(expiry_key))
-        now_ms = self._backing.now_ms()
+        now_ms = self._context.now_ms()
         late = bool(moments) and min(moments) <= now_ms
         ready, pause = sum(counts), config.pause
         if pause is not None and pause.holds(now_ms):

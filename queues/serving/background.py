@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 
-class Aside:
+class BackgroundThreads:
     """Real threads and real time; simulations bring others."""
 
     def start(self, work: Callable[[], None], name: str) -> None:

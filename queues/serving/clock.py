@@ -23,7 +23,7 @@ from queues.kv.port import Count, KeyValueStore, Transaction
 from queues.model import records
 from queues.model.ids import LAST_MS, at
 from queues.model.log_limit import Repeats
-from queues.serving.background import Aside
+from queues.serving.background import BackgroundThreads
 
 log = logging.getLogger("queues.serving.clock")
 
@@ -112,14 +112,14 @@ class StoreClock:
         wall: Callable[[], float],
         count: Callable[[], Count],
         elapsed: Callable[[], float],
-        aside: Aside,
+        background_threads: BackgroundThreads,
     ) -> None:
         self._kv = kv
         self._key = keyspace.clock
         self._wall = wall
         self._count = count
         self._elapsed = elapsed
-        self._aside = aside
+        self._aside = background_threads
         self._lock = threading.Lock()
         self._closed = False
         self._process = os.getpid()

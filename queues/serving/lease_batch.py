@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from queues.errors import StaleLease
-from queues.items.counters import Tally
+from queues.items.counters import CounterDelta
 from queues.keys.queue_keys import QueueKeys
 from queues.kv.port import ReadTransaction, Refused, Transact, Transaction
 from queues.model.config import Config
@@ -20,7 +20,7 @@ from queues.model.config import Config
 BATCH_BYTES = 1_000_000
 
 #: Writes, and returns the answer; raises `StaleLease` before it has written anything.
-Finish = Callable[[Config, Tally], Any]
+Finish = Callable[[Config, CounterDelta], Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,19 +47,19 @@ class Errands:
         """Do as many of the errands as fit together, in their order; one alone raises what there is to refuse."""
         finishes = [errand.begin(tr) for errand in _together(requests)]
         config = self._current(tr)
-        tally = Tally(self._keys, wake=False)
+        delta = CounterDelta(self._keys, wake=False)
         answers: list[Any | Refused] = []
         for finish in finishes:
             try:
-                answers.append(finish(config, tally))
+                answers.append(finish(config, delta))
             except StaleLease as stale:
                 if len(requests) == 1:
                     raise
                 answers.append(Refused(stale))
                 continue
             if config.limited:  # the next one is measured by what this one has written
-                tally = self._write(tr, tally)
-        self._write(tr, tally)
+                delta = self._write(tr, delta)
+        self._write(tr, delta)
         return answers
 
     def conduct(self, transact: Transact, requests: Sequence[Errand]) -> Sequence[Any | Refused]:
@@ -67,10 +67,10 @@ class Errands:
         answers: Sequence[Any | Refused] = transact(lambda tr: self.serve(tr, requests))
         return answers
 
-    def _write(self, tr: Transaction, tally: Tally) -> Tally:
-        if not tally.empty:
-            tally.apply(tr)
-        return Tally(self._keys, wake=False)
+    def _write(self, tr: Transaction, delta: CounterDelta) -> CounterDelta:
+        if not delta.empty:
+            delta.apply(tr)
+        return CounterDelta(self._keys, wake=False)
 
 
 def _together(requests: Sequence[Errand]) -> Sequence[Errand]:

@@ -10,7 +10,7 @@ from typing import NamedTuple, cast
 
 from queues.errors import QueueFull, ValueTooLarge
 from queues.items import admission, ready
-from queues.items.counters import Tally
+from queues.items.counters import CounterDelta
 from queues.keys.queue_keys import QueueKeys
 from queues.kv.port import ReadTransaction, Refused, Transact, Transaction
 from queues.model.config import Config
@@ -49,11 +49,11 @@ class Pushes:
     contended = False
 
     def __init__(
-        self, keys: QueueKeys, current: Callable[[ReadTransaction], Config], mint: Callable[[int], list[bytes]]
+        self, keys: QueueKeys, current: Callable[[ReadTransaction], Config], new_id: Callable[[int], list[bytes]]
     ) -> None:
         self._keys = keys
         self._current = current
-        self._mint = mint
+        self._mint = new_id
 
     def serve(self, tr: Transaction, requests: Sequence[Request]) -> Sequence[Answer]:
         """Push as much as fits together; one push alone raises what there is to refuse.
@@ -108,9 +108,9 @@ class Pushes:
         return self._push(tr, config, values, rands)
 
     def _push(self, tr: Transaction, config: Config, values: _Values, rands: Sequence[bytes]) -> list[Item]:
-        tally = Tally(self._keys, wake=True)
-        items = ready.insert(tr, self._keys, config, values, rands, tally)
-        tally.apply(tr)
+        delta = CounterDelta(self._keys, wake=True)
+        items = ready.insert(tr, self._keys, config, values, rands, delta)
+        delta.apply(tr)
         return items
 
     def conduct(self, transact: Transact, requests: Sequence[Request]) -> Sequence[Answer]:

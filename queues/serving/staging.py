@@ -37,14 +37,14 @@ from queues.errors import (
     TooLarge,
     display_name,
 )
-from queues.items.counters import Tally
+from queues.items.counters import CounterDelta
 from queues.keys.queue_keys import QueueKeys
 from queues.kv.port import Refused, Transact, Transaction
 from queues.model import records
 from queues.model.config import Config
 from queues.model.log_limit import Repeats
 from queues.serving import staging_records
-from queues.serving.background import Aside
+from queues.serving.background import BackgroundThreads
 from queues.serving.take_request import Take, TakeAll, Taken
 
 log = logging.getLogger("queues.serving.staging")
@@ -127,7 +127,7 @@ class Staging:
         take: TakeAll,
         *,
         config: Callable[[], Config],
-        aside: Aside,
+        background_threads: BackgroundThreads,
         now_ms: Callable[[], int],
         keep: Callable[[], object],
         transact: Transact,
@@ -135,7 +135,7 @@ class Staging:
         self._keys = keys
         self._take = take
         self._config = config
-        self._aside = aside
+        self._aside = background_threads
         self._now_ms = now_ms
         #: Has a batch served in which nobody of this process needs to ask for anything.
         self._keep = keep
@@ -155,7 +155,7 @@ class Staging:
         self._left: frozenset[bytes] = frozenset()
         #: Seconds that results took to come, of late.
         self._wait = 0.0
-        self._repeats = Repeats(log, monotonic=aside.now)
+        self._repeats = Repeats(log, monotonic=background_threads.now)
 
     def conduct(self, transact: Transact, takes: Sequence[Take]) -> Answers:
         """Serve a batch: by itself, by somebody else, or with those of others."""
@@ -223,7 +223,7 @@ class Staging:
         if self._is_believed(tr.get(self._keys.staging).wait()) and not by_force:
             return False
         self._say(tr, ms)
-        Tally(self._keys, wake=False).apply(tr)
+        CounterDelta(self._keys, wake=False).apply(tr)
         return True
 
     def _say(self, tr: Transaction, ms: int) -> None:
@@ -273,7 +273,7 @@ class Staging:
         def leave(tr: Transaction) -> None:
             if _client_of(tr.get(self._keys.staging).wait()) == self._client:
                 tr.clear(self._keys.staging)
-                Tally(self._keys, wake=False).apply(tr)
+                CounterDelta(self._keys, wake=False).apply(tr)
 
         try:
             self._transact(leave)

@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 from queues.items import located
-from queues.items.counters import Tally
-from queues.items.located import Standing
+from queues.items.counters import CounterDelta
+from queues.items.located import StoredItem
 from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import QueueKeys, Side
 from queues.keys.suffix import place, read_place
@@ -67,7 +67,7 @@ def _write_entries(tr: Transaction, keys: QueueKeys, generation: int, items: Seq
             tr.set(keys.generation(generation).tried, b"")
         written += 1
     if written:
-        Tally(keys, wake=False).apply(tr)
+        CounterDelta(keys, wake=False).apply(tr)
     return written
 
 
@@ -83,7 +83,7 @@ def _clear_entries(tr: Transaction, keys: QueueKeys, entries: Sequence[bytes]) -
             tr.clear(key)
             cleared += 1
     if cleared:
-        Tally(keys, wake=False).apply(tr)
+        CounterDelta(keys, wake=False).apply(tr)
     return cleared
 
 
@@ -97,7 +97,7 @@ def mend_ids(kv: KeyValueStore, keyspace: Keyspace, config: Config, doubles: Seq
             located.give_id(
                 tr,
                 keys,
-                Standing(
+                StoredItem(
                     state=double.state,
                     rand=double.rand,
                     generation=double.generation,
@@ -110,7 +110,7 @@ def mend_ids(kv: KeyValueStore, keyspace: Keyspace, config: Config, doubles: Seq
             for double in some
         )
         if given:
-            Tally(keys, wake=False).apply(tr)
+            CounterDelta(keys, wake=False).apply(tr)
         return given
 
     steps = (doubles[at : at + _STEP] for at in range(0, len(doubles), _STEP))
@@ -132,7 +132,7 @@ def mend_counters(kv: KeyValueStore, keyspace: Keyspace, config: Config, count: 
             for (generation, band), missing in _differences(count.bands, count.told_bands):
                 tr.add(keys.generation(generation).band(band, "in" if missing > 0 else "out"), abs(missing))
         tr.clear(keys.drift)
-        Tally(keys, wake=True).apply(tr)
+        CounterDelta(keys, wake=True).apply(tr)
         return True
 
     return kv.transact(write, background=True)
@@ -148,7 +148,7 @@ def mend_order(kv: KeyValueStore, keyspace: Keyspace, config: Config, max_count:
         if current is None or current.base + tr.stamp() > max_count:
             return False
         tr.set(keyspace.config(config.id), replace(current, base=max_count).encode())
-        Tally(keys, wake=True).apply(tr)
+        CounterDelta(keys, wake=True).apply(tr)
         return True
 
     return kv.transact(write, background=True)

@@ -13,8 +13,8 @@ from queues.catalog import directory
 from queues.errors import QueueNotFound
 from queues.items import attached as attached_items
 from queues.items import generations, located, ready, undo_log
-from queues.items.counters import Tally
-from queues.items.located import Standing
+from queues.items.counters import CounterDelta
+from queues.items.located import StoredItem
 from queues.items.undo_log import Undoing
 from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import AttachedKeys
@@ -39,7 +39,7 @@ class Restored:
     #: The ids of what an act changed and an undo brought back, or pushed and an undo took out.
     items: tuple[str, ...] = ()
     #: What an act had pushed, and an undo took out again.
-    lifted: tuple[Standing, ...] = ()
+    lifted: tuple[StoredItem, ...] = ()
 
 
 class Restoring:
@@ -66,9 +66,9 @@ class Restoring:
     def _queue(self, header: dict[str, Any]) -> Restored:
         config = Config.from_header(header["config"])
         directory.add(self._tr, self._keyspace, config)
-        tally = Tally(self._keyspace.queue(config.id), wake=True)
-        tally.look_again()
-        tally.apply(self._tr)
+        delta = CounterDelta(self._keyspace.queue(config.id), wake=True)
+        delta.look_again()
+        delta.apply(self._tr)
         return Restored(config=config, item=None, count=header["items"])
 
     def _item(self, config: Config, header: dict[str, Any], value: bytes) -> Restored:
@@ -77,12 +77,12 @@ class Restoring:
         if "place" not in header:
             ready.put_back(self._tr, keys, config, item)
             return Restored(config=config, item=item, count=1)
-        tally = Tally(keys, wake=True)
-        tally.traffic("restore")
+        delta = CounterDelta(keys, wake=True)
+        delta.traffic("restore")
         there = undo_log.standing_of(header["place"], undo_log.stored_of(header["record"], value))
         located.refuse_taken(self._tr, keys, config, [(None, there)])
-        located.put(self._tr, keys, config, there, tally)
-        tally.apply(self._tr)
+        located.put(self._tr, keys, config, there, delta)
+        delta.apply(self._tr)
         return Restored(config=config, item=located.as_item(there, fifo=config.fifo), count=1)
 
     def _foreign_items(self, trash_id: bytes, header: dict[str, Any], value: bytes) -> Restored:

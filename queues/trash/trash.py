@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from queues.context import Backing
+from queues.context import StoreContext
 from queues.errors import (
     AlreadyRestored,
     BadCursor,
@@ -21,7 +21,7 @@ from queues.errors import (
 )
 from queues.items import undo_log
 from queues.items.equal_ids import refuse_minted
-from queues.items.located import Standing
+from queues.items.located import StoredItem
 from queues.items.undo_log import Change
 from queues.kv.port import MAX_KEY_SIZE, ReadTransaction, Transaction
 from queues.model import ids, records
@@ -41,7 +41,7 @@ _INLINE = records.MAX_VALUE_SIZE
 class Trash:
     """The trash of one store."""
 
-    def __init__(self, backing: Backing, *, keep: Duration | None = None) -> None:
+    def __init__(self, context: StoreContext, *, keep: Duration | None = None) -> None:
         """Raise `BadTime` for a time to keep things that is below zero or longer than the store's own."""
         seconds = KEPT_MS / 1000 if keep is None else seconds_of(keep, KEEP, endless=True)
         if seconds > KEPT_MS / 1000:
@@ -49,7 +49,7 @@ class Trash:
                 "The trash keeps things for 0 seconds to {days} days.",
                 days=KEPT_MS // 86_400_000,
             )
-        self._backing = backing
+        self._context = context
         #: Milliseconds for which it keeps what is put into it from here.
         self.keep_ms = int(seconds * 1000)
 
@@ -67,7 +67,7 @@ class Trash:
         *,
         by: str,
         act: str = "pop",
-        there: Standing | None = None,
+        there: StoredItem | None = None,
     ) -> None:
         """Record an item that `tr` takes, and where it stood, unless nothing is kept."""
         if self.keeps:
@@ -93,7 +93,7 @@ class Trash:
         *,
         by: str,
         act: str,
-        there: Standing | None,
+        there: StoredItem | None,
     ) -> None:
         header = {
             "what": "item",
@@ -140,11 +140,11 @@ class Trash:
             "to": None if to is None else _reference(to),
         }
         self._refuse_taken(tr, [trash_id])
-        undo_log.note(tr, self._backing.keyspace, trash_id, changed)
+        undo_log.note(tr, self._context.keyspace, trash_id, changed)
         self._put(tr, trash_id, header, b"")
 
     def put_arrivals(
-        self, tr: Transaction, trash_id: bytes, config: Config, arrived: Sequence[Standing], *, by: str
+        self, tr: Transaction, trash_id: bytes, config: Config, arrived: Sequence[StoredItem], *, by: str
     ) -> None:
         """Record items that `tr` pushes, unless nothing is kept; undoing it takes them out again."""
         if not self.keeps:
@@ -160,7 +160,7 @@ class Trash:
             "to": None,
         }
         self._refuse_taken(tr, [trash_id])
-        undo_log.note_arrivals(tr, self._backing.keyspace, trash_id, arrived)
+        undo_log.note_arrivals(tr, self._context.keyspace, trash_id, arrived)
         self._put(tr, trash_id, header, b"")
 
     def put_generation(
@@ -192,7 +192,7 @@ class Trash:
         """Record the items of an attached queue that `tr` takes at once, unless nothing is kept."""
         if not self.keeps:
             return
-        keyspace = self._backing.keyspace
+        keyspace = self._context.keyspace
         header = {
             "what": "items",
             "act": act,
@@ -223,11 +223,11 @@ class Trash:
 
     def _refuse_taken(self, tr: Transaction, trash_ids: Sequence[bytes]) -> None:
         """Raise `IdTaken` when something lies in the trash under one of these new ids."""
-        refuse_minted(tr, map(self._backing.keyspace.trash, trash_ids))
+        refuse_minted(tr, map(self._context.keyspace.trash, trash_ids))
 
     def _put(self, tr: Transaction, trash_id: bytes, header: dict[str, Any], value: bytes) -> None:
         tr.use_reserve()  # a full store can still be emptied by hand
-        keyspace = self._backing.keyspace
+        keyspace = self._context.keyspace
         deadline_ms = ids.minted_ms(trash_id) + self.keep_ms
         header |= {"deadline": deadline_ms, "restored": False}
         if len(value) > _INLINE:
@@ -239,7 +239,7 @@ class Trash:
     def get(self, trash_id: str, *, tr: ReadTransaction | None = None) -> TrashEntry:
         """Return one entry; raise `TrashNotFound`, `Unreadable`."""
         rand = _parse(trash_id)
-        return self._backing.read(lambda tr: Looking(tr, self._backing.keyspace).entry(rand), tr)
+        return self._context.read(lambda tr: Looking(tr, self._context.keyspace).entry(rand), tr)
 
     def entries(
         self,
@@ -267,8 +267,8 @@ class Trash:
             raise BadCursor("This page address is damaged; start again from the first page.")
         limit = max(1, min(limit, MAX_PAGE))
         asked = Asked(queue=queue, by=by, act=act, but=but, visible=visible)
-        return self._backing.read(
-            lambda tr: Looking(tr, self._backing.keyspace).page(asked, before=before, limit=limit), tr
+        return self._context.read(
+            lambda tr: Looking(tr, self._context.keyspace).page(asked, before=before, limit=limit), tr
         )
 
     def restore(
@@ -290,18 +290,18 @@ class Trash:
         """
         rand = _parse(trash_id)
         with telling():
-            header, value = Looking(tr, self._backing.keyspace).record(rand)
+            header, value = Looking(tr, self._context.keyspace).record(rand)
             if header["restored"]:
                 raise _already(header)
             tr.use_reserve()  # values move, they do not come in
-            restored = Restoring(tr, self._backing.keyspace).run(rand, header, value, partial=partial)
+            restored = Restoring(tr, self._context.keyspace).run(rand, header, value, partial=partial)
         if restored.lifted and into is not None:
             lifted = [Change(before=there, after=None) for there in restored.lifted]
             self.put_changes(tr, into, restored.config, lifted, by=by, act="delete")
-        tr.clear_range(*self._backing.keyspace.trash_parts(rand))
+        tr.clear_range(*self._context.keyspace.trash_parts(rand))
         # The record stays until its deadline, without the value, so that a second restore is told the truth.
         then = {"restored_by": by, "restored_at": at_ms} if by else {}
-        tr.set(self._backing.keyspace.trash(rand), records.encode(header | {"restored": True} | then))
+        tr.set(self._context.keyspace.trash(rand), records.encode(header | {"restored": True} | then))
         return restored
 
 

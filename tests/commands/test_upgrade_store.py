@@ -18,7 +18,7 @@ from queues.errors import CopyUnfinished, NewerFormat, NotAStore, OlderFormat
 from queues.keys.keyspace import Keyspace
 from queues.kv import open_kv
 from queues.model import records
-from queues.model.ids import Minter
+from queues.model.ids import IdGenerator
 from queues.tools import upgrading
 from queues.tools.upgrading import STEPS, Step, upgrade
 from tests.commands.conftest import Run, Shop
@@ -133,7 +133,7 @@ def test_queues_of_format_2_are_put_on_the_agenda(run: Run, shop: Shop, monkeypa
 
 def write_old_job(store: Store, **more: object) -> str:
     """Write a job as format 2 did, which has done three of ten items when its process died."""
-    queue, job_id = store.queue("jobs"), Minter(time.time).mint()
+    queue, job_id = store.queue("jobs"), IdGenerator(time.time).new_id()
     shape = {"act": "delete", "state": "ready", "by": "ann", "reason": "a test", "to": None, "to_id": None}
     shape |= {"priority": None, "shift": None, "total": 10, "done": 3, "chunks": 0, "status": "running"}
     header = shape | {"id": job_id.hex(), "queue_id": queue.id, "queue": "jobs"} | more

@@ -69,7 +69,7 @@ def test_kills_of_the_elected_one_lose_nothing_and_hold_nothing_up(tmp_path: Pat
     with open_store(url, clock=lambda: time.time() + 120) as store:
         queue = store.queue("jobs")
         changed = threading.Event()
-        upkeep = Upkeep(store._backing, seconds=SECONDS, tell=lambda swept: changed.set())
+        upkeep = Upkeep(store._context, seconds=SECONDS, tell=lambda swept: changed.set())
         upkeep.start()
         deadline = time.monotonic() + LONG
         while queue.depth("delayed") or queue.depth("leased"):

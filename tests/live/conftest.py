@@ -150,8 +150,8 @@ def sign_in(transactional_db: None) -> SignIn:
 class Looks:
     """Notes what each look at who may still see found that began after some moment."""
 
-    def __init__(self, standing: Callable[[Collection[Pass]], dict[Pass, Scope | int]]) -> None:
-        self._standing = standing
+    def __init__(self, stored: Callable[[Collection[Pass]], dict[Pass, Scope | int]]) -> None:
+        self._standing = stored
         self._noting = False
         self._found: list[dict[Pass, Scope | int]] = []
 
@@ -175,7 +175,7 @@ class Looks:
 @pytest.fixture
 def looks(monkeypatch: pytest.MonkeyPatch) -> Looks:
     """What the looks at who may still see find."""
-    made = Looks(guard.standing)
+    made = Looks(guard.stored)
     monkeypatch.setattr(guard, "standing", made)
     return made
 

@@ -84,7 +84,7 @@ async def test_a_look_at_who_may_still_see_goes_on_after_one_that_failed(
     from pqadmin.live import guard
 
     viewer = await join()
-    real, failed = guard.standing, asyncio.Event()
+    real, failed = guard.stored, asyncio.Event()
     loop = asyncio.get_running_loop()
 
     def fails_once(badges: Collection[Pass]) -> dict[Pass, Scope | int]:

@@ -73,11 +73,11 @@ def test_many_mint_one_secret_key(tmp_path: Path) -> None:
     together = threading.Barrier(8, timeout=30)
     keys: list[str] = []
 
-    def mint() -> None:
+    def new_id() -> None:
         together.wait()
         keys.append(secret_key.ensure(tmp_path))
 
-    threads = [threading.Thread(target=mint) for _ in range(8)]
+    threads = [threading.Thread(target=new_id) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:

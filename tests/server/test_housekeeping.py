@@ -104,7 +104,7 @@ def test_a_site_that_ends_hands_over_to_another_at_once(kept: housekeeping.Kept)
     elected = threading.Event()
     assert within(lambda: store.read(lambda tr: tr.get(store._keyspace.elected(ROLE)).wait()))
     with open_store(store.url) as other:
-        standby = Upkeep(other._backing, seconds=600.0, on_elected=lambda now: elected.set())
+        standby = Upkeep(other._context, seconds=600.0, on_elected=lambda now: elected.set())
         standby.start()
         assert not standby.elected
         kept.end()

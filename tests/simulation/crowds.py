@@ -17,7 +17,7 @@ from queues.background.staging_leftovers import KEPT_MS
 from queues.errors import TransactionTooOld
 from queues.kv.simulated import JumpingClock, Point, SimulatedStore
 from queues.serving import staging
-from queues.serving.background import Aside
+from queues.serving.background import BackgroundThreads
 from tests.simulation.history import Operation, Take, Violation
 from tests.simulation.scheduler import Client, Killed
 from tests.simulation.schedules import Call, Process, Schedule, Weather
@@ -39,7 +39,7 @@ class Life:
     starting: bool = False
 
 
-class Threads(Aside):
+class Threads(BackgroundThreads):
     """Threads that the scheduler interleaves with all others, and its time."""
 
     def __init__(self, crowd: Crowd, life: Life) -> None:
@@ -193,7 +193,9 @@ class Crowd(Schedule):
                     schedule=self.yield_to_others,
                 )
                 clock = JumpingClock(self._clock, self._faults[number])
-                store = Store(kv, url="memory:", keyspace=self._keyspace, clock=clock, aside=Threads(self, life))
+                store = Store(
+                    kv, url="memory:", keyspace=self._keyspace, clock=clock, background_threads=Threads(self, life)
+                )
                 return Process(client=client, store=store, queues={name: store.queue(name) for name in QUEUES})
             except TransactionTooOld:
                 continue  # the clock jumped while the store was opened

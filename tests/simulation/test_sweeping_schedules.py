@@ -20,7 +20,7 @@ from queues import Queue, Store
 from queues.background import due_index
 from queues.background.leader import Candidate, Holding
 from queues.background.sweeper import Sweeper
-from queues.context import Backing
+from queues.context import StoreContext
 from queues.errors import NotElected
 from queues.items.counters import Tally as Totals
 from queues.kv.port import Transaction
@@ -57,9 +57,9 @@ class SweepingSchedule(TimeSchedule):
 
     def _call(self, process: Process, program: random.Random) -> None:
         if id(process) not in self._offices:
-            backing = process.store._backing
-            candidate = Candidate(backing, "sweep", seconds=HOLDING, name="client", count=self._clock)
-            self._offices[id(process)] = process, candidate, by_agenda_alone(backing, self._clock)
+            context = process.store._context
+            candidate = Candidate(context, "sweep", seconds=HOLDING, name="client", count=self._clock)
+            self._offices[id(process)] = process, candidate, by_agenda_alone(context, self._clock)
         self._now = self._offices[id(process)]
         super()._call(process, program)
 
@@ -106,7 +106,7 @@ class SweepingSchedule(TimeSchedule):
         if record is not None and Holding.decode(record).term < max(self.holders, default=0):
             raise Violation("a term came back")
         self._clock.advance(FOREVER)
-        by_agenda_alone(store._backing, self._clock).sweep()
+        by_agenda_alone(store._context, self._clock).sweep()
         queue = store.queue("a")
         if left := {state: n for state in ("delayed", "leased") if (n := queue.depth(state))}:
             raise Violation(f"left by the sweep: {left}")
@@ -114,9 +114,9 @@ class SweepingSchedule(TimeSchedule):
             raise Violation("the agenda does not end")
 
 
-def by_agenda_alone(backing: Backing, count: Callable[[], float]) -> Sweeper:
+def by_agenda_alone(context: StoreContext, count: Callable[[], float]) -> Sweeper:
     """Return a sweeper that never looks at all queues."""
-    sweeper = Sweeper(backing, count=count)
+    sweeper = Sweeper(context, count=count)
     sweeper._scan_at = sweeper._daily_at = 10 * (count() + FOREVER)
     return sweeper
 
@@ -192,7 +192,7 @@ def test_the_comparison_with_what_was_seen(monkeypatch: pytest.MonkeyPatch) -> N
     def take(self: Candidate, seen: bytes | None) -> None:
         term = 1 if seen is None else Holding.decode(seen).term + 1
         record = Holding(holder=self._id, name=self._name, term=term, expires_ms=self._expires_ms()).encode()
-        self._backing.transact(lambda tr: tr.set(self._key, record), None)
+        self._context.transact(lambda tr: tr.set(self._key, record), None)
         self._seen, self._term, self._ours_until = record, term, self._count() + self._seconds
 
     assert careless("_take", take, monkeypatch)
@@ -201,7 +201,7 @@ def test_the_comparison_with_what_was_seen(monkeypatch: pytest.MonkeyPatch) -> N
 def test_the_renewal_that_asks_whose_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     def renew(self: Candidate, term: int) -> bool:
         record = Holding(holder=self._id, name=self._name, term=term, expires_ms=self._expires_ms()).encode()
-        self._backing.transact(lambda tr: tr.set(self._key, record), None)
+        self._context.transact(lambda tr: tr.set(self._key, record), None)
         self._ours_until = self._count() + self._seconds
         return True
 

@@ -29,7 +29,7 @@ from queues import Store, open_store
 from queues.errors import QueueError, StoreError
 from tests.browser import conftest
 from tests.browser.conftest import ARGUMENTS, Site, sign_in
-from tests.browser.wall.test_wall import LIVE, let_in, make_board, mint
+from tests.browser.wall.test_wall import LIVE, let_in, make_board, new_id
 
 #: Seconds; reached only when something hangs, also on a machine that does much else.
 PATIENCE = 180.0
@@ -138,7 +138,7 @@ def main() -> int:
                 admin = browser.new_context(base_url=site.address).new_page()
                 admin.set_default_timeout(PATIENCE * 1000)
                 sign_in(admin, "admin", site.password)
-                address = mint(admin, make_board(admin, "Hall", "hall:*"))
+                address = new_id(admin, make_board(admin, "Hall", "hall:*"))
                 admin.close()
                 pusher = Pusher(store)
                 pusher.start()

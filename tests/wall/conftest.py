@@ -93,7 +93,7 @@ def minted_address(page: str) -> str:
     return found.group(1)
 
 
-def mint(admin: Client, slug: str, label: str = "the hall") -> str:
+def new_id(admin: Client, slug: str, label: str = "the hall") -> str:
     """Mint a link through the page and return its address."""
     page = admin.get(f"/boards/{slug}/").content.decode()
     found = re.search(rf'action="/boards/{slug}/links/".*?name="form_number" value="([^"]+)"', page, re.DOTALL)
@@ -115,5 +115,5 @@ def screen(admin: Client, make_board: MakeBoard) -> Client:
     """A screen without a login that a link has let onto the board `hall`."""
     make_board("Hall")
     fresh = Client()
-    assert redeem(fresh, mint(admin, "hall")).status_code == 303
+    assert redeem(fresh, new_id(admin, "hall")).status_code == 303
     return fresh

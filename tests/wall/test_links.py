@@ -28,7 +28,7 @@ from queues import Store
 from tests.accounts.matrix import PAGES, Open
 from tests.live.conftest import PATIENCE, Looks
 from tests.schemas import validate
-from tests.wall.conftest import MakeBoard, mint, redeem
+from tests.wall.conftest import MakeBoard, new_id, redeem
 
 
 def cookie_of(client: Client) -> Any:
@@ -37,7 +37,7 @@ def cookie_of(client: Client) -> Any:
 
 def test_a_token_works_once_and_becomes_a_cookie(admin: Client, make_board: MakeBoard) -> None:
     make_board("Hall")
-    address = mint(admin, "hall")
+    address = new_id(admin, "hall")
     screen = Client()
     answer = redeem(screen, address)
     assert (answer.status_code, answer["Location"]) == (303, "/wall/hall")
@@ -63,7 +63,7 @@ def test_a_token_works_once_and_becomes_a_cookie(admin: Client, make_board: Make
 def test_the_cookie_is_secure_where_the_site_is(admin: Client, make_board: MakeBoard) -> None:
     make_board("Hall")
     screen = Client()
-    redeem(screen, mint(admin, "hall"), secure=True)
+    redeem(screen, new_id(admin, "hall"), secure=True)
     assert cookie_of(screen)["secure"]
 
 
@@ -71,7 +71,7 @@ def test_only_hashes_are_kept_and_nothing_of_the_token_is_in_the_audit(
     admin: Client, make_board: MakeBoard, store: Store
 ) -> None:
     make_board("Hall")
-    token = mint(admin, "hall").partition("token=")[2]
+    token = new_id(admin, "hall").partition("token=")[2]
     assert len(token) >= 43
     screen = Client()
     redeem(screen, f"/wall/hall?token={token}")
@@ -90,7 +90,7 @@ def test_only_hashes_are_kept_and_nothing_of_the_token_is_in_the_audit(
 def test_opening_a_links_address_does_not_use_the_token_up(admin: Client, make_board: MakeBoard) -> None:
     """Chats and mail programs open addresses for a preview, with and without scripts; the screen comes later."""
     make_board("Hall")
-    address = mint(admin, "hall")
+    address = new_id(admin, "hall")
     for look in (Client().head, Client().get, Client().get):
         seen = look(address)
         assert seen.status_code == 200
@@ -105,7 +105,7 @@ def test_opening_a_links_address_does_not_use_the_token_up(admin: Client, make_b
 
 def test_the_button_of_a_link_stands_the_sites_own_guard_of_forms(admin: Client, make_board: MakeBoard) -> None:
     make_board("Hall")
-    address = mint(admin, "hall")
+    address = new_id(admin, "hall")
     token = address.partition("token=")[2]
     screen = Client(enforce_csrf_checks=True)
     assert screen.post("/wall/hall", {"token": token}).status_code == 403
@@ -119,7 +119,7 @@ def test_the_button_of_a_link_stands_the_sites_own_guard_of_forms(admin: Client,
 
 def test_a_screen_that_starts_at_its_links_address_is_led_to_the_board(admin: Client, make_board: MakeBoard) -> None:
     make_board("Hall")
-    address, screen = mint(admin, "hall"), Client()
+    address, screen = new_id(admin, "hall"), Client()
     redeem(screen, address)
     again = screen.get(address)
     assert (again.status_code, again.url) == (303, "/wall/hall")
@@ -130,7 +130,7 @@ def test_a_token_is_for_its_own_board_and_for_a_day(
 ) -> None:
     make_board("Hall")
     make_board("Other")
-    address = mint(admin, "hall")
+    address = new_id(admin, "hall")
     assert Client().get(address.replace("/hall?", "/other?")).status_code == 403
     later = timezone.now() + timedelta(hours=25)
     with monkeypatch.context() as patch:
@@ -251,7 +251,7 @@ def two_boards(transactional_db: None, store: Store, monitor: Monitor) -> tuple[
     for name in ("hall", "other"):
         store.create_queue(f"{name}:jobs").push(b"a secret value", priority=7)
         board = Board.objects.create(slug=name, name=name, globs=[f"{name}:*"], **by)
-        token = links.mint(board, label="x", by="ada", now=now).token
+        token = links.new_id(board, label="x", by="ada", now=now).token
         secrets.append(links.redeem(name, token, address="192.0.2.7", now=now) or "")
     return secrets[0], secrets[1]
 

@@ -19,7 +19,7 @@ from pqadmin.pages.refusals import NoTarget, explain
 from pqadmin.store import get_store, store_now
 from queues import Item, QueueStatus
 from queues.actions.position import Position
-from queues.actions.preview import Foreseen
+from queues.actions.preview import ReprioritisePreview
 from queues.errors import BadPriority, QueueError, QueueNotFound, StoreError, display_name
 
 
@@ -49,7 +49,7 @@ def preview_of(
         if isinstance(form, MoveForm):
             return Preview(lines=_move(request, status, form, items, ids))
         if isinstance(form, ReprioritiseForm):
-            foreseen = acts.foresee(status.name, ids, expect_id=status.id, **form.change)
+            foreseen = acts.preview_reprioritise(status.name, ids, expect_id=status.id, **form.change)
             return Preview(lines=_reprioritise(foreseen, items, fifo=status.kind == "fifo"))
         if isinstance(form, RescheduleForm):
             ready = all(item.state == "ready" for item in items)
@@ -83,7 +83,7 @@ def _move(
     there = target.status(preview=0)
     name = write.shorten(display_name(to), 80)
     try:
-        arrival = acts.foresee_move(status.name, ids, to, priority=priority, expect_id=status.id)
+        arrival = acts.preview_move(status.name, ids, to, priority=priority, expect_id=status.id)
     except BadPriority:
         if priority is not None:
             raise
@@ -119,7 +119,7 @@ def _move(
     return tuple(lines)
 
 
-def _reprioritise(foreseen: Foreseen, items: list[Item], *, fifo: bool) -> tuple[str, ...]:
+def _reprioritise(foreseen: ReprioritisePreview, items: list[Item], *, fifo: bool) -> tuple[str, ...]:
     n = len(foreseen.changes)
     ready = sum(then.state == "ready" for _now, then in foreseen.changes)
     if not n:

@@ -51,13 +51,13 @@ Put = Callable[[Any], None]
 class Judge(Protocol):
     """Says whether a payload holds anything that rules hide."""
 
-    room: Room
+    room: SpaceLimit
 
     def __call__(self, payload: bytes, *, cut: bool = False) -> bool: ...
 
 
 @dataclass(slots=True, kw_only=True)
-class Room:
+class SpaceLimit:
     """What may still be read and unpacked: shared by all that is looked at inside of one value."""
 
     nodes: int = MAX_NODES
@@ -139,7 +139,7 @@ class _Reader:
         self._rules = rules
         self._cut = cut
         self._inside = inside
-        self._room = Room() if inside is None else inside.room
+        self._room = SpaceLimit() if inside is None else inside.room
         #: Inside of what is hidden, nothing else is.
         self._hidden = False
         #: What stands under quoted keys: in strings and bytes, and across them where JSON was cut in pieces.

@@ -28,10 +28,10 @@ _COST = 8
 class Inside:
     """Looks into the payloads of one value: one bound on what is unpacked and read for all of them."""
 
-    def __init__(self, rules: Redaction, *, depth: int = 0, room: msgpack.Room | None = None) -> None:
+    def __init__(self, rules: Redaction, *, depth: int = 0, room: msgpack.SpaceLimit | None = None) -> None:
         self._rules = rules
         self._depth = depth
-        self.room = msgpack.Room(unpacked=compressed.MAX_UNPACKED) if room is None else room
+        self.room = msgpack.SpaceLimit(unpacked=compressed.MAX_UNPACKED) if room is None else room
 
     def __call__(self, payload: bytes, *, cut: bool = False) -> bool:
         """Say whether a payload, or with `cut` its beginning, holds anything that rules hide."""

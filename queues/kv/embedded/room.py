@@ -19,7 +19,7 @@ _LITTLE = 32 << 20
 _KNOWN_FOR = 0.25
 
 
-class Room:
+class SpaceLimit:
     """The room of one store. What only clears or counts needs none; the map is larger than any limit."""
 
     def __init__(self, path: str, max_bytes: int, usage: Callable[[], tuple[int, int]]) -> None:

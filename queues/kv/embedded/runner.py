@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from queues.kv.embedded.batch import Batch
 from queues.kv.embedded.calls import Calls
 from queues.kv.embedded.failures import EngineFailure
-from queues.kv.embedded.room import Room
+from queues.kv.embedded.room import SpaceLimit
 from queues.kv.embedded.transaction import EmbeddedTransaction
 from queues.kv.port import Refused, Server, Ticket
 
@@ -35,7 +35,7 @@ VERY_SLOW = 0.250
 class Runner:
     """Runs what callers handed in; what fails is undone alone. Used by the writer thread only."""
 
-    def __init__(self, calls: Calls, room: Room, clock: Callable[[], float]) -> None:
+    def __init__(self, calls: Calls, room: SpaceLimit, clock: Callable[[], float]) -> None:
         self._calls = calls
         self._room = room
         self._clock = clock

@@ -16,8 +16,8 @@ from queues.kv.embedded.environment import Environment
 from queues.kv.embedded.failures import FileReplaced, translate
 from queues.kv.embedded.poller import Poller
 from queues.kv.embedded.reads import EmbeddedReads
-from queues.kv.embedded.room import DEFAULT_MAX_BYTES, Room
-from queues.kv.embedded.turns import Turns
+from queues.kv.embedded.room import DEFAULT_MAX_BYTES, SpaceLimit
+from queues.kv.embedded.turns import WriterFairness
 from queues.kv.embedded.writer import Writer
 from queues.kv.errors import BadStoreURL
 from queues.kv.lifecycle import Lifecycle
@@ -37,9 +37,9 @@ class Engine:
         self.clock = clock
         self.board = WatchBoard()
         self.environment = Environment(path, max_bytes=max_bytes)
-        self.room = Room(str(path), max_bytes, self.environment.usage)
+        self.room = SpaceLimit(str(path), max_bytes, self.environment.usage)
         try:
-            self._turns = Turns(path / "turns")
+            self._turns = WriterFairness(path / "turns")
         except OSError as error:
             self.environment.close()
             raise translate(error, str(path)) from error

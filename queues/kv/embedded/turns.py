@@ -29,7 +29,7 @@ _NOBODY_WAITS = bytes(8 * SLOTS)
 _NOBODY_IS_HERE = bytes(2 * len(_NOBODY_WAITS))
 
 
-class Turns:
+class WriterFairness:
     """This process's mark, and the looks at the others'. Used by the writer thread only, but for opening."""
 
     def __init__(self, path: Path, *, patience: float = _PATIENCE) -> None:

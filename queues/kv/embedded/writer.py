@@ -16,9 +16,9 @@ from queues.kv.embedded.calls import Calls, deliver
 from queues.kv.embedded.environment import Environment, Outcome
 from queues.kv.embedded.failures import EngineFailure, translate
 from queues.kv.embedded.poller import Poller
-from queues.kv.embedded.room import Room
+from queues.kv.embedded.room import SpaceLimit
 from queues.kv.embedded.runner import Runner
-from queues.kv.embedded.turns import Turns
+from queues.kv.embedded.turns import WriterFairness
 from queues.kv.errors import OutcomeUnknown, StoreClosed, StoreError
 from queues.kv.port import Ticket
 from queues.kv.watching import WatchBoard
@@ -45,8 +45,8 @@ class Writer:
     def __init__(
         self,
         environment: Environment,
-        room: Room,
-        turns: Turns,
+        room: SpaceLimit,
+        turns: WriterFairness,
         board: WatchBoard,
         poller: Poller,
         *,

@@ -110,7 +110,7 @@ def make_board(page: Page, name: str, globs: str = "*", **chosen: str) -> str:
     return page.url.rstrip("/").rpartition("/")[2]
 
 
-def mint(page: Page, slug: str) -> str:
+def new_id(page: Page, slug: str) -> str:
     """Make a link on the board's page and return its address."""
     page.goto(f"/boards/{slug}/")
     page.fill("#link-label", "the hall")
@@ -130,7 +130,7 @@ def let_in(hung: Page, address: str) -> None:
 @pytest.fixture
 def screen(page: Page, new_page: NewPage, furnished: Store, strict: Any) -> Iterator[tuple[Page, Page, str]]:
     """The admin's page, a screen that a link has let in, and the link's token."""
-    address = mint(page, make_board(page, f"Hall {time.time_ns()}"))
+    address = new_id(page, make_board(page, f"Hall {time.time_ns()}"))
     hung = new_page(storage_state=None)
     let_in(hung, address)
     yield page, hung, address.partition("token=")[2]
@@ -283,7 +283,7 @@ def test_screens_side_by_side_turn_to_the_next_board_at_the_same_moment(
     page.get_by_text("Changed; its screens follow.").wait_for()
     screens = [new_page(storage_state=None), new_page(storage_state=None)]
     for hung in screens:
-        let_in(hung, mint(page, orders))
+        let_in(hung, new_id(page, orders))
         hung.evaluate(
             """() => { window.turns = [];
                 const name = document.querySelector('[data-part=name]');
@@ -307,7 +307,7 @@ def test_screens_side_by_side_turn_to_the_next_board_at_the_same_moment(
 
 
 def test_no_request_but_the_first_tells_the_token(page: Page, new_page: NewPage, furnished: Store) -> None:
-    address = mint(page, make_board(page, f"Told {time.time_ns()}"))
+    address = new_id(page, make_board(page, f"Told {time.time_ns()}"))
     token = address.partition("token=")[2]
     requests: list[Request] = []
     sockets: list[str] = []

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 
 from queues import Store, open_store
 from tests.browser.conftest import PATIENCE, NewPage, Site, failing_store, sign_in, until
-from tests.browser.wall.test_wall import LIVE, let_in, make_board, mint
+from tests.browser.wall.test_wall import LIVE, let_in, make_board, new_id
 
 VEIL, AGE, WHY = (f"[data-part={part}]" for part in ("veil", "veil-age", "veil-why"))
 #: Where the script of the page itself comes from, which brings all others.
@@ -33,7 +33,7 @@ def board(page: Page, store: Store) -> str:
 @pytest.fixture
 def hung(page: Page, new_page: NewPage, board: str, strict: Any) -> Iterator[Page]:
     """A screen that a link has let in, whose clock is in the test's hand and runs."""
-    address = mint(page, board)
+    address = new_id(page, board)
     screen = new_page(storage_state=None)
     screen.add_init_script(AT_ONCE)
     screen.clock.install()
@@ -269,7 +269,7 @@ def test_a_deploy_of_another_release_reaches_a_screen_that_nobody_touches(
             store.create_queue("jobs").push(b"v", priority=1)
         admin = context.new_page()
         sign_in(admin, "admin", site.password)
-        address = mint(admin, make_board(admin, "Hall"))
+        address = new_id(admin, make_board(admin, "Hall"))
         screen = wall.new_page()
         let_in(screen, address)
         screen.evaluate("window.old = true")

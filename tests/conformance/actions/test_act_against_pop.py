@@ -34,7 +34,7 @@ class InStep:
 
 
 def ann(store: Store, tr: Any) -> Acts:
-    return Acts(replace(store._backing, kv=InStep(tr)), actor="ann", via="web")
+    return Acts(replace(store._context, kv=InStep(tr)), actor="ann", via="web")
 
 
 @pytest.fixture(params=CONCURRENT)

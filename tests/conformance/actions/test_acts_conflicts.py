@@ -36,8 +36,8 @@ def jobs(store: Store) -> Queue:
 
 def move_in(store: Store, tr: Any, item_id: str, to: Queue) -> None:
     source = store.queue("jobs", tr=tr)
-    standings = find(tr, store._keyspace, source.config, [item_id], skip_missing=False).standings
-    move(tr, store._keyspace, source.config, to.config, standings, priority=None, rands=[b""])
+    stored_items = find(tr, store._keyspace, source.config, [item_id], skip_missing=False).stored_items
+    move(tr, store._keyspace, source.config, to.config, stored_items, priority=None, rands=[b""])
 
 
 def test_two_operators_who_move_one_item_conflict(store: Store, jobs: Queue) -> None:
@@ -75,7 +75,7 @@ def test_of_a_worker_that_acknowledges_and_a_person_who_releases_one_wins(store:
     for worker_first in (True, False):
         (lease,) = jobs.lease(seconds=60)
         person, worker = begin(store), begin(store)
-        found = find(person, store._keyspace, jobs.config, [lease.item.id], skip_missing=False).standings
+        found = find(person, store._keyspace, jobs.config, [lease.item.id], skip_missing=False).stored_items
         transition.release(person, store._keyspace, jobs.config, found, now_ms=0, reason="")
         jobs.ack(lease, tr=worker)
         winner, loser = (worker, person) if worker_first else (person, worker)
@@ -91,7 +91,7 @@ def test_promoting_conflicts_with_whoever_promotes_or_moves_the_item_and_with_no
     later = [jobs.push(b"later%d" % n, priority=1, delay=timedelta(hours=1)) for n in range(3)]
     trs = [begin(store) for _ in later]
     for tr, item in zip(trs, later, strict=True):
-        found = find(tr, store._keyspace, jobs.config, [item.id], skip_missing=False).standings
+        found = find(tr, store._keyspace, jobs.config, [item.id], skip_missing=False).stored_items
         transition.promote(tr, store._keyspace, jobs.config, found)
     assert jobs.promote_now(later[0].id) is not None
     store.acts("bob").move_items("jobs", [later[1].id], "one")
@@ -110,7 +110,7 @@ def test_a_pop_conflicts_with_a_delete_of_its_item(store: Store, jobs: Queue) ->
 
     def take(inner) -> None:
         found = find(inner, store._keyspace, jobs.config, [taken.id], skip_missing=False)
-        delete(inner, store._keyspace, jobs.config, found.standings)
+        delete(inner, store._keyspace, jobs.config, found.stored_items)
 
     store.transact(take)
     with pytest.raises(Conflict):
@@ -221,7 +221,7 @@ class Joined(Acts):
     """Acts inside a transaction that is driven by hand."""
 
     def __init__(self, store: Store, tr: Any) -> None:
-        super().__init__(store._backing, actor="ann", via="cli")
+        super().__init__(store._context, actor="ann", via="cli")
         self._tr = tr
 
     def _act(self, act: Any) -> Any:

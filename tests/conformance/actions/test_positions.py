@@ -35,7 +35,7 @@ def test_items_come_to_stand_where_it_was_foreseen(store: Store, how: dict, chos
     items = jobs.items().items
     ids = [items[n].id for n in chosen]
     before = dump(store, jobs)
-    foreseen = ann.foresee("jobs", ids, **how)
+    foreseen = ann.preview_reprioritise("jobs", ids, **how)
     assert dump(store, jobs) == before
     changed = ann.reprioritise("jobs", ids, **how)
     assert len(foreseen.changes) == changed.count
@@ -66,12 +66,12 @@ def test_deep_in_a_band_it_is_about_right(store: Store, monkeypatch: pytest.Monk
         jobs.push_many([(b"x", n % 10) for n in range(900)])
     item = jobs.items(limit=1).items[0]
     ann = store.acts("ann")
-    near = ann.foresee("jobs", [item.id], priority=3).first
+    near = ann.preview_reprioritise("jobs", [item.id], priority=3).first
     assert (near.before, near.exact) == (809, True), "the first of its band"
-    near = ann.foresee("jobs", [item.id], priority=9).first
+    near = ann.preview_reprioritise("jobs", [item.id], priority=9).first
     assert near.exact is False
     assert 1619 < near.before < 2699
-    reads = store.read(lambda tr: (ann.foresee("jobs", [item.id], priority=9, tr=tr), tr.reads)[1])
+    reads = store.read(lambda tr: (ann.preview_reprioritise("jobs", [item.id], priority=9, tr=tr), tr.reads)[1])
     assert reads < 60
 
 
@@ -79,12 +79,12 @@ def test_fifo_items_go_to_the_front_and_the_back(store: Store) -> None:
     mail = store.create_queue("mail", kind="fifo")
     items = mail.enqueue_many([b"1", b"2", b"3", b"4"])
     ann = store.acts("ann")
-    front = ann.foresee("mail", [items[2].id], place="front").first
+    front = ann.preview_reprioritise("mail", [items[2].id], place="front").first
     assert (front.before, front.of, front.neighbours.lower, front.neighbours.higher.value) == (0, 3, None, b"1")
-    back = ann.foresee("mail", [items[2].id], place="back").first
+    back = ann.preview_reprioritise("mail", [items[2].id], place="back").first
     assert (back.before, back.neighbours.lower.value, back.neighbours.higher) == (3, b"4", None)
     with pytest.raises(WrongKind):
-        ann.foresee("mail", [items[0].id], priority=1)
+        ann.preview_reprioritise("mail", [items[0].id], priority=1)
 
 
 def test_what_would_be_refused_is_refused_before(store: Store) -> None:
@@ -92,10 +92,10 @@ def test_what_would_be_refused_is_refused_before(store: Store) -> None:
     ann = store.acts("ann")
     lease = jobs.lease(seconds=60)[0]
     with pytest.raises(ItemLeased):
-        ann.foresee("jobs", [lease.item.id], priority=4)
+        ann.preview_reprioritise("jobs", [lease.item.id], priority=4)
     with pytest.raises(BadPriority):
-        ann.foresee("jobs", [jobs.peek_min().id], priority="high")
+        ann.preview_reprioritise("jobs", [jobs.peek_min().id], priority="high")
     attached = store.attach("legacy", prefix=b"theirs")
     item = attached.push(b"x", priority=1)
     with pytest.raises(NotForAttached):
-        ann.foresee("legacy", [item.id], priority=4)
+        ann.preview_reprioritise("legacy", [item.id], priority=4)

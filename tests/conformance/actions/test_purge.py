@@ -232,7 +232,7 @@ def test_what_is_beyond_its_deadline_is_cleared_whole_and_can_not_be_undone(stor
         with pytest.raises(TrashNotFound):
             ann.undo(trash_id)
     keyspace = store._keyspace
-    Sweeper(store._backing).sweep()  # takes what is gone off the agenda
+    Sweeper(store._context).sweep()  # takes what is gone off the agenda
     audit = keyspace.root + b"\x02audit\x00"
     left = {key for key in everything(store) if key not in clean and not key.startswith(audit)}
     left -= {keyspace.agenda_wake}

@@ -31,7 +31,7 @@ def stand(store: Store, count: Count) -> Callable[..., Candidate]:
     """Make a candidate of another process; its clock may be another one."""
 
     def make(name: str, *, role: str = "sweep", at: Store | None = None) -> Candidate:
-        return Candidate((at or store)._backing, role, name=name, count=count)
+        return Candidate((at or store)._context, role, name=name, count=count)
 
     return make
 
@@ -211,7 +211,7 @@ def concurrent(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> 
 
 
 def test_a_transaction_of_the_role_conflicts_with_who_takes_it_over(concurrent: Store, count: Count) -> None:
-    one, two = (Candidate(concurrent._backing, "sweep", name=name, count=count) for name in ("one", "two"))
+    one, two = (Candidate(concurrent._context, "sweep", name=name, count=count) for name in ("one", "two"))
     jobs = concurrent.create_queue("jobs")
     one.step()
     two.step()

@@ -26,7 +26,7 @@ WEEK = KEPT_MS / 1000
 
 @pytest.fixture
 def sweeper(store: Store) -> Sweeper:
-    made = Sweeper(store._backing, count=lambda: 0.0)
+    made = Sweeper(store._context, count=lambda: 0.0)
     made.sweep()
     return made
 
@@ -203,7 +203,7 @@ def test_trash_deadlines_undone_purges_and_slots_are_swept(
     assert store.trash.entries().entries == ()
     key = SlotPool(store._keyspace.slots).take().key
     store.transact(lambda tr: tr.set(key, Mark(sequence=1, attempt=0, ms=0).encode()))
-    assert Sweeper(store._backing).sweep().slots >= 1, "at the beginning and once a day"
+    assert Sweeper(store._context).sweep().slots >= 1, "at the beginning and once a day"
     assert store.read(lambda tr: tr.get(key).wait()) is None
 
 
@@ -216,11 +216,11 @@ def test_stores_without_an_agenda_get_one(store: Store, jobs: Queue, clock: Cloc
     store.attach("legacy", prefix=b"\x15old\x00").push(b"x", priority=1)
     before = marks(store)
     store.transact(lambda tr: tr.clear_range(*store._keyspace.agenda))
-    Sweeper(store._backing).sweep()
+    Sweeper(store._context).sweep()
     assert {queue_id for _, queue_id in marks(store)} == {jobs.id, other.id}
     assert set(marks(store)) <= set(before)
     clock.advance(90)
-    swept = Sweeper(store._backing).sweep()
+    swept = Sweeper(store._context).sweep()
     assert (swept.promoted, swept.expired) == (2, 1)
 
 

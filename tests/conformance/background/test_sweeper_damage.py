@@ -24,7 +24,7 @@ WEEK = KEPT_MS / 1000
 
 @pytest.fixture
 def sweeper(store: Store) -> Sweeper:
-    made = Sweeper(store._backing, count=lambda: 0.0)
+    made = Sweeper(store._context, count=lambda: 0.0)
     made.sweep()
     return made
 
@@ -73,7 +73,7 @@ def test_a_queue_with_many_marks_that_can_not_be_swept_holds_nobody_up(
     clock.advance(2)
     assert rounds(sweeper) == Swept(promoted=1)
     store.transact(lambda tr: tr.set(key, was))
-    assert rounds(Sweeper(store._backing)).promoted == 60, "its place on the agenda was kept"
+    assert rounds(Sweeper(store._context)).promoted == 60, "its place on the agenda was kept"
     check_full_count(store, broken)
 
 
@@ -139,7 +139,7 @@ def test_staging_of_a_newer_release_is_left_alone_and_the_rest_swept(
     for queue in queues:
         queue.push(b"x", priority=1)
     first, second, third = queues
-    now_ms = store._backing.now_ms()
+    now_ms = store._context.now_ms()
 
     def leave(tr: object) -> None:
         tr.set(first._keys.staging, b"\xff" + Fulfiller(client=b"d" * 16, beat=1).encode(now_ms)[1:])
@@ -154,7 +154,7 @@ def test_staging_of_a_newer_release_is_left_alone_and_the_rest_swept(
     store.transact(leave)
     clock.advance(STAGED_MS / 1000 + 1)
     store.doctor.examine()
-    assert rounds(Sweeper(store._backing, count=lambda: 0.0)).unclaimed == 2
+    assert rounds(Sweeper(store._context, count=lambda: 0.0)).unclaimed == 2
     entries = store.trash.entries().entries
     assert {(entry.queue, entry.by) for entry in entries} == {(second.name, NOBODY), (third.name, NOBODY)}
     assert store.sweep_unclaimed() == 0
@@ -183,7 +183,7 @@ def test_the_doctor_comes_through_trash_of_a_newer_release(store: Store) -> None
 
 def unreadable_jobs(store: Store, number: int) -> None:
     """Put jobs there that a newer release began, and that have not ended."""
-    keyspace, ids = store._keyspace, store._backing.minter.mint_many(number)
+    keyspace, ids = store._keyspace, store._context.id_generator.new_ids(number)
 
     def write(tr: Transaction) -> None:
         for job_id in ids:
@@ -201,11 +201,11 @@ def test_many_jobs_that_can_not_be_read_keep_no_other_from_being_done_and_forgot
     unreadable_jobs(store, 1_200)
     job = ann.begin_bulk("delete", "jobs")
     assert [found.id for found in ann.running_jobs()] == [job.id]
-    runner = JobRunner(store._backing)
+    runner = JobRunner(store._context)
     while ann.job(job.id).running and runner.round() < 60:
         pass
     assert (ann.job(job.id).status, jobs.depth()) == ("done", 0)
     clock.advance(2 * WEEK)
-    Sweeper(store._backing).sweep()
+    Sweeper(store._context).sweep()
     page = ann.job_page(limit=1)
     assert (page.jobs, len(page.unreadable)) == ((), 1), "those stay for who can read them"

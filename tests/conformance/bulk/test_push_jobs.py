@@ -15,7 +15,7 @@ from queues.bulk.incoming import KEPT_MS as LAID_MS
 from queues.bulk.runner import JobRunner
 from queues.bulk.scan import all_shown
 from queues.bulk.step import Steps
-from queues.context import Backing
+from queues.context import StoreContext
 from queues.errors import (
     BadPriority,
     Conflict,
@@ -107,7 +107,7 @@ def test_it_goes_on_where_it_was_by_whoever_runs_it(store: Store) -> None:
     assert ann.cancel_bulk(begun.id).status == "cancelled"
     assert ann.run_bulk(begun.id).done == 200
     ann.resume_bulk(begun.id)
-    runner = JobRunner(store._backing)
+    runner = JobRunner(store._context)
     while ann.job(begun.id).running:
         runner.round()
     assert values(jobs) == [value for value, _ in ITEMS]
@@ -121,7 +121,7 @@ def test_a_chunk_whose_answer_was_lost_comes_in_once(store: Store, monkeypatch: 
     stale = ann.job(job.id)
     ann.run_bulk(job.id, progress=lambda job: False)
     monkeypatch.setattr("queues.bulk.step.Steps._mine", lambda self, job: job.running)
-    again = Steps(store._backing, job.id, "other", shown=all_shown).take(stale)
+    again = Steps(store._context, job.id, "other", shown=all_shown).take(stale)
     assert (again.done, jobs.depth()) == (200, 200)
 
 
@@ -131,7 +131,7 @@ def test_all_are_due_at_the_time_that_was_named(store: Store, clock: Clock) -> N
     assert (job.state, jobs.depth("delayed"), jobs.depth()) == ("delayed", N, 0)
     check_full_count(store, jobs)
     clock.advance(3_601)
-    Sweeper(store._backing).sweep()
+    Sweeper(store._context).sweep()
     assert jobs.depth() == N
     check_full_count(store, jobs)
 
@@ -195,19 +195,19 @@ def test_what_was_laid_down_for_nothing_is_swept(store: Store, clock: Clock, mon
     store.create_queue("jobs")
     ann = store.acts("ann")
     kept = ann.begin_push("jobs", ITEMS)
-    incoming.lay_down(store._backing.kv, store._keyspace, store._backing.minter.mint(), ITEMS)
+    incoming.lay_down(store._context.kv, store._keyspace, store._context.id_generator.new_id(), ITEMS)
     assert laid_down(store) == 6
     clock.advance(LAID_MS / 2_000)
-    Sweeper(store._backing).sweep()
+    Sweeper(store._context).sweep()
     assert laid_down(store) == 6
     clock.advance(LAID_MS / 1_000)
-    Sweeper(store._backing).sweep()
+    Sweeper(store._context).sweep()
     assert laid_down(store) == 3, "what belongs to a job stays with it"
-    incoming.clear(store._backing.kv, store._keyspace, bytes.fromhex(kept.id))
+    incoming.clear(store._context.kv, store._keyspace, bytes.fromhex(kept.id))
     assert laid_down(store) == 3, "also when it began after a look that found no job"
     ann.cancel_bulk(kept.id)
     clock.advance(2 * KEPT_MS / 1_000)
-    Sweeper(store._backing).sweep()
+    Sweeper(store._context).sweep()
     assert laid_down(store) == 0
     failing = iter([None, RuntimeError("full")])
     plain = incoming.parts_of
@@ -230,14 +230,14 @@ def test_a_job_that_began_keeps_its_items_whatever_was_heard_of_it(
     store: Store, monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
     jobs, ann = store.create_queue("jobs"), store.acts("ann")
-    plain = Backing.transact
+    plain = StoreContext.transact
 
-    def unheard(self: Backing, fn: Callable[[Transaction], Any], tr: Transaction | None) -> Any:
+    def unheard(self: StoreContext, fn: Callable[[Transaction], Any], tr: Transaction | None) -> Any:
         plain(self, fn, tr)
         raise error
 
     with monkeypatch.context() as patch, pytest.raises(type(error)):
-        patch.setattr(Backing, "transact", unheard)
+        patch.setattr(StoreContext, "transact", unheard)
         ann.begin_push("jobs", ITEMS)
     (job,) = ann.jobs()
     job = ann.run_bulk(job.id)
@@ -251,7 +251,7 @@ def test_what_is_heard_is_what_went_wrong_first(
     store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch, error: Exception, where: str
 ) -> None:
     store.create_queue("jobs")
-    ann, kv = store.acts("ann"), store._backing.kv
+    ann, kv = store.acts("ann"), store._context.kv
     plain, away = kv.transact, False
 
     def breaks(fn: Callable[[Transaction], Any], *, background: bool = False) -> Any:
@@ -269,7 +269,7 @@ def test_what_is_heard_is_what_went_wrong_first(
         ann.begin_push("jobs", ITEMS)
     assert (ann.jobs(), laid_down(store)) == ([], 3)
     clock.advance(2 * LAID_MS / 1_000)
-    Sweeper(store._backing).sweep()
+    Sweeper(store._context).sweep()
     assert laid_down(store) == 0
 
 
@@ -282,7 +282,7 @@ def test_a_job_whose_items_were_swept_before_it_began_does_not_begin(
     def slow(*args: Any) -> None:
         plain(*args)
         clock.advance(2 * LAID_MS / 1_000)
-        Sweeper(store._backing).sweep()
+        Sweeper(store._context).sweep()
 
     monkeypatch.setattr(incoming, "lay_down", slow)
     with pytest.raises(JobEnded):
@@ -303,18 +303,18 @@ def test_a_beginning_on_its_way_lands_with_its_items_or_not_at_all(clock: Clock,
     kv = SimulatedStore(clock=clock, schedule=others)
     store = Store(kv, url="memory:", keyspace=keyspace, clock=clock)
     jobs, ann = store.create_queue("jobs"), store.acts("ann")
-    plain = Backing.transact
+    plain = StoreContext.transact
 
-    def interrupted(self: Backing, fn: Callable[[Transaction], Any], tr: Transaction | None) -> Any:
+    def interrupted(self: StoreContext, fn: Callable[[Transaction], Any], tr: Transaction | None) -> Any:
         sent = kv.begin()
         fn(sent)
         under_way.append(sent.commit)
         raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(Backing, "transact", interrupted)
+        patch.setattr(StoreContext, "transact", interrupted)
         ann.begin_push("jobs", ITEMS)
-    assert Backing.transact is plain
+    assert StoreContext.transact is plain
     if lands is None:
         with pytest.raises(Conflict):
             under_way.pop()()

@@ -89,7 +89,7 @@ def test_an_interrupted_sweep_is_gone_on_with(store: Store, clock: Clock, monkey
     act(store)
     everything = len(audit_keys(store))
     for steps in (1, 3, 7):
-        sweep = audit_retention.sweep_audit(store._kv, store._keyspace, now_ms=store._backing.now_ms(), days=1)
+        sweep = audit_retention.sweep_audit(store._kv, store._keyspace, now_ms=store._context.now_ms(), days=1)
         for _ in range(steps):
             next(sweep)  # then its process dies
     assert len(audit_keys(store)) < everything
@@ -106,7 +106,7 @@ def test_a_long_sweep_lets_what_falls_due_go_first(store: Store, clock: Clock, m
     for _ in range(5):
         act(store)
     clock.advance(30 * DAY)
-    sweeper = Sweeper(store._backing, audit_days=1, count=lambda: 0.0)
+    sweeper = Sweeper(store._context, audit_days=1, count=lambda: 0.0)
     first = sweeper.round()
     assert first.rest == 0.0, "there is more to do"
     store.queue("jobs").push(b"due", priority=0, delay=timedelta(seconds=1))

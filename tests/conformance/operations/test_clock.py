@@ -21,7 +21,7 @@ from queues.errors import StaleLease, StoreFull
 from queues.keys.keyspace import Keyspace
 from queues.kv import open_kv
 from queues.kv.port import Count
-from queues.serving.background import Aside
+from queues.serving.background import BackgroundThreads
 from queues.serving.clock import StoreClock
 from tests.conftest import Clock, store_url
 
@@ -394,7 +394,7 @@ def test_a_process_that_uses_the_store_reads_its_clock_behind_the_callers_back(m
         time.sleep(0.001)
 
 
-class Later(Aside):
+class Later(BackgroundThreads):
     """Work that is begun beside the callers, and never gets its turn."""
 
     def start(self, work: Callable[[], None], name: str) -> None:
@@ -410,7 +410,7 @@ def test_a_clock_that_is_set_while_a_call_wants_a_reading_stays_set(machines: Ma
         return machines.passed
 
     with closing(open_kv(machines.url, slots=keyspace.slots)) as kv:
-        clock = StoreClock(kv, keyspace, wall=wall, count=machines.count, elapsed=elapsed, aside=Later())
+        clock = StoreClock(kv, keyspace, wall=wall, count=machines.count, elapsed=elapsed, background_threads=Later())
         clock.open()
         machines.advance(11.0)
         wall.advance(HOUR)

@@ -13,10 +13,10 @@ import pytest
 from queues import Queue, Store
 from queues.errors import IdTaken, StoreUnavailable, TrashNotFound
 from queues.items import leased, ready
-from queues.items.counters import Tally
+from queues.items.counters import CounterDelta
 from queues.keys.keyspace import Keyspace
 from queues.kv import open_kv
-from queues.model.ids import Minter
+from queues.model.ids import IdGenerator
 from tests.conftest import Clock, store_url
 from tests.dumps import states
 from tests.full_count import check_full_count
@@ -37,7 +37,7 @@ class Twins:
                 url=url,
                 keyspace=keyspace,
                 clock=clock,
-                minter=Minter(clock, random=random.Random(15).randbytes),
+                id_generator=IdGenerator(clock, random=random.Random(15).randbytes),
             )
             for _ in range(2)
         )
@@ -289,7 +289,7 @@ def test_an_act_is_refused_where_an_item_of_the_id_is_in_the_other_state(twins: 
 def test_trash_audit_and_job_records_are_not_overwritten(twins: Twins) -> None:
     ours, _ = twins.queue()
     ours.push_many([(b"%d" % n, n) for n in range(6)])
-    twins.two._backing.minter.mint_many(6)
+    twins.two._context.id_generator.new_ids(6)
     one, two = twins.one.acts("ann"), twins.two.acts("bob")
     one.pop_many("jobs", 2)
     twins.refused(lambda: two.pop_many("jobs", 2))
@@ -318,7 +318,7 @@ def test_what_stands_for_a_whole_queue_is_not_overwritten(twins: Twins, what: st
     for name in ("jobs", "others"):
         queue, _ = twins.queue(name)
         queue.push(name.encode(), priority=1)
-    twins.two._backing.minter.mint_many(2)
+    twins.two._context.id_generator.new_ids(2)
     getattr(twins.one.acts("ann"), what)("jobs", confirm="jobs")
     twins.refused(lambda: getattr(twins.two.acts("bob"), what)("others", confirm="others"))
 
@@ -384,7 +384,7 @@ def as_release_0_1_gave_back(twins: Twins, queue: Queue, lease: Any, tr: Any) ->
     keys = Keyspace(("pq",)).queue(queue.id)
     rand = bytes.fromhex(lease.item.id)
     entry = leased.decode(rand, tr.get(keys.lease(rand)).wait())
-    tally = Tally(keys, wake=True)
-    leased.remove(tr, keys, entry, tally)
-    ready.become_ready(tr, keys, queue.config, tally, suffix=entry.suffix, value=entry.value, attempts=entry.attempts)
-    tally.apply(tr)
+    delta = CounterDelta(keys, wake=True)
+    leased.remove(tr, keys, entry, delta)
+    ready.become_ready(tr, keys, queue.config, delta, suffix=entry.suffix, value=entry.value, attempts=entry.attempts)
+    delta.apply(tr)

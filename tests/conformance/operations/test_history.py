@@ -302,7 +302,7 @@ def test_a_queue_that_is_gone_for_good_takes_its_history_along(store: Store, clo
 def test_points_wait_and_are_written_together_with_a_later_look(store: Store, clock: Clock) -> None:
     jobs = store.create_queue("jobs")
     count = Clock(0.0)
-    writer = Recorder(store._backing, count=count)
+    writer = Recorder(store._context, count=count)
     for _ in range(3):
         jobs.push(b"x", priority=1)
         writer.look()
@@ -320,7 +320,7 @@ def test_who_is_no_longer_elected_writes_nothing(store: Store, clock: Clock) -> 
     def check(tr: ReadTransaction) -> None:
         raise NotElected("not you")
 
-    writer = Recorder(store._backing, check=check)
+    writer = Recorder(store._context, check=check)
     jobs.push(b"x", priority=1)
     writer.look()
     with pytest.raises(NotElected):

@@ -78,7 +78,7 @@ def test_a_job_that_goes_on_keeps_them(store: Store, act: str) -> None:
 
 
 def test_a_holding_that_is_renewed_keeps_them(store: Store) -> None:
-    candidate = Candidate(store._backing, "sweep")
+    candidate = Candidate(store._context, "sweep")
     assert candidate.step()
     add_field(store, KEYS.elected("sweep"))
     assert candidate.step()

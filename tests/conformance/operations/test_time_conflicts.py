@@ -42,7 +42,7 @@ def strict_lease(jobs: Queue, tr: Any, end: str = "min") -> Lease:
 
 
 def strict_pop(jobs: Queue, tr: Any, end: str = "min") -> bytes:
-    (item,) = jobs._take_in(tr, n=1, end=end, serializable=False, now_ms=jobs._backing.now_ms())
+    (item,) = jobs._take_in(tr, n=1, end=end, serializable=False, now_ms=jobs._context.now_ms())
     return item.value
 
 

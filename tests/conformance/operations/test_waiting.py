@@ -43,9 +43,9 @@ def begin(work: Callable[[], T]) -> Future[T]:
 
 def begin_pops(queue: Queue, n: int = 1) -> list[Future[Item | None]]:
     """Begin so many pops, and return when they all stand in line and one of them watches."""
-    before = standing(queue)
+    before = stored(queue)
     pops = [begin(lambda: queue.pop_min(timeout=FOREVER)) for _ in range(n)]
-    await_true(lambda: standing(queue) == before + n and watchers(queue) == 1)
+    await_true(lambda: stored(queue) == before + n and watchers(queue) == 1)
     return pops
 
 
@@ -58,9 +58,9 @@ def await_true(seen: Callable[[], bool], *, meanwhile: Callable[[], None] = lamb
         threading.Event().wait(0.001)
 
 
-def standing(queue: Queue) -> int:
+def stored(queue: Queue) -> int:
     """Return how many waiters of a queue sleep or watch."""
-    line = queue._backing.lines._lines.get(queue.id)
+    line = queue._context.lines._lines.get(queue.id)
     if line is None:
         return 0
     with line._mutex:
@@ -69,7 +69,7 @@ def standing(queue: Queue) -> int:
 
 def watchers(queue: Queue) -> int:
     """Return how many threads watch the store."""
-    kv = queue._backing.kv
+    kv = queue._context.kv
     owners = (kv, getattr(kv, "_engine", None), getattr(kv, "_memory", None))
     boards = [getattr(owner, name, None) for owner in owners for name in ("board", "_board")]
     (board,) = (board for board in boards if isinstance(board, WatchBoard))
@@ -101,7 +101,7 @@ def test_the_time_is_up(store: Store, timeout: float) -> None:
     pops = [begin(lambda: jobs.pop_min(timeout=timeout)) for _ in range(5)]
     assert [pop.result(LONG) for pop in pops] == [None] * 5
     assert time.monotonic() - begun >= timeout
-    assert standing(jobs) == 0
+    assert stored(jobs) == 0
 
 
 @pytest.mark.parametrize("led", [False, True])
@@ -146,7 +146,7 @@ def test_nothing_sleeps_past_the_time_that_it_was_given(
         assert ends
         assert ends[0][1] >= begun + timeout
         assert all(earliest <= entered[-1] + timeout for earliest, _ in ends)
-    assert standing(jobs) == led
+    assert stored(jobs) == led
 
 
 @pytest.mark.parametrize("verb", ["pop_min", "pop_max", "dequeue"])
@@ -164,7 +164,7 @@ def test_an_item_ends_one_wait_whoever_pushed_it(store: Store) -> None:
     for n in range(8):
         item = store.queue("jobs").push(b"%d" % n, priority=n)
         done = wait(pops, LONG, return_when="FIRST_COMPLETED").done
-        await_true(lambda n=n: standing(jobs) == 7 - n)  # type: ignore[misc]
+        await_true(lambda n=n: stored(jobs) == 7 - n)  # type: ignore[misc]
         assert [pop.result() for pop in done] == [item]
         pops = [pop for pop in pops if pop not in done]
     assert not pops
@@ -183,7 +183,7 @@ def test_many_items_at_once_end_as_many_waits(store: Store) -> None:
     jobs = store.create_queue("jobs")
     pops = begin_pops(jobs, 12)
     items = jobs.push_many([(b"%d" % n, n) for n in range(10)])
-    await_true(lambda: standing(jobs) == 2)
+    await_true(lambda: stored(jobs) == 2)
     taken = [pop.result() for pop in pops if pop.done()]
     assert sorted(item.id for item in taken) == sorted(item.id for item in items)
     jobs.push_many([(b"x", 0), (b"y", 0)])
@@ -194,14 +194,14 @@ def test_an_item_costs_the_same_however_many_wait(store: Store) -> None:
     jobs = store.create_queue("jobs")
     cost = []
     for waiting in (3, 60):
-        pops = begin_pops(jobs, waiting - standing(jobs))
-        before = jobs._backing.kv.reads()
+        pops = begin_pops(jobs, waiting - stored(jobs))
+        before = jobs._context.kv.reads()
         jobs.push(b"x", priority=1)
-        await_true(lambda waiting=waiting: standing(jobs) == waiting - 1 and watchers(jobs) == 1)  # type: ignore[misc]
-        cost.append(jobs._backing.kv.reads() - before)
+        await_true(lambda waiting=waiting: stored(jobs) == waiting - 1 and watchers(jobs) == 1)  # type: ignore[misc]
+        cost.append(jobs._context.kv.reads() - before)
     assert cost[1] < 60  # sixty waiters who each look read four keys and more
     assert cost[1] <= cost[0] + 20  # what a spurious look costs, which an engine may add
-    jobs.push_many([(b"x", 1)] * (standing(jobs)))
+    jobs.push_many([(b"x", 1)] * (stored(jobs)))
     assert all(pop.result(LONG) for pop in pops)
 
 
@@ -209,7 +209,7 @@ def test_a_process_has_one_watch_for_each_queue(store: Store) -> None:
     jobs, mail = store.create_queue("jobs"), store.create_queue("mail")
     pops = begin_pops(jobs, 5)
     pops += [begin(lambda: mail.pop_min(timeout=FOREVER)) for _ in range(5)]
-    await_true(lambda: standing(mail) == 5 and watchers(mail) == 2)
+    await_true(lambda: stored(mail) == 5 and watchers(mail) == 2)
     for queue in (jobs, mail):
         queue.push_many([(b"x", 1)] * 5)
     assert all(pop.result(LONG) for pop in pops)
@@ -247,7 +247,7 @@ def test_whoever_gives_up_asleep_leaves_the_line(store: Store) -> None:
     jobs = store.create_queue("jobs")
     (first,) = begin_pops(jobs)
     assert begin(lambda: jobs.pop_min(timeout=0.02)).result(LONG) is None
-    assert standing(jobs) == 1
+    assert stored(jobs) == 1
     jobs.push(b"x", priority=1)
     assert first.result(LONG)
 
@@ -398,7 +398,7 @@ def test_an_interrupt_is_no_reason_to_return(store: Store) -> None:
     pops = begin_pops(jobs, 3)
     for _ in range(20):
         store.interrupt()
-    await_true(lambda: standing(jobs) == 3 and watchers(jobs) == 1)
+    await_true(lambda: stored(jobs) == 3 and watchers(jobs) == 1)
     jobs.push_many([(b"x", 1)] * 3)
     assert all(pop.result(LONG) for pop in pops)
 

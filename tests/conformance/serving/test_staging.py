@@ -15,7 +15,7 @@ from queues import Queue, Store, open_store
 from queues.background.staging_leftovers import KEPT_MS, NOBODY
 from queues.errors import Conflict, QueueNotFound, QueuePaused, StoreUnavailable
 from queues.serving import staging, staging_records
-from queues.serving.background import Aside
+from queues.serving.background import BackgroundThreads
 from queues.serving.staging import Fulfiller, Staging
 from queues.serving.take_request import Take
 from tests import cluster
@@ -53,7 +53,7 @@ def part_of(queue: Queue) -> Staging:
 def engage(queue: Queue) -> Staging:
     """Say that this process takes for all, as after two conflicts of one batch."""
     part = part_of(queue)
-    assert part._transact(partial(part._engage, ms=queue._backing.now_ms(), by_force=False))
+    assert part._transact(partial(part._engage, ms=queue._context.now_ms(), by_force=False))
     return part
 
 
@@ -64,19 +64,19 @@ def take_for_all(queue: Queue) -> None:
 
 def ask(queue: Queue, take: Take, request: bytes = b"r" * 16) -> tuple[bytes, int]:
     """Write down what a process wants, and go no further: as if it died there."""
-    ms = queue._backing.now_ms()
+    ms = queue._context.now_ms()
     record, _ = staging_records.encode_takes([take])
-    queue._backing.kv.transact(lambda tr: staging_records.ask(tr, queue._keys, ms=ms, request=request, record=record))
+    queue._context.kv.transact(lambda tr: staging_records.ask(tr, queue._keys, ms=ms, request=request, record=record))
     return request, ms
 
 
 def take(queue: Queue, n: int = 1) -> Take:
-    return Take(n=n, end="min", now_ms=queue._backing.now_ms())
+    return Take(n=n, end="min", now_ms=queue._context.now_ms())
 
 
 def keys_of_staging(queue: Queue) -> list[bytes]:
     keys = queue._keys
-    return queue._backing.kv.read(
+    return queue._context.kv.read(
         lambda tr: [key for key, _ in tr.get_range(keys.results()[0], keys.requests()[1], limit=100).wait()]
     )
 
@@ -258,8 +258,8 @@ def test_of_two_that_take_for_all_one_serves_a_request(
 def test_a_dead_fulfiller_holds_nobody_up(jobs: tuple[Queue, Queue]) -> None:
     """Its record is there, and nobody serves: whoever asks gives up soon, and then takes by himself."""
     first, second = jobs
-    record = Fulfiller(client=b"d" * 16, beat=1).encode(first._backing.now_ms())
-    first._backing.kv.transact(lambda tr: tr.set(first._keys.staging, record))
+    record = Fulfiller(client=b"d" * 16, beat=1).encode(first._context.now_ms())
+    first._context.kv.transact(lambda tr: tr.set(first._keys.staging, record))
     assert [second.pop_min().value for _ in range(3)] == [b"0", b"1", b"2"]
     assert keys_of_staging(first) == [first._keys.staging]
 
@@ -382,7 +382,7 @@ def test_a_deleted_queue_is_told_to_those_who_ask(processes: tuple[Store, Store]
         second.pop_min()
 
 
-class Still(Aside):
+class Still(BackgroundThreads):
     """Time that passes only in sleep, and work that is done at once, in the caller's thread."""
 
     def __init__(self) -> None:
@@ -408,10 +408,10 @@ def failing_part(queue: Queue, error: Exception) -> Staging:
         queue._keys,
         queue._takes.take,
         config=lambda: queue.config,
-        aside=Still(),
-        now_ms=queue._backing.now_ms,
+        background_threads=Still(),
+        now_ms=queue._context.now_ms,
         keep=fail,
-        transact=queue._backing.kv.transact,
+        transact=queue._context.kv.transact,
     )
 
 

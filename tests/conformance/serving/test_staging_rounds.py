@@ -50,7 +50,7 @@ class Fulfilling:
         assert found is not None
         self.part: Staging = found
         self.queue = queue
-        assert self.part._transact(partial(self.part._engage, ms=queue._backing.now_ms(), by_force=False))
+        assert self.part._transact(partial(self.part._engage, ms=queue._context.now_ms(), by_force=False))
         self.part._renewed_at = self.part._aside.now()
         self.round()
 
@@ -61,22 +61,22 @@ class Fulfilling:
 
 
 def take(queue: Queue, n: int = 1) -> Take:
-    now_ms = queue._backing.now_ms()
+    now_ms = queue._context.now_ms()
     return Take(n=n, end="min", now_ms=now_ms, late_ms=now_ms - LATE_MS)
 
 
 def ask(queue: Queue, n: int = 1, *, later_ms: int = 0) -> tuple[int, bytes]:
     """Write down that a process wants so many, as if the request after those made before."""
-    ms, request = queue._backing.now_ms() + later_ms, secrets.token_bytes(16)
+    ms, request = queue._context.now_ms() + later_ms, secrets.token_bytes(16)
     record, _ = staging_records.encode_takes([take(queue, n)])
-    queue._backing.kv.transact(lambda tr: staging_records.ask(tr, queue._keys, ms=ms, request=request, record=record))
+    queue._context.kv.transact(lambda tr: staging_records.ask(tr, queue._keys, ms=ms, request=request, record=record))
     return ms, request
 
 
 def got(queue: Queue, asked: tuple[int, bytes]) -> list[bytes] | None:
     """Collect what a request got; None when it was not answered."""
     ms, request = asked
-    found = queue._backing.kv.transact(lambda tr: staging_records.collect(tr, queue._keys, ms=ms, request=request))
+    found = queue._context.kv.transact(lambda tr: staging_records.collect(tr, queue._keys, ms=ms, request=request))
     if found is None:
         return None
     (answer,) = staging_records.decode_answers(found, [take(queue)], queue.config)
@@ -125,7 +125,7 @@ def test_a_request_that_nobody_can_serve_fails_its_own_process_only(jobs: tuple[
     assert [fulfilling.round(take(first)) for _ in range(3)] == [[[b"L"]], [], [[b"L"]]]
     ms, request = asked
     keys = second._keys
-    found = second._backing.kv.transact(lambda tr: staging_records.collect(tr, keys, ms=ms, request=request))
+    found = second._context.kv.transact(lambda tr: staging_records.collect(tr, keys, ms=ms, request=request))
     assert found is not None
     assert staging_records.decode_answers(found, [take(second)], second.config) == [], "it is to try by itself"
     with pytest.raises(TooLarge):

@@ -15,7 +15,7 @@ from tests.conftest import Clock
 
 
 def push(queue: Queue, *values: bytes, priority: int = 0) -> Push:
-    return Push([(value, priority) for value in values], queue._backing.minter.mint_many(len(values)))
+    return Push([(value, priority) for value in values], queue._context.id_generator.new_ids(len(values)))
 
 
 def pushed(store: Store, queue: Queue, pushes: Sequence[Push]) -> list[list[bytes] | str]:
@@ -78,7 +78,7 @@ def test_each_pop_gets_what_it_would_get_alone(store: Store) -> None:
     jobs = store.create_queue("jobs")
 
     def pops(*wanted: tuple[int, str]) -> list[list[bytes]]:
-        now_ms = jobs._backing.now_ms()
+        now_ms = jobs._context.now_ms()
         return taken(store, jobs, [Take(n=n, end=end, now_ms=now_ms) for n, end in wanted])  # type: ignore[arg-type]
 
     jobs.push_many([(b"%d" % n, n) for n in range(12)])
@@ -95,7 +95,7 @@ def test_each_pop_gets_what_it_would_get_alone(store: Store) -> None:
 def test_pops_of_large_items_are_served_as_far_as_there_is_room(store: Store) -> None:
     jobs = store.create_queue("jobs")
     jobs.push_many([(b"%02d" % n + b"x" * 89_000, n) for n in range(20)])
-    now_ms = jobs._backing.now_ms()
+    now_ms = jobs._context.now_ms()
     got = taken(store, jobs, [Take(n=1, end="min", now_ms=now_ms) for _ in range(20)])
     assert 0 < len(got) < 20
     assert [value[:2] for (value,) in got] == [b"%02d" % n for n in range(len(got))]
@@ -151,7 +151,7 @@ def test_each_pop_of_one_gets_what_it_would_get_alone(store: Store, clock: Clock
     def pop_all(*requests: Any) -> list[Any]:
         return told(store._kv.transact(lambda tr: jobs._takes.serve(tr, requests)))
 
-    take = Take(n=2, end="min", now_ms=jobs._backing.now_ms())
+    take = Take(n=2, end="min", now_ms=jobs._context.now_ms())
     jobs.push_many([(b"%d" % n, n) for n in range(12)])
     assert pop_all("min", "min", "min") == [b"0", b"1", b"2"]
     assert pop_all("max", "max") == [b"11", b"10"]

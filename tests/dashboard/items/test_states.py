@@ -74,6 +74,6 @@ def test_it_shows_that_a_queue_is_staging(operator: Desk, jobs: Queue, store: St
     assert "one process takes for all" not in operator.open("/").text
     staging = jobs._takes.staging
     assert staging is not None
-    store.transact(lambda tr: staging._engage(tr, ms=jobs._backing.now_ms() + 20_000, by_force=True))
+    store.transact(lambda tr: staging._engage(tr, ms=jobs._context.now_ms() + 20_000, by_force=True))
     assert "staging: one process takes for all" in operator.open("/").text
     assert "staging: one process takes for all" in operator.open("/queues/jobs/").text

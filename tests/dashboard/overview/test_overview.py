@@ -222,8 +222,8 @@ def test_a_queue_that_can_not_be_read_is_a_row_that_says_so(operator: Desk, stor
     bad = store.create_queue("bad")
 
     def damage(tr: Any) -> None:
-        tr.set(store._backing.keyspace.config(bad.id), b"\x07nonsense")
-        tr.add(store._backing.keyspace.queue(bad.id).change, 1)
+        tr.set(store._context.keyspace.config(bad.id), b"\x07nonsense")
+        tr.add(store._context.keyspace.queue(bad.id).change, 1)
 
     store.transact(damage)
     page = operator.open("/")

@@ -112,14 +112,14 @@ def test_a_job_that_can_not_be_read_is_told_and_the_others_are_done(
     assert f"The job {broken.id} can not be read" in page
     assert "Move ready items from jobs to review" in page
     assert operator.open(f"/jobs/{broken.id}/").status == 409
-    runner = JobRunner(store._backing)
+    runner = JobRunner(store._context)
     for _ in range(20):
         runner.round()
     assert ann.job(whole.id).status == "done"
     assert store.queue("review").depth() == 5
-    later_ms = store._backing.now_ms() + 2 * KEPT_MS
-    monkeypatch.setattr(type(store._backing), "now_ms", lambda self: later_ms)
-    Sweeper(store._backing).sweep()
+    later_ms = store._context.now_ms() + 2 * KEPT_MS
+    monkeypatch.setattr(type(store._context), "now_ms", lambda self: later_ms)
+    Sweeper(store._context).sweep()
     assert f"The job {broken.id} can not be read" in operator.open("/jobs/"), "it stays for who can read it"
     assert [job.id for job in ann.jobs()] == []
 
@@ -196,7 +196,7 @@ def test_jobs_of_a_queue_that_can_not_be_read_are_cancelled_and_fail_with_the_re
     page = operator.send(operator.open(f"/jobs/{job.id}/"), "/resume/")
     assert page.status == 200
     assert ann.job(job.id).running
-    runner = JobRunner(store._backing)
+    runner = JobRunner(store._context)
     for _ in range(5):
         runner.round()
     assert ann.job(job.id).status == "failed"

@@ -24,7 +24,7 @@ def marked(store: Store, seconds_ago: float, number: int = 1) -> list[bytes]:
     """Leave marks as a client does that is gone since."""
     pool = SlotPool(store._keyspace.slots)
     keys = [pool.take().key for _ in range(number)]
-    mark = Mark(sequence=3, attempt=0, ms=int((store._backing.clock() - seconds_ago) * 1000)).encode()
+    mark = Mark(sequence=3, attempt=0, ms=int((store._context.clock() - seconds_ago) * 1000)).encode()
     for start in range(0, number, 400):
         store.transact(lambda tr, start=start: [tr.set(key, mark) for key in keys[start : start + 400]])
     return keys
@@ -56,7 +56,7 @@ def test_many_slots_are_swept_in_steps(store: Store) -> None:
 
 def test_a_slot_that_is_used_meanwhile_stays(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     (key,) = marked(store, 2 * DAY)
-    fresh = Mark(sequence=4, attempt=0, ms=int(store._backing.clock() * 1000)).encode()
+    fresh = Mark(sequence=4, attempt=0, ms=int(store._context.clock() * 1000)).encode()
     transact = store._kv.transact
 
     def used_first(fn, **options):

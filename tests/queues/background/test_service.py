@@ -27,7 +27,7 @@ class Kept:
         self._changed = threading.Condition()
         self.swept = Swept()
         self.was_elected = 0
-        self.keeping = Upkeep(store._backing, seconds=seconds, tell=self._told, on_elected=self._elected)
+        self.keeping = Upkeep(store._context, seconds=seconds, tell=self._told, on_elected=self._elected)
         self.keeping.start()
 
     def _told(self, swept: Swept) -> None:
@@ -92,7 +92,7 @@ def test_another_takes_over_at_once_when_the_elected_one_stops(store: Store, job
 
 def test_another_takes_over_when_the_elected_one_dies(url: str, store: Store, jobs: Queue) -> None:
     with open_store(url) as other:
-        dead = Upkeep(other._backing, seconds=0.2)
+        dead = Upkeep(other._context, seconds=0.2)
         assert dead._candidate.step(), "elected, and never heard of again"
         jobs.push(b"x", priority=1, delay=SOON)
         kept = Kept(store, seconds=0.2)

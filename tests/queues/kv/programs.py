@@ -69,9 +69,9 @@ def wait_for_a_turn(url: str) -> None:
     """Leave a mark that this process waits for its turn; take it away at the first line, telling when; stay."""
     from pathlib import Path
 
-    from queues.kv.embedded.turns import Turns
+    from queues.kv.embedded.turns import WriterFairness
 
-    turns = Turns(Path(url.partition(":")[2]) / "turns")
+    turns = WriterFairness(Path(url.partition(":")[2]) / "turns")
     turns.ask()
     print(turns.slot, flush=True)
     if sys.stdin.readline():

@@ -98,7 +98,7 @@ def test_who_is_interrupted_as_he_is_woken_holds_nobody_up(
     jobs: Queue, parted: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ctrl-C just then: whom he would have woken is woken."""
-    calls = jobs._backing.kv._engine.writer._calls  # type: ignore[attr-defined]
+    calls = jobs._context.kv._engine.writer._calls  # type: ignore[attr-defined]
     interrupted = []
     wait = calls._wait
 

@@ -211,11 +211,11 @@ def test_a_file_that_is_no_store(tmp_path: Path) -> None:
 def test_the_file_goes_away_and_comes_back(tmp_path: Path) -> None:
     kv = open_kv(f"lmdb:{tmp_path}/store")
     put(kv, b"key")
-    data, aside = tmp_path / "store" / "data.mdb", tmp_path / "aside"
-    data.rename(aside)
+    data, background_threads = tmp_path / "store" / "data.mdb", tmp_path / "aside"
+    data.rename(background_threads)
     with pytest.raises(StoreUnavailable, match="is gone"):
         put(kv, b"lost")
-    aside.rename(data)
+    background_threads.rename(data)
     put(kv, b"other")
     assert (get(kv, b"key"), get(kv, b"lost"), get(kv, b"other")) == (b"value", None, b"value")
     kv.close()

@@ -21,7 +21,7 @@ import pytest
 from queues.kv import open_kv
 from queues.kv.embedded import EmbeddedStore, runner, writer
 from queues.kv.embedded.batch import Batch
-from queues.kv.embedded.turns import Turns
+from queues.kv.embedded.turns import WriterFairness
 from queues.kv.port import KeyValueStore, Transaction
 from tests.queues.kv.tickets import submitted
 
@@ -140,7 +140,7 @@ def test_the_poller_ends_when_nobody_watches(kv: KeyValueStore) -> None:
 def test_whoever_waits_is_let_in_before_the_last_writer_again(url: str) -> None:
     folder = Path(url.partition(":")[2])
     folder.mkdir()
-    turns = Turns(folder / "turns", patience=LONG)
+    turns = WriterFairness(folder / "turns", patience=LONG)
     with program("wait_for_a_turn", url) as other, ThreadPoolExecutor() as pool:
         line(other)
 
@@ -325,7 +325,7 @@ def opened_version(url: str) -> int:
     return int(done.stdout)
 
 
-def nobody_is_there_soon(turns: Turns) -> None:
+def nobody_is_there_soon(turns: WriterFairness) -> None:
     until = time.monotonic() + LONG
     while turns.somebody_is_here():
         assert time.monotonic() < until
