@@ -3,7 +3,7 @@
     python -m benchmarks depths [--items 10000000] [--calls 300] [--rounds 5] [--popped 200000] [--keep DIR]
 
 Both queues lie in one store. The deep one is filled once: with `--keep` it stays in that folder and the next run uses
-it again. It is filled in the order of priorities, so that neighbours by key are neighbours by id too: an easier load
+it again. It is filled in the order of priorities, so that neighbors by key are neighbors by id too: an easier load
 than items that came at random. Calls of both depths alternate; every pop is a commit of its own, and is pushed back,
 uncounted, so that the depths stay. Then a fresh process takes so many items off the deep queue in batches: its
 anonymous memory (what the process itself holds; the store's file is the system's cache) may grow by 200 MB at most.
@@ -57,8 +57,8 @@ def main(arguments: list[str]) -> list[report.Figure]:
 def _filled(store: Store, name: str, items: int) -> Queue:
     """Return the queue of this name with so many items, their priorities spread evenly.
 
-    They come in order: at random each of ten million would write a page of its own. So neighbours by priority are
-    neighbours by id too, which they are not in a queue that was filled at random.
+    They come in order: at random each of ten million would write a page of its own. So neighbors by priority are
+    neighbors by id too, which they are not in a queue that was filled at random.
     """
     try:
         queue = store.queue(name)

@@ -19,7 +19,7 @@ def main() -> int:
         answer = connection.getresponse()
         body = answer.read(1000).decode(errors="replace")
     except (OSError, HTTPException) as error:
-        sys.stderr.write(f"/readyz can not be asked: {error}\n")
+        sys.stderr.write(f"/readyz cannot be asked: {error}\n")
         return 1
     finally:
         connection.close()

@@ -7,7 +7,7 @@ from pqadmin.conf import environment
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Run the command in `argv`; a setting that can not be used ends with exit code 2."""
+    """Run the command in `argv`; a setting that cannot be used ends with exit code 2."""
     arguments = sys.argv if argv is None else argv
     if arguments[1:2] == ["work"]:  # runs a program's handlers, under that program's Django settings: not the site's
         from pqadmin.commands.management.commands.work import Command

@@ -9,7 +9,7 @@ from django.conf import settings
 from queues import Store, open_store
 from queues.errors import StoreDamaged, StoreUnreachable
 
-#: Seconds for which a store that can not be reached is not tried again: whoever waits meanwhile hears so at once,
+#: Seconds for which a store that cannot be reached is not tried again: whoever waits meanwhile hears so at once,
 #: instead of each waiting in turn for a cluster that does not answer.
 TRY_AGAIN_AFTER = 2.0
 #: The same for a damaged one, which may have been put back: it is read whole before it is opened.

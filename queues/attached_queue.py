@@ -119,7 +119,7 @@ class AttachedQueue(Queue):
 
     def pause(self, *, reason: str, until: datetime | None = None, by: str = "", tr: Transaction | None = None) -> None:
         """Raise `NotForAttached`: others would go on taking."""
-        raise NotForAttached(self.name, "it can not be paused, as others would go on taking.")
+        raise NotForAttached(self.name, "it cannot be paused, as others would go on taking.")
 
     def resume(self, *, tr: Transaction | None = None) -> None:
         """Raise `NotForAttached`."""

@@ -20,7 +20,7 @@ from queues.model import ids, records
 from queues.model.records import UNREADABLE, why
 
 MAX_PAGE = 1_000
-#: Stands for what was done where a record can not be read.
+#: Stands for what was done where a record cannot be read.
 UNREADABLE_VERB = "unreadable"
 #: Entries that one page looks at, at most or a step more, when only some of them are wanted; and those of a step.
 #: What follows a full page is looked for as far again, as a page may become full only at the end of that.
@@ -47,7 +47,7 @@ class AuditEntry:
     reason: str
     before: Mapping[str, Any] | None
     after: Mapping[str, Any] | None
-    #: Why it can not be read; then no more is known of it than its id and its time. Empty: it can.
+    #: Why it cannot be read; then no more is known of it than its id and its time. Empty: it can.
     damage: str = ""
 
 

@@ -182,11 +182,11 @@ class BadQueueKind(QueueError, ValueError):
 
 
 class BadName(QueueError, ValueError):
-    """The text can not be the name of a queue."""
+    """The text cannot be the name of a queue."""
 
 
 class BadPrefix(QueueError, ValueError):
-    """The prefix can not be that of a subspace that is attached."""
+    """The prefix cannot be that of a subspace that is attached."""
 
 
 class PrefixTaken(QueueError):
@@ -226,7 +226,7 @@ class BadText(QueueError, ValueError):
 
 
 class BadSetting(QueueError, ValueError):
-    """The setting of a queue can not be that. `name` is the setting, where it is known."""
+    """The setting of a queue cannot be that. `name` is the setting, where it is known."""
 
     def __init__(self, template: str, name: str = "", /, **values: Value) -> None:
         self.name = name
@@ -254,7 +254,7 @@ class LeaseNotBound(QueueError, TypeError):
 
 
 class BadTime(QueueError, ValueError):
-    """The time or the duration can not be used."""
+    """The time or the duration cannot be used."""
 
 
 class TimePassed(BadTime, BadQueueKind):
@@ -338,11 +338,11 @@ class TrashNotFound(QueueError, LookupError):
 
 
 class Unreadable(QueueError):
-    """What was asked for is there, but it can not be read: it is damaged, or of a newer release."""
+    """What was asked for is there, but it cannot be read: it is damaged, or of a newer release."""
 
 
 class QueueUnreadable(Unreadable):
-    """What a queue is, or what it holds, can not be read: damaged, or of a newer release. Other queues are not touched.
+    """What a queue is, or what it holds, cannot be read: damaged, or of a newer release. Other queues are not touched.
 
     `queue` is its name, `why` says what is the matter.
     """
@@ -350,7 +350,7 @@ class QueueUnreadable(Unreadable):
     def __init__(self, queue: str, why: Words) -> None:
         self.queue = queue
         self.why = why
-        super().__init__(Words("The queue {queue} can not be read. {why}", queue=_shown(queue), why=why))
+        super().__init__(Words("The queue {queue} cannot be read. {why}", queue=_shown(queue), why=why))
 
 
 class AlreadyRestored(QueueError):
@@ -358,7 +358,7 @@ class AlreadyRestored(QueueError):
 
 
 class ItemGoneOn(QueueError):
-    """An act can not be undone, as items have gone on since. `gone` of `total` items have."""
+    """An act cannot be undone, as items have gone on since. `gone` of `total` items have."""
 
     def __init__(self, template: str, gone: int, total: int, /, **values: Value) -> None:
         self.gone = gone
@@ -391,7 +391,7 @@ class SameQueue(QueueError, ValueError):
 
 
 class StillMerging(QueueError):
-    """Two purges' items can not be brought back at once: what the first brought back is still being merged."""
+    """Two purges' items cannot be brought back at once: what the first brought back is still being merged."""
 
 
 class NotElected(QueueError):
@@ -399,7 +399,7 @@ class NotElected(QueueError):
 
 
 class JobEnded(QueueError):
-    """A job can not go on, or can not be undone, as it is."""
+    """A job cannot go on, or cannot be undone, as it is."""
 
 
 class JobNotFound(QueueError, LookupError):

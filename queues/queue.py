@@ -21,7 +21,7 @@ from queues.model.config import MAX_REASON, Pause, check_text
 from queues.model.cursor import End
 from queues.model.duration import LEASE, Duration, seconds_of
 from queues.model.item import Item, Page
-from queues.model.priority import Priority, normalise
+from queues.model.priority import Priority, normalize
 from queues.model.records import MAX_VALUE_SIZE
 from queues.model.settings import Settings, check_settings
 from queues.operations.dead import Deaths
@@ -63,7 +63,7 @@ class Queue(Waiting, Deaths, Searching):
             item: Any = self._context.kv.serve(self._own_pushes or self._pushes, self._pushing(value, priority))
             return item  # type: ignore[no-any-return]
         self._require("priority", "push", "enqueue")
-        return self._insert([(check_value(value), normalise(priority, self.priority_type))], tr)[0]
+        return self._insert([(check_value(value), normalize(priority, self.priority_type))], tr)[0]
 
     def _pushing(self, value: bytes, priority: Priority) -> One:
         """Return the request to push one item; what most pushes are is asked in place, because a call costs more."""
@@ -73,7 +73,7 @@ class Queue(Waiting, Deaths, Searching):
         if type(value) is not bytes or len(value) > MAX_VALUE_SIZE:
             value = check_value(value)
         if type(priority) is not int or config.priority_type != "int" or not -_SMALL < priority < _SMALL:
-            priority = normalise(priority, config.priority_type)
+            priority = normalize(priority, config.priority_type)
         return value, priority
 
     def push_many(
@@ -94,7 +94,7 @@ class Queue(Waiting, Deaths, Searching):
         if common is None and {*map(len, items)} == {2}:
             if kind == "int" and _plain(*zip(*items, strict=True)):
                 return self._insert(cast(list[tuple[bytes, Priority | None]], items), tr)
-            return self._insert([(check_value(item[0]), normalise(item[1], kind)) for item in items], tr)
+            return self._insert([(check_value(item[0]), normalize(item[1], kind)) for item in items], tr)
         return self._push(self._checked(items, common), tr)
 
     def _checked(
@@ -103,7 +103,7 @@ class Queue(Waiting, Deaths, Searching):
         """Return what is to be pushed, as it goes into the store."""
         kind = self.priority_type
         return [
-            (check_value(value), normalise(priority, kind), _own_when(when) if when else common)
+            (check_value(value), normalize(priority, kind), _own_when(when) if when else common)
             for value, priority, *when in items
         ]
 
@@ -274,7 +274,7 @@ class Queue(Waiting, Deaths, Searching):
         suffix = None if after is None else cursors.decode(after, self.id, side)
         if priority is not None:
             self._require("priority", "a priority", "head or tail")
-            priority = normalise(priority, self.priority_type)
+            priority = normalize(priority, self.priority_type)
 
         return self._context.read(
             lambda tr: self._page(tr, side=side, limit=limit, suffix=suffix, priority=priority, preview=preview), tr

@@ -199,7 +199,7 @@ class Store(QueueCatalog):
         """Read the status of at most 500 queues at one read version.
 
         Queues that did not change since `previous` are not read again; attached ones always are, as others' changes
-        tell nobody. Values are cut to `preview` bytes. A queue whose records can not be read raises; to
+        tell nobody. Values are cut to `preview` bytes. A queue whose records cannot be read raises; to
         a `tolerant` caller it is one that says so (`unreadable`).
         """
         if len(queue_ids) > MAX_SNAPSHOT:

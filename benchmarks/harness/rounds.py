@@ -89,7 +89,7 @@ def plan_of(
 
 
 def measure(plan: Plan) -> Measured | None:
-    """Run all rounds; None where they can not be run as asked."""
+    """Run all rounds; None where they cannot be run as asked."""
     with tempfile.TemporaryDirectory(dir=plan.folder, prefix="pq-bench-") as folder:
         Path(folder).chmod(0o755)  # the user of a server has to reach what slows its flushes
         try:

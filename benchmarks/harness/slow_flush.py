@@ -43,7 +43,7 @@ WRITE(pwritev64, (int fd, const struct iovec *data, int count, off64_t at), (fd,
 
 
 class NoCompiler(Exception):
-    """Flushes can not be slowed here; the message says why."""
+    """Flushes cannot be slowed here; the message says why."""
 
 
 def slowed(folder: Path, milliseconds: float) -> dict[str, str]:

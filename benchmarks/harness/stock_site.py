@@ -108,7 +108,7 @@ class Queue(models.Model):
 ROWS = """{% load humanize %}{% for q in queues %}<tr data-queue="{{ q.name }}" data-queue-id="{{ q.pk }}" data-state="{{ q.state }}"
  data-problem=""><th scope="row" class="name"><i class="shape" aria-hidden="true"></i><a href="/queues/{{ q.name|urlencode }}/"
  data-part="link" title="{{ q.name }}"><bdi data-part="name"><b>{{ q.name }}</b></bdi></a><button class="star" form="stars" name="on"
- value="{{ q.pk }}" aria-pressed="false" aria-label="Favourite: {{ q.name }}">☆</button><small data-field="state" data-value="{{ q.state }}"
+ value="{{ q.pk }}" aria-pressed="false" aria-label="Favorite: {{ q.name }}">☆</button><small data-field="state" data-value="{{ q.state }}"
  title="{{ q.state }}">{{ q.state }}</small></th><td class="r ready"><span data-field="ready" data-value="{{ q.ready }}">{{ q.ready|intcomma }}</span>
 <small class="also"><span data-field="delayed" data-value="{{ q.delayed }}">{{ q.delayed|intcomma }}</span> delayed <time data-field="due"
  data-countdown datetime="" hidden></time></small><small class="also"><span data-field="leased" data-value="{{ q.leased }}">{{ q.leased|intcomma }}</span>

@@ -37,7 +37,7 @@ class SuperuserAdminSite(AdminSite):
             if request.method in SAFE:
                 return view(request, *arguments, **named)
             arming.demand(request)
-            with transaction.atomic():  # what the audit can not be told of is not done
+            with transaction.atomic():  # what the audit cannot be told of is not done
                 return view(request, *arguments, **named)
 
         return super().admin_view(armed, cacheable)

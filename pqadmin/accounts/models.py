@@ -43,8 +43,8 @@ class Preference(models.Model):
     """What one person chose for every browser."""
 
     user = models.OneToOneField(User, on_delete=models.CASCADE, related_name="preference")
-    #: The ids of favourite queues, in their order.
-    favourites = models.JSONField(default=list)
+    #: The ids of favorite queues, in their order.
+    favorites = models.JSONField(default=list)
 
     def __str__(self) -> str:
         return str(self.user_id)

@@ -52,7 +52,7 @@ class LoginView(auth_views.LoginView):
 
 
 class LogoutView(auth_views.LogoutView):
-    """Ends the session; only by a form, so that a link from elsewhere can not."""
+    """Ends the session; only by a form, so that a link from elsewhere cannot."""
 
 
 class PasswordView(auth_views.PasswordChangeView):

@@ -36,7 +36,7 @@ def load(path: str) -> Worker:
     try:
         module = importlib.import_module(module_name)
     except Exception as error:  # whatever the module itself raises
-        raise CommandError(f"{module_name} can not be imported: {type(error).__name__}: {error}") from error
+        raise CommandError(f"{module_name} cannot be imported: {type(error).__name__}: {error}") from error
     worker = getattr(module, name or DEFAULT_NAME, None)
     if not isinstance(worker, Worker):
         raise CommandError(f"{module_name} has no queues.workers.Worker named {name or DEFAULT_NAME}.")
@@ -64,7 +64,7 @@ def _set_up_django() -> None:
         django.setup()
     except Exception as error:  # whatever settings and applications raise
         del os.environ["DJANGO_SETTINGS_MODULE"]  # Django asks its settings for connections when the command ends
-        raise CommandError(f"Django can not be set up by {name}: {type(error).__name__}: {error}") from error
+        raise CommandError(f"Django cannot be set up by {name}: {type(error).__name__}: {error}") from error
 
 
 def _with_connections(function: Function) -> Function:

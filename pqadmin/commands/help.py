@@ -18,7 +18,7 @@ GROUPS = {
         *("attach", "detach"),
     ),
     "Items": (
-        *("push", "peek", "pop", "import_items", "export_items", "move", "edit_item", "reprioritise", "promote"),
+        *("push", "peek", "pop", "import_items", "export_items", "move", "edit_item", "reprioritize", "promote"),
         *("reschedule", "retry_dead", "release_items", "delete_items", "purge", "undo", "jobs"),
     ),
     "Workers": ("work", "lease", "ack", "extend", "release", "sweep"),

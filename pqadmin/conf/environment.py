@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class BadSetting(Exception):
-    """A setting's value can not be used; the message names the setting and says what it takes."""
+    """A setting's value cannot be used; the message names the setting and says what it takes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from pqadmin.dashboard.history import views as history
 from pqadmin.dashboard.items import act, bulk, edit, export, pop
 from pqadmin.dashboard.items import views as item
 from pqadmin.dashboard.jobs import views as jobs
-from pqadmin.dashboard.overview import favourites, sample_load
+from pqadmin.dashboard.overview import favorites, sample_load
 from pqadmin.dashboard.overview import views as overview
 from pqadmin.dashboard.palette import views as palette
 from pqadmin.dashboard.push import checks, many
@@ -22,7 +22,7 @@ app_name = "dashboard"
 urlpatterns = [
     path("", overview.overview, name="overview"),
     path("theme/", theme.choose, name="theme"),
-    path("favourite/", favourites.choose, name="favourite"),
+    path("favorite/", favorites.choose, name="favorite"),
     path("language/", language.choose, name="language"),
     path("time-zone/", time_zone.choose, name="time-zone"),
     path("palette/", palette.palette, name="palette"),

@@ -194,7 +194,7 @@ def _visible_char(char: str) -> str:
         return chr(0x2400 + code)
     if code == 0x7F:
         return "␡"
-    # Cf holds the bidirectional controls and everything else that is there but can not be seen.
+    # Cf holds the bidirectional controls and everything else that is there but cannot be seen.
     if 0x80 <= code < 0xA0 or unicodedata.category(char) in ("Cf", "Zl", "Zp", "Cs"):
         # A joiner between emoji or letters is part of the text and harmless.
         return char if char in "\u200c\u200d" else f"⟨{code:04X}⟩"

@@ -59,7 +59,7 @@ VERBS = {
     "configure": gettext_lazy("changed settings"),
     "reveal": gettext_lazy("revealed a value"),
     "move": gettext_lazy("moved"),
-    "reprioritise": gettext_lazy("re-prioritised"),
+    "reprioritize": gettext_lazy("re-prioritized"),
     "edit": gettext_lazy("edited"),
     "undo": gettext_lazy("undid"),
     "promote": gettext_lazy("promoted"),
@@ -74,7 +74,7 @@ VERBS = {
     "keep_template": gettext_lazy("kept a push template"),
     "forget_template": gettext_lazy("deleted a push template"),
     "begin_job": gettext_lazy("began a job"),
-    "cancel_job": gettext_lazy("cancelled a job"),
+    "cancel_job": gettext_lazy("canceled a job"),
     "resume_job": gettext_lazy("let a job go on"),
     "undo_job": gettext_lazy("began to undo a job"),
     "create_person": gettext_lazy("created a person"),
@@ -105,12 +105,12 @@ def trash_words(entry: TrashEntry) -> str:
     if entry.what == "queue":
         return str(_("deleted queue"))
     if entry.damage:
-        return str(_("can not be read"))
+        return str(_("cannot be read"))
     return str(TRASH_ACTS.get(entry.act, entry.act or _("taken")))
 
 
 def damage_words(damage: str) -> str:
-    """Say why a record of the store can not be read, and what became of it."""
+    """Say why a record of the store cannot be read, and what became of it."""
     return _("%(why)s It stays as it is.") % {"why": said(damage)}
 
 
@@ -120,7 +120,7 @@ TRASH_ACTS = {
     "push": gettext_lazy("pushed"),
     "delete": gettext_lazy("deleted"),
     "move": gettext_lazy("moved"),
-    "reprioritise": gettext_lazy("re-prioritised"),
+    "reprioritize": gettext_lazy("re-prioritized"),
     "edit": gettext_lazy("edited"),
     "promote": gettext_lazy("promoted"),
     "reschedule": gettext_lazy("rescheduled"),
@@ -199,7 +199,7 @@ _DETAIL_VALUES = {
     ("act", "promote"): gettext_lazy("Promote now"),
     ("act", "push"): gettext_lazy("Push"),
     ("act", "release"): gettext_lazy("Take back"),
-    ("act", "reprioritise"): gettext_lazy("Re-prioritise"),
+    ("act", "reprioritize"): gettext_lazy("Re-prioritize"),
     ("act", "retry"): gettext_lazy("Retry"),
     ("act", "undo"): gettext_lazy("Undo"),
     ("density", "far"): gettext_lazy("Far"),

@@ -27,7 +27,7 @@ MAX_COLUMNS = 50
 
 
 class Unreadable(Worded, ValueError):
-    """The file can not be read from there at all: no usable header, or a start inside a record."""
+    """The file cannot be read from there at all: no usable header, or a start inside a record."""
 
 
 class _LineTooLong(Worded):

@@ -1,4 +1,4 @@
-"""The file formats of imports and exports, and how one is recognised."""
+"""The file formats of imports and exports, and how one is recognized."""
 
 from __future__ import annotations
 

@@ -194,7 +194,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
                 await asyncio.to_thread(self._monitor.refresh if board.empty else self._monitor.read_directory)
             except StoreError as error:
                 if board.empty or watch.queue not in board.directory:
-                    raise BadRequest("store", f"The store can not be read now: {error}") from None
+                    raise BadRequest("store", f"The store cannot be read now: {error}") from None
         if watch.queue is not None:
             found = board.directory.get(watch.queue)
             if found is None or not self.slot.sight.sees(watch.queue):

@@ -196,7 +196,7 @@ class Hub:
         self.tick: Tick | None = None
         #: The oldest reading in each sum by now, milliseconds since the epoch; grows though the sum stays.
         self.as_of: Mapping[Scope, int] = {}
-        #: (since, message) while the store can not be read.
+        #: (since, message) while the store cannot be read.
         self.trouble: tuple[float, str] | None = None
         self._on_screens = on_screens
         self._guard = guard
@@ -267,7 +267,7 @@ class Hub:
             return sum(desk.cost for desk in self._desks.values())
 
     def fail(self, since: float, message: str) -> None:
-        """Tell every socket that the store can not be read since `since` (seconds since the epoch)."""
+        """Tell every socket that the store cannot be read since `since` (seconds since the epoch)."""
         if self.trouble != (since, message):
             self.trouble = (since, message)
             self._post()

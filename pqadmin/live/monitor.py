@@ -40,7 +40,7 @@ SLOWEST, SERVING_SHARE = 0.2, 2.0
 PREVIEW_BYTES = 256
 #: Seconds the thread sleeps at most: rates fall and ages are checked even when nothing changes.
 NAP = 1.0
-#: Seconds between chunks of a sweep, and between tries while the store can not be read.
+#: Seconds between chunks of a sweep, and between tries while the store cannot be read.
 SWEEP_STEP, RETRY = 0.05, 0.5
 #: A page reads the store again only after this many times what the last reading took (seconds, at most).
 PAGE_SHARE, PAGE_PAUSE = 10.0, 5.0
@@ -312,7 +312,7 @@ class Monitor:
                 then()
         except StoreError as error:
             if not self.closed:
-                logger.warning("the store can not be read: %s", error)
+                logger.warning("the store cannot be read: %s", error)
         finally:
             self._page.release()
 

@@ -20,7 +20,7 @@ QUEUE = "queue:"
 
 
 class BadRequest(Exception):
-    """A message that can not be understood; `code` is for programs, the text for people."""
+    """A message that cannot be understood; `code` is for programs, the text for people."""
 
     def __init__(self, code: str, message: str) -> None:
         self.code = code

@@ -128,7 +128,7 @@ class Slot:
         return bool(self._flying) and now - self._flying[0][1] > PATIENCE
 
     def fail(self, since: float, message: str) -> None:
-        """Owe the news that the store can not be read since `since` (seconds since the epoch)."""
+        """Owe the news that the store cannot be read since `since` (seconds since the epoch)."""
         if self._trouble != (since, message):
             self._trouble, self._told_trouble = (since, message), False
 

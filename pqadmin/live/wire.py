@@ -88,7 +88,7 @@ def beat(seq: int, *, now: float, checked: float, version: int, ready: int | Non
 
 
 def trouble(seq: int, *, now: float, since: float, message: str) -> str:
-    """The store can not be read since `since`; what is on the screen is old."""
+    """The store cannot be read since `since`; what is on the screen is old."""
     times = {"now": _ms(now), "since": _ms(since)}
     return _text(
         {"t": "store", "seq": seq, "reachable": False, **times, "message": message, "said": in_languages(message)}

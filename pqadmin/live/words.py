@@ -85,7 +85,7 @@ def words() -> dict[str, str]:
         "fresh-signed-out": _("signed out"),
         "fresh-signed-out-title": _("Log in again to go on; these are the last numbers."),
         "fresh-outdated": _("reload the page"),
-        "fresh-outdated-title": _("This page can not be kept up to date; these are the last numbers."),
+        "fresh-outdated-title": _("This page cannot be kept up to date; these are the last numbers."),
     }
 
 

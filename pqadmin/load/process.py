@@ -27,7 +27,7 @@ from queues.errors import QueueClosed, QueueError, QueueNotFound, QueuePaused, S
 Role = Literal["producer", "worker"]
 #: Operations between two looks at the clock.
 _BATCH = 200
-#: Seconds; work that is later than this (a suspended machine, a disk that can not keep up) is dropped and counted.
+#: Seconds; work that is later than this (a suspended machine, a disk that cannot keep up) is dropped and counted.
 _TOO_LATE = 5.0
 #: Seconds between two looks at whether the command is still there.
 _PATIENCE = 0.5

@@ -1,4 +1,4 @@
-"""What the views of acts share: answers, refused forms, and queues that are not there or can not be read."""
+"""What the views of acts share: answers, refused forms, and queues that are not there or cannot be read."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def queue_missing(request: HttpRequest, missing: QueueNotFound) -> HttpResponse:
 
 
 def queue_unreadable(request: HttpRequest, error: QueueUnreadable) -> HttpResponse:
-    """Say that this one queue can not be read, why, and who can do what about it; all others are well."""
+    """Say that this one queue cannot be read, why, and who can do what about it; all others are well."""
     if "HX-Request" in request.headers:
         return HttpResponse(status=409, headers={"HX-Redirect": queue_url(error.queue)})
     context = {"section": "queues", "name": write.shorten(display_name(error.queue), 200), "why": said(error.why)}
@@ -89,7 +89,7 @@ def invalid(form: forms.Form) -> Refusal:
     """Return the notice above a form whose fields are wrong."""
     return (
         Refusal(
-            title=_("This can not be sent as it is"),
+            title=_("This cannot be sent as it is"),
             text=_("Nothing was changed. What is wrong stands at its field."),
             advice="",
             status=422,

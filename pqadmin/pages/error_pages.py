@@ -86,10 +86,10 @@ def outage(request: HttpRequest, exception: BaseException | None) -> HttpRespons
     if isinstance(exception, _TOO_LARGE):
         return bad_request(request)
     if isinstance(exception, StoreError):
-        title, reason = _("The queues can not be reached"), said(exception)
+        title, reason = _("The queues cannot be reached"), said(exception)
     elif isinstance(exception, DatabaseError | InterfaceError) and not isinstance(exception, _MISTAKES):
-        title = _("The site's tables can not be reached")
-        reason = _("People and sessions are in tables that can not be read or written now. The queues are elsewhere.")
+        title = _("The site's tables cannot be reached")
+        reason = _("People and sessions are in tables that cannot be read or written now. The queues are elsewhere.")
     else:
         return None
     log.warning("no answer to %s: %s: %s", request.path, type(exception).__name__, exception)

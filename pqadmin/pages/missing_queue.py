@@ -1,4 +1,4 @@
-"""Answers for queues that are not there, or can not be read, wherever a view or what stands before it meets one."""
+"""Answers for queues that are not there, or cannot be read, wherever a view or what stands before it meets one."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class AlreadySent(Exception):
 
 
 class CannotNote(StoreError):
-    """The form's number can not be written now; nothing was done."""
+    """The form's number cannot be written now; nothing was done."""
 
 
 @dataclass(slots=True)
@@ -85,7 +85,7 @@ def once(
     """Do what is inside for the first sending only; raise `FormRefused`, `AlreadySent` or `NotArmed`.
 
     Every form that changes something comes through here, so a read-only site is asked here again: what a view takes
-    for a form that only looks can not change anything by mistake.
+    for a form that only looks cannot change anything by mistake.
     """
     arming.demand(request)
     mine = _read(request, purpose)
@@ -130,7 +130,7 @@ def _note(mine: str, now: datetime) -> None:
         raise AlreadySent(sent.at if sent else now, sent.answer if sent else "") from None
     except DatabaseError as error:
         log.warning("a form could not be noted: %s: %s", type(error).__name__, error)
-        raise CannotNote(_("The site can not write its own tables right now, so this was not even begun.")) from None
+        raise CannotNote(_("The site cannot write its own tables right now, so this was not even begun.")) from None
 
 
 def sweep(now: datetime) -> None:

@@ -1,4 +1,4 @@
-"""Turns a store or database that can not serve into a 503 page, and an empty refusal of a method into a page."""
+"""Turns a store or database that cannot serve into a 503 page, and an empty refusal of a method into a page."""
 
 from collections.abc import Callable
 

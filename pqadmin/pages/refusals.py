@@ -53,11 +53,11 @@ def _about(error: Exception) -> tuple[str, str, int, str]:
         case errors.SettingsChanged():
             return _("Somebody else changed these settings meanwhile"), nothing, 409, ""
         case errors.BadSetting(name=field):
-            return _("This can not be a setting"), nothing, 422, field
+            return _("This cannot be a setting"), nothing, 422, field
         case errors.JobNotFound():
             return _("No such job"), nothing, 404, ""
         case errors.JobEnded():
-            return _("This job can not do that"), nothing, 409, ""
+            return _("This job cannot do that"), nothing, 409, ""
         case errors.QueueFull():
             return _("The queue is full"), nothing, 409, ""
         case errors.ItemGoneOn():
@@ -69,9 +69,9 @@ def _about(error: Exception) -> tuple[str, str, int, str]:
         case errors.QueueExists():
             return _("The name is taken"), _("Choose another name, or rename the other queue first."), 422, "name"
         case errors.BadName():
-            return _("This can not be a name"), nothing, 422, "name"
+            return _("This cannot be a name"), nothing, 422, "name"
         case errors.BadPrefix():
-            return _("This can not be a prefix"), nothing, 422, "prefix_text"
+            return _("This cannot be a prefix"), nothing, 422, "prefix_text"
         case errors.PrefixTaken():
             return _("The prefix is taken"), nothing, 422, "prefix_text"
         case errors.BadPriority():
@@ -81,7 +81,7 @@ def _about(error: Exception) -> tuple[str, str, int, str]:
         case errors.BadValue() | errors.ValueTooLarge() | errors.TooLarge():
             return _("The value does not fit"), nothing, 422, "value"
         case errors.Unreadable():
-            return _("This can not be read"), _("Nothing was changed, and nothing of it was thrown away."), 409, ""
+            return _("This cannot be read"), _("Nothing was changed, and nothing of it was thrown away."), 409, ""
         case errors.AlreadyRestored():
             return _("Already put back"), _("It is where it was; nothing was done a second time."), 409, ""
         case errors.TrashNotFound():
@@ -105,7 +105,7 @@ def _about(error: Exception) -> tuple[str, str, int, str]:
         case errors.SameQueue():
             return _("That is the same queue"), nothing, 422, "to"
         case errors.BadTime():
-            return _("This can not be a time"), nothing, 422, "when"
+            return _("This cannot be a time"), nothing, 422, "when"
         case Uncovers():
             return _("Values become visible there"), nothing, 422, "uncover"
         case visibility.NotYours():

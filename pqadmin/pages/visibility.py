@@ -39,11 +39,11 @@ _NAMED = ("to", "name")
 
 
 class NotThere(QueueError):
-    """Items can not be brought to a queue, as the person may only look at it."""
+    """Items cannot be brought to a queue, as the person may only look at it."""
 
 
 class NotYours(QueueError):
-    """A queue can not get a name that its maker may not act on."""
+    """A queue cannot get a name that its maker may not act on."""
 
 
 def scope(request: HttpRequest) -> Scope:

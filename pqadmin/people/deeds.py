@@ -1,6 +1,6 @@
 """Changes of people: each in one transaction of the site's tables, and told to the audit before that commits.
 
-The audit is in the queue store, people are not: when the audit can not be written, nothing is changed; a crash in
+The audit is in the queue store, people are not: when the audit cannot be written, nothing is changed; a crash in
 between leaves an audited change that was not made, never one that was made and not audited.
 """
 
@@ -29,7 +29,7 @@ MOST_GRANTS = 100
 
 
 class PersonError(QueueError):
-    """A change of a person that can not be made; the message says why."""
+    """A change of a person that cannot be made; the message says why."""
 
     def __init__(self, message: str, field: str = "") -> None:
         super().__init__(message)

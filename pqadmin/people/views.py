@@ -260,7 +260,7 @@ def _once(
     except once.FormRefused:
         return act_view.stale_form()
     except deeds.PersonError as error:
-        title = _("This can not be done")
+        title = _("This cannot be done")
         return Refusal(title=title, text=str(error), advice="", status=422 if error.field else 409, field=error.field)
     except (QueueError, StoreError) as error:
         return explain(error)

@@ -25,7 +25,7 @@ ADMIN = "admin"
 
 
 class CannotStart(Exception):
-    """Something that the site needs can not be made; the message says what and why, on one line."""
+    """Something that the site needs cannot be made; the message says what and why, on one line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,10 +51,10 @@ def prepare() -> FirstAdmin | None:
             return _first_admin()
     except OSError as error:
         cause = f"{error.filename}: " if error.filename and Path(error.filename) != data else ""
-        raise CannotStart(f"the data folder {data} can not be used: {cause}{error.strerror or error}") from error
+        raise CannotStart(f"the data folder {data} cannot be used: {cause}{error.strerror or error}") from error
     except DatabaseError as error:
         name, why = settings.DATABASES[DEFAULT_DB_ALIAS]["NAME"], str(error).strip().splitlines()[0]
-        raise CannotStart(f"the site's tables can not be used: {name}: {why}") from error
+        raise CannotStart(f"the site's tables cannot be used: {name}: {why}") from error
 
 
 @contextmanager

@@ -129,7 +129,7 @@ async def _answer(scope: Any, send: Any, status: int, body: dict[str, Any]) -> N
 
 def _store() -> bool:
     try:
-        get_store().snapshot(())  # decodes no queue: one that can not be read does not take the site away
+        get_store().snapshot(())  # decodes no queue: one that cannot be read does not take the site away
     except (StoreError, QueueError) as error:
         _repeats.warn("store", "not ready: the store: %s", error)
         return False

@@ -47,7 +47,7 @@ class Housekeeping:
 
 
 def sweep() -> None:
-    """Forget what has expired; what can not be forgotten now is left for the next time."""
+    """Forget what has expired; what cannot be forgotten now is left for the next time."""
     from pqadmin.accounts import throttle
     from pqadmin.pages import once
 

@@ -180,7 +180,7 @@ class SiteChannel(_HTTPChannel):  # type: ignore[misc]
 
     def cannot_keep(self, error: OSError) -> None:
         """Refuse a request for whose body there is no room on the disk, or no file descriptor."""
-        _repeats.warn("disk", "A request's body can not be kept: %s", error)
+        _repeats.warn("disk", "A request's body cannot be kept: %s", error)
         self.refuse(plain_page.no_room)
 
     def _too_large(self) -> None:

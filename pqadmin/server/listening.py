@@ -5,7 +5,7 @@ import socket
 
 
 class CannotListen(Exception):
-    """The address can not be listened on; the message is one line for a person."""
+    """The address cannot be listened on; the message is one line for a person."""
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -43,4 +43,4 @@ def _why(error: OSError, host: str, port: int) -> str:
         return f"Port {port} of {host} needs more rights; choose one above 1023 with --port or PQADMIN_PORT."
     if error.errno == errno.EADDRNOTAVAIL:
         return f"{host} is no address of this machine; choose another with --host or PQADMIN_HOST."
-    return f"Can not listen on port {port} of {host}: {error.strerror}."
+    return f"Cannot listen on port {port} of {host}: {error.strerror}."

@@ -24,7 +24,7 @@ _BESIDE = ("", "-wal", "-shm", "-journal")
 def protect(data: Path) -> None:
     """Make the data folder and the tables' file where missing, and take rights of other users away; raises OSError.
 
-    What belongs to another user can not be repaired; a warning says so.
+    What belongs to another user cannot be repaired; a warning says so.
     """
     data.mkdir(mode=0o700, parents=True, exist_ok=True)
     if _narrow(data, 0o700):

@@ -43,7 +43,7 @@ def security_headers(
         if not response.has_header("Cache-Control"):
             patch_cache_control(response, no_store=True, private=True)
         if "immutable" in response.headers["Cache-Control"]:
-            # Its address says all else, which the middlewares inside can not know.
+            # Its address says all else, which the middlewares inside cannot know.
             response.headers["Vary"] = "Accept-Encoding"
         if request.is_secure():
             for cookie in response.cookies.values():

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pqadmin.dashboard.items import act_words as words
-from pqadmin.dashboard.items.act_forms import ReprioritiseForm, RescheduleForm
+from pqadmin.dashboard.items.act_forms import ReprioritizeForm, RescheduleForm
 from pqadmin.dashboard.items.act_previews import Preview
 from pqadmin.dashboard.items.act_words import ITEM_ACTS
 from pqadmin.dashboard.items.selection import Fate, Fates
@@ -18,10 +18,10 @@ _HOSTILE = "<script>alert('name')</script>⟨202E⟩" + "w" * 60
 
 def sample_acts(items: Sequence[Item]) -> dict[str, Any]:
     """Return what an act is about, what stands in its way, what it would do, and what became of items."""
-    reprioritise = ReprioritiseForm({"how": "shift", "shift": "1e400"}, fifo=False, priority_type="int")
+    reprioritize = ReprioritizeForm({"how": "shift", "shift": "1e400"}, fifo=False, priority_type="int")
     reschedule = RescheduleForm({"when": "in", "amount": _HOSTILE})
     return {
-        "reprioritise": reprioritise,
+        "reprioritize": reprioritize,
         "reschedule": reschedule,
         "picked": items[:4],
         "unlisted": 988,

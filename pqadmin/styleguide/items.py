@@ -11,7 +11,7 @@ from pqadmin.display import format as write
 from pqadmin.display.redaction import Redaction
 from pqadmin.display.values import Shown, show
 from queues import Item
-from queues.actions.position import Neighbours
+from queues.actions.position import Neighbors
 
 _RULES = Redaction(["password"])
 _HOSTILE = write.visible("<b>\u202eeve\u0007" + "x" * 60)
@@ -47,9 +47,9 @@ def sample_standings(item: Item, now: datetime) -> list[Item]:
     ]
 
 
-def sample_neighbours(item: Item) -> Neighbours:
-    """Return neighbours of an item that stands at one end."""
-    return Neighbours(lower=None, higher=item)
+def sample_neighbors(item: Item) -> Neighbors:
+    """Return neighbors of an item that stands at one end."""
+    return Neighbors(lower=None, higher=item)
 
 
 def sample_history(now: datetime) -> History:

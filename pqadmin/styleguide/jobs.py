@@ -37,9 +37,9 @@ def sample_jobs(now: datetime) -> list[Told]:
         running,
         replace(running, act="delete", to=None, held_ms=0, by="\u202eevil"),
         replace(running, act="retry", state="dead", total=None, queue="<b>" + "x" * 190),
-        replace(running, act="reprioritise", priority=10**30, total=10**12, met=0, done=0, skipped=0, seen=()),
+        replace(running, act="reprioritize", priority=10**30, total=10**12, met=0, done=0, skipped=0, seen=()),
         replace(running, status="done", ended_ms=ms, met=4_200_000),
-        replace(running, status="cancelled", ended_ms=ms - int(timedelta(days=2) / timedelta(milliseconds=1))),
+        replace(running, status="canceled", ended_ms=ms - int(timedelta(days=2) / timedelta(milliseconds=1))),
         replace(running, status="failed", ended_ms=ms, failure="no float holds it", failed_at="0" * 40),
     ]
     return [tell(job, now) for job in jobs]

@@ -73,7 +73,7 @@ def sample_pages(rows: Sequence[Row], item: Item, now: datetime) -> Mapping[str,
 
 
 def sample_audit(now: datetime) -> Sequence[AuditEntry]:
-    """Return acts as the audit tells them: one that has everything, one that has nothing, one that can not be read."""
+    """Return acts as the audit tells them: one that has everything, one that has nothing, one that cannot be read."""
     full = AuditEntry(
         id="0" * 40,
         at=now,

@@ -30,7 +30,7 @@ from pqadmin.pages.queue_context import mix
 from pqadmin.pages.refusals import explain
 from pqadmin.pages.toasts import Toast
 from pqadmin.styleguide.acts import sample_acts
-from pqadmin.styleguide.items import sample_history, sample_neighbours, sample_standings, sample_values
+from pqadmin.styleguide.items import sample_history, sample_neighbors, sample_standings, sample_values
 from pqadmin.styleguide.jobs import sample_jobs
 from pqadmin.styleguide.lists import sample_lists
 from pqadmin.styleguide.pages import sample_audit, sample_pages
@@ -78,7 +78,7 @@ def styleguide(request: HttpRequest) -> HttpResponse:
         "rules": rules_of(()),
         "decoded_values": sample_values(sample),
         "standings": sample_standings(sample, now),
-        "beside": sample_neighbours(sample),
+        "beside": sample_neighbors(sample),
         "history": sample_history(now),
         "jobs": sample_jobs(now),
         "here": JobsHere(told=tuple(sample_jobs(now)[:3]), more=12, unseen=True, takes=True, brings=True),
@@ -125,7 +125,7 @@ _ERRORS = (
         "{queue} is paused by {by}: {reason}", queue="orders:eu:new", by="ops-2", reason="ledger closing"
     ),
     errors.BadPriority("“{text}” is not {noun}.", text="1e400", noun=errors.Words("a whole number")),
-    errors.NotForAttached("legacy:dispatch", "it can not be paused, as others would go on taking."),
+    errors.NotForAttached("legacy:dispatch", "it cannot be paused, as others would go on taking."),
     errors.StoreFull("The disk under the store {path} is full; nothing was written. Make room on it.", path="var/pq"),
     errors.OutcomeUnknown("The thread that served this request was interrupted: look before you repeat it."),
 )

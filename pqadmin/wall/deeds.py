@@ -1,6 +1,6 @@
 """Changes of boards and links: each in one transaction of the site's tables, and told to the audit before that commits.
 
-The audit is in the queue store, the boards are not: when the audit can not be written, nothing is changed; a crash
+The audit is in the queue store, the boards are not: when the audit cannot be written, nothing is changed; a crash
 between the two can leave an entry of what was not done, never a deed without an entry.
 """
 

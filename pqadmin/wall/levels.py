@@ -10,7 +10,7 @@ from pqadmin.live.board.rows import Row
 
 
 class Level(StrEnum):
-    """What a tile's colour and shape say, the worst first."""
+    """What a tile's color and shape say, the worst first."""
 
     BAD = "bad"
     WARN = "warn"

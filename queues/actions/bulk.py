@@ -1,7 +1,7 @@
 """Acts on all items that fit a query: chunk by chunk, each one transaction with its trash, its audit record and a mark.
 
 At every moment each item is in exactly one place. A job that is stopped or killed goes on where it was, run by anybody;
-one that is cancelled has done whole chunks. Undoing is a job of its own: chunk after chunk, the last one first.
+one that is canceled has done whole chunks. Undoing is a job of its own: chunk after chunk, the last one first.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from queues.bulk.bulk_job import (
 )
 from queues.bulk.runner import runner_name
 from queues.bulk.scan import Shown, all_shown, bounds, just_before, lanes_of, order_of
-from queues.bulk.step import Steps, cancelled
+from queues.bulk.step import Steps, canceled
 from queues.errors import (
     STATE_WORDS,
     DepthChanged,
@@ -84,7 +84,7 @@ class BulkActs(ItemActs):
     ) -> Job:
         """Note an act on all items that fit a query, or of a state; a runner does it, or `run_bulk`.
 
-        `act` is delete, move (`to`, perhaps with a `priority` for all), reprioritise (`priority`, `shift` or `place`),
+        `act` is delete, move (`to`, perhaps with a `priority` for all), reprioritize (`priority`, `shift` or `place`),
         promote, retry or release: `queues.bulk.apply.ACTS` says which for which state. What is pushed behind the last
         item that is there now is not concerned. `rate` limits the items changed a second, `total` tells how many it is
         expected to meet where no counter does, `concerned` how many of these were found to fit. A depth of the state
@@ -179,7 +179,7 @@ class BulkActs(ItemActs):
             job = read_job(tr, self._context.keyspace, job_id)
             if not job.running:
                 return job
-            after = cancelled(job, now_ms=now_ms)
+            after = canceled(job, now_ms=now_ms)
             write_job(tr, self._context.keyspace, after, job)
             self._tell(audit, self._of(tr, job), "cancel_job", after, reason=reason)
             return after
@@ -187,7 +187,7 @@ class BulkActs(ItemActs):
         return self._act(cancel)
 
     def resume_bulk(self, job_id: str, *, reason: str = "") -> Job:
-        """Let a job go on that was cancelled or has failed; raise `JobEnded` when nothing is left of it."""
+        """Let a job go on that was canceled or has failed; raise `JobEnded` when nothing is left of it."""
 
         def resume(tr: Transaction, audit: Note) -> Job:
             keyspace = self._context.keyspace
@@ -210,7 +210,7 @@ class BulkActs(ItemActs):
         return self._act(resume)
 
     def begin_undo(self, job_id: str, *, reason: str = "") -> Job:
-        """Note that all chunks of a job are to be undone, and return the job that does it; one that runs is cancelled.
+        """Note that all chunks of a job are to be undone, and return the job that does it; one that runs is canceled.
 
         Begun again, it goes on where it was; raises `AlreadyRestored` when nothing is left of it.
         """
@@ -245,7 +245,7 @@ class BulkActs(ItemActs):
                 of=job.id,
             )
             begin_job(tr, keyspace, undo)
-            after = cancelled(job, now_ms=now_ms) if job.running else job
+            after = canceled(job, now_ms=now_ms) if job.running else job
             write_job(tr, keyspace, replace(after, undo=undo.id), job)
             self._tell(audit, self._of(tr, job), "undo_job", undo, count=job.done, also=job.to_id)
             return undo
@@ -255,7 +255,7 @@ class BulkActs(ItemActs):
     def undo_bulk(self, job_id: str, *, progress: Callable[[Job], bool] | None = None) -> Undone:
         """Undo all chunks of a job here and now; items that have gone on since are left alone.
 
-        Raises `JobEnded` when it can not be done, as a queue is gone.
+        Raises `JobEnded` when it cannot be done, as a queue is gone.
         """
         undo = self.run_bulk(self.begin_undo(job_id).id, progress=progress)
         if undo.failure:
@@ -298,7 +298,7 @@ class BulkActs(ItemActs):
         return target
 
     def _of(self, tr: ReadTransaction, job: Job) -> _Named:
-        """Return what a job's queue is called now, or was when it is gone or can not be read."""
+        """Return what a job's queue is called now, or was when it is gone or cannot be read."""
         record = tr.get(self._context.keyspace.config(job.queue_id)).wait()
         try:
             name = job.queue if record is None else Config.decode(record).name

@@ -169,7 +169,7 @@ class ItemActs(Picks):
 
         return self._act(act)
 
-    def reprioritise(
+    def reprioritize(
         self,
         queue_name: str,
         item_ids: Sequence[str],
@@ -194,13 +194,13 @@ class ItemActs(Picks):
             queue = self._queue(tr, queue_name, expect_id)
             keyspace = self._context.keyspace
             found = locate.find(tr, keyspace, queue.config, item_ids, skip_missing=skip_missing, expect=expect)
-            changed = edit.reprioritise(
+            changed = edit.reprioritize(
                 tr, keyspace, queue.config, found.stored_items, priority=priority, shift=shift, place=place
             )
             if changed:
-                self._trash.put_changes(tr, trash_id, queue.config, changed, by=self._actor, act="reprioritise")
+                self._trash.put_changes(tr, trash_id, queue.config, changed, by=self._actor, act="reprioritize")
             skipped = found.missing + len(found.stored_items) - len(changed)
-            return self._note(audit, queue, "reprioritise", changed, trash_id, skipped, reason)
+            return self._note(audit, queue, "reprioritize", changed, trash_id, skipped, reason)
 
         return self._act(act)
 

@@ -1,6 +1,6 @@
 """Positions: where an item would stand among the ready ones, told before it is brought there.
 
-Neighbours are read at any depth; how many leave before it is counted from the nearer edge of its priority band, as far
+Neighbors are read at any depth; how many leave before it is counted from the nearer edge of its priority band, as far
 as a page may count, and said to be about so many where that is not far enough.
 """
 
@@ -24,7 +24,7 @@ from queues.queue import Queue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Neighbours:
+class Neighbors:
     """What stands next to an item; None: it is the first, or the last."""
 
     #: Nearer to the minimum (FIFO: the head).
@@ -33,8 +33,8 @@ class Neighbours:
     higher: Item | None
 
 
-def neighbours(queue: Queue, item: Item, *, preview: int, tr: ReadTransaction) -> Neighbours | None:
-    """Return the neighbours of a ready item, their values cut to `preview` bytes; None for one of another state.
+def neighbors(queue: Queue, item: Item, *, preview: int, tr: ReadTransaction) -> Neighbors | None:
+    """Return the neighbors of a ready item, their values cut to `preview` bytes; None for one of another state.
 
     Two reads of at most two keys each, at any depth.
     """
@@ -46,7 +46,7 @@ def neighbours(queue: Queue, item: Item, *, preview: int, tr: ReadTransaction) -
         after = cursor.encode(queue.id, end, suffix)
         return next(iter(queue.items(end=end, limit=1, after=after, preview=preview, tr=tr).items), None)
 
-    return Neighbours(lower=beside("max"), higher=beside("min"))
+    return Neighbors(lower=beside("max"), higher=beside("min"))
 
 
 def _suffix(item: Item) -> bytes | None:
@@ -63,7 +63,7 @@ BOUND = 1_000
 _BYTES, _STEP = 1_000_000, 200
 #: Items that are read at once to find the next one that stays.
 _NEXT = 4
-#: A value of a neighbour is cut to so many bytes.
+#: A value of a neighbor is cut to so many bytes.
 _PREVIEW = 64
 
 
@@ -77,7 +77,7 @@ class Position:
     of: int
     #: False: `before` is about right.
     exact: bool
-    neighbours: Neighbours
+    neighbors: Neighbors
 
 
 def position(
@@ -86,14 +86,14 @@ def position(
     """Return the position that this suffix would give to one of the items that leave their places for it."""
     old = {there.suffix for there in leaving if there.state == "ready"}
     depths = _depths(tr, keys, config)
-    neighbours = Neighbours(
+    neighbors = Neighbors(
         lower=_beside(tr, keys, config, suffix, old, higher=False),
         higher=_beside(tr, keys, config, suffix, old, higher=True),
     )
     before, exact = _before(tr, keys, config, suffix, depths)
     before -= sum(each < suffix for each in old)
     of = max(0, sum(depths) - len(old))
-    return Position(before=max(0, min(before, of)), of=of, exact=exact, neighbours=neighbours)
+    return Position(before=max(0, min(before, of)), of=of, exact=exact, neighbors=neighbors)
 
 
 def _depths(tr: ReadTransaction, keys: QueueKeys, config: Config) -> list[int]:

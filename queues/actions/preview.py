@@ -19,8 +19,8 @@ from queues.queue import Queue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReprioritisePreview:
-    """What re-prioritising items would do."""
+class ReprioritizePreview:
+    """What re-prioritizing items would do."""
 
     #: Each item before and after, in the order asked for; those that would not change are left out.
     changes: tuple[tuple[Item, Item], ...]
@@ -81,7 +81,7 @@ class Picks(Acting):
 
         return self._context.read(look, tr)
 
-    def preview_reprioritise(
+    def preview_reprioritize(
         self,
         queue_name: str,
         item_ids: Sequence[str],
@@ -91,14 +91,14 @@ class Picks(Acting):
         place: Place | None = None,
         expect_id: int | None = None,
         tr: ReadTransaction | None = None,
-    ) -> ReprioritisePreview:
-        """Return what `reprioritise` would do now, by the same rules and refusals, changing nothing."""
+    ) -> ReprioritizePreview:
+        """Return what `reprioritize` would do now, by the same rules and refusals, changing nothing."""
         keyspace = self._context.keyspace
 
-        def look(tr: ReadTransaction) -> ReprioritisePreview:
+        def look(tr: ReadTransaction) -> ReprioritizePreview:
             config = self._queue(tr, queue_name, expect_id).config
             found = locate.find(tr, keyspace, config, item_ids, skip_missing=True).stored_items
-            afters = edit.reprioritised(
+            afters = edit.reprioritized(
                 tr, keyspace, config, found, priority=priority, shift=shift, place=place, newest=config.base
             )
             changes = [(now, then) for now, then in zip(found, afters, strict=True) if now != then]
@@ -111,7 +111,7 @@ class Picks(Acting):
             stood = sorted(now.suffix for now in leaving if now.state == "ready")
             stands = sorted(then.suffix for _, then in changes if then.state == "ready")
             ends = [position(suffix) for suffix in dict.fromkeys((*stands[:1], *stands[-1:]))]
-            return ReprioritisePreview(
+            return ReprioritizePreview(
                 changes=tuple((locate.item_of(now, config), locate.item_of(then, config)) for now, then in changes),
                 was=position(stood[0]) if stood else None,
                 first=ends[0] if ends else None,

@@ -1,4 +1,4 @@
-"""Pushing more than one transaction takes, as a job: chunk by chunk, in order, with progress, cancelled and undone."""
+"""Pushing more than one transaction takes, as a job: chunk by chunk, in order, with progress, canceled and undone."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from queues.items.admission import check_value
 from queues.kv.port import Transaction
 from queues.model.config import MAX_REASON, check_text
 from queues.model.duration import Duration
-from queues.model.priority import normalise
+from queues.model.priority import normalize
 from queues.operations.delay import due_ms, either
 from queues.queue import Queue
 
@@ -49,7 +49,7 @@ class PushJobs(BulkActs):
     ) -> Job:
         """Note that at most 100,000 items are to be pushed, in this order; a runner does it, or `run_bulk`.
 
-        `delay` counts from now, `due` holds for all. What can not come in as the queue is now is refused at once.
+        `delay` counts from now, `due` holds for all. What cannot come in as the queue is now is refused at once.
         """
         reason = check_text(reason, MAX_REASON)
         if not 1 <= len(items) <= MAX_ITEMS:
@@ -103,8 +103,8 @@ class PushJobs(BulkActs):
 
 
 def _checked(queue: Queue, items: Sequence[Arrival]) -> list[Arrival]:
-    """Return items as they go into the store; raise what tells why they can not."""
+    """Return items as they go into the store; raise what tells why they cannot."""
     fifo, kind = queue.kind == "fifo", queue.priority_type
     if fifo and any(priority is not None for _, priority in items):
         raise WrongKind("{queue} is a fifo queue: its items have no priority.", queue=display_name(queue.name))
-    return [(check_value(value), None if fifo else normalise(priority, kind)) for value, priority in items]
+    return [(check_value(value), None if fifo else normalize(priority, kind)) for value, priority in items]

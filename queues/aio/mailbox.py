@@ -20,13 +20,13 @@ class Arrival(Ticket):
     It does for the task what a future does, and lets it go on straight from where answers arrive: a future of asyncio's
     own tells the loop to tell the task, which cost a third of what a call of a coroutine took.
 
-    Cancelled before anybody serves it, it is taken back. Later its outcome is waited for: what was done is told as if
+    Canceled before anybody serves it, it is taken back. Later its outcome is waited for: what was done is told as if
     nothing had happened, so that nothing is taken into nobody's hands, and the cancellation comes again as soon as the
     caller waits for anything else. It comes at once when the request failed, or was to take something (`takes`) and its
     empty answer says that nothing was taken.
     """
 
-    __slots__ = ("_asyncio_future_blocking", "_cancelled", "_kv", "_loop", "_takes", "context", "resume")
+    __slots__ = ("_asyncio_future_blocking", "_canceled", "_kv", "_loop", "_takes", "context", "resume")
 
     resume: Callable[[Arrival], object] | None
     context: Context
@@ -47,14 +47,14 @@ class Arrival(Ticket):
         self.landing = landing
         self.answer = self.error = None
         self._takes = takes
-        self._cancelled = False
+        self._canceled = False
         #: What lets its task go on: None until that waits. One that is interrupted before never does.
         self.resume = None
         self._asyncio_future_blocking = True  # what says to a task that it may wait for this
 
     def __await__(self) -> Generator[Any, None, Any]:
         yield self
-        if self._cancelled:
+        if self._canceled:
             _cancel_again()
         return self.answer
 
@@ -68,7 +68,7 @@ class Arrival(Ticket):
     def result(self) -> None:
         """Raise what the task is to hear of in place of an answer."""
         error, self.error = self.error, None
-        if self._cancelled and (error is not None or (self._takes and not self.answer)):
+        if self._canceled and (error is not None or (self._takes and not self.answer)):
             raise asyncio.CancelledError
         if error is not None:
             try:
@@ -82,7 +82,7 @@ class Arrival(Ticket):
             self.error = asyncio.CancelledError() if msg is None else asyncio.CancelledError(msg)
             self._loop.call_soon(_open, [self])
         else:
-            self._cancelled = True
+            self._canceled = True
         return True
 
 
@@ -116,7 +116,7 @@ def _open(arrivals: Sequence[Arrival]) -> None:
 
 
 def _cancel_again() -> None:
-    """Cancel the task once more, as soon as it waits again, unless whoever cancelled it has taken that back.
+    """Cancel the task once more, as soon as it waits again, unless whoever canceled it has taken that back.
 
     It is the same cancellation: it counts once, or whoever takes it back would believe in another one.
     """

@@ -29,9 +29,9 @@ from queues.serving.take_request import LATE, Take
 class AsyncQueue:
     """A queue for the coroutines of any event loop; `queue` has the verbs that are not here, for threads.
 
-    A coroutine that is cancelled has either done nothing, or gets its answer all the same and is cancelled as soon as
+    A coroutine that is canceled has either done nothing, or gets its answer all the same and is canceled as soon as
     it waits again: no item is taken into nobody's hands. (`asyncio.wait_for` of Python 3.11 throws answers away when
-    it is cancelled itself: give `timeout=`, or use `asyncio.timeout`.)
+    it is canceled itself: give `timeout=`, or use `asyncio.timeout`.)
     """
 
     def __init__(self, queue: Queue) -> None:

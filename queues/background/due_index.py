@@ -48,7 +48,7 @@ class DueIndex:
     next_ms: int | None
     #: Marks that have come of queues that are left alone, by queue, the first one first.
     stuck: Mapping[int, Sequence[int]]
-    #: Those of them that can not be read.
+    #: Those of them that cannot be read.
     unreadable: Set[int]
 
 
@@ -128,7 +128,7 @@ def unmarked(tr: ReadTransaction, keyspace: Keyspace, queue_ids: Sequence[int]) 
 def begin_moments(
     tr: ReadTransaction, keyspace: Keyspace, queue_ids: Iterable[int]
 ) -> Callable[[], dict[int, int | None]]:
-    """Issue the reads of when something falls due next in each queue; one that can not be read is left out."""
+    """Issue the reads of when something falls due next in each queue; one that cannot be read is left out."""
     records = [(queue_id, tr.get(keyspace.config(queue_id))) for queue_id in queue_ids]
 
     def finish() -> dict[int, int | None]:

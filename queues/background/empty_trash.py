@@ -18,7 +18,7 @@ from queues.model.tuples import Range
 
 #: Keys of one step, and bytes that one reads: few at first, as they may be large.
 _FIRST_STEP, _MAX_STEP, _STEP_BYTES = 16, 1_000, 1_000_000
-#: Entries that can not be read which one sweep goes past.
+#: Entries that cannot be read which one sweep goes past.
 _MOST_LEFT = 1_000
 
 
@@ -30,14 +30,14 @@ class _Cleared:
     size: int
     #: The entry is gone.
     done: bool
-    #: The deadline of an entry that can not be read, and why.
+    #: The deadline of an entry that cannot be read, and why.
     left: tuple[bytes, Exception] | None = None
 
 
 def sweep_trash(kv: KeyValueStore, keyspace: Keyspace, *, now_ms: int, limit: int, tell: Tell = warn) -> int:
     """Clear what is in the trash beyond its deadline, at most `limit` keys or a step more; return how many.
 
-    Entries that can not be read stay for a release that can read them, and `tell` hears of them.
+    Entries that cannot be read stay for a release that can read them, and `tell` hears of them.
     """
     cleared = left = 0
     step = _FIRST_STEP

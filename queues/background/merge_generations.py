@@ -29,7 +29,7 @@ _QUEUES = 500
 def merge(kv: KeyValueStore, keyspace: Keyspace, *, limit: int, tell: Tell = warn) -> int:
     """Move at most `limit` items, or a step more, to the newest generations of their queues; return their number.
 
-    Queues that can not be read stay as they are, and `tell` hears of them.
+    Queues that cannot be read stay as they are, and `tell` hears of them.
     """
     begin, end = keyspace.all_merges
     moved = 0

@@ -40,7 +40,7 @@ def find_unclaimed(tr: ReadTransaction, keys: QueueKeys, now_ms: int) -> tuple[l
 def sweep_unclaimed(context: StoreContext, trash: Trash, config: Config, *, tell: Tell = warn) -> int:
     """Clear what vanished processes left in a queue; return how many items went to the trash.
 
-    Results that can not be read stay, and `tell` hears of them.
+    Results that cannot be read stay, and `tell` hears of them.
     """
     keys, now_ms = context.keyspace.queue(config.id), context.now_ms()
     old, results = context.kv.read(lambda tr: find_unclaimed(tr, keys, now_ms))

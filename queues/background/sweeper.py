@@ -134,11 +134,11 @@ class Sweeper:
         self._scan: bytes | None = None
         #: Queues that failed, and until when they are left alone.
         self._resting: dict[int, float] = {}
-        #: Kinds of work that met nothing but what can not be read, and until when they are left alone.
+        #: Kinds of work that met nothing but what cannot be read, and until when they are left alone.
         self._spared: dict[str, float] = {}
         #: The damage of the store's file that was met.
         self._damage: StoreDamaged | None = None
-        #: Kinds of work that fail, and what can not be read: told once.
+        #: Kinds of work that fail, and what cannot be read: told once.
         self._failing: set[str] = set()
 
     def sweep(self) -> Swept:
@@ -190,7 +190,7 @@ class Sweeper:
         if stale:
             self._kv.transact(lambda tr: due_index.settle(tr, self._keyspace, stale))
         for queue_id in seen.agenda.unreadable:
-            self._tell_once(f"Queue {queue_id}", ValueError("its config or its due times can not be read"))
+            self._tell_once(f"Queue {queue_id}", ValueError("its config or its due times cannot be read"))
         crowding = {queue_id: seconds for queue_id, seconds in seen.agenda.stuck.items() if len(seconds) > 1}
         if crowding:
             self._kv.transact(lambda tr: due_index.collapse(tr, self._keyspace, crowding))
@@ -325,7 +325,7 @@ class Sweeper:
         return forgotten
 
     def _pass_by(self, what: str, work: Callable[[Tell], int]) -> int:
-        """Attempt it; where there is nothing but what can not be read it is left alone for a while."""
+        """Attempt it; where there is nothing but what cannot be read it is left alone for a while."""
         if self._spared.get(what, self._count()) > self._count():
             return 0
         met: list[str] = []

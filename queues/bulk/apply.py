@@ -28,7 +28,7 @@ from queues.keys.queue_keys import STATES
 from queues.keys.suffix import ready_elements, ready_suffix
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model.config import Config
-from queues.model.priority import Priority, normalise
+from queues.model.priority import Priority, normalize
 from queues.operations.search import Query
 from queues.queue import Queue
 
@@ -44,12 +44,12 @@ def check(
     place: Place | None,
     rate: float | None,
 ) -> None:
-    """Raise what tells why an act on all can not be begun so."""
+    """Raise what tells why an act on all cannot be begun so."""
     query.check()
     if not any(act in acts for acts in ACTS.values()) or query.state not in STATES:
         known = sorted({act for acts in ACTS.values() for act in acts})
         raise BadState("Acts on all are {acts}, of {states} items.", acts=", ".join(known), states=", ".join(STATES))
-    if act == "reprioritise" and sum(given is not None for given in (priority, shift, place)) != 1:
+    if act == "reprioritize" and sum(given is not None for given in (priority, shift, place)) != 1:
         raise BadPriority("Say one of: the priority, by how much to shift it, or front or back.")
     if query.state == "leased" and act not in ACTS["leased"]:
         raise ItemLeased("These items are in workers' hands: they can be taken back or deleted, and nothing else.")
@@ -65,9 +65,9 @@ def check(
 def fitting(queue: Queue, query: Query, act: str, place: Place | None) -> Query:
     """Return the query in the queue's own priorities; raise `WrongKind` for what a FIFO queue has none for."""
     config = queue.config
-    if config.fifo and (query.low is not None or query.high is not None or (act == "reprioritise" and place is None)):
+    if config.fifo and (query.low is not None or query.high is not None or (act == "reprioritize" and place is None)):
         raise WrongKind("{queue} is a fifo queue: its items have no priority.", queue=display_name(queue.name))
-    low, high = (None if edge is None else normalise(edge, config.priority_type) for edge in (query.low, query.high))
+    low, high = (None if edge is None else normalize(edge, config.priority_type) for edge in (query.low, query.high))
     return replace(query, low=low, high=high)
 
 
@@ -79,10 +79,10 @@ def bounded(query: Query, order: Order) -> bool:
 
 #: Acts by the states whose items they are for.
 ACTS = {
-    "ready": ("move", "reprioritise", "delete"),
-    "delayed": ("promote", "move", "reprioritise", "delete"),
+    "ready": ("move", "reprioritize", "delete"),
+    "delayed": ("promote", "move", "reprioritize", "delete"),
     "leased": ("release", "delete"),
-    "dead": ("retry", "move", "reprioritise", "delete"),
+    "dead": ("retry", "move", "reprioritize", "delete"),
 }
 
 
@@ -113,10 +113,10 @@ def change(
         return transition.retry(tr, keyspace, config, some)
     if job.act == "release":
         return transition.release(tr, keyspace, config, some, now_ms=now_ms, reason=job.reason)
-    if job.act == "reprioritise":
+    if job.act == "reprioritize":
         if job.ahead is not None:
             return _bring(tr, keyspace, job, config, some)
-        return edit.reprioritise(tr, keyspace, config, some, priority=job.priority, shift=job.shift)
+        return edit.reprioritize(tr, keyspace, config, some, priority=job.priority, shift=job.shift)
     assert job.to_id is not None
     target = config_of(tr, keyspace, job.to_id, job.to or "")
     return edit.move(tr, keyspace, config, target, some, priority=job.priority, rands=rands[: len(some)])
@@ -144,7 +144,7 @@ def _bring(tr: Transaction, keyspace: Keyspace, job: Job, config: Config, some: 
     priority, first = job.ahead
     keys = keyspace.queue(config.id)
     delta = CounterDelta(keys, wake=True)
-    delta.traffic("reprioritise", len(some))
+    delta.traffic("reprioritize", len(some))
     afters = [
         located.at_suffix(there, ready_suffix(priority, n, there.rand))
         for n, there in enumerate(some, start=first + job.done)

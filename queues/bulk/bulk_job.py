@@ -27,7 +27,7 @@ from queues.model.priority import Priority
 from queues.model.records import UNREADABLE, why
 from queues.operations.search import Query
 
-RUNNING, DONE, CANCELLED, FAILED = "running", "done", "cancelled", "failed"
+RUNNING, DONE, CANCELED, FAILED = "running", "done", "canceled", "failed"
 #: What undoes another job, chunk by chunk; what brings items in: see queues/actions/push.py.
 UNDO, PUSH = "undo", "push"
 #: Milliseconds for which whoever runs a job holds it; every chunk renews that.
@@ -46,7 +46,7 @@ _STEPS = 20
 MAX_RUNNING = 200
 #: Old jobs of one look of a sweep.
 _SWEPT = 1_000
-#: So many times as many are looked at where there are others, that can not be read, before them.
+#: So many times as many are looked at where there are others, that cannot be read, before them.
 _WINDOWS = 10
 
 
@@ -55,13 +55,13 @@ class Job:
     """An act on many items."""
 
     id: str
-    #: delete, move, reprioritise, promote, retry or release; or push, or undo.
+    #: delete, move, reprioritize, promote, retry or release; or push, or undo.
     act: str
     queue_id: int
     queue: str
     #: Of the items concerned: ready, delayed, leased or dead.
     state: str
-    #: running, done, cancelled or failed.
+    #: running, done, canceled or failed.
     status: str
     by: str
     reason: str
@@ -180,7 +180,7 @@ class JobPage:
     jobs: tuple[Job, ...]
     #: Pass it as `after=` for older ones; None when these are the oldest.
     cursor: str | None
-    #: The ids of those among them that can not be read.
+    #: The ids of those among them that cannot be read.
     unreadable: tuple[str, ...] = ()
     #: Whether the page after the cursor holds something; else there are older ones, and nobody has looked at them.
     certain: bool = True
@@ -222,7 +222,7 @@ def read_job(tr: ReadTransaction, keyspace: Keyspace, job_id: str) -> Job:
     try:
         return _decode(record)
     except UNREADABLE as error:
-        raise Unreadable("This job can not be read. {why}", why=why(error)) from error
+        raise Unreadable("This job cannot be read. {why}", why=why(error)) from error
 
 
 def begin_job(tr: Transaction, keyspace: Keyspace, job: Job) -> None:
@@ -246,7 +246,7 @@ def write_job(tr: Transaction, keyspace: Keyspace, job: Job, was: Job | None = N
 
 
 def read_jobs(tr: ReadTransaction, keyspace: Keyspace, limit: int, before: bytes | None = None) -> list[Job]:
-    """Return jobs, the newest first; those that can not be read are left out."""
+    """Return jobs, the newest first; those that cannot be read are left out."""
     pairs = tr.get_range(*keyspace.all_bulk_before(before), limit=limit, reverse=True).wait()
     return [job for _, record in pairs if (job := _readable(record)) is not None]
 
@@ -261,7 +261,7 @@ def read_page(
 ) -> JobPage:
     """Return a page of jobs, the newest first; raise `BadCursor`.
 
-    `visible` says of a job whether it is listed; then those that can not be read are not, and a page may hold fewer
+    `visible` says of a job whether it is listed; then those that cannot be read are not, and a page may hold fewer
     than `limit`, even none, and have a cursor. After a full page the next one that is listed is looked for too, so that
     its cursor leads to something; `certain` says whether that was found.
     """
@@ -303,7 +303,7 @@ def read_page(
 
 
 def read_running(tr: ReadTransaction, keyspace: Keyspace) -> list[Job]:
-    """Return the jobs that have not ended, the oldest first; those that can not be read are left out."""
+    """Return the jobs that have not ended, the oldest first; those that cannot be read are left out."""
     begin, end = keyspace.all_running
     jobs: list[Job] = []
     for _ in range(_WINDOWS):
@@ -321,7 +321,7 @@ def sweep_jobs(kv: KeyValueStore, keyspace: Keyspace, *, before_ms: int) -> None
     begin, end = keyspace.bulk_begun_by(before_ms)
     for _ in range(_WINDOWS):
         pairs = kv.read(lambda tr, begin=begin: tr.get_range(begin, end, limit=_SWEPT).wait(), background=True)  # type: ignore[misc]
-        # What can not be read is left to a release that can.
+        # What cannot be read is left to a release that can.
         jobs = [job for _, record in pairs if (job := _readable(record)) is not None and not job.running]
         forgotten = sum(_forget(kv, keyspace, job.id, before_ms) for job in jobs)
         if forgotten or len(pairs) < _SWEPT:

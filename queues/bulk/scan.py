@@ -53,7 +53,7 @@ def order_of(act: str, query: Query, *, shifts: bool, ordered: bool) -> Order:
     """Return along what an act walks: its items' places where their order counts, else their ids if that is less."""
     if query.state == "leased":
         return "age"  # leases that are extended change their places
-    if shifts or (act == "reprioritise" and query.state != "ready"):
+    if shifts or (act == "reprioritize" and query.state != "ready"):
         return "age"  # these stay in their state, and whoever moves one behind the mark would have it met again
     timed = query.since is not None or query.until is not None
     return "age" if timed and not ordered and act not in ("move", "promote") else "place"

@@ -11,7 +11,7 @@ from queues.audit import Audit
 from queues.bulk import incoming
 from queues.bulk.apply import change, config_of
 from queues.bulk.bulk_job import (
-    CANCELLED,
+    CANCELED,
     DONE,
     FAILED,
     HELD_MS,
@@ -59,7 +59,7 @@ def push_part(tr: Transaction, context: StoreContext, job: Job, ids: Sequence[by
     try:
         arrivals = incoming.read_part(tr, keyspace, own, job.chunks)
     except UNREADABLE as error:
-        raise Unreadable("The items that are next can not be read. {why}", why=why(error)) from error
+        raise Unreadable("The items that are next cannot be read. {why}", why=why(error)) from error
     if arrivals is None:
         raise Unreadable("The items that are next are not there any more.")
     config = config_of(tr, keyspace, job.queue_id, job.queue)
@@ -380,6 +380,6 @@ class Steps:
         return self._context.kv.transact(fail, background=True)
 
 
-def cancelled(job: Job, *, now_ms: int) -> Job:
+def canceled(job: Job, *, now_ms: int) -> Job:
     """Return a job that goes on no more, with what it did still done."""
-    return ended(job, CANCELLED, now_ms=now_ms)
+    return ended(job, CANCELED, now_ms=now_ms)

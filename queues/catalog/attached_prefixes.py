@@ -21,7 +21,7 @@ def check_prefix(prefix: bytes | tuple[Any, ...], root: bytes) -> bytes:
         try:
             prefix = packed_prefix(prefix)
         except ValueError as error:
-            raise BadPrefix("The prefix can not be packed as a tuple: {error}.", error=str(error)) from error
+            raise BadPrefix("The prefix cannot be packed as a tuple: {error}.", error=str(error)) from error
     if isinstance(prefix, bytearray | memoryview):
         prefix = bytes(prefix)
     if not isinstance(prefix, bytes):

@@ -1,4 +1,4 @@
-"""Changing items inside one transaction: delete, move, re-prioritise, edit. Each returns what it changed, to be noted.
+"""Changing items inside one transaction: delete, move, re-prioritize, edit. Each returns what it changed, to be noted.
 
 An item that is leased is in a worker's hands: it can be deleted, and nothing else.
 """
@@ -32,7 +32,7 @@ from queues.keys.suffix import ready_elements, ready_suffix
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model.config import Config
 from queues.model.foreign_tuples import ForeignKey
-from queues.model.priority import Priority, normalise
+from queues.model.priority import Priority, normalize
 from queues.model.records import MAX_VALUE_SIZE
 
 Place = Literal["front", "back"]
@@ -136,7 +136,7 @@ def _into_attached(
     return [attached(suffix, value) for suffix, (value, _) in zip(suffixes, values, strict=True)]
 
 
-def reprioritise(
+def reprioritize(
     tr: Transaction,
     keyspace: Keyspace,
     config: Config,
@@ -149,7 +149,7 @@ def reprioritise(
     """Give items another priority, or bring them to the front or the back; those that do not change are left out."""
     newest = config.base + tr.stamp() if place == "back" else 0
     # Ends are read by snapshot: whoever pushes there meanwhile has pushed after this act.
-    afters = reprioritised(
+    afters = reprioritized(
         tr.snapshot, keyspace, config, stored_items, priority=priority, shift=shift, place=place, newest=newest
     )
     changes = [
@@ -157,11 +157,11 @@ def reprioritise(
         for before, after in zip(stored_items, afters, strict=True)
         if after != before
     ]
-    _apply(tr, keyspace.queue(config.id), config, changes, "reprioritise")
+    _apply(tr, keyspace.queue(config.id), config, changes, "reprioritize")
     return changes
 
 
-def reprioritised(
+def reprioritized(
     tr: ReadTransaction,
     keyspace: Keyspace,
     config: Config,
@@ -174,7 +174,7 @@ def reprioritised(
 ) -> list[StoredItem]:
     """Return where items would stand of another priority, or at the front or the back, changing nothing."""
     if config.attached:
-        raise NotForAttached(config.name, "its items are not re-prioritised.")
+        raise NotForAttached(config.name, "its items are not re-prioritized.")
     _refuse_leased(stored_items)
     if place is not None:
         return _to_place(tr, keyspace.queue(config.id), config, stored_items, place, newest)
@@ -249,16 +249,16 @@ def _to_place(
 
 def _shifted(now: Priority | None, to: Priority | None, shift: Priority | None, config: Config) -> Priority:
     if shift is None:
-        return normalise(to, config.priority_type)
+        return normalize(to, config.priority_type)
     if isinstance(now, str) or isinstance(shift, str | bool) or now is None:
         raise BadPriority("A text has no number to be shifted by: set the priority instead.")
     if isinstance(now, int) and isinstance(shift, float):
-        shift = normalise(shift, "float")
+        shift = normalize(shift, "float")
         if not float(shift).is_integer():
-            raise BadPriority("Priorities here are whole numbers: they can not be shifted by {shift}.", shift=shift)
+            raise BadPriority("Priorities here are whole numbers: they cannot be shifted by {shift}.", shift=shift)
         shift = int(shift)
     try:
-        return normalise(now + shift, config.priority_type)
+        return normalize(now + shift, config.priority_type)
     except OverflowError:
         raise BadPriority("Shifted so far, a priority would not fit the queue's type. Nothing was changed.") from None
 
@@ -278,7 +278,7 @@ def _priority_in(target: Config, now: Priority | None, given: Priority | None) -
         raise BadPriority(
             "Say which priority the items get in {queue}: they have none.", queue=display_name(target.name)
         )
-    return normalise(now if given is None else given, target.priority_type)
+    return normalize(now if given is None else given, target.priority_type)
 
 
 def _check_sizes(target: Config, stored_items: Sequence[StoredItem]) -> None:

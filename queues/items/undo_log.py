@@ -160,7 +160,7 @@ class Undoing:
         noted: Sequence[tuple[dict[str, Any], dict[str, Any] | None, bytes | None]],
         there: dict[str, StoredItem],
     ) -> set[int]:
-        """Return the numbers of those that can not stand where they stood: another item of the same id does."""
+        """Return the numbers of those that cannot stand where they stood: another item of the same id does."""
         if self._source.prefix is not None:
             return set()
         keys = self._keyspace.queue(self._source.id)

@@ -417,7 +417,7 @@ class Keyspace:
 
 
 def packed_prefix(elements: tuple[Any, ...]) -> bytes:
-    """Pack a prefix that is given as a tuple; raise `ValueError` for what can not be packed."""
+    """Pack a prefix that is given as a tuple; raise `ValueError` for what cannot be packed."""
     try:
         return pack(*elements)
     except Exception as error:  # the tuple layer raises whatever it stumbles over

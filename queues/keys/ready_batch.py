@@ -36,7 +36,7 @@ def counted(these: Sequence[T]) -> dict[T, int]:
 
 
 class _Known(NamedTuple):
-    #: Of what was pushed; normalised, so 0.0 is never −0.0 here.
+    #: Of what was pushed; normalized, so 0.0 is never −0.0 here.
     packed: dict[Priority, bytes]
     #: Of what was popped, as the store has it.
     priorities: dict[bytes, Priority]

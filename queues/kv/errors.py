@@ -74,7 +74,7 @@ class BadStoreURL(StoreError):
 
 
 class StoreUnavailable(StoreError):
-    """The store can not be reached or opened now; nothing was written. Try again later."""
+    """The store cannot be reached or opened now; nothing was written. Try again later."""
 
 
 class StoreUnreachable(StoreUnavailable):
@@ -82,7 +82,7 @@ class StoreUnreachable(StoreUnavailable):
 
 
 class StoreReadOnly(StoreUnavailable):
-    """The store's folder or file can not be written."""
+    """The store's folder or file cannot be written."""
 
 
 class StoreDamaged(StoreUnavailable):
@@ -130,7 +130,7 @@ class Conflict(StoreError):
 
 
 class OutcomeUnknown(StoreError):
-    """The store failed during commit and can not tell whether the transaction was applied."""
+    """The store failed during commit and cannot tell whether the transaction was applied."""
 
 
 class EmbeddedOnly(StoreError):

@@ -1,6 +1,6 @@
 """Threads that sleep until woken: a condition variable that tells whom it woke.
 
-The standard library's can not say whether a notification found a thread, which is what decides whom else to wake.
+The standard library's cannot say whether a notification found a thread, which is what decides whom else to wake.
 """
 
 from __future__ import annotations

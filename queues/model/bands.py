@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from queues.errors import BadPriority
-from queues.model.priority import Priority, PriorityType, normalise
+from queues.model.priority import Priority, PriorityType, normalize
 
 MAX_BANDS = 16
 
@@ -56,8 +56,8 @@ def default_edges(priority_type: PriorityType) -> tuple[Priority, ...]:
 
 
 def check_edges(edges: Sequence[Priority], priority_type: PriorityType) -> tuple[Priority, ...]:
-    """Return the edges normalised; raise `BadPriority` unless they increase and are at most 15."""
-    checked = tuple(normalise(edge, priority_type) for edge in edges)
+    """Return the edges normalized; raise `BadPriority` unless they increase and are at most 15."""
+    checked = tuple(normalize(edge, priority_type) for edge in edges)
     if len(checked) >= MAX_BANDS:
         raise BadPriority("A queue has at most {most} bands, so {edges} edges.", most=MAX_BANDS, edges=MAX_BANDS - 1)
     if any(a >= b for a, b in pairwise(checked)):  # type: ignore[operator]

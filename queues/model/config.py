@@ -202,7 +202,7 @@ class Config:
 
 
 def decode(record: bytes | None) -> Config | None:
-    """Return a config; None when there is none, or it can not be read."""
+    """Return a config; None when there is none, or it cannot be read."""
     if record is None:
         return None
     try:

@@ -26,7 +26,7 @@ _RANDOM_BYTES = SIZE - TIME
 _DRAWN = 256 * _RANDOM_BYTES
 #: Where milliseconds count from.
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-#: Milliseconds at the end of year 9999: later ones can not be shown as a date.
+#: Milliseconds at the end of year 9999: later ones cannot be shown as a date.
 LAST_MS = 253_402_300_799_999
 
 

@@ -32,7 +32,7 @@ class Item(_Made):
 
     #: 40 hexadecimal digits, unique for ever; in an attached queue “key-” and the key in hexadecimal digits.
     id: str
-    #: As normalised by the queue's type; None in a FIFO queue, and for what others wrote that is no number or text.
+    #: As normalized by the queue's type; None in a FIFO queue, and for what others wrote that is no number or text.
     priority: Priority | None
     #: Push order: larger was pushed later (exact among pushes that did not overlap); a delayed item gets it when it
     #: is promoted. None until then, and where others wrote none.

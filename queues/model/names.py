@@ -48,7 +48,7 @@ def check_name(name: str, *, new: bool = True) -> str:
             "A queue's name has at most {most} bytes; this one has {size}.", most=MAX_BYTES, size=len(name.encode())
         )
     if name in _DOTS:
-        raise BadName("A queue's name can not be only dots.")
+        raise BadName("A queue's name cannot be only dots.")
     return name
 
 
@@ -65,4 +65,4 @@ def _described(character: str) -> Words:
         return Words("a space")
     if character.isprintable() and not is_invisible(character):
         return Words("“{character}” (U+{code:04X})", character=character, code=ord(character))
-    return Words("U+{code:04X}, which can not be seen", code=ord(character))
+    return Words("U+{code:04X}, which cannot be seen", code=ord(character))

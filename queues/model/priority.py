@@ -1,4 +1,4 @@
-"""Priorities: normalised at the door by the queue's declared type.
+"""Priorities: normalized at the door by the queue's declared type.
 
 The tuple encoding orders by type before value (every int before every float, a bool is a type of its own,
 −0.0 before 0.0), so one queue holds one type and each value has one spelling.
@@ -32,7 +32,7 @@ def check_type(priority_type: str) -> PriorityType:
     return cast(PriorityType, priority_type)
 
 
-def normalise(priority: object, priority_type: PriorityType) -> Priority:
+def normalize(priority: object, priority_type: PriorityType) -> Priority:
     """Return the priority as the queue keeps it; raise `BadPriority` saying what does not fit."""
     if isinstance(priority, bool):
         raise BadPriority("A priority of this queue is {noun}, not a bool.", noun=_NOUN[priority_type])

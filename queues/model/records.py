@@ -34,7 +34,7 @@ Tell = Callable[[str, Exception], None]
 
 
 def why(error: Exception) -> Words:
-    """Say for a person why something can not be read."""
+    """Say for a person why something cannot be read."""
     if isinstance(error, Worded):
         return error.words
     return Words("Its bytes are damaged ({kind}).", kind=type(error).__name__)

@@ -1,7 +1,7 @@
 """The settings of a queue: what operators choose about it once it is there, and the rules about each.
 
 They lie in the config, which every transaction reads: so each is bounded. Edges of priority bands are no setting: the
-counters of the bands can not be made anew while others push and pop, so they are chosen when a queue is created.
+counters of the bands cannot be made anew while others push and pop, so they are chosen when a queue is created.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _note(value: object) -> str:
         )
     hidden = next((c for c in text if unicodedata.category(c) == "Cc" and c not in "\n\t"), None)
     if hidden is not None:
-        raise BadSetting("A note is plain text: it can not hold U+{code:04X}.", "note", code=ord(hidden))
+        raise BadSetting("A note is plain text: it cannot hold U+{code:04X}.", "note", code=ord(hidden))
     return text
 
 
@@ -103,9 +103,9 @@ def _runbook(value: object) -> str:
     if parts.scheme not in ("http", "https") or not host:
         raise BadSetting("A runbook link begins with http:// or https:// and names a host.", "runbook")
     if "@" in parts.netloc:
-        raise BadSetting("A runbook link can not hold a user or a password: everybody who looks sees it.", "runbook")
+        raise BadSetting("A runbook link cannot hold a user or a password: everybody who looks sees it.", "runbook")
     if not text.isprintable() or any(c in ' \\"<>`' for c in text):
-        raise BadSetting("A runbook link can not hold spaces, backslashes, quotes or characters not seen.", "runbook")
+        raise BadSetting("A runbook link cannot hold spaces, backslashes, quotes or characters not seen.", "runbook")
     return text
 
 
@@ -125,7 +125,7 @@ def _redact(value: object) -> tuple[str, ...]:
                 size=len(rule),
             )
         if not rule.isprintable():
-            raise BadSetting("A redaction rule can not hold characters that can not be seen.", "redact")
+            raise BadSetting("A redaction rule cannot hold characters that cannot be seen.", "redact")
         rules.setdefault(rule.casefold(), rule)
     if len(rules) > MAX_RULES:
         raise BadSetting(

@@ -139,7 +139,7 @@ class Delays(Taking):
     def _delaying(self, entries: Sequence[tuple[bytes, Priority | None, Moment | None]]) -> Errand:
         """Return the errand that pushes values of which some are delayed."""
         values = [(value, priority) for value, priority, _ in entries]
-        self._own("its items can not be delayed, as others would take them before.")
+        self._own("its items cannot be delayed, as others would take them before.")
         dues = [None if when is None else self._due_ms(when) for _, _, when in entries]
         rands = self._rands(values)
         now_ms = self._context.now_ms()

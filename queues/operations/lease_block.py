@@ -29,12 +29,12 @@ class Binding:
 
     def begin(self, lease: Any) -> End:
         """Begin the block of a lease; what is returned ends it."""
-        raise LeaseNotBound("This lease can not be used in “with”: take it from a Queue, or settle it by its queue.")
+        raise LeaseNotBound("This lease cannot be used in “with”: take it from a Queue, or settle it by its queue.")
 
     async def begin_async(self, lease: Any) -> AsyncEnd:
         """Begin the block of a lease in a coroutine; what is returned ends it."""
         raise LeaseNotBound(
-            "This lease can not be used in “async with”: take it from an AsyncQueue, or settle it by its queue."
+            "This lease cannot be used in “async with”: take it from an AsyncQueue, or settle it by its queue."
         )
 
 

@@ -28,7 +28,7 @@ from queues.model.config import Config
 from queues.model.cursor import End
 from queues.model.ids import at, to_ms
 from queues.model.item import Item
-from queues.model.priority import Priority, normalise
+from queues.model.priority import Priority, normalize
 from queues.model.records import reading
 from queues.operations.handle import Handle, check_limit
 from queues.operations.search_step import FIRST_READ, MAX_READ, Step
@@ -188,14 +188,14 @@ class Searching(Handle):
         return self._context.read(look, tr)
 
     def query(self, query: Query) -> Query:
-        """Return a query as this queue understands it: priorities of its type; raise what tells why it can not."""
+        """Return a query as this queue understands it: priorities of its type; raise what tells why it cannot."""
         query.check()
         if query.low is None and query.high is None:
             return query
         if self.kind == "fifo":
             raise WrongKind("{queue} is a fifo queue: its items have no priorities.", queue=display_name(self.name))
         low, high = (
-            None if bound is None else normalise(bound, self.priority_type) for bound in (query.low, query.high)
+            None if bound is None else normalize(bound, self.priority_type) for bound in (query.low, query.high)
         )
         return replace(query, low=low, high=high)
 
@@ -257,7 +257,7 @@ class Searching(Handle):
     # How the items lie; attached queues differ
 
     def _check_query(self, query: Query) -> None:
-        """Raise for what this queue's items can not be asked."""
+        """Raise for what this queue's items cannot be asked."""
 
     def _lanes(self, config: Config, order: Order, query: Query) -> list[Lane]:
         if order == "age":

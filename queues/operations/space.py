@@ -130,17 +130,17 @@ def check_name(name: str) -> str:
     if not 1 <= size <= MAX_NAME:
         raise BadName("A space's name has 1 to {most} bytes; this one has {size:,}.", most=MAX_NAME, size=size)
     if any(is_invisible(character) for character in name):
-        raise BadName("A space's name can not hold spaces, or characters that can not be seen.")
+        raise BadName("A space's name cannot hold spaces, or characters that cannot be seen.")
     return name
 
 
 def _check(element: Any) -> None:
-    """Raise `BadKey` for what a key can not hold."""
+    """Raise `BadKey` for what a key cannot hold."""
     if isinstance(element, tuple):
         for inner in element:
             _check(inner)
     elif isinstance(element, float) and math.isnan(element):
-        raise BadKey("A key can not hold NaN: it has no place in the order.")
+        raise BadKey("A key cannot hold NaN: it has no place in the order.")
     elif isinstance(element, int) and element.bit_length() > MAX_BITS:
         raise BadKey("A whole number in a key has at most 255 bytes.")
     elif not (element is None or isinstance(element, bytes | str | int | float)):

@@ -73,7 +73,7 @@ class Waiting(Leases):
         if timeout is None:
             return take()
         if tr is not None:
-            raise BadTime("A transaction can not wait for items: give tr= or timeout=, not both.")
+            raise BadTime("A transaction cannot wait for items: give tr= or timeout=, not both.")
         deadline = time.monotonic() + check_timeout(timeout)
         found = _try(take, nothing)
         if found or time.monotonic() >= deadline:
@@ -179,5 +179,5 @@ def _try(take: Callable[[], T], nothing: T) -> T:
 
 
 def check_timeout(timeout: Duration) -> float:
-    """Return the seconds of a timeout, infinity too; raise `BadTime` when it can not be kept."""
+    """Return the seconds of a timeout, infinity too; raise `BadTime` when it cannot be kept."""
     return seconds_of(timeout, TIMEOUT, endless=True)

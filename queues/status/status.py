@@ -95,7 +95,7 @@ class QueueStatus:
     #: Pushing is refused beyond so many items, and larger values are; None: no limit.
     max_depth: int | None = None
     max_value: int | None = None
-    #: Why the records can not be read; then nothing but id, name and change is known, and every number means nothing.
+    #: Why the records cannot be read; then nothing but id, name and change is known, and every number means nothing.
     unreadable: str = ""
 
 
@@ -116,7 +116,7 @@ class Snapshot:
 
 
 def unreadable_status(queue_id: int, name: str, change: int, reason: str) -> QueueStatus:
-    """Return the status of a queue whose records can not be read."""
+    """Return the status of a queue whose records cannot be read."""
     return QueueStatus(
         id=queue_id,
         name=name,

@@ -345,7 +345,7 @@ class _Copy:
     def _give_up_round(self) -> None:
         self._advance(self._mark.again(self._record.format))
         raise SourceChanged(
-            "{source} was changed while it was copied, so {to} is not complete and can not be used "
+            "{source} was changed while it was copied, so {to} is not complete and cannot be used "
             "yet. Pause whoever writes to it and run the same command again: it carries over only "
             "what differs.",
             source=self._from,

@@ -325,7 +325,7 @@ def _elements(suffix: bytes, config: Config) -> tuple[Priority | None, int, byte
         if not isinstance(rand, bytes) or isinstance(count, bool) or not isinstance(count, int):
             return None, 0, None
         if priority is not None:
-            band_of(priority, config.edges)  # a priority of another type can not be compared
+            band_of(priority, config.edges)  # a priority of another type cannot be compared
         return priority, count, rand
     except Exception:  # the tuple layer raises whatever it stumbles over
         return None, 0, None

@@ -146,7 +146,7 @@ class Doctor:
                     yield config
                 else:
                     queue_id = self._keyspace.id_of_config(key)
-                    says = f"The record of queue number {queue_id} can not be read, and is left as it is."
+                    says = f"The record of queue number {queue_id} cannot be read, and is left as it is."
                     findings.append(Finding(kind="record", queue=self._name_of(queue_id), says=says, mendable=False))
             if len(pairs) < _STEP:
                 return
@@ -169,7 +169,7 @@ class Doctor:
             kind = "orphan" if isinstance(orphan, Unknown) else "name"
             findings.append(Finding(kind=kind, queue=None, says=orphan.says, mendable=not repair))  # type: ignore[arg-type]
         if leftovers is None:
-            says = "A record in the trash can not be read, so nobody can tell which keys of queues are orphaned."
+            says = "A record in the trash cannot be read, so nobody can tell which keys of queues are orphaned."
             findings.append(Finding(kind="record", queue=None, says=says, mendable=False))
         if not leftovers:
             return

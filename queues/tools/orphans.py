@@ -20,7 +20,7 @@ from queues.tools.content import Walk
 
 
 def mend_orphan(kv: KeyValueStore, keyspace: Keyspace, orphan: Orphan, *, now_ms: int) -> str | None:
-    """Mend an orphan and tell how; None when it can not be, or needs it no more."""
+    """Mend an orphan and tell how; None when it cannot be, or needs it no more."""
     if isinstance(orphan, StrayName):
         return kv.transact(lambda tr: _mend_name(tr, keyspace, orphan, now_ms), background=True)
     if isinstance(orphan, Nameless):
@@ -92,7 +92,7 @@ def _mend_nameless(tr: Transaction, keyspace: Keyspace, orphan: Nameless) -> str
 
 
 def _adopt(tr: Transaction, keyspace: Keyspace, queue_id: int, name: str, now_ms: int) -> str | None:
-    """Give a queue without a config one again; None when it holds nothing, or it can not be told what it is."""
+    """Give a queue without a config one again; None when it holds nothing, or it cannot be told what it is."""
     tr.use_reserve()
     if tr.get(keyspace.config(queue_id)).wait() is not None or tr.get(keyspace.name(name)).wait() is not None:
         return None
@@ -187,7 +187,7 @@ class Nameless:
     @property
     def says(self) -> str:
         """What is wrong, in words."""
-        return f"“{display_name(self.config.name)}” (queue number {self.config.id}) can not be found by its name."
+        return f"“{display_name(self.config.name)}” (queue number {self.config.id}) cannot be found by its name."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,7 +211,7 @@ Orphan = StrayName | Nameless | Unknown
 def find_orphans(kv: KeyValueStore, keyspace: Keyspace) -> tuple[list[Orphan], list[int] | None]:
     """Return the orphans, and the queues of which only totals are left, as detaching leaves them.
 
-    None for the latter: a record in the trash can not be read, so that what looks lost may be in the trash.
+    None for the latter: a record in the trash cannot be read, so that what looks lost may be in the trash.
     """
     orphans: list[Orphan] = [*_stray_names(kv, keyspace), *_nameless(kv, keyspace)]
     leftovers: list[int] = []
@@ -256,7 +256,7 @@ def _stray_names(kv: KeyValueStore, keyspace: Keyspace) -> Iterator[StrayName]:
 
 
 def _leads_astray(record: bytes | None, name: str) -> bool:
-    """Say whether a name's queue is gone or has another name; one that can not be read may have this one."""
+    """Say whether a name's queue is gone or has another name; one that cannot be read may have this one."""
     config = decode(record)
     return record is None if config is None else config.name != name
 
@@ -282,7 +282,7 @@ def _nameless(kv: KeyValueStore, keyspace: Keyspace) -> Iterator[Nameless]:
 def _owned(kv: KeyValueStore, keyspace: Keyspace) -> set[int] | None:
     """Return the ids of queues that have a config, or a trash record from which they can be restored.
 
-    None when there is a trash record that can not be read: nobody can tell then whose keys are still needed.
+    None when there is a trash record that cannot be read: nobody can tell then whose keys are still needed.
     """
     owned = set()
     for ranges in ((keyspace.all_configs,), (keyspace.all_trash(),)):

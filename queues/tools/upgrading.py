@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from queues.background import due_index
-from queues.bulk.bulk_job import CANCELLED, RUNNING, Job, write_job
+from queues.bulk.bulk_job import CANCELED, RUNNING, Job, write_job
 from queues.bulk.scan import just_before
 from queues.catalog import store_record
 from queues.catalog.store_record import FORMAT, StoreRecord
@@ -150,7 +150,7 @@ def _converted(header: dict[str, Any], last: bytes) -> Job:
     return Job(
         **{name: header[name] for name in same},
         # Nobody goes on with what may be long forgotten, unless somebody says so.
-        status=CANCELLED if header["status"] == RUNNING else header["status"],
+        status=CANCELED if header["status"] == RUNNING else header["status"],
         query=Query(state=header["state"]).encode(),
         met=header["done"],
         done=header["done"],

@@ -24,7 +24,7 @@ from queues.model.records import UNREADABLE, why
 #: Reads of one page before it is handed out as it is, when most of the trash was restored; and bytes of records.
 #: What follows a full page is looked for as far again, as a page may become full only at the end of that.
 _STEPS, _STEP_BYTES = 20, 4_000_000
-#: An entry's id, its header or why it can not be read, its value, and the numbers of the queues that it reaches.
+#: An entry's id, its header or why it cannot be read, its value, and the numbers of the queues that it reaches.
 _Read = tuple[bytes, dict[str, Any] | Exception, Result[bytes | None], tuple[int, ...]]
 
 
@@ -43,7 +43,7 @@ class Asked:
 
     @property
     def everything(self) -> bool:
-        """Whether all are asked for, those too that can not be read."""
+        """Whether all are asked for, those too that cannot be read."""
         return self == _EVERYTHING
 
     def fits(self, header: dict[str, Any], queue_id: int | None) -> bool:
@@ -182,7 +182,7 @@ class TrashEntry:
 
     id: str
     #: `items`: what an act did to one or more items, to be undone as one. Of what is `unreadable` no more is known than
-    #: its id, when it came in, when it is to go and why it can not be read.
+    #: its id, when it came in, when it is to go and why it cannot be read.
     what: Literal["queue", "item", "items", "unreadable"]
     #: The queue's number, the same through renames.
     queue_id: int
@@ -197,7 +197,7 @@ class TrashEntry:
     #: It may be swept afterwards.
     deadline: datetime
     restored: bool
-    #: What was done: pop, delete, move, reprioritise, edit, purge, push, delete_queue.
+    #: What was done: pop, delete, move, reprioritize, edit, purge, push, delete_queue.
     act: str = ""
     #: The name of the queue that items were moved to.
     to: str | None = None
@@ -205,7 +205,7 @@ class TrashEntry:
     reaches: tuple[int, ...] = ()
     #: The queue's rules of redaction as they are now; of a deleted queue as they were.
     redact: tuple[str, ...] = ()
-    #: Why it can not be read; empty: it can.
+    #: Why it cannot be read; empty: it can.
     damage: str = ""
 
 
@@ -229,7 +229,7 @@ def readable(
     rules: Mapping[int, bytes | None],
     reaches: tuple[int, ...] = (),
 ) -> TrashEntry:
-    """Return an entry; what of it can not be read, or not be hidden as its queue's rules say, is left out."""
+    """Return an entry; what of it cannot be read, or not be hidden as its queue's rules say, is left out."""
     if isinstance(header, Exception):
         return _damaged(trash_id, header)
     try:
@@ -257,13 +257,13 @@ def _damaged(trash_id: bytes, error: Exception) -> TrashEntry:
 
 @contextmanager
 def telling() -> Iterator[None]:
-    """Raise `Unreadable` for an entry that can not be read."""
+    """Raise `Unreadable` for an entry that cannot be read."""
     try:
         yield
     except UNREADABLE as error:
         if isinstance(error, (QueueError, StoreError)) and not isinstance(error, NewerFormat):
             raise
-        raise Unreadable("This entry of the trash can not be read. {why}", why=why(error)) from error
+        raise Unreadable("This entry of the trash cannot be read. {why}", why=why(error)) from error
 
 
 def entry_of(

@@ -257,7 +257,7 @@ class Trash:
 
         `queue` keeps entries of the queue that has this name or had it when they were written, `by` those of one
         person, `act` those of one act, `but` all except those of one; they are looked for in bounded steps, so such a
-        page may be empty and have a cursor. `looked` is how many entries were looked at. What can not be read is listed
+        page may be empty and have a cursor. `looked` is how many entries were looked at. What cannot be read is listed
         where nothing is asked for.
         After a full page the next entry that fits is looked for too, so that its cursor leads to something; `certain`
         says whether that was found. `visible` says by the name that a queue had whether it is listed.

@@ -51,7 +51,7 @@ class HeartbeatProcess:
                 address = self._address
                 self._store = open_store(address.url, root=address.root, max_bytes=address.max_bytes)
             except (StoreError, QueueError) as error:
-                log.warning("Leases are not extended, the store can not be opened: %s", error)
+                log.warning("Leases are not extended, the store cannot be opened: %s", error)
                 self._ended.wait(AFTER_TROUBLE)
                 continue
             with self._store:

@@ -30,7 +30,7 @@ _END_PATIENCE = 5.0
 
 
 class NoProcess(Exception):
-    """The heartbeat process can not be started."""
+    """The heartbeat process cannot be started."""
 
 
 class KeeperProcess:

@@ -36,7 +36,7 @@ _FIRST_REST, _LONGEST_REST = 0.05, 2.0
 class Settling:
     """Settles tasks and counts them. Thread-safe.
 
-    While the store can not be reached it goes on trying until the lease would be over; then the item comes back by
+    While the store cannot be reached it goes on trying until the lease would be over; then the item comes back by
     itself.
     """
 

@@ -105,7 +105,7 @@ def test_groups(root: Client) -> None:
     ]
 
 
-def test_what_the_audit_can_not_be_told_is_not_done(root: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_audit_cannot_be_told_is_not_done(root: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     eve = add(root)
     before = User.objects.values().get(pk=eve.pk)
 

@@ -230,7 +230,7 @@ def test_no_sent_form_becomes_harmless_by_a_word_more(path: str, client) -> None
     typed = dict.fromkeys(("title", "note", "reason", "value"), "x")
     typed |= {"name": "eve", "role": "viewer", "priority": "1", "confirm": "jobs", "new": "renamed", "kind": "fifo"}
     for action in {html.unescape(found) for found in re.findall(r'<form[^>]*method="post"[^>]*action="([^"]+)"', page)}:
-        if action.startswith((ARM, "/accounts/", "/theme", "/language", "/time-zone", "/favourites")):
+        if action.startswith((ARM, "/accounts/", "/theme", "/language", "/time-zone", "/favorites")):
             continue
         for looks in LOOKS:
             client.post(action, typed | fields(page, html.escape(action)) | looks)

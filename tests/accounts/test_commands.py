@@ -44,7 +44,7 @@ def test_grants_are_given_with_the_user() -> None:
 
 
 @pytest.mark.parametrize("grant", ["orders:*", "orders:*=admin", "a b=viewer", "=viewer"])
-def test_a_grant_that_can_not_be_creates_nobody(grant: str) -> None:
+def test_a_grant_that_cannot_be_creates_nobody(grant: str) -> None:
     with pytest.raises(CommandError, match="--grant"):
         run("create_user", "ann", "--role", "viewer", "--grant", grant)
     assert not User.objects.filter(username="ann").exists()
@@ -72,7 +72,7 @@ def test_a_name_that_is_taken(monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "a b", "a/b", "x" * 151, "a\nb"])
-def test_a_name_that_can_not_be(name: str) -> None:
+def test_a_name_that_cannot_be(name: str) -> None:
     with pytest.raises(CommandError):
         run("create_user", name, "--role", "viewer")
     assert User.objects.count() == 1

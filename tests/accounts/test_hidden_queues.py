@@ -192,7 +192,7 @@ def made(client: Client, rf, purpose: str) -> str:
 def test_a_page_asks_the_tables_as_often_for_many_grants_as_for_none(
     name: str, granted, world, django_assert_max_num_queries
 ) -> None:
-    """Session, user, groups, grants, favourites: once a request, however many queues and rows the page has."""
+    """Session, user, groups, grants, favorites: once a request, however many queues and rows the page has."""
     client = Client()
     client.force_login(
         granted(
@@ -422,7 +422,7 @@ def test_hidden_acts_on_an_item_do_not_stand_in_the_way_of_those_that_are_seen(g
     acts, item = store.acts("root"), store.queue(OWN).push(b"x", priority=1)
     acts.move_items(OWN, [item.id], HIDDEN)
     for n in range(item_history.SHOWN + 2):
-        acts.reprioritise(HIDDEN, [item.id], priority=n + 5)
+        acts.reprioritize(HIDDEN, [item.id], priority=n + 5)
     may = scope_of(granted(Role.NONE, {OWN: Role.OPERATOR}))
     history = item_history.history_of(item.id, may)
     assert len(history.lines) == 1

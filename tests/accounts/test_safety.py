@@ -60,7 +60,7 @@ def each(person, jobs) -> Iterator[tuple[str, str, Client]]:
     return signed_in()
 
 
-def test_every_answer_can_not_be_framed_sniffed_or_run_from_elsewhere(each) -> None:
+def test_every_answer_cannot_be_framed_sniffed_or_run_from_elsewhere(each) -> None:
     for view, path, client in each:
         for answer in (client.get(path), Client().post(path)):
             answer.close()

@@ -127,12 +127,12 @@ class BulkMove:
 
     def _cancel(self) -> int:
         self._press("Cancel")
-        expect(self._status).to_have_text("cancelled")
+        expect(self._status).to_have_text("canceled")
         moved = self._changed()
         jobs, review = self._queues
         assert 0 < moved < self._items, "the cancel came too late to show anything"
         assert (jobs.depth(), review.depth()) == (self._items - moved, moved)
-        self._tell(f"cancelled after {moved:,} items")
+        self._tell(f"canceled after {moved:,} items")
         return moved
 
     def _restart(self, how: str, end: Any) -> None:

@@ -153,7 +153,7 @@ def test_a_killed_cluster_is_said_and_its_return_is_seen(
     assert answer is not None
     assert answer.status == 503
     assert answer.headers["retry-after"]
-    expect(pages[0].locator("main")).to_contain_text(re.compile("does not answer|can not be reached"))
+    expect(pages[0].locator("main")).to_contain_text(re.compile("does not answer|cannot be reached"))
 
     server.start()
     expect(fresh[1]).to_have_attribute("data-state", "live")

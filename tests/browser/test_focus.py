@@ -174,10 +174,10 @@ def test_an_end_that_is_reordered_and_taken_keeps_the_focus(page: Page, store: S
     links = page.locator("[data-live-list=min] a")
     page.locator(f'[data-live-list=min] [data-item="{items[2].id}"] a').focus()
     attend(page)
-    ann.reprioritise("jobs", [items[2].id], priority=-5)
+    ann.reprioritize("jobs", [items[2].id], priority=-5)
     expect(links.first).to_contain_text("v2")
     assert attends(page), "moved to the front"
-    ann.reprioritise("jobs", [items[2].id], priority=99)
+    ann.reprioritize("jobs", [items[2].id], priority=99)
     expect(links.nth(3)).to_contain_text("v2")
     assert attends(page), "and to the back"
     jobs.push(b"before", priority=-1)

@@ -38,7 +38,7 @@ def test_pages_of_jobs_are_accessible_and_fit_a_phone(new_page: NewPage, store: 
         "/jobs/",
         f"/jobs/{slow.id}/",
         "/queues/jobs/bulk/?act=move&q=x&low=1",
-        "/queues/jobs/bulk/?act=reprioritise",
+        "/queues/jobs/bulk/?act=reprioritize",
     ):
         page.goto(path)
         if faults := findings(page):
@@ -47,7 +47,7 @@ def test_pages_of_jobs_are_accessible_and_fit_a_phone(new_page: NewPage, store: 
     ann.cancel_bulk(slow.id)
     page.goto(f"/jobs/{slow.id}/")
     if faults := findings(page):
-        found["cancelled"] = faults
+        found["canceled"] = faults
     assert found == {}
 
 
@@ -66,7 +66,7 @@ def test_progress_is_live_while_it_runs_and_silent_afterwards(page: Page, store:
     expect(figures).not_to_have_text(before)
     expect(cancel).to_be_focused()
     ann.cancel_bulk(job.id)
-    expect(word).to_have_text("cancelled")
+    expect(word).to_have_text("canceled")
     assert page.evaluate("window.mark") == "the same document"
     expect(page.get_by_role("button", name="Let it go on")).to_be_visible()
     requests: list[str] = []

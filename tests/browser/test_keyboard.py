@@ -24,7 +24,7 @@ from tests.browser.wall.test_wall import make_board
 NO_PAGES = {
     "livez", "readyz", "words",
     "accounts:logout", "people:role", "people:add-grant", "people:remove-grant", "people:active",
-    "people:password", "dashboard:arm", "dashboard:disarm", "dashboard:favourite", "dashboard:theme",
+    "people:password", "dashboard:arm", "dashboard:disarm", "dashboard:favorite", "dashboard:theme",
     "dashboard:language", "dashboard:time-zone", "dashboard:start-sample", "dashboard:stop-sample",
     "dashboard:download", "dashboard:cancel-job", "dashboard:resume-job", "dashboard:undo-job", "dashboard:reveal",
     "dashboard:history-data", "dashboard:audit-export", "dashboard:check-value", "dashboard:forget-template",
@@ -34,7 +34,7 @@ NO_PAGES = {
 QUERIES = {
     "dashboard:overview": ["", "?group=group", "?q=nothing-fits"],
     "dashboard:queue": ["", "?state=delayed", "?state=leased", "?state=dead", "?state=trash", "?q=x"],
-    "dashboard:act": [f"?act={act}&id={{item}}" for act in ("move", "delete", "reprioritise", "delay", "lease")],
+    "dashboard:act": [f"?act={act}&id={{item}}" for act in ("move", "delete", "reprioritize", "delay", "lease")],
     "dashboard:bulk": ["?act=move&state=ready", "?act=delete&state=ready"],
     "dashboard:pop": ["?end=min", "?end=max"],
     "dashboard:palette": ["?q=jobs"],

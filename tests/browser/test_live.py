@@ -103,7 +103,7 @@ def test_the_title_carries_the_depth(page: Page, store: Store) -> None:
     expect(page).to_have_title(re.compile("^\\(1\u202f234\\) "))
 
 
-def test_why_a_queue_can_not_be_read_shows_in_the_language_of_the_page(page: Page, store: Store, site: Site) -> None:
+def test_why_a_queue_cannot_be_read_shows_in_the_language_of_the_page(page: Page, store: Store, site: Site) -> None:
     jobs = store.create_queue("jobs")
     page.context.add_cookies([{"name": settings.LANGUAGE_COOKIE_NAME, "value": "zh-hans", "url": site.address}])
     page.goto("/")
@@ -257,7 +257,7 @@ def test_old_sums_say_so(page: Page, store: Store) -> None:
     expect(note).to_be_hidden()
 
 
-def test_numbers_grow_no_younger_by_a_server_that_can_not_read_its_store(
+def test_numbers_grow_no_younger_by_a_server_that_cannot_read_its_store(
     page: Page, store: Store, strict: Strict
 ) -> None:
     """One that began meanwhile has looked in vain for a moment only."""
@@ -375,7 +375,7 @@ def test_a_killed_and_restarted_server_is_back_without_a_reload(
 
 
 def test_a_tab_left_open_across_a_deploy_asks_for_a_reload(page: Page, new_page: NewPage, store: Store) -> None:
-    """The server that it comes back to has rows that its scripts can not read: it must not call itself live."""
+    """The server that it comes back to has rows that its scripts cannot read: it must not call itself live."""
     jobs = store.create_queue("jobs")
     deployed: list[Any] = []
     sockets: list[Any] = []
@@ -627,7 +627,7 @@ def test_a_row_says_what_its_links_are_about_and_counts_that_come_up(page: Page,
     page.goto("/")
     row = page.locator('tr[data-queue="eu:jobs"]')
     expect(row.locator("a[data-part=link]")).to_have_attribute("title", "eu:jobs")
-    expect(row.locator(".star")).to_have_attribute("aria-label", re.compile("^Favourite: eu:jobs$"))
+    expect(row.locator(".star")).to_have_attribute("aria-label", re.compile("^Favorite: eu:jobs$"))
     expect(row.locator(".also")).to_have_count(0)
     jobs.push(b"y", priority=2, delay=timedelta(hours=1))
     expect(row.locator(".also")).to_have_text(re.compile(r"^1 delayed\s*in "))

@@ -111,7 +111,7 @@ def test_a_finger_meets_every_control_of_a_phone(new_page: NewPage, furnished: S
 
 
 @pytest.mark.parametrize("scripts", [True, False])
-def test_nothing_is_drawn_or_offered_of_a_queue_that_can_not_be_read(
+def test_nothing_is_drawn_or_offered_of_a_queue_that_cannot_be_read(
     scripts: bool, new_page: NewPage, store: Store
 ) -> None:
     good, bad = store.create_queue("good"), store.create_queue("bad")
@@ -125,7 +125,7 @@ def test_nothing_is_drawn_or_offered_of_a_queue_that_can_not_be_read(
     for part in (".mix", "[data-part=push]"):
         expect(page.locator(f"tr[data-queue=good] {part}")).to_be_visible()
         expect(page.locator(f"tr[data-queue=bad] {part}")).not_to_be_visible()
-    store.transact(lambda tr: tr.set(key, config))  # a queue that can not be read can not be deleted either
+    store.transact(lambda tr: tr.set(key, config))  # a queue that cannot be read cannot be deleted either
 
 
 @pytest.mark.parametrize("path", ["pop/?end=max", "pop/?end=min"])

@@ -19,7 +19,7 @@ def focused(page: Page) -> str:
 
 
 def background(page: Page, number: int) -> str:
-    """Return the colour behind an entry of the palette."""
+    """Return the color behind an entry of the palette."""
     return str(page.locator("#palette-found a").nth(number).evaluate("e => getComputedStyle(e).backgroundColor"))
 
 
@@ -184,7 +184,7 @@ def test_an_open_item_is_deleted_by_keys_alone_and_only_once_confirmed(new_page:
     operator.undo().open()
     page.keyboard.press("Control+k")
     page.keyboard.type(f"{item.id} repri")
-    expect(page.locator("#palette-found a").first).to_have_text(re.compile("Re-prioritise….*this item in jobs"))
+    expect(page.locator("#palette-found a").first).to_have_text(re.compile("Re-prioritize….*this item in jobs"))
     page.keyboard.press("Enter")
-    page.wait_for_url("**/act/?act=reprioritise&id=*")
-    operator.expect_words("Re-prioritise this item")
+    page.wait_for_url("**/act/?act=reprioritize&id=*")
+    operator.expect_words("Re-prioritize this item")

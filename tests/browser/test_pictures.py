@@ -41,7 +41,7 @@ def test_every_picture_shows_what_the_site_shows(photographer: Photographer, chr
 def test_a_page_that_has_changed_is_noticed(photographer: Photographer, chromium: Browser) -> None:
     changes = {
         ":root { --bg: #f3ead8 }": "body looked",
-        ":root { --panel: #ffe9b8 }": "of the picture has other colours",
+        ":root { --panel: #ffe9b8 }": "of the picture has other colors",
         ":root { --accent: #0b7a5b }": r"a\.button\.primary looked",
         ".q .out { display: none }": r"td\.out is gone",
         ".q :is(th, td) { padding-block: 1.2rem }": "tr stood at",

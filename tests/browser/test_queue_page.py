@@ -138,7 +138,7 @@ def test_a_search_goes_on_by_itself_to_its_end(page: Page, large: Queue) -> None
     assert "q=WANTED" in page.url
 
 
-def test_a_search_is_cancelled_and_continued(page: Page, large: Queue) -> None:
+def test_a_search_is_canceled_and_continued(page: Page, large: Queue) -> None:
     held: list[Any] = []
     page.route(
         lambda url: "after=" in url,
@@ -147,7 +147,7 @@ def test_a_search_is_cancelled_and_continued(page: Page, large: Queue) -> None:
     page.goto("/queues/large/?q=wanted")
     cancel = page.get_by_role("button", name="Cancel")
     cancel.click()
-    expect(page.locator("[data-scope]")).to_contain_text("cancelled")
+    expect(page.locator("[data-scope]")).to_contain_text("canceled")
     expect(page.locator("[data-scope]")).to_contain_text(re.compile("searched [0-9]+ of 150"))
     onward = page.get_by_role("link", name="Continue")
     expect(onward).to_be_focused()

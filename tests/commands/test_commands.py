@@ -331,7 +331,7 @@ def test_items_that_come_back_arrive_once(run: Run, shop: Shop) -> None:
     assert run("queues", "--json").json["queues"][1]["left"] == 1
 
 
-def test_a_queue_that_can_not_be_read_is_a_line_that_says_so(run: Run, shop: Shop, jobs: Queue) -> None:
+def test_a_queue_that_cannot_be_read_is_a_line_that_says_so(run: Run, shop: Shop, jobs: Queue) -> None:
     bad = shop.store.create_queue("bad")
     shop.store.transact(lambda tr: tr.set(shop.store._keyspace.config(bad.id), b"\x01\x00\x00\x02[]"))
     first, second = run("queues", "--json").json["queues"]
@@ -343,7 +343,7 @@ def test_a_queue_that_can_not_be_read_is_a_line_that_says_so(run: Run, shop: Sho
     assert "unreadable: Its bytes are damaged" in run("queues").out
     refused = run("pop", "bad")
     assert (refused.code, refused.out) == (1, "")
-    assert refused.error.startswith("The queue “bad” can not be read. Its bytes are damaged")
+    assert refused.error.startswith("The queue “bad” cannot be read. Its bytes are damaged")
 
 
 def test_a_pause_that_is_over_is_none(run: Run, shop: Shop, jobs: Queue) -> None:
@@ -393,7 +393,7 @@ def test_create_pause_and_resume(run: Run, shop: Shop) -> None:
     assert sorted(entry.verb for entry in shop.store.audit.entries().entries) == ["create", "pause", "pause", "resume"]
 
 
-def test_a_store_that_can_not_be_opened_is_told_in_a_line(run: Run, tmp_path: Path) -> None:
+def test_a_store_that_cannot_be_opened_is_told_in_a_line(run: Run, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for url in ("nonsense", "redis:x", f"lmdb:{tmp_path / 'file'}"):
         with pytest.raises(CommandError) as caught:

@@ -70,11 +70,11 @@ def test_keys_of_the_application_are_counted_by_space(run: Run, store: Store) ->
     assert json.loads(run("doctor", "--json").out)["spaces"] == {"app": 2, "once": 1}
 
 
-def test_what_can_not_be_mended_ends_with_1_even_so(run: Run, store: Store) -> None:
+def test_what_cannot_be_mended_ends_with_1_even_so(run: Run, store: Store) -> None:
     store.transact(lambda tr: tr.set(store._keyspace.config(99), b"\x09"))
     answer = run("doctor", "--repair")
     assert (answer.code, answer.error) == (1, "1 thing is wrong and could not be mended.")
-    assert answer.out == "Still wrong: The record of queue number 99 can not be read, and is left as it is.\n"
+    assert answer.out == "Still wrong: The record of queue number 99 cannot be read, and is left as it is.\n"
 
 
 def test_what_detached_queues_left_is_told_in_words_of_queues(run: Run, store: Store) -> None:

@@ -241,7 +241,7 @@ def test_standard_input_of_either_format(run: Run, jobs: Queue) -> None:
     assert values(jobs) == [b"4", b"1", b"2", b"3"]
 
 
-def test_standard_input_can_not_be_resumed_by_the_audit(run: Run, jobs: Queue) -> None:
+def test_standard_input_cannot_be_resumed_by_the_audit(run: Run, jobs: Queue) -> None:
     answer = run("import_items", "jobs", "-", "--resume", stdin=lines(1, 2))
     assert answer.code == 1
     assert "--skip" in answer.error

@@ -40,9 +40,9 @@ def test_a_job_is_listed_run_shown_and_undone(run: Run, shop: Shop) -> None:
     assert [line["job"] for line in run("jobs", "--json", "--limit=1").json["jobs"]] == [undone["job"]]
 
 
-def test_a_job_is_cancelled_and_resumed(run: Run, shop: Shop) -> None:
+def test_a_job_is_canceled_and_resumed(run: Run, shop: Shop) -> None:
     jobs, job = fill(shop)
-    assert run("jobs", "cancel", job.id, "--json", "--reason=wait").json["status"] == "cancelled"
+    assert run("jobs", "cancel", job.id, "--json", "--reason=wait").json["status"] == "canceled"
     assert jobs.depth() == N
     assert run("jobs", "run", job.id, "--json").json["items"] == 0
     assert run("jobs", "resume", job.id, "--quiet", "--json").json["items"] == 20
@@ -65,7 +65,7 @@ def test_what_was_undone_is_not_undone_again(run: Run, shop: Shop) -> None:
     assert len(shop.store.audit.entries(limit=100).entries) == noted
 
 
-def test_an_undo_that_was_cancelled_goes_on(run: Run, shop: Shop) -> None:
+def test_an_undo_that_was_canceled_goes_on(run: Run, shop: Shop) -> None:
     jobs, job = fill(shop)
     run("jobs", "run")
     acts = shop.store.acts("ann")
@@ -74,18 +74,18 @@ def test_an_undo_that_was_cancelled_goes_on(run: Run, shop: Shop) -> None:
     assert jobs.depth() == N
 
 
-def test_cancelling_a_job_that_has_ended_is_refused(run: Run, shop: Shop) -> None:
+def test_canceling_a_job_that_has_ended_is_refused(run: Run, shop: Shop) -> None:
     _, job = fill(shop)
     run("jobs", "cancel", job.id)
     again = run("jobs", "cancel", job.id)
-    assert (again.code, again.out, again.error) == (1, "", "This job was cancelled already: nothing was changed.")
+    assert (again.code, again.out, again.error) == (1, "", "This job was canceled already: nothing was changed.")
     run("jobs", "resume", job.id)
     done = run("jobs", "cancel", job.id, "--json")
-    assert (done.code, done.out, done.error) == (1, "", "This job is done: nothing was cancelled.")
+    assert (done.code, done.out, done.error) == (1, "", "This job is done: nothing was canceled.")
     assert [entry.verb for entry in shop.store.audit.entries(limit=10).entries].count("cancel_job") == 1
 
 
-def test_what_can_not_be_done_is_said(run: Run, shop: Shop) -> None:
+def test_what_cannot_be_done_is_said(run: Run, shop: Shop) -> None:
     jobs, _ = fill(shop)
     for arguments, words in (
         (("show",), "Say which job"),

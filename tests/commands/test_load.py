@@ -13,7 +13,7 @@ from pqadmin.load import plan as planning
 from pqadmin.load.pace import Burst, Pace
 from pqadmin.load.plan import plans
 from queues.model.names import check_name
-from queues.model.priority import normalise
+from queues.model.priority import normalize
 
 BURSTS = st.none() | st.builds(
     lambda period, part, factor: Burst(period=period, length=period * part, factor=factor),
@@ -65,7 +65,7 @@ def test_priorities_fit_and_values_are_json(seed: int) -> None:
         if plan.kind == "fifo":
             assert drawn is None
         else:
-            assert normalise(drawn, plan.priority_type) == drawn
+            assert normalize(drawn, plan.priority_type) == drawn
         value = planning.value(plan, random)
         assert len(value) < 20_000
         assert isinstance(json.loads(value), dict)

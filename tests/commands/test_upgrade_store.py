@@ -142,7 +142,7 @@ def write_old_job(store: Store, **more: object) -> str:
 
 
 @pytest.mark.parametrize("backwards", [False, True])
-def test_jobs_of_format_2_are_cancelled_and_resumed_where_they_were(
+def test_jobs_of_format_2_are_canceled_and_resumed_where_they_were(
     run: Run, shop: Shop, monkeypatch: pytest.MonkeyPatch, backwards: bool
 ) -> None:
     monkeypatch.setattr(upgrading, "_PAGE", 1)
@@ -159,7 +159,7 @@ def test_jobs_of_format_2_are_cancelled_and_resumed_where_they_were(
     write_format(shop.store, 2)
     assert run("upgrade_store").code == 0
     acts = shop.store.acts("ben")
-    assert {job.id: job.status for job in acts.jobs()} == {job_id: "cancelled", done: "done", empty: "done"}
+    assert {job.id: job.status for job in acts.jobs()} == {job_id: "canceled", done: "done", empty: "done"}
     assert run("jobs").code == 0
     assert acts.job(job_id).ended_at is not None
     # Interrupted before its end was noted, the step meets what it did already, and what somebody has gone on with.

@@ -131,7 +131,7 @@ def test_one_item_is_not_called_items(run: Run, shop: Shop) -> None:
     assert "Moved 1 item from jobs to review." in moved
     assert "Undone in jobs: 1 item is as before." in run("undo", moved.split()[-1]).out
     assert "jobs: 1 item is in the trash." in run("delete_items", "jobs", second.id).out
-    assert "jobs: 2 items have a new place." in run("reprioritise", "jobs", first.id, jobs.peek_max().id, "--back").out
+    assert "jobs: 2 items have a new place." in run("reprioritize", "jobs", first.id, jobs.peek_max().id, "--back").out
     (lease,) = jobs.lease(seconds=60)
     assert "jobs: 1 item is done." in run("ack", "jobs", lease.token).out
     assert review.depth() == 0
@@ -140,14 +140,14 @@ def test_one_item_is_not_called_items(run: Run, shop: Shop) -> None:
 def test_items_get_another_place_or_value(run: Run, shop: Shop) -> None:
     jobs = shop.store.create_queue("jobs")
     a, b, c = jobs.push_many([(b"a", 1), (b"b", 2), (b"c", 3)])
-    assert run("reprioritise", "jobs", c.id, "--front").code == 0
+    assert run("reprioritize", "jobs", c.id, "--front").code == 0
     assert jobs.peek_min().id == c.id
-    shifted = run("reprioritise", "jobs", a.id, b.id, "--shift=-10", "--json").json
+    shifted = run("reprioritize", "jobs", a.id, b.id, "--shift=-10", "--json").json
     assert [item.priority for item in jobs.items().items] == [-9, -8, 1]
     run("undo", shifted["trash_id"])
     assert jobs.peek_min().id == c.id
-    assert run("reprioritise", "jobs", a.id, "--priority=high").code == 1
-    assert run("reprioritise", "jobs", a.id, "--priority=1", "--front").code != 0
+    assert run("reprioritize", "jobs", a.id, "--priority=high").code == 1
+    assert run("reprioritize", "jobs", a.id, "--priority=1", "--front").code != 0
     edited = run("edit_item", "jobs", a.id, "new", "--json").json
     assert jobs.find(a.id).value == b"new"
     run("undo", edited["trash_id"])

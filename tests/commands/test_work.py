@@ -68,7 +68,7 @@ def test_once_works_until_nothing_is_left(shop: Shop, run: Run, shop_handlers: s
     assert answer.json == {"done": 0, "failed": 0, "dead": 0, "stopped": 0, "cut_off": 0}
 
 
-def test_what_can_not_be_worked_on_is_refused(shop: Shop, run: Run, shop_handlers: str) -> None:
+def test_what_cannot_be_worked_on_is_refused(shop: Shop, run: Run, shop_handlers: str) -> None:
     shop.store.create_queue("jobs")
     shop.store.create_queue("mail")
     shop.store.attach("jobs:legacy", prefix=("legacy",))
@@ -78,8 +78,8 @@ def test_what_can_not_be_worked_on_is_refused(shop: Shop, run: Run, shop_handler
         (("jbos", "--handlers", shop_handlers), "Did you mean “jobs”"),
         (("jobs", "--handlers", f"{shop_handlers}:other"), "jobs has no handler"),
         (("jobs", "--handlers", f"{shop_handlers}:missing"), "no queues.workers.Worker named missing"),
-        (("jobs", "--handlers", "no.such.module"), "can not be imported: ModuleNotFoundError"),
-        (("jobs", "--handlers", f"{shop_handlers}_broken"), "can not be imported: RuntimeError: no good"),
+        (("jobs", "--handlers", "no.such.module"), "cannot be imported: ModuleNotFoundError"),
+        (("jobs", "--handlers", f"{shop_handlers}_broken"), "cannot be imported: RuntimeError: no good"),
         (("jobs", "--handlers", shop_handlers, "--grace", "-1"), "number of seconds"),
     ):
         answer = run("work", *arguments, "--once")

@@ -151,14 +151,14 @@ def test_a_failure_is_logged_whatever_the_program_says_of_logging(folder: Path, 
         (
             ("--handlers", "shop.jobs", "--settings", "no.such"),
             {},
-            "Django can not be set up by no.such: ModuleNotFound",
+            "Django cannot be set up by no.such: ModuleNotFound",
         ),
-        (("--handlers", "shop.jobs"), {}, "shop.jobs can not be imported: ImproperlyConfigured"),
+        (("--handlers", "shop.jobs"), {}, "shop.jobs cannot be imported: ImproperlyConfigured"),
         (("--handlers", "plain"), {"PQADMIN_STORE": "nowhere"}, "PQADMIN_STORE='nowhere': a store URL begins with"),
         (("--handlers", "plain"), {"PQADMIN_DATA": "/nowhere"}, "There is no store in /nowhere/store"),
     ],
 )
-def test_what_can_not_be_set_up_is_one_line(
+def test_what_cannot_be_set_up_is_one_line(
     folder: Path, arguments: tuple[str, ...], variables: dict[str, str], message: str
 ) -> None:
     worked = work(folder, *arguments, **variables)

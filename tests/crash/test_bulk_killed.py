@@ -76,7 +76,7 @@ def test_killed_runners_lose_nothing_of_two_jobs_nor_of_undoing_them(tmp_path: P
             queues[0].push_many([(b"%d" % n, n % 9) for n in range(first, first + 1_000)])
         before, ann, minutes = dump(store, *queues), store.acts("ann"), 0
         moved = ann.begin_bulk("move", "jobs", query=Query(text="7"), to="review")
-        shifted = ann.begin_bulk("reprioritise", "jobs", shift=10)
+        shifted = ann.begin_bulk("reprioritize", "jobs", shift=10)
         # What shifting passed is not met by the move any more: each runs behind the other's back, none in its way.
         for begin in (lambda: [moved, shifted], lambda: [ann.begin_undo(job.id) for job in (shifted, moved)]):
             jobs = begin()

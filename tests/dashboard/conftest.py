@@ -1,6 +1,6 @@
 """A site on a store of its own, and operators who read pages and fill in forms.
 
-Every page that a test opens is also held to what all pages promise: nothing inline, every field labelled, every
+Every page that a test opens is also held to what all pages promise: nothing inline, every field labeled, every
 table captioned, nothing hostile unescaped.
 """
 

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 from typing import Any
 
 _VOID = {"meta", "link", "input", "br", "hr", "img", "col", "use", "path", "circle", "rect"}
-_UNLABELLED = {"hidden", "submit", "button"}
+_UNLABELED = {"hidden", "submit", "button"}
 
 
 class Screen:
@@ -116,7 +116,7 @@ class _Reader(HTMLParser):
     def _field(self, tag: str, at: Mapping[str, str | None]) -> None:
         name, kind = at.get("name") or "", at.get("type") or "text"
         inside_label = any(tag == "label" for tag, _ in self._open)
-        if kind not in _UNLABELLED and not at.get("aria-label") and not inside_label:
+        if kind not in _UNLABELED and not at.get("aria-label") and not inside_label:
             self.fields.append(at.get("id") or name)
         if not self.forms or not name:
             return

@@ -42,7 +42,7 @@ class Faulty:
 
 
 class Unlimited(Faulty):
-    """A faulty socket that can not even be closed."""
+    """A faulty socket that cannot even be closed."""
 
     def end(self, code: int) -> None:
         super().end(code)
@@ -80,7 +80,7 @@ async def test_one_hostile_socket_among_thirty(
 async def test_a_look_at_who_may_still_see_goes_on_after_one_that_failed(
     monitor: Monitor, join: Join, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A record that can not be read must not keep the door open for good."""
+    """A record that cannot be read must not keep the door open for good."""
     from pqadmin.live import guard
 
     viewer = await join()

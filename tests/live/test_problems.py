@@ -198,7 +198,7 @@ def test_the_oldest_claimable_item_waits_for_a_quarter_of_an_hour(watched: Watch
     watched.clock.advance(59)
     jobs.pop_max()
     jobs.push(b"now", priority=9)
-    assert watched.look() == (), "another one is the oldest now; what is delayed can not be claimed"
+    assert watched.look() == (), "another one is the oldest now; what is delayed cannot be claimed"
     assert {minute() for _ in range(14)} == {()}
     assert minute() == ("old",)
     assert "oldest waits 15 min" in watched.words()

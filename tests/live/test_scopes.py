@@ -141,7 +141,7 @@ async def test_groups_are_live(store: Store, join: Join, monitor: Monitor) -> No
         (b"\x01\x00\x00\x02[]", r"^Its bytes are damaged \(\w+\).$", r"^它的字节已损坏（\w+）。$"),
     ],
 )
-async def test_a_queue_that_can_not_be_read_says_so_in_the_languages_of_the_site_and_harms_no_other(
+async def test_a_queue_that_cannot_be_read_says_so_in_the_languages_of_the_site_and_harms_no_other(
     store: Store, join: Join, monitor: Monitor, record: bytes, reason: str, chinese: str
 ) -> None:
     good, bad = store.create_queue("good"), store.create_queue("bad")

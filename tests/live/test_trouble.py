@@ -1,4 +1,4 @@
-"""A store that can not be read is said so, and what comes after is whole again."""
+"""A store that cannot be read is said so, and what comes after is whole again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.live.conftest import Join
 
 
 class Gate:
-    """Opens the store, or says that it can not be reached."""
+    """Opens the store, or says that it cannot be reached."""
 
     def __init__(self, store: Store) -> None:
         self.store = store

@@ -95,7 +95,7 @@ def test_a_created_person_signs_in_with_the_password_that_is_shown_once(root) ->
 
 
 @pytest.mark.parametrize("fields", [{"name": ""}, {"name": "a b"}, {"name": "ann"}, {"name": "x", "glob": "a/b"}])
-def test_a_person_who_can_not_be_is_not_made_and_what_was_typed_stays(root, ann, fields) -> None:
+def test_a_person_who_cannot_be_is_not_made_and_what_was_typed_stays(root, ann, fields) -> None:
     before = set(User.objects.values_list("username", flat=True))
     answer = send(root, url("new"), url("new"), **{"role": "operator", **fields})
     assert answer.status_code == 422
@@ -134,7 +134,7 @@ def test_grants_are_given_changed_and_taken_away_at_once(root, ann) -> None:
 
 
 @pytest.mark.parametrize("fields", [{"glob": "a b", "role": "viewer"}, {"glob": "a*", "role": "admin"}])
-def test_a_grant_that_can_not_be_is_refused_with_what_was_typed(root, ann, fields) -> None:
+def test_a_grant_that_cannot_be_is_refused_with_what_was_typed(root, ann, fields) -> None:
     answer = send(root, url("person", ann.pk), url("add-grant", ann.pk), **fields)
     assert answer.status_code == 422
     assert f'value="{fields["glob"]}"' in answer.content.decode()
@@ -247,7 +247,7 @@ def test_a_form_works_once(root, ann) -> None:
     assert User.objects.get(pk=ann.pk).password == held
 
 
-def test_nothing_changes_while_the_audit_can_not_be_written(root, ann, monkeypatch) -> None:
+def test_nothing_changes_while_the_audit_cannot_be_written(root, ann, monkeypatch) -> None:
     from queues.errors import StoreUnreachable
 
     page, action = url("person", ann.pk), url("role", ann.pk)
@@ -293,7 +293,7 @@ def test_somebody_with_nothing_is_told_who_can_change_that(visitor, jobs) -> Non
 
 
 @pytest.mark.parametrize("name", ["root\u3164", "\u3164", "an\ufe0fn", "root\u115f"])
-def test_nobody_gets_a_name_that_can_not_be_seen(root, name: str) -> None:
+def test_nobody_gets_a_name_that_cannot_be_seen(root, name: str) -> None:
     refused = send(root, url("new"), url("new"), name=name, role="viewer")
     assert refused.status_code == 422
     assert "characters that cannot be seen" in refused.content.decode()

@@ -12,7 +12,7 @@ import pytest
 from queues import Store, errors
 from queues.errors import Worded, Words
 from queues.model.names import check_name
-from queues.model.priority import normalise, parse_priority
+from queues.model.priority import normalize, parse_priority
 
 
 def refused(act: Callable[[], object]) -> Worded:
@@ -36,8 +36,8 @@ def refused(act: Callable[[], object]) -> Worded:
         ),
         (lambda: parse_priority("1e400", "int"), "“1e400” is not a whole number."),
         (lambda: parse_priority("{0.__class__}", "float"), "“{0.__class__}” is not a number."),
-        (lambda: normalise("x", "int"), "A priority of this queue is a whole number, not text."),
-        (lambda: normalise([], "float"), "A priority of this queue is a number, not a list."),
+        (lambda: normalize("x", "int"), "A priority of this queue is a whole number, not text."),
+        (lambda: normalize([], "float"), "A priority of this queue is a number, not a list."),
     ],
 )
 def test_what_a_refusal_says(act: Callable[[], object], text: str) -> None:

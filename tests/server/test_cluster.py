@@ -73,7 +73,7 @@ def test_a_cluster_that_goes_away_is_a_503_until_it_is_back(serve, server: Serve
 def test_the_site_starts_without_its_cluster_and_finds_it_later(serve, server: Server) -> None:
     server.kill()
     site = serve(PQADMIN_STORE=server.url)
-    site.wait_for("can not be reached yet: .* does not answer")
+    site.wait_for("cannot be reached yet: .* does not answer")
     assert ready(site.address)[0] == 503
     server.start()
     wait_until_ready(site.address)
@@ -83,7 +83,7 @@ def test_the_site_starts_without_its_cluster_and_finds_it_later(serve, server: S
 def test_the_site_starts_without_its_cluster_file_and_finds_it_later(serve, server: Server, tmp_path: Path) -> None:
     late = tmp_path / "late.cluster"
     site = serve(PQADMIN_STORE=f"fdb:{late}")
-    site.wait_for("can not be reached yet: .*late.cluster is not there")
+    site.wait_for("cannot be reached yet: .*late.cluster is not there")
     assert ready(site.address)[0] == 503
     late.write_bytes(server.cluster_file.read_bytes())
     wait_until_ready(site.address)
@@ -103,5 +103,5 @@ def test_a_missing_client_library_is_said(serve, tmp_path: Path) -> None:
         "ctypes.util.find_library = lambda name: None\n"
     )
     site = serve(PQADMIN_STORE="fdb:", PYTHONPATH=str(tmp_path))
-    site.wait_for(r"can not be reached yet: FoundationDB's client library \(libfdb_c\) is not installed")
+    site.wait_for(r"cannot be reached yet: FoundationDB's client library \(libfdb_c\) is not installed")
     assert ready(site.address)[0] == 503

@@ -58,7 +58,7 @@ def test_what_the_site_keeps_is_for_its_owner(data: Path) -> None:
 
 def test_a_file_in_the_folders_place(data: Path) -> None:
     data.write_text("")
-    with pytest.raises(CannotStart, match="can not be used"):
+    with pytest.raises(CannotStart, match="cannot be used"):
         prepare()
 
 

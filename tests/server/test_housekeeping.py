@@ -47,7 +47,7 @@ def test_what_has_expired_is_forgotten(rows: Callable[[], dict[str, list[str]]])
     assert rows() == {"sessions": ["new"], "forms": ["new"], "logins": ["new"]}
 
 
-def test_what_can_not_be_forgotten_does_not_stop_the_rest(rows: Callable[[], dict[str, list[str]]]) -> None:
+def test_what_cannot_be_forgotten_does_not_stop_the_rest(rows: Callable[[], dict[str, list[str]]]) -> None:
     def full(execute: Any, sql: str, *rest: Any) -> Any:
         if sql.startswith("DELETE") and "sentform" in sql:
             raise OperationalError("database or disk is full")

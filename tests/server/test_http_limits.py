@@ -490,7 +490,7 @@ def test_a_body_for_which_there_is_no_descriptor_is_answered_with_503(
     line = Line(make_factory(clock), clock)
     line.send(head(b"POST", LOGIN, b"Content-Length: 900000", b"Expect: 100-continue") + b"x" * 1_000)
     assert line.said.startswith(b"HTTP/1.1 503")
-    assert "A request's body can not be kept" in caplog.text
+    assert "A request's body cannot be kept" in caplog.text
     clock.advance(http_channel.LINGER)
     assert line.transport.aborted
 

@@ -26,7 +26,7 @@ def broken(request: HttpRequest, error: str) -> HttpResponse:
     """Raise what is asked for; only these tests have this view."""
     raise {
         "unavailable": StoreUnavailable("The store is at lunch."),
-        "read-only": StoreReadOnly("The store can not be written."),
+        "read-only": StoreReadOnly("The store cannot be written."),
         "full": StoreFull("No room is left."),
         "unknown": OutcomeUnknown("It may have been applied."),
         "too-large": KeyTooLarge("The key has 600 bytes."),
@@ -152,7 +152,7 @@ def test_a_database_that_is_away_is_503_without_detail(client, method: str, capl
     page = answer.content.decode()
     assert answer.status_code == 503
     assert answer.headers["Retry-After"] == "5"
-    assert "tables can not be reached" in page
+    assert "tables cannot be reached" in page
     assert ("Nothing was changed" in page) is (method == "POST")
     assert "disk is full" not in page
     assert not TRACEBACK.search(page)
@@ -170,7 +170,7 @@ def test_tables_that_are_away_before_any_view_are_503_too(client) -> None:
             assert not TRACEBACK.search(answer.content.decode())
 
 
-def test_tables_that_can_not_be_written_refuse_a_login(client) -> None:
+def test_tables_that_cannot_be_written_refuse_a_login(client) -> None:
     def full(execute, sql, params, many, context):
         if not sql.lstrip("( ").startswith("SELECT"):
             raise OperationalError("database or disk is full")

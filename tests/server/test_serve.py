@@ -79,14 +79,14 @@ def test_nothing_is_made_when_the_port_is_in_use(serve, tmp_path: Path) -> None:
         (("--port", "70000"), {}, 2, "a port is a number from 0 to 65535"),
         ((), {"PQADMIN_PORT": "eighty"}, 2, "PQADMIN_PORT='eighty': a port is a number from 0 to 65535"),
         ((), {"PQADMIN_ALLOWED_HOSTS": "*"}, 2, "PQADMIN_ALLOWED_HOSTS"),
-        ((), {"PQADMIN_DATA": "/proc/nowhere"}, 1, "the data folder /proc/nowhere can not be used"),
-        ((), {"PQADMIN_STORE": "redis:6379"}, 1, "The store redis:6379 can not be used"),
-        ((), {"PQADMIN_STORE": "lmdb:/proc/nowhere/store"}, 1, "The store lmdb:/proc/nowhere/store can not be used"),
+        ((), {"PQADMIN_DATA": "/proc/nowhere"}, 1, "the data folder /proc/nowhere cannot be used"),
+        ((), {"PQADMIN_STORE": "redis:6379"}, 1, "The store redis:6379 cannot be used"),
+        ((), {"PQADMIN_STORE": "lmdb:/proc/nowhere/store"}, 1, "The store lmdb:/proc/nowhere/store cannot be used"),
         ((), {"DATABASE_URL": "nonsense"}, 2, "DATABASE_URL: not a database URL"),
-        ((), {"DATABASE_URL": "sqlite:////proc/nowhere/db"}, 1, "tables can not be used"),
+        ((), {"DATABASE_URL": "sqlite:////proc/nowhere/db"}, 1, "tables cannot be used"),
     ],
 )
-def test_what_can_not_work_is_said_on_one_line(serve, arguments, variables, code, message) -> None:
+def test_what_cannot_work_is_said_on_one_line(serve, arguments, variables, code, message) -> None:
     site = serve(*arguments, **variables)
     assert site.exit_code() == code
     told = [line for line in site.complained if message in line]
@@ -150,7 +150,7 @@ def test_the_address_of_ipv6(serve) -> None:
     assert site.get("/livez")[0] == 200
 
 
-def test_runs_in_a_folder_that_can_not_be_written(serve, tmp_path: Path) -> None:
+def test_runs_in_a_folder_that_cannot_be_written(serve, tmp_path: Path) -> None:
     if os.geteuid() == 0:
         pytest.skip("root may write anywhere")
     tmp_path.chmod(0o500)
@@ -201,7 +201,7 @@ def test_a_damaged_store_is_told_on_pages_until_it_is_put_back(serve, tmp_path: 
     whole = (folder / "data.mdb").read_bytes()
     (folder / "data.mdb").write_bytes(whole[: len(whole) // 2])
     site = serve(PQADMIN_STORE=f"lmdb:{folder}")
-    site.wait_for("can not be used yet: .* is damaged: .*backup")
+    site.wait_for("cannot be used yet: .* is damaged: .*backup")
     for path, expected in (("/livez", 200), ("/readyz", 503), ("/accounts/login/", 200)):
         try:
             status = site.get(path)[0]

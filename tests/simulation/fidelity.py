@@ -117,7 +117,7 @@ def run(program: Program, store: Stepwise) -> list[str]:
 def _end(tr: Attempt, verb: str) -> str:
     if verb == "cancel":
         tr.cancel()
-        return "cancelled"
+        return "canceled"
     try:
         tr.commit()
     except MaybeCommitted as failure:

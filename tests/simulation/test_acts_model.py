@@ -110,7 +110,7 @@ class Model(RuleBasedStateMachine):
         ids = self.chosen(name, choice)
         if not ids:
             return multiple()
-        acted = self.acted(self.ann.reprioritise(name, ids, priority=priority).trash_id, ids, name)
+        acted = self.acted(self.ann.reprioritize(name, ids, priority=priority).trash_id, ids, name)
         assert {self.there[item_id][1].priority for item_id in ids} == {priority}
         return acted
 
@@ -120,7 +120,7 @@ class Model(RuleBasedStateMachine):
         if not ids:
             return multiple()
         order = [item.id for item in self.queues[name].items(limit=1_000).items]
-        acted = self.acted(self.ann.reprioritise(name, ids, place=place).trash_id, ids, name)
+        acted = self.acted(self.ann.reprioritize(name, ids, place=place).trash_id, ids, name)
         rest = [item_id for item_id in order if item_id not in ids]
         brought = [item_id for item_id in order if item_id in ids]
         now = [item.id for item in self.queues[name].items(limit=1_000).items]

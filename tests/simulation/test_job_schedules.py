@@ -108,7 +108,7 @@ class JobSchedule(Schedule):
         process.queues[dice.choice(("a", "b"))].push(act.value, priority=dice.randint(0, 2))
 
     def _begin(self, act: Act, process: Process, dice: random.Random) -> None:
-        act_of, more = dice.choice((("reprioritise", {"shift": dice.choice((-1, 1))}), ("move", {"to": "b"})))
+        act_of, more = dice.choice((("reprioritize", {"shift": dice.choice((-1, 1))}), ("move", {"to": "b"})))
         process.store.acts("bob").begin_bulk(act_of, "a", query=Query(text=str(dice.randint(0, 9))), **more)
 
     def _cancel(self, act: Act, process: Process, dice: random.Random) -> None:
@@ -133,7 +133,7 @@ class JobSchedule(Schedule):
             if not runner.running:
                 break
         self.jobs = store.acts("ann").jobs(100)
-        if any(job.status not in ("done", "cancelled") for job in self.jobs):
+        if any(job.status not in ("done", "canceled") for job in self.jobs):
             raise Violation(f"a job did not end, or failed: {self.jobs}")
         there = Counter(value for name in ("a", "b") for value in _values(store.queue(name)))
         doubled = [value for value, n in there.items() if n > 1]
@@ -154,7 +154,7 @@ class JobSchedule(Schedule):
     def _check_counts(self, store: Store) -> None:
         """What jobs say they did is what was done."""
         traffic = store.queue("a").totals().traffic
-        for verb in ("move", "reprioritise"):
+        for verb in ("move", "reprioritize"):
             said = sum(job.done for job in self.jobs if job.act == verb)
             if traffic.get(verb, 0) != said:
                 raise Violation(f"jobs say {verb} of {said} items, it was {traffic.get(verb, 0)}")

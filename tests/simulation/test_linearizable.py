@@ -75,7 +75,7 @@ def test_a_smaller_item_pushed_before_a_pop_may_not(told: Told) -> None:
         told.ends_with("1a")
 
 
-def test_a_pop_can_not_find_nothing_where_something_was_all_the_time(told: Told) -> None:
+def test_a_pop_cannot_find_nothing_where_something_was_all_the_time(told: Told) -> None:
     told.push(1, 2, "1a")
     told.pop(3, 4)
     with pytest.raises(Violation, match="not linearizable"):

@@ -469,4 +469,4 @@ def test_the_health_check_fails_where_nobody_listens() -> None:
         pass
     done = ready(port)
     assert done.returncode == 1
-    assert "can not be asked" in done.stderr
+    assert "cannot be asked" in done.stderr

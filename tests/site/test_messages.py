@@ -1,4 +1,4 @@
-"""Every message has its Chinese translation, and the compiled catalogue is that of the texts beside it."""
+"""Every message has its Chinese translation, and the compiled catalog is that of the texts beside it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def collected(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the catalogue with every message of the sources as they are now."""
+    """Return the catalog with every message of the sources as they are now."""
     package = tmp_path_factory.mktemp("messages") / "pqadmin"
     shutil.copytree(ROOT / "pqadmin", package, ignore=shutil.ignore_patterns("__pycache__", "*.mo"))
     shutil.copytree(ROOT / "templates", package.parent / "templates")
@@ -93,13 +93,13 @@ def test_translations_fill_in_what_their_messages_do(collected: Path, tmp_path: 
     assert done.returncode == 0, done.stderr.decode()
 
 
-def test_the_compiled_catalogue_is_that_of_the_texts(tmp_path: Path) -> None:
+def test_the_compiled_catalog_is_that_of_the_texts(tmp_path: Path) -> None:
     kept = ROOT / "pqadmin" / MESSAGES
     subprocess.run(["msgfmt", "-o", str(tmp_path / "django.mo"), str(kept / "django.po")], check=True)
     assert _messages(tmp_path / "django.mo") == _messages(kept / "django.mo"), "make messages"
 
 
-def _messages(catalogue: Path) -> dict[object, str]:
-    with catalogue.open("rb") as file:
+def _messages(catalog: Path) -> dict[object, str]:
+    with catalog.open("rb") as file:
         messages: dict[object, str] = gettext.GNUTranslations(file)._catalog  # type: ignore[attr-defined]
     return messages

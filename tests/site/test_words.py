@@ -16,14 +16,14 @@ ROOT = Path(__file__).resolve().parents[2]
 
 #: How many discouraged phrases a folder may have. These numbers only go down; the goal is 0.
 BUDGET = {
-    "queues": 790,
-    "pqadmin": 513,
-    "templates": 65,
-    "static": 60,
-    "docs": 312,
-    "tests": 916,
-    "benchmarks": 42,
-    ".": 38,
+    "queues": 666,
+    "pqadmin": 409,
+    "templates": 50,
+    "static": 47,
+    "docs": 288,
+    "tests": 708,
+    "benchmarks": 35,
+    ".": 22,
 }
 
 #: A thread, process, caller, transaction, record or user does things; never "whoever" or "nobody".

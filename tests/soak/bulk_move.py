@@ -1,4 +1,4 @@
-"""A bulk move of 100,000 items in a real browser: cancelled, its server killed and restarted in the middle, undone.
+"""A bulk move of 100,000 items in a real browser: canceled, its server killed and restarted in the middle, undone.
 
     python -m tests.soak.bulk_move [--items 100000] [--store fdb:CLUSTER_FILE] [--rate N]
 

@@ -3,7 +3,7 @@
     PQ_TEST_CLUSTER=FILE python -m tests.soak.staging_kills [--seconds 60] [--processes 4] [--threads 4]
 
 Each process pops with several threads and writes down what it asks for and what it gets; one after the other is killed
-with SIGKILL and started again, every other one stopped first until something lies there for it that it can not take any
+with SIGKILL and started again, every other one stopped first until something lies there for it that it cannot take any
 more. Afterwards nobody is killed, and the queue must run empty soon. What then lies there for nobody, and just that,
 must go to the trash. Besides it only what a killed process was being given may be missing: at most one item for each
 pop that was under way when it was killed. Empties the database.

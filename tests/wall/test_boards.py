@@ -98,7 +98,7 @@ def test_the_preview_shows_what_matches_now(admin: Client, store: Store) -> None
         ("rotation", "999"),
     ],
 )
-def test_what_can_not_be_is_refused_at_its_field(
+def test_what_cannot_be_is_refused_at_its_field(
     field: str, value: str, admin: Client, make_board: MakeBoard, store: Store
 ) -> None:
     make_board("Taken")
@@ -149,7 +149,7 @@ def test_boards_take_turns_and_one_that_is_removed_is_left_out(
     assert spec.revision != revision, "screens make their page anew"
 
 
-def test_what_can_not_be_audited_is_not_done(
+def test_what_cannot_be_audited_is_not_done(
     admin: Client, make_board: MakeBoard, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     board = make_board("Hall")

@@ -20,7 +20,7 @@ from pqadmin.accounts.roles import Right, require
 from pqadmin.accounts.scope import Scope
 from pqadmin.dashboard.items import act_words as words
 from pqadmin.dashboard.items import selection, uncovering
-from pqadmin.dashboard.items.act_forms import ActForm, LeaseForm, MoveForm, ReprioritiseForm, RescheduleForm
+from pqadmin.dashboard.items.act_forms import ActForm, LeaseForm, MoveForm, ReprioritizeForm, RescheduleForm
 from pqadmin.dashboard.items.act_previews import preview_of
 from pqadmin.dashboard.items.act_words import ITEM_ACTS, ItemAct
 from pqadmin.dashboard.jobs.on_queue import jobs_here
@@ -168,9 +168,9 @@ class _Page:
         data = self.data if typed else None
         if self.chosen.verb == "move":
             return MoveForm(data)
-        if self.chosen.verb == "reprioritise":
+        if self.chosen.verb == "reprioritize":
             fifo = self.status.kind == "fifo"
-            return ReprioritiseForm(data, fifo=fifo, priority_type=self.status.priority_type)
+            return ReprioritizeForm(data, fifo=fifo, priority_type=self.status.priority_type)
         if self.chosen.verb in ("reschedule", "delay"):
             return RescheduleForm(data)
         if self.chosen.verb == "lease":
@@ -312,7 +312,7 @@ def _do(
         return _move(request, name, seen, form, queue_id)
     verbs: dict[str, Callable[..., Any]] = {
         "delete": acts.delete_items,
-        "reprioritise": acts.reprioritise,
+        "reprioritize": acts.reprioritize,
         "promote": acts.promote,
         "reschedule": acts.reschedule,
         "delay": acts.delay,

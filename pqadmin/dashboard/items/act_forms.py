@@ -60,7 +60,7 @@ class MoveForm(ActForm):
         return parse_priority(text, priority_type) if text else None
 
 
-class ReprioritiseForm(ActForm):
+class ReprioritizeForm(ActForm):
     """Another priority, a shift, or the front or the back."""
 
     how = forms.ChoiceField(required=False, choices=[(how, how) for how in ("set", "shift", "front", "back")])

@@ -12,14 +12,14 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from pqadmin.dashboard.items import uncovering
-from pqadmin.dashboard.items.act_forms import MoveForm, ReprioritiseForm, RescheduleForm
+from pqadmin.dashboard.items.act_forms import MoveForm, ReprioritizeForm, RescheduleForm
 from pqadmin.display import format as write
 from pqadmin.pages import visibility
 from pqadmin.pages.refusals import NoTarget, explain
 from pqadmin.store import get_store, store_now
 from queues import Item, QueueStatus
 from queues.actions.position import Position
-from queues.actions.preview import ReprioritisePreview
+from queues.actions.preview import ReprioritizePreview
 from queues.errors import BadPriority, QueueError, QueueNotFound, StoreError, display_name
 
 
@@ -48,9 +48,9 @@ def preview_of(
     try:
         if isinstance(form, MoveForm):
             return Preview(lines=_move(request, status, form, items, ids))
-        if isinstance(form, ReprioritiseForm):
-            foreseen = acts.preview_reprioritise(status.name, ids, expect_id=status.id, **form.change)
-            return Preview(lines=_reprioritise(foreseen, items, fifo=status.kind == "fifo"))
+        if isinstance(form, ReprioritizeForm):
+            foreseen = acts.preview_reprioritize(status.name, ids, expect_id=status.id, **form.change)
+            return Preview(lines=_reprioritize(foreseen, items, fifo=status.kind == "fifo"))
         if isinstance(form, RescheduleForm):
             ready = all(item.state == "ready" for item in items)
             return Preview(lines=_reschedule(form.arguments, store_now(), ready=ready))
@@ -64,7 +64,7 @@ def _typed(form: forms.Form) -> bool:
     """Say whether the field that the chosen way needs has something in it."""
     if isinstance(form, MoveForm):
         needed = "to"
-    elif isinstance(form, ReprioritiseForm):
+    elif isinstance(form, ReprioritizeForm):
         needed = {"shift": "shift", "front": "", "back": ""}.get(str(form["how"].value() or ""), "priority")
     else:
         needed = "at" if form["when"].value() == "at" else "amount"
@@ -119,7 +119,7 @@ def _move(
     return tuple(lines)
 
 
-def _reprioritise(foreseen: ReprioritisePreview, items: list[Item], *, fifo: bool) -> tuple[str, ...]:
+def _reprioritize(foreseen: ReprioritizePreview, items: list[Item], *, fifo: bool) -> tuple[str, ...]:
     n = len(foreseen.changes)
     ready = sum(then.state == "ready" for _now, then in foreseen.changes)
     if not n:
@@ -151,7 +151,7 @@ def _reprioritise(foreseen: ReprioritisePreview, items: list[Item], *, fifo: boo
 def _between(position: Position | None, *, fifo: bool) -> str:
     if position is None:
         return ""
-    lower, higher = position.neighbours.lower, position.neighbours.higher
+    lower, higher = position.neighbors.lower, position.neighbors.higher
     if lower is None and higher is None:
         return _("the only one that is ready.")
     if lower is None:
@@ -165,7 +165,7 @@ def _between(position: Position | None, *, fifo: bool) -> str:
 
 
 def _named(item: Item | None, *, fifo: bool) -> str:
-    """Name a neighbour by what is known to whoever looks at the queue."""
+    """Name a neighbor by what is known to whoever looks at the queue."""
     assert item is not None
     pushed = write.clock(item.pushed_at)
     if fifo:

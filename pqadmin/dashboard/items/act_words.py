@@ -49,7 +49,7 @@ ITEM_ACTS = {
     each.verb: each
     for each in (
         ItemAct(verb="move", states=("ready", "delayed", "dead", "attached"), stays=False, asks=True),
-        ItemAct(verb="reprioritise", states=("ready", "delayed", "dead"), asks=True),
+        ItemAct(verb="reprioritize", states=("ready", "delayed", "dead"), asks=True),
         ItemAct(verb="delete", states=_EVERY, icon="trash", stays=False, grave=True, shows_value=True),
         ItemAct(verb="promote", states=("delayed",), icon="play"),
         ItemAct(verb="reschedule", states=("delayed",), asks=True),
@@ -64,11 +64,11 @@ ITEM_ACTS = {
 
 def title(act: ItemAct, n: int, *, fifo: bool) -> str:
     """Return the question that the page of an act asks."""
-    if fifo and act.verb == "reprioritise":
+    if fifo and act.verb == "reprioritize":
         return ngettext("Bring this item to an end", "Bring %(n)s items to an end", n) % {"n": write.number(n)}
     text = {
         "move": lambda: ngettext("Move this item", "Move %(n)s items", n),
-        "reprioritise": lambda: ngettext("Re-prioritise this item", "Re-prioritise %(n)s items", n),
+        "reprioritize": lambda: ngettext("Re-prioritize this item", "Re-prioritize %(n)s items", n),
         "delete": lambda: ngettext("Delete this item?", "Delete %(n)s items?", n),
         "promote": lambda: ngettext("Make this item ready now?", "Make %(n)s items ready now?", n),
         "reschedule": lambda: ngettext("Reschedule this item", "Reschedule %(n)s items", n),
@@ -83,11 +83,11 @@ def title(act: ItemAct, n: int, *, fifo: bool) -> str:
 
 def button(act: ItemAct, n: int, *, fifo: bool) -> str:
     """Return what the button says."""
-    if fifo and act.verb == "reprioritise":
+    if fifo and act.verb == "reprioritize":
         return ngettext("Bring it there", "Bring %(n)s items there", n) % {"n": write.number(n)}
     text = {
         "move": lambda: ngettext("Move it", "Move %(n)s items", n),
-        "reprioritise": lambda: ngettext("Re-prioritise it", "Re-prioritise %(n)s items", n),
+        "reprioritize": lambda: ngettext("Re-prioritize it", "Re-prioritize %(n)s items", n),
         "delete": lambda: ngettext("Delete it", "Delete %(n)s items", n),
         "promote": lambda: ngettext("Promote it", "Promote %(n)s items", n),
         "reschedule": lambda: ngettext("Reschedule it", "Reschedule %(n)s items", n),
@@ -107,7 +107,7 @@ def consequence(act: ItemAct, items: Sequence[Item], *, fifo: bool, max_attempts
     n = len(items)
     texts: dict[str, Callable[[], str]] = {
         "move": lambda: _("Value and id stay; at every moment each item is in exactly one of the two queues."),
-        "reprioritise": lambda: (
+        "reprioritize": lambda: (
             _("Several stand there one behind the other, as they stand now.")
             if fifo
             else _("Among items of the same priority the push order stays.")
@@ -225,7 +225,7 @@ def _unfit(act: ItemAct, reason: str, items: list[Item]) -> dict[str, Any]:
 
 
 def _why(act: ItemAct, reason: str, n: int) -> str:
-    if reason == "leased" and act.verb in ("move", "reprioritise"):
+    if reason == "leased" and act.verb in ("move", "reprioritize"):
         return ngettext(
             "Release it first; acknowledging it is refused from then on.",
             "Release them first; acknowledging them is refused from then on.",
@@ -248,7 +248,7 @@ def _why(act: ItemAct, reason: str, n: int) -> str:
 def why_not_attached(act: ItemAct) -> str:
     """Say in the core's words why an attached queue has no such act."""
     return {
-        "reprioritise": _("its items are not re-prioritised."),
+        "reprioritize": _("its items are not re-prioritized."),
         "promote": _("its items are never delayed."),
         "reschedule": _("its items are never delayed."),
         "delay": _("its items are never delayed."),
@@ -263,7 +263,7 @@ def done(act: ItemAct, n: int, asked: int, typed: Mapping[str, Any], *, died: in
     to = write.shorten(display_name(str(typed.get("to") or "")), 80)
     text = {
         "move": lambda: ngettext("Moved the item to %(to)s.", "Moved %(n)s items to %(to)s.", n),
-        "reprioritise": lambda: ngettext("Re-prioritised the item.", "Re-prioritised %(n)s items.", n),
+        "reprioritize": lambda: ngettext("Re-prioritized the item.", "Re-prioritized %(n)s items.", n),
         "delete": lambda: ngettext(
             "Deleted the item. It is in the trash.", "Deleted %(n)s items. They are in the trash.", n
         ),

@@ -51,7 +51,7 @@ def bulk(request: HttpRequest, name: str) -> HttpResponse:
     query, wrong = read(request.GET, status)
     if wrong:  # it is not begun on other items than were meant
         refusal = Refusal(
-            title=_("This can not be looked for"), text=" ".join(dict.fromkeys(wrong.values())), advice="", status=422
+            title=_("This cannot be looked for"), text=" ".join(dict.fromkeys(wrong.values())), advice="", status=422
         )
         return act_view.answer(request, "dashboard/bulk.html", about(request, status), refusal=refusal)
     act = request.GET.get("act", "")

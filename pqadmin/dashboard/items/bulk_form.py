@@ -8,7 +8,7 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext as _
 
-from pqadmin.dashboard.items.act_forms import ReprioritiseForm
+from pqadmin.dashboard.items.act_forms import ReprioritizeForm
 from pqadmin.display.errors import said
 from pqadmin.pages.visibility import NotThere
 from queues import Queue, QueueStatus
@@ -50,7 +50,7 @@ class BulkForm(forms.Form):
         cleaned = super().clean() or self.cleaned_data
         if self._act == "move":
             self._read_target(str(cleaned.get("to") or ""), str(cleaned.get("priority") or ""))
-        elif self._act == "reprioritise":
+        elif self._act == "reprioritize":
             self._read_priority()
         self._read_rate(str(cleaned.get("rate") or ""))
         return cleaned
@@ -80,7 +80,7 @@ class BulkForm(forms.Form):
 
     def _read_priority(self) -> None:
         fifo, kind = self._status.kind == "fifo", self._status.priority_type
-        inner = ReprioritiseForm(self.data, fifo=fifo, priority_type=kind)
+        inner = ReprioritizeForm(self.data, fifo=fifo, priority_type=kind)
         if inner.is_valid():
             self.arguments |= inner.change
             return

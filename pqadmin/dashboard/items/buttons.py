@@ -20,14 +20,14 @@ _ACTS: dict[str, tuple[str, Promise]] = {
     "release": ("undo", gettext_lazy("Release…")),
     "ack": ("check", gettext_lazy("It is done…")),
     "move": ("move", gettext_lazy("Move…")),
-    "reprioritise": ("order", gettext_lazy("Re-prioritise…")),
+    "reprioritize": ("order", gettext_lazy("Re-prioritize…")),
     "edit": ("pencil", gettext_lazy("Edit…")),
     "duplicate": ("copy", gettext_lazy("Duplicate…")),
     "delete": ("trash", gettext_lazy("Delete…")),
 }
 _BY_STATE = {
-    "ready": ("move", "reprioritise", "delay", "edit", "duplicate", "delete"),
-    "delayed": ("promote", "reschedule", "move", "reprioritise", "edit", "duplicate", "delete"),
+    "ready": ("move", "reprioritize", "delay", "edit", "duplicate", "delete"),
+    "delayed": ("promote", "reschedule", "move", "reprioritize", "edit", "duplicate", "delete"),
     "leased": ("ack", "release", "duplicate", "delete"),
     "dead": ("retry", "move", "edit", "duplicate", "delete"),
 }
@@ -57,7 +57,7 @@ def _fits(status: QueueStatus, item: Item, verb: str, user: str) -> bool:
     if verb == "ack":
         return item.worker == user  # only who leased it says that it is done
     # Of a fifo queue only ready items have a place to be brought to: the front or the back.
-    return verb != "reprioritise" or status.kind != "fifo" or item.state == "ready"
+    return verb != "reprioritize" or status.kind != "fifo" or item.state == "ready"
 
 
 def _button(status: QueueStatus, item: Item, verb: str) -> Button:

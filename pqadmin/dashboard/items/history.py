@@ -66,7 +66,7 @@ class Whereabouts:
     #: Where to go on, to the item or to the queue that it was moved to; empty when there is nothing.
     label: str = ""
     link: str = ""
-    #: What it can be restored from; empty when it can not.
+    #: What it can be restored from; empty when it cannot.
     trash_id: str = ""
     #: Items that the restoring brings back, this one among them.
     count: int = 1
@@ -122,7 +122,7 @@ def _moved(entry: AuditEntry, item_id: str) -> Whereabouts:
 
 
 def _in_trash(entry: AuditEntry, queue_id: int, item_id: str) -> str:
-    """Return the id of the trash entry of what this act took; empty when it can not be restored any more."""
+    """Return the id of the trash entry of what this act took; empty when it cannot be restored any more."""
     after = ids.to_ms(entry.at + _APART).to_bytes(6, "big").hex() + "f" * 28
     for kept in get_store().trash.entries(limit=_TRASH, after=after).entries:
         if kept.at < entry.at - _APART:

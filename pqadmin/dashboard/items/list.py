@@ -30,14 +30,14 @@ from queues.keys.queue_keys import STATES
 
 #: Acts on chosen items by state, in the order of their buttons; what needs no confirmation first.
 ACTS = {
-    "ready": ("move", "reprioritise", "delay", "delete"),
-    "delayed": ("promote", "reschedule", "move", "reprioritise", "delete"),
+    "ready": ("move", "reprioritize", "delay", "delete"),
+    "delayed": ("promote", "reschedule", "move", "reprioritize", "delete"),
     "leased": ("release", "delete"),
-    "dead": ("retry", "move", "reprioritise", "delete"),
+    "dead": ("retry", "move", "reprioritize", "delete"),
 }
 ACT_WORDS = {
     "move": gettext_lazy("Move…"),
-    "reprioritise": gettext_lazy("Re-prioritise…"),
+    "reprioritize": gettext_lazy("Re-prioritize…"),
     "delete": gettext_lazy("Delete…"),
     "promote": gettext_lazy("Promote…"),
     "reschedule": gettext_lazy("Reschedule…"),
@@ -252,7 +252,7 @@ def _elsewhere(seen: Seen) -> Item | None:
 
 def act_names(status: QueueStatus, state: str) -> Sequence[str]:
     """Return the acts on chosen items of a list, in the order of their buttons; none where a state has none."""
-    names = [name for name in ACTS.get(state, ()) if not (name == "reprioritise" and status.kind == "fifo")]
+    names = [name for name in ACTS.get(state, ()) if not (name == "reprioritize" and status.kind == "fifo")]
     return [name for name in names if name in ("move", "delete")] if status.attached else names
 
 

@@ -26,7 +26,7 @@ from pqadmin.pages.queue_context import PREVIEW_BYTES, about
 from pqadmin.pages.refusals import Refusal
 from pqadmin.store import get_store, store_now
 from queues import Item, QueueStatus, ReadTransaction
-from queues.actions.position import Neighbours, neighbours
+from queues.actions.position import Neighbors, neighbors
 from queues.model import ids
 
 
@@ -38,7 +38,7 @@ class Seen:
     #: None: it is not there.
     item: Item | None
     #: Of a ready item.
-    beside: Neighbours | None
+    beside: Neighbors | None
 
 
 def look_at(name: str, item_id: str) -> tuple[QueueStatus, Item | None]:
@@ -48,7 +48,7 @@ def look_at(name: str, item_id: str) -> tuple[QueueStatus, Item | None]:
 
 
 def see(name: str, item_id: str) -> Seen:
-    """Read an item, its neighbours and its queue at one version; raise `QueueNotFound`."""
+    """Read an item, its neighbors and its queue at one version; raise `QueueNotFound`."""
 
     def look(tr: ReadTransaction) -> Seen:
         queue = get_store().queue(name, tr=tr)
@@ -56,7 +56,7 @@ def see(name: str, item_id: str) -> Seen:
         return Seen(
             status=queue.status(tr=tr, preview=64),
             item=item,
-            beside=None if item is None else neighbours(queue, item, preview=PREVIEW_BYTES, tr=tr),
+            beside=None if item is None else neighbors(queue, item, preview=PREVIEW_BYTES, tr=tr),
         )
 
     with get_store().suggesting():

@@ -1,4 +1,4 @@
-"""Jobs: acts on many items, running and past; each can be cancelled, let go on, and undone."""
+"""Jobs: acts on many items, running and past; each can be canceled, let go on, and undone."""
 
 from __future__ import annotations
 
@@ -125,8 +125,8 @@ def cancel(request: HttpRequest, job_id: str) -> HttpResponse:
             toasts.failed(request, _("It had ended already. Nothing was changed."))
             return job_url(job_id)
         ended = _acts(request).cancel_bulk(job_id)
-        if ended.status == "cancelled":
-            toasts.done(request, _("Cancelled. What it did stays done until you undo it."))
+        if ended.status == "canceled":
+            toasts.done(request, _("Canceled. What it did stays done until you undo it."))
         return job_url(job_id)
 
     return _once(request, job_id, act)
@@ -135,7 +135,7 @@ def cancel(request: HttpRequest, job_id: str) -> HttpResponse:
 @require_POST
 @require(Right.ACT)
 def resume(request: HttpRequest, job_id: str) -> HttpResponse:
-    """Let a job go on that was cancelled or has failed."""
+    """Let a job go on that was canceled or has failed."""
 
     def act() -> str:
         _acts(request).resume_bulk(job_id)

@@ -30,7 +30,7 @@ class Told:
     title: str
     #: Which items, in a few words each.
     scope: list[str]
-    #: The shape beside the word: running, waiting, done, cancelled or failed.
+    #: The shape beside the word: running, waiting, done, canceled or failed.
     look: str
     word: str
     #: How far: 0 to 1000, None when nobody knows.
@@ -71,7 +71,7 @@ def tell(job: Job, now: datetime) -> Told:
         skipped=_skipped(job),
         failure=_failure(job),
         failed_url="" if job.failed_at is None else item_url(job.queue, job.failed_at),
-        can_resume=job.status in ("cancelled", "failed") and job.undo is None,
+        can_resume=job.status in ("canceled", "failed") and job.undo is None,
         can_undo=job.of is None and job.done > 0,
     )
 
@@ -134,7 +134,7 @@ def _status_word(job: Job, waiting: bool) -> str:
     return {
         "running": pgettext("job", "running"),
         "done": pgettext("job", "done"),
-        "cancelled": pgettext("job", "cancelled"),
+        "canceled": pgettext("job", "canceled"),
         "failed": pgettext("job", "failed"),
     }.get(job.status, job.status)
 

@@ -61,7 +61,7 @@ class Filter:
     text: str
     tests: Sequence[Test]
     problems: Sequence[str]
-    #: It asks for the reader's own favourites.
+    #: It asks for the reader's own favorites.
     personal: bool = False
     #: What passes changes with the time.
     timed: bool = False
@@ -74,15 +74,15 @@ class Filter:
         return all(test(row, now) for test in self.tests)
 
 
-def parse(text: str, favourites: Container[int] = ()) -> Filter:
-    """Understand a filter; `favourites` are the ids of the reader's queues."""
+def parse(text: str, favorites: Container[int] = ()) -> Filter:
+    """Understand a filter; `favorites` are the ids of the reader's queues."""
     text = text.replace("\0", "")[:MAX_LENGTH].strip()
     tests: list[Test] = []
     problems: list[str] = []
     for part in text.split()[:MAX_PARTS]:
         negated = part.startswith("-") and len(part) > 1
         try:
-            test = _part(part[1:] if negated else part, favourites)
+            test = _part(part[1:] if negated else part, favorites)
         except ValueError as error:
             problems.append(str(error))
             continue
@@ -91,7 +91,7 @@ def parse(text: str, favourites: Container[int] = ()) -> Filter:
         text=text,
         tests=tests,
         problems=problems,
-        personal="is:favourite" in text.casefold(),
+        personal="is:favorite" in text.casefold(),
         timed=any(_AGED.match(part) for part in text.split()),
     )
 
@@ -100,11 +100,11 @@ def _not(test: Test) -> Test:
     return lambda row, now: not test(row, now)
 
 
-def _part(part: str, favourites: Container[int]) -> Test:
+def _part(part: str, favorites: Container[int]) -> Test:
     key, colon, value = part.partition(":")
     # A name may have colons: only these words before the first one make a term of it.
     if colon and key in ("problem", "group", "is"):
-        return _term(part, key, value, favourites)
+        return _term(part, key, value, favorites)
     if part.startswith("state:"):
         wanted = part.removeprefix("state:").casefold()
         if wanted == "problem":
@@ -124,7 +124,7 @@ def _part(part: str, favourites: Container[int]) -> Test:
     return _name(part)
 
 
-def _term(part: str, key: str, value: str, favourites: Container[int]) -> Test:
+def _term(part: str, key: str, value: str, favorites: Container[int]) -> Test:
     wanted = value.casefold()
     if key == "problem":
         if wanted not in PROBLEMS:
@@ -139,9 +139,9 @@ def _term(part: str, key: str, value: str, favourites: Container[int]) -> Test:
             return lambda row, now: pattern.fullmatch(label_of(row.status.name).rstrip(":").casefold()) is not None
         # The groups within a group are in it.
         return lambda row, now: f"{label_of(row.status.name).casefold()}:".startswith(f"{group}:")
-    if wanted != "favourite":
-        raise ValueError(_("“%(part)s”: only is:favourite is understood.") % {"part": part})
-    return lambda row, now: row.status.id in favourites
+    if wanted != "favorite":
+        raise ValueError(_("“%(part)s”: only is:favorite is understood.") % {"part": part})
+    return lambda row, now: row.status.id in favorites
 
 
 def _comparison(part: str) -> Test:

@@ -38,8 +38,8 @@ class Order:
     grouping: str = "problems"
     sort: str = ""
     descending: bool = False
-    #: The reader's favourites come before all others.
-    favourites: bool = False
+    #: The reader's favorites come before all others.
+    favorites: bool = False
 
     @classmethod
     def parse(cls, grouping: str, sort: str, first: str = "") -> Order:
@@ -49,7 +49,7 @@ class Order:
             grouping=grouping if grouping in GROUPINGS else "problems",
             sort=field if field in SORTS else "",
             descending=field in SORTS and sort.startswith("-"),
-            favourites=first == "favourites" and grouping != "group",
+            favorites=first == "favorites" and grouping != "group",
         )
 
 
@@ -76,10 +76,10 @@ class Listing:
 
 
 def arrange(
-    seen: Overview, *, order: Order, wanted: Filter, after: str, favourites: frozenset[int] = frozenset()
+    seen: Overview, *, order: Order, wanted: Filter, after: str, favorites: frozenset[int] = frozenset()
 ) -> Listing:
     """Return the window of rows that the address asks for. Who asks for the same gets what was put in order once."""
-    mine = favourites if wanted.personal or order.favourites else frozenset()
+    mine = favorites if wanted.personal or order.favorites else frozenset()
     key, passes = _key(order, mine), partial(wanted.passes, now=seen.at)
     keyed: Sequence[tuple[Key, Row]] = seen.keep(
         ("order", wanted.text, order, mine),
@@ -133,11 +133,11 @@ def _carried(
     return after
 
 
-def _key(order: Order, favourites: Container[int]) -> Callable[[Row], Key]:
+def _key(order: Order, favorites: Container[int]) -> Callable[[Row], Key]:
     key = _plain_key(order)
-    if not order.favourites:
+    if not order.favorites:
         return key
-    return lambda row: (row.status.id not in favourites, *key(row))
+    return lambda row: (row.status.id not in favorites, *key(row))
 
 
 def _plain_key(order: Order) -> Callable[[Row], Key]:

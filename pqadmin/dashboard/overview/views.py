@@ -18,7 +18,7 @@ from django.views.decorators.http import require_safe
 
 from pqadmin.accounts.roles import Right, require
 from pqadmin.accounts.scope import scope_of
-from pqadmin.dashboard.overview import favourites
+from pqadmin.dashboard.overview import favorites
 from pqadmin.dashboard.overview.filters import parse
 from pqadmin.dashboard.overview.ordering import SORTS, Group, Order, arrange
 from pqadmin.live.board.row_html import COLUMNS, render_blank_row, render_rows
@@ -41,16 +41,16 @@ def overview(request: HttpRequest) -> HttpResponse:
     seen = monitor.overview(may)
     now = store_now()
     asked = {name: request.GET.get(name, "")[:4_000] for name in ("q", "group", "sort", "first", "after")}
-    stars = favourites.of(request.user)
+    stars = favorites.of(request.user)
     wanted = parse(asked["q"], stars)
     order = Order.parse(asked["group"], asked["sort"], asked["first"])
-    listing = arrange(seen, order=order, wanted=wanted, after=asked["after"], favourites=stars)
+    listing = arrange(seen, order=order, wanted=wanted, after=asked["after"], favorites=stars)
     depths = {row.status.id: row.ready for group in listing.groups for row in group.rows if not row.status.attached}
     lines = SPARKS.of(get_store(), depths, now.timestamp())
     can_act, acts_on = may.anywhere(Right.ACT), partial(may.can, Right.ACT)
     state = {"q": wanted.text, "group": order.grouping if order.grouping != "problems" else "", "sort": asked["sort"]}
-    if order.favourites:
-        state["first"] = "favourites"
+    if order.favorites:
+        state["first"] = "favorites"
     context = {
         "section": "queues",
         "seen": seen,
@@ -72,7 +72,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         "heads": _heads(order, state),
         "groupings": _groupings(order, state),
         "stars": stars,
-        "stars_url": _address({**state, "first": None if order.favourites else "favourites"}),
+        "stars_url": _address({**state, "first": None if order.favorites else "favorites"}),
         "next_url": _address(state | {"after": listing.cursor}) if listing.cursor else "",
         "first_url": _address(state),
         "windowed": bool(asked["after"]),

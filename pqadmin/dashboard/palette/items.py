@@ -110,7 +110,7 @@ def _fitting(acts: Sequence[Entry], words: Sequence[str]) -> list[Entry]:
 
 
 def _searched(act: Entry) -> str:
-    """Return what typed words are looked for in: “re-prioritise” is typed without its hyphen too."""
+    """Return what typed words are looked for in: “re-prioritize” is typed without its hyphen too."""
     return f"{act.label} {act.label.replace('-', '')} {act.detail}".casefold()
 
 
@@ -119,7 +119,7 @@ def _ranked(acts: Sequence[Entry], item: Entry, words: Sequence[str]) -> list[En
 
 
 def _held(store: Store, names: Sequence[str], item_id: str) -> tuple[list[tuple[str, Item]], int]:
-    """Return who of these queues holds the item, at one moment, and how many can not be read; those gone do not."""
+    """Return who of these queues holds the item, at one moment, and how many cannot be read; those gone do not."""
 
     def look(tr: Any) -> tuple[list[tuple[str, Item]], int]:
         held, unread = list[tuple[str, Item]](), 0

@@ -23,7 +23,7 @@ _FIELDS = ("value", "encoding", "priority", "when", "delay", "unit", "due", "zon
 
 
 def of(queue_id: int) -> Sequence[PushTemplate]:
-    """Return the templates of a queue by name; none while the site's tables can not be read."""
+    """Return the templates of a queue by name; none while the site's tables cannot be read."""
     try:
         with transaction.atomic():
             found = PushTemplate.objects.filter(queue_id=queue_id).defer("fields").order_by("name")
@@ -69,7 +69,7 @@ def keep(queue_id: int, queue: str, name: str, form: forms.Form, *, by: str) -> 
             note(by, "keep_template", before=told if again else None, after=told, queue_id=queue_id, queue=queue)
     except DatabaseError as error:
         log.warning("a push template could not be kept: %s: %s", type(error).__name__, error)
-        return _("The site can not write its own tables right now.")
+        return _("The site cannot write its own tables right now.")
     return ""
 
 

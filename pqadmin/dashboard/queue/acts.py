@@ -78,7 +78,7 @@ def pause(request: HttpRequest, name: str) -> HttpResponse:
     queue_id = act_view.made_for(request, "pause")
     status = status_of(name)
     if status.attached and request.method != "POST":
-        return act_view.not_offered(request, status, "pause", _("it can not be paused, as others would go on taking."))
+        return act_view.not_offered(request, status, "pause", _("it cannot be paused, as others would go on taking."))
     now = store_now()
     form = PauseForm(request.POST, now=now) if request.method == "POST" else None
     context = _about(request, "pause", status, form=form, now=now)

@@ -215,7 +215,7 @@ class _Reader:
         return Number(text) if math.isfinite(number) else Other(text, "float")
 
     def _fits(self, elements: int) -> None:
-        """Refuse a length that the bytes left can not hold."""
+        """Refuse a length that the bytes left cannot hold."""
         if elements > len(self._value) - self.at and not self._cut:
             raise _NotMsgpack
 

@@ -55,7 +55,7 @@ class Labels(NamedTuple):
     enqueue: str
     no_rate: str
     no_age: str
-    favourite: str
+    favorite: str
 
     @classmethod
     def translated(cls) -> Labels:
@@ -72,7 +72,7 @@ class Labels(NamedTuple):
             push=escape(_("Push")),
             enqueue=escape(_("Enqueue")),
             no_rate=escape(_("Unknown: what other programs push and take is not seen.")),
-            favourite=escape(_("Favourite")),
+            favorite=escape(_("Favorite")),
             no_age=escape(_("Unknown: the keys of other programs do not say when an item was pushed.")),
         )
 
@@ -88,7 +88,7 @@ def render_rows(
 ) -> SafeString:
     """Render rows of the overview's table.
 
-    `can_act` says whether there is a column of acts, `acts_on` in which row, `stars` which queues are favourites.
+    `can_act` says whether there is a column of acts, `acts_on` in which row, `stars` which queues are favorites.
     `lines` are the paths of their sparklines.
     """
     language = get_language() or ""
@@ -203,7 +203,7 @@ def _star(labels: Labels, queue_id: object, starred: bool) -> str:
     pressed = "true" if starred else "false"
     return (
         f'<button class="star" form="stars" name="{verb}" value="{queue_id}" aria-pressed="{pressed}" '
-        f'title="{labels.favourite}"><span aria-hidden="true">{sign}</span></button>'
+        f'title="{labels.favorite}"><span aria-hidden="true">{sign}</span></button>'
     )
 
 

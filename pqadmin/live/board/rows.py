@@ -53,7 +53,7 @@ def attached_row(status: QueueStatus, as_of: datetime) -> Row:
 
 
 def unreadable_row(status: QueueStatus, as_of: datetime) -> Row:
-    """Return the row of a queue whose records can not be read: nothing follows from it but that somebody must look."""
+    """Return the row of a queue whose records cannot be read: nothing follows from it but that somebody must look."""
     return _unwatched(status, as_of, State.UNREADABLE, Outlook.UNREADABLE, Problem.UNREADABLE)
 
 

@@ -39,9 +39,9 @@ _MAYBE = {
 #: Nothing that this process does mends it; an operator may.
 _UNAVAILABLE = {
     1038: Words("The cluster is locked by an operator (a restore or a disaster-recovery switch); nothing was written."),
-    1510: Words("The cluster can not use its disks; nothing was written."),
+    1510: Words("The cluster cannot use its disks; nothing was written."),
     1511: Words("The cluster file is not there."),
-    1513: Words("The cluster file can not be read."),
+    1513: Words("The cluster file cannot be read."),
     1515: Words("No cluster file was found: name one, as in fdb:/etc/foundationdb/fdb.cluster."),
     1516: Words("The cluster file is too large to be one."),
     2104: Words("The cluster file does not hold a connection string."),

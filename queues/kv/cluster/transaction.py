@@ -307,7 +307,7 @@ class ClusterTransaction:
         self._settled = True
 
     def cancel(self) -> None:
-        """End the transaction; it can not be used afterwards. Idempotent."""
+        """End the transaction; it cannot be used afterwards. Idempotent."""
         if not self._ended:
             self._ended = True
             if not self._settled:

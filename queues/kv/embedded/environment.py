@@ -18,7 +18,7 @@ from queues.kv.embedded.flushes import Flushes
 from queues.kv.errors import StoreClosed, StoreError, StoreUnavailable
 from queues.kv.port import MAX_TRANSACTION_SECONDS
 
-#: Bytes of address space, reserved up front because a map can not grow while others have the file open. Only
+#: Bytes of address space, reserved up front because a map cannot grow while others have the file open. Only
 #: address space: the file stays sparse and the mapping is read-only and shared, so no memory is committed even
 #: under strict overcommit, and 256 GiB fit into the smallest 39-bit address spaces.
 MAP_BYTES = 256 << 30

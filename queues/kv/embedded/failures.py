@@ -66,7 +66,7 @@ def translate(error: Exception, path: str) -> StoreError:
             path=path,
         )
     return StoreUnavailable(
-        "The store {path} can not be used now: {reason}. Check its disk and folder.", path=path, reason=reason(error)
+        "The store {path} cannot be used now: {reason}. Check its disk and folder.", path=path, reason=reason(error)
     )
 
 

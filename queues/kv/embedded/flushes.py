@@ -59,7 +59,7 @@ class Flushes:
                 redo.recover(env)
         except (lmdb.Error, OSError) as error:
             raise StoreUnavailable(
-                "The store {path} has lost its newest transaction, and what its file redo holds of it can not be "
+                "The store {path} has lost its newest transaction, and what its file redo holds of it cannot be "
                 "written: {reason}. Make room, keep both files, and open it again.",
                 path=str(self._folder),
                 reason=reason(error),

@@ -23,7 +23,7 @@ from queues.kv.port import (
 
 
 class EmbeddedTransaction(EmbeddedReads):
-    """One function's view of a batch: it sees its neighbours' earlier writes and its own."""
+    """One function's view of a batch: it sees its neighbors' earlier writes and its own."""
 
     __slots__ = ("_batch", "_grown", "_reserve", "_size", "failure")
 
@@ -38,7 +38,7 @@ class EmbeddedTransaction(EmbeddedReads):
         self._grown = 0
         self._reserve = False
         self.reads = 0
-        #: Why the transaction can not be committed, even if its function goes on as if nothing had happened.
+        #: Why the transaction cannot be committed, even if its function goes on as if nothing had happened.
         self.failure: StoreError | EngineFailure | None = None
 
     @property

@@ -108,7 +108,7 @@ class Writer:
                         self._commit_batch()
                     finally:
                         self._turns.ended()
-            except Exception as error:  # the store can not be written at all; the thread lives on
+            except Exception as error:  # the store cannot be written at all; the thread lives on
                 if not isinstance(error, StoreError):
                     log.exception("The writer of %s failed", self._environment.path)
                 self._let_go()

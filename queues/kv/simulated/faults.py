@@ -33,7 +33,7 @@ class Fault(Enum):
     UNKNOWN_AFTER = "unknown, committed"
     #: The answer is lost, and the commit lands later, unless something conflicts with it by then.
     LATE = "late commit"
-    #: FoundationDB's 1032, 1009 or a cancelled watch: must be taken for a wake-up.
+    #: FoundationDB's 1032, 1009 or a canceled watch: must be taken for a wake-up.
     WATCH_ERROR = "watch error"
     #: A watch that fires although nothing has changed.
     SPURIOUS_WAKE = "spurious wake-up"

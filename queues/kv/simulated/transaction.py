@@ -214,7 +214,7 @@ class SimulatedTransaction:
             self.cancel()
 
     def cancel(self) -> None:
-        """End the transaction without writing; it can not be used afterwards."""
+        """End the transaction without writing; it cannot be used afterwards."""
         if not self._ended:
             self._ended = True
             self._history.end(self._version)

@@ -7,9 +7,9 @@ const WRITTEN = { number, rate, age, percent: (n) => (n === null ? "–" : `${Ma
 const PATIENCE = 2000;
 const HEIGHT = 190;
 const AXIS = 44;
-/** Colours of lines, by their place: tokens, so that both themes have theirs. */
+/** Colors of lines, by their place: tokens, so that both themes have theirs. */
 const LINES = ["--accent", "--warn", "--good", "--bad"];
-/** Shapes of lines, so that no line is told from another by its colour alone. */
+/** Shapes of lines, so that no line is told from another by its color alone. */
 const DASHES = [[], [6, 3], [2, 3], [8, 3, 2, 3]];
 
 const host = document.getElementById("charts");
@@ -137,11 +137,11 @@ function short(value, written) {
 }
 
 /** The newest stretch is not over: a shade says so. */
-function shadeUnfinished(u, data, colour) {
+function shadeUnfinished(u, data, color) {
   const left = u.valToPos(Math.max(data.unfinished, u.scales.x.min), "x", true);
   const right = u.bbox.left + u.bbox.width;
   if (left >= right) return;
-  u.ctx.fillStyle = colour;
+  u.ctx.fillStyle = color;
   u.ctx.fillRect(left, u.bbox.top, right - left, u.bbox.height);
 }
 

@@ -23,7 +23,7 @@ export class Freshness {
     this.#state = "connected";
   }
 
-  /** The server is there but can not read its store, since `ago` ms; one that began meanwhile knows no older number. */
+  /** The server is there but cannot read its store, since `ago` ms; one that began meanwhile knows no older number. */
   trouble(message, ago) {
     this.#trouble = message;
     this.#state = "connected";

@@ -43,7 +43,7 @@ function start(topic) {
   let attached = false;
   let patience = 5;
   let watched = "";
-  /** Whether this page is of another release than the server, whose rows these scripts can not read. */
+  /** Whether this page is of another release than the server, whose rows these scripts cannot read. */
   let outdated = false;
 
   const address = new URL(document.body.dataset.liveUrl || "/live/", location.href);

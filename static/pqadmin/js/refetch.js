@@ -1,4 +1,4 @@
-// Asks the server for the table anew where rows can not simply be added: the first queue of all, or a grouped table.
+// Asks the server for the table anew where rows cannot simply be added: the first queue of all, or a grouped table.
 
 import { isAttended } from "./attention.js";
 

@@ -194,7 +194,7 @@ export function idOf(row) {
   return row.querySelector(".star").value;
 }
 
-/** Say of rows that came with the page, in words that need no neighbour, what their links and buttons are about. */
+/** Say of rows that came with the page, in words that need no neighbor, what their links and buttons are about. */
 export function nameRows() {
   for (const link of document.querySelectorAll("tr[data-queue] a[data-part=link]:not([title])")) {
     nameRow(link.closest("tr"), link.textContent);

@@ -14,7 +14,7 @@ export function startSearches() {
   document.addEventListener("click", (event) => {
     const scope = event.target.closest?.("[data-search-next]");
     if (!scope) return;
-    if (event.target.closest("[data-search-cancel]")) stop(scope, scope.dataset.cancelled);
+    if (event.target.closest("[data-search-cancel]")) stop(scope, scope.dataset.canceled);
     else if (event.target.closest("[data-search-continue]")) {
       event.preventDefault();
       run(scope, rows().length + MOST);

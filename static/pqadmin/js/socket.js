@@ -31,7 +31,7 @@ export class Connection {
   /**
    * Handlers: frame(message), beat(message), trouble(message), hello(message), refused(message), state(name), and
    * missing(), where the site itself says that the page's own address leads nowhere by now: no proxy in its place.
-   * `release` is the page's: a server of another one has rows and messages that these scripts can not read.
+   * `release` is the page's: a server of another one has rows and messages that these scripts cannot read.
    */
   constructor(url, release, handlers) {
     this.#url = url;

@@ -55,9 +55,9 @@ def test_every_act_from_the_page_of_its_item(new_page: NewPage, jobs: Queue, scr
     operator = Operator(new_page(java_script_enabled=scripts))
     ready, later = of(jobs, 4)[0], jobs.delayed().items[0].id
     dead, held = jobs.dead().items[0].id, jobs.leased().items[0].id
-    operator.open_item(ready, jobs.name).begin("reprioritise").fill(how="front").preview()
+    operator.open_item(ready, jobs.name).begin("reprioritize").fill(how="front").preview()
     operator.expect_words("First of all, before priority 1", "number 5 of 6 now, number 1 then")
-    operator.confirm().expect_toast("Re-prioritised the item.")
+    operator.confirm().expect_toast("Re-prioritized the item.")
     assert of(jobs, 0) == [ready]
     operator.undo()
     assert of(jobs, 4) == [ready]
@@ -89,13 +89,13 @@ def test_a_selection_of_the_list(new_page: NewPage, jobs: Queue, store: Store, s
 
 
 def test_a_selection_is_previewed_while_it_is_typed(operator: Operator, jobs: Queue) -> None:
-    operator.go(address(jobs, "reprioritise", *of(jobs, 3, 4))).fill(priority="1")
+    operator.go(address(jobs, "reprioritize", *of(jobs, 3, 4))).fill(priority="1")
     operator.page.keyboard.press("Tab")
     operator.expect_words("The first of them: between priority 1 (pushed", "number 4 of 6 now, number 2 then.")
     operator.form.locator("[name=how][value=back]").check()
     operator.expect_words("last of all, behind priority 6")
     expect(operator.form.locator("[name=priority]")).to_be_hidden()
-    operator.confirm().expect_toast("Re-prioritised 2 items.").undo()
+    operator.confirm().expect_toast("Re-prioritized 2 items.").undo()
     assert values_of(jobs) == [b'{"order": %d}' % n for n in range(1, 7)]
 
 
@@ -128,9 +128,9 @@ def test_the_second_of_two_operators_is_told_and_goes_on_with_the_rest(
     other = Operator(new_page())
     operator.go(address(jobs, "move", *chosen)).fill(to="review")
     other.go(address(jobs, "delete", chosen[0])).confirm().expect_toast("Deleted the item.")
-    store.acts("cleo").reprioritise(jobs.name, [chosen[1]], priority=40)
+    store.acts("cleo").reprioritize(jobs.name, [chosen[1]], priority=40)
     operator.confirm().expect_refusal("Nothing was changed")
-    operator.expect_words("admin deleted it at", "cleo re-prioritised it at", "priority 40 now", "the other one")
+    operator.expect_words("admin deleted it at", "cleo re-prioritized it at", "priority 40 now", "the other one")
     assert review.depth() == 0
     operator.confirm().expect_toast("Moved the item to review.")
     assert of(review, 0) == [chosen[2]]
@@ -180,9 +180,9 @@ def test_pages_of_acts_are_usable(new_page: NewPage, store: Store, jobs: Queue, 
     pages = [
         address(evil, "move", leased, *others, "0" * 40),
         address(evil, "release", leased),
-        address(jobs, "reprioritise", *of(jobs, 0)),
+        address(jobs, "reprioritize", *of(jobs, 0)),
         address(jobs, "reschedule", jobs.delayed().items[0].id),
-        address(evil, "reprioritise", *others),
+        address(evil, "reprioritize", *others),
         *(f"/queues/{evil.name}/{page}/" for page in (f"items/{others[0]}/edit", "delete", "purge", "pop", "pause")),
     ]
     for path in pages:

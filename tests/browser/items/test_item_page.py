@@ -182,7 +182,7 @@ def test_the_keyboard_alone_reads_a_value(page: Page, jobs: Queue) -> None:
     expect(page.locator("pre.hex")).to_be_visible()
 
 
-def test_neighbours_lead_through_the_queue(page: Page, jobs: Queue) -> None:
+def test_neighbors_lead_through_the_queue(page: Page, jobs: Queue) -> None:
     items = jobs.push_many([(b"first", 1), (b"second", 2), (b"third", 3)])
     page.goto(f"/queues/orders:eu/items/{items[0].id}/")
     expect(page.locator(".beside")).to_contain_text("first to leave by pop min")

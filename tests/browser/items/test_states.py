@@ -1,4 +1,4 @@
-"""States without their colours: each has a shape of its own, whatever eyes, printer or theme, and a word beside it."""
+"""States without their colors: each has a shape of its own, whatever eyes, printer or theme, and a word beside it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from queues import Store
 from tests.browser.conftest import NewPage
 from tests.browser.wall.test_wall import LIVE, make_board
 
-#: What differs from the corner's colour, as text: which colour it is plays no part.
+#: What differs from the corner's color, as text: which color it is plays no part.
 SILHOUETTE = """async (png) => {
     const bytes = Uint8Array.from(atob(png), (character) => character.charCodeAt(0));
     const image = await createImageBitmap(new Blob([bytes], { type: 'image/png' }));
@@ -32,7 +32,7 @@ SILHOUETTE = """async (png) => {
 
 
 def silhouettes(page: Page, blank: Page, mark: Locator, attribute: str, values: Iterable[str]) -> dict[str, list[str]]:
-    """Draw the mark of each state, given to the element that carries it, and return its rows without colour."""
+    """Draw the mark of each state, given to the element that carries it, and return its rows without color."""
     drawn = {}
     for value in values:
         mark.evaluate(
@@ -74,7 +74,7 @@ def test_states_have_shapes_of_their_own(scheme: str, new_page: NewPage, store: 
     assert_told_apart(silhouettes(page, blank, mark, "data-state", found))
     job = page.locator("[data-job] > * > .shape, [data-job] > .shape").first
     jobs = sorted(set(page.locator("[data-job]").evaluate_all("all => all.map(each => each.dataset.job)")))
-    assert {"running", "waiting", "done", "cancelled", "failed"} <= {*jobs}, jobs
+    assert {"running", "waiting", "done", "canceled", "failed"} <= {*jobs}, jobs
     assert_told_apart(silhouettes(page, blank, job, "data-job", jobs))
     words = page.locator(".fresh[data-state]").evaluate_all("all => all.map(each => each.textContent.trim())")
     assert len(words) == len(set(words)) > 3

@@ -11,7 +11,7 @@ from tests.browser.conftest import ROOT, open_chromium
 from tests.browser.pictures.png import shrink
 from tests.browser.pictures.shots import Photographer, demo_site
 
-#: Where they lie, and the places and colours of what they show, which the tests compare.
+#: Where they lie, and the places and colors of what they show, which the tests compare.
 FOLDER = ROOT / "docs" / "img"
 LAYOUTS = FOLDER / "layouts.json"
 

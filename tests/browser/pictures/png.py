@@ -1,6 +1,6 @@
-"""PNG files with a palette: what a page shows has few colours, and a document's picture should be small.
+"""PNG files with a palette: what a page shows has few colors, and a document's picture should be small.
 
-The browser decodes, counts colours and scales; nothing here needs an imaging library.
+The browser decodes, counts colors and scales; nothing here needs an imaging library.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _PIXELS = """
         return context.getImageData(0, 0, width, height).data;
     };
 """
-#: The most frequent colours that differ visibly are the palette; every other takes the nearest of them.
+#: The most frequent colors that differ visibly are the palette; every other takes the nearest of them.
 _PALETTE = f"""async (encoded) => {{ {_PIXELS}
     const [width, height] = [image.naturalWidth, image.naturalHeight], data = draw(width, height);
     const counts = new Map();
     for (let i = 0; i < data.length; i += 4) {{
-        const colour = (data[i] << 16) | (data[i + 1] << 8) | data[i + 2];
-        counts.set(colour, (counts.get(colour) || 0) + 1);
+        const color = (data[i] << 16) | (data[i + 1] << 8) | data[i + 2];
+        counts.set(color, (counts.get(color) || 0) + 1);
     }}
     const far = (a, b) => Math.abs((a >> 16) - (b >> 16)) + Math.abs(((a >> 8) & 255) - ((b >> 8) & 255))
         + Math.abs((a & 255) - (b & 255));
@@ -38,16 +38,16 @@ _PALETTE = f"""async (encoded) => {{ {_PIXELS}
     let palette = [];
     for (const least of [10, 7, 5, 3, 1]) {{
         palette = [];
-        for (const colour of frequent) {{
-            if (palette.length < 256 && palette.every((other) => far(colour, other) >= least)) palette.push(colour);
+        for (const color of frequent) {{
+            if (palette.length < 256 && palette.every((other) => far(color, other) >= least)) palette.push(color);
         }}
         if (palette.length >= 200) break;
     }}
     const nearest = new Map();
-    for (const colour of frequent) {{
+    for (const color of frequent) {{
         let best = 0;
-        for (let n = 1; n < palette.length; n++) if (far(colour, palette[n]) < far(colour, palette[best])) best = n;
-        nearest.set(colour, best);
+        for (let n = 1; n < palette.length; n++) if (far(color, palette[n]) < far(color, palette[best])) best = n;
+        nearest.set(color, best);
     }}
     const places = new Uint8Array(width * height);
     for (let i = 0, n = 0; i < data.length; i += 4, n++) {{
@@ -72,16 +72,16 @@ _GRID = f"""async ([encoded, columns, rows]) => {{ {_PIXELS}
 
 
 def shrink(png: bytes, browser: Browser) -> bytes:
-    """Return the picture with at most 256 colours, packed as tightly as zlib can."""
+    """Return the picture with at most 256 colors, packed as tightly as zlib can."""
     found = _evaluate(browser, _PALETTE, _encoded(png))
     width, height, places = found["width"], found["height"], base64.b64decode(found["places"])
     lines = b"".join(b"\0" + places[row * width : (row + 1) * width] for row in range(height))
-    colours = b"".join(colour.to_bytes(3, "big") for colour in found["palette"])
+    colors = b"".join(color.to_bytes(3, "big") for color in found["palette"])
     return b"".join(
         (
             b"\x89PNG\r\n\x1a\n",
             _chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)),
-            _chunk(b"PLTE", colours),
+            _chunk(b"PLTE", colors),
             _chunk(b"IDAT", zlib.compress(lines, 9)),
             _chunk(b"IEND", b""),
         )
@@ -89,7 +89,7 @@ def shrink(png: bytes, browser: Browser) -> bytes:
 
 
 def grid(png: bytes, browser: Browser, columns: int, rows: int) -> dict[str, Any]:
-    """Return the picture's width and height, and the mean colour of each cell of a grid laid over it, row by row."""
+    """Return the picture's width and height, and the mean color of each cell of a grid laid over it, row by row."""
     found: dict[str, Any] = _evaluate(browser, _GRID, [_encoded(png), columns, rows])
     return found
 

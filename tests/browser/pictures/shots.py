@@ -63,13 +63,13 @@ class Shot:
     #: How many of a document's pixels are one of the page's.
     scale: float = 2.0
     then: Callable[[Page], object] = lambda page: None
-    #: The share of the picture that other numbers may colour otherwise.
+    #: The share of the picture that other numbers may color otherwise.
     share: float = 0.06
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """A picture, and the places and colours of what it shows."""
+    """A picture, and the places and colors of what it shows."""
 
     png: bytes
     layout: list[dict[str, Any]]

@@ -58,7 +58,7 @@ READY: dict[str, Callable[[Acts, Item], object]] = {
     "delete_item": lambda acts, item: acts.delete_item("jobs", item.id),
     "delete_items": lambda acts, item: acts.delete_items("jobs", [item.id]),
     "move": lambda acts, item: acts.move_items("jobs", [item.id], "other"),
-    "reprioritise": lambda acts, item: acts.reprioritise("jobs", [item.id], priority=99),
+    "reprioritize": lambda acts, item: acts.reprioritize("jobs", [item.id], priority=99),
     "edit": lambda acts, item: acts.edit_item("jobs", item.id, b"edited", expect=item.value),
 }
 
@@ -97,7 +97,7 @@ def test_of_two_who_undo_one_act_one_does_it(store: Store, jobs: Queue) -> None:
     undos = [
         acts.delete_items("jobs", [jobs.items().items[0].id]).trash_id,
         acts.move_items("jobs", [jobs.items().items[0].id], "other").trash_id,
-        acts.reprioritise("jobs", [jobs.items().items[0].id], priority=50).trash_id,
+        acts.reprioritize("jobs", [jobs.items().items[0].id], priority=50).trash_id,
         acts.purge("jobs", confirm="jobs").trash_ids[0],
     ]
     for trash_id in undos[::-1]:
@@ -112,7 +112,7 @@ def test_of_two_who_undo_one_act_one_does_it(store: Store, jobs: Queue) -> None:
 
 def test_an_undo_conflicts_with_who_takes_what_it_undoes(store: Store, jobs: Queue) -> None:
     item = jobs.items().items[0]
-    trash_id = store.acts("ann").reprioritise("jobs", [item.id], priority=50).trash_id
+    trash_id = store.acts("ann").reprioritize("jobs", [item.id], priority=50).trash_id
     tr = begin(store)
     ann(store, tr).undo(trash_id)
     assert jobs.pop_max().id == item.id

@@ -1,11 +1,11 @@
-"""What is known of one item: the audit by item, its neighbours, and revealing it."""
+"""What is known of one item: the audit by item, its neighbors, and revealing it."""
 
 from __future__ import annotations
 
 import pytest
 
 from queues import Store
-from queues.actions.position import neighbours
+from queues.actions.position import neighbors
 from queues.errors import ItemNotFound, QueueNotFound
 
 
@@ -62,14 +62,14 @@ def test_revealing_writes_who_saw_which_item_and_nothing_of_it(store: Store) -> 
     assert len(store.audit.entries(item=item.id).entries) == 1
 
 
-def test_neighbours_are_who_leaves_before_and_after(store: Store) -> None:
+def test_neighbors_are_who_leaves_before_and_after(store: Store) -> None:
     jobs = store.create_queue("jobs")
     items = jobs.push_many([(b"a" * 100, 1), (b"b", 2), (b"c", 2), (b"d", 9)])
 
     def beside(item_id: str) -> tuple[bytes | None, bytes | None]:
         def look(tr):  # type: ignore[no-untyped-def]
             found = jobs.find(item_id, tr=tr)
-            return found and neighbours(jobs, found, preview=3, tr=tr)
+            return found and neighbors(jobs, found, preview=3, tr=tr)
 
         found = store.read(look)
         return found.lower and found.lower.value, found.higher and found.higher.value
@@ -80,11 +80,11 @@ def test_neighbours_are_who_leaves_before_and_after(store: Store) -> None:
     assert beside(items[3].id) == (b"c", None)
     line = store.create_queue("line", kind="fifo")
     head, tail = line.enqueue_many([b"x", b"y"])
-    read = store.read(lambda tr: neighbours(line, tail, preview=9, tr=tr))
+    read = store.read(lambda tr: neighbors(line, tail, preview=9, tr=tr))
     assert read is not None
     assert read.lower is not None
     assert (read.lower.id, read.higher) == (head.id, None)
     lease = jobs.lease(1)[0]
     held = jobs.find(lease.item.id)
     assert held is not None
-    assert store.read(lambda tr: neighbours(jobs, held, preview=9, tr=tr)) is None
+    assert store.read(lambda tr: neighbors(jobs, held, preview=9, tr=tr)) is None

@@ -1,4 +1,4 @@
-"""Acts on items: delete, move, re-prioritise, edit. Each is one transaction, and undone without a trace."""
+"""Acts on items: delete, move, re-prioritize, edit. Each is one transaction, and undone without a trace."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def test_what_is_in_a_workers_hands_is_only_deleted(store: Store, clock: Clock) 
     before = dump(store, jobs)
     for act in (
         lambda: ann.move_items("jobs", list(found.values()), "review"),
-        lambda: ann.reprioritise("jobs", [found["leased"]], priority=1),
+        lambda: ann.reprioritize("jobs", [found["leased"]], priority=1),
         lambda: ann.edit_item("jobs", found["leased"], b"x", expect=b"held1"),
     ):
         with pytest.raises(ItemLeased, match="worker's hands"):
@@ -218,7 +218,7 @@ def test_an_item_gets_another_priority(store: Store, how: dict, expected: list[b
     traffic = store.queue("jobs").status()
     if how == {"priority": 2}:
         expected = [b"a", b"b", b"c", b"d"]  # pushed before b, it stays before b
-    changed = ann.reprioritise("jobs", [items[0].id], **how)
+    changed = ann.reprioritize("jobs", [items[0].id], **how)
     assert values(jobs) == expected
     assert jobs.find(items[0].id).value == b"a"
     check_full_count(store, jobs)
@@ -234,32 +234,32 @@ def test_a_page_goes_to_the_front_in_its_own_order(store: Store) -> None:
         queue = ann.create_queue(name, kind=kind)
         items = ann.push_many(name, [(b"%d" % n, None if kind == "fifo" else n) for n in range(5)])
         before = dump(store, queue)
-        front = ann.reprioritise(name, [items[4].id, items[2].id], place="front")
+        front = ann.reprioritize(name, [items[4].id, items[2].id], place="front")
         assert values(queue) == [b"2", b"4", b"0", b"1", b"3"]
-        back = ann.reprioritise(name, [items[0].id, items[2].id], place="back")
+        back = ann.reprioritize(name, [items[0].id, items[2].id], place="back")
         assert values(queue) == [b"4", b"1", b"3", b"2", b"0"]
         check_full_count(store, queue)
         ann.undo(back.trash_id)
         ann.undo(front.trash_id)
         assert dump(store, queue) == before
     with pytest.raises(WrongKind):
-        ann.reprioritise("mail", [items[0].id], priority=1)
+        ann.reprioritize("mail", [items[0].id], priority=1)
 
 
 def test_priorities_of_other_states_change_in_place(store: Store, clock: Clock) -> None:
     jobs, found = in_every_state(store, clock)
     ann = store.acts("ann")
     before = dump(store, jobs)
-    changed = ann.reprioritise("jobs", [found["delayed"], found["dead"]], priority=77)
+    changed = ann.reprioritize("jobs", [found["delayed"], found["dead"]], priority=77)
     assert {jobs.find(found[state]).priority for state in ("delayed", "dead")} == {77}
     check_full_count(store, jobs)
     ann.undo(changed.trash_id)
     assert dump(store, jobs) == before
     with pytest.raises(WrongKind, match="Only ready items"):
-        ann.reprioritise("jobs", [found["delayed"]], place="front")
+        ann.reprioritize("jobs", [found["delayed"]], place="front")
 
 
-def test_priorities_that_can_not_be_are_refused(store: Store) -> None:
+def test_priorities_that_cannot_be_are_refused(store: Store) -> None:
     ann = store.acts("ann")
     ann.create_queue("jobs")
     ann.create_queue("words", priority_type="str")
@@ -267,17 +267,17 @@ def test_priorities_that_can_not_be_are_refused(store: Store) -> None:
     job, word = ann.push("jobs", b"x", priority=1), ann.push("words", b"x", priority="a")
     score = ann.push("scores", b"x", priority=1e308)
     for act in (
-        lambda: ann.reprioritise("jobs", [job.id], priority="high"),
-        lambda: ann.reprioritise("jobs", [job.id], shift=0.5),
-        lambda: ann.reprioritise("jobs", [job.id], shift=1 << 2_040),
-        lambda: ann.reprioritise("jobs", [job.id]),
-        lambda: ann.reprioritise("jobs", [job.id], priority=1, shift=1),
-        lambda: ann.reprioritise("words", [word.id], shift=1),
-        lambda: ann.reprioritise("scores", [score.id], shift=1e308),
+        lambda: ann.reprioritize("jobs", [job.id], priority="high"),
+        lambda: ann.reprioritize("jobs", [job.id], shift=0.5),
+        lambda: ann.reprioritize("jobs", [job.id], shift=1 << 2_040),
+        lambda: ann.reprioritize("jobs", [job.id]),
+        lambda: ann.reprioritize("jobs", [job.id], priority=1, shift=1),
+        lambda: ann.reprioritize("words", [word.id], shift=1),
+        lambda: ann.reprioritize("scores", [score.id], shift=1e308),
     ):
         with pytest.raises(BadPriority):
             act()
-    assert ann.reprioritise("jobs", [job.id], priority=1).count == 0
+    assert ann.reprioritize("jobs", [job.id], priority=1).count == 0
     assert [entry.verb for entry in store.audit.entries(queue="jobs").entries] == ["push", "create"]
 
 
@@ -322,7 +322,7 @@ def test_items_move_to_attached_queues_and_back(store: Store) -> None:
     with pytest.raises(NotForAttached):
         ann.move_items("jobs", [later.id], "legacy")
     with pytest.raises(NotForAttached):
-        ann.reprioritise("legacy", [theirs.id], priority=1)
+        ann.reprioritize("legacy", [theirs.id], priority=1)
     with pytest.raises(NotForAttached):
         ann.edit_item("legacy", theirs.id, b"x", expect=b"theirs")
     deleted = ann.delete_items("legacy", [theirs.id])
@@ -365,7 +365,7 @@ def test_an_id_has_one_spelling(store: Store) -> None:
     for act in (
         lambda: ann.move_items("jobs", twice, "review"),
         lambda: ann.delete_items("jobs", twice),
-        lambda: ann.reprioritise("jobs", twice, priority=2),
+        lambda: ann.reprioritize("jobs", twice, priority=2),
     ):
         with pytest.raises(ItemNotFound, match="1 of the 2 items is not here"):
             act()

@@ -1,4 +1,4 @@
-"""Where re-prioritised items would stand, told before: the very place that they have afterwards."""
+"""Where re-prioritized items would stand, told before: the very place that they have afterwards."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def test_items_come_to_stand_where_it_was_foreseen(store: Store, how: dict, chos
     items = jobs.items().items
     ids = [items[n].id for n in chosen]
     before = dump(store, jobs)
-    foreseen = ann.preview_reprioritise("jobs", ids, **how)
+    foreseen = ann.preview_reprioritize("jobs", ids, **how)
     assert dump(store, jobs) == before
-    changed = ann.reprioritise("jobs", ids, **how)
+    changed = ann.reprioritize("jobs", ids, **how)
     assert len(foreseen.changes) == changed.count
     if not changed.count:
         assert foreseen.first is foreseen.last is None
@@ -54,7 +54,7 @@ def test_items_come_to_stand_where_it_was_foreseen(store: Store, how: dict, chos
         assert (position.before, position.of, position.exact) == (staying, len(others), True)
         lower = others[staying - 1] if staying else None
         higher = others[staying] if staying < len(others) else None
-        beside = position.neighbours
+        beside = position.neighbors
         assert (beside.lower and beside.lower.id, beside.higher and beside.higher.id) == (lower, higher)
     assert [new.priority for _, new in foreseen.changes] == [jobs.find(old.id).priority for old, _ in foreseen.changes]
 
@@ -66,12 +66,12 @@ def test_deep_in_a_band_it_is_about_right(store: Store, monkeypatch: pytest.Monk
         jobs.push_many([(b"x", n % 10) for n in range(900)])
     item = jobs.items(limit=1).items[0]
     ann = store.acts("ann")
-    near = ann.preview_reprioritise("jobs", [item.id], priority=3).first
+    near = ann.preview_reprioritize("jobs", [item.id], priority=3).first
     assert (near.before, near.exact) == (809, True), "the first of its band"
-    near = ann.preview_reprioritise("jobs", [item.id], priority=9).first
+    near = ann.preview_reprioritize("jobs", [item.id], priority=9).first
     assert near.exact is False
     assert 1619 < near.before < 2699
-    reads = store.read(lambda tr: (ann.preview_reprioritise("jobs", [item.id], priority=9, tr=tr), tr.reads)[1])
+    reads = store.read(lambda tr: (ann.preview_reprioritize("jobs", [item.id], priority=9, tr=tr), tr.reads)[1])
     assert reads < 60
 
 
@@ -79,12 +79,12 @@ def test_fifo_items_go_to_the_front_and_the_back(store: Store) -> None:
     mail = store.create_queue("mail", kind="fifo")
     items = mail.enqueue_many([b"1", b"2", b"3", b"4"])
     ann = store.acts("ann")
-    front = ann.preview_reprioritise("mail", [items[2].id], place="front").first
-    assert (front.before, front.of, front.neighbours.lower, front.neighbours.higher.value) == (0, 3, None, b"1")
-    back = ann.preview_reprioritise("mail", [items[2].id], place="back").first
-    assert (back.before, back.neighbours.lower.value, back.neighbours.higher) == (3, b"4", None)
+    front = ann.preview_reprioritize("mail", [items[2].id], place="front").first
+    assert (front.before, front.of, front.neighbors.lower, front.neighbors.higher.value) == (0, 3, None, b"1")
+    back = ann.preview_reprioritize("mail", [items[2].id], place="back").first
+    assert (back.before, back.neighbors.lower.value, back.neighbors.higher) == (3, b"4", None)
     with pytest.raises(WrongKind):
-        ann.preview_reprioritise("mail", [items[0].id], priority=1)
+        ann.preview_reprioritize("mail", [items[0].id], priority=1)
 
 
 def test_what_would_be_refused_is_refused_before(store: Store) -> None:
@@ -92,10 +92,10 @@ def test_what_would_be_refused_is_refused_before(store: Store) -> None:
     ann = store.acts("ann")
     lease = jobs.lease(seconds=60)[0]
     with pytest.raises(ItemLeased):
-        ann.preview_reprioritise("jobs", [lease.item.id], priority=4)
+        ann.preview_reprioritize("jobs", [lease.item.id], priority=4)
     with pytest.raises(BadPriority):
-        ann.preview_reprioritise("jobs", [jobs.peek_min().id], priority="high")
+        ann.preview_reprioritize("jobs", [jobs.peek_min().id], priority="high")
     attached = store.attach("legacy", prefix=b"theirs")
     item = attached.push(b"x", priority=1)
     with pytest.raises(NotForAttached):
-        ann.preview_reprioritise("legacy", [item.id], priority=4)
+        ann.preview_reprioritize("legacy", [item.id], priority=4)

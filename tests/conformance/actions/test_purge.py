@@ -207,7 +207,7 @@ def test_an_attached_queue_is_purged_too(store: Store) -> None:
     assert legacy.depth() == 2
 
 
-def test_what_is_beyond_its_deadline_is_cleared_whole_and_can_not_be_undone(store: Store, clock: Clock) -> None:
+def test_what_is_beyond_its_deadline_is_cleared_whole_and_cannot_be_undone(store: Store, clock: Clock) -> None:
     ann = store.acts("ann")
     jobs, gone = ann.create_queue("jobs"), ann.create_queue("gone")
     keep = ann.create_queue("keep")

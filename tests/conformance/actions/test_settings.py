@@ -132,7 +132,7 @@ def test_the_second_of_two_operators_is_told_what_changed(store: Store) -> None:
         ("runbook", "https://wiki/" + "x" * 500, "500 characters"),
         ("redact", "password", "list"),
         ("redact", ["x" * 65], "64 characters"),
-        ("redact", ["a\u200b"], "can not be seen"),
+        ("redact", ["a\u200b"], "cannot be seen"),
         ("redact", [f"k{n}" for n in range(33)], "32 redaction rules"),
         ("max_attempts", 0, "1 to"),
         ("max_attempts", True, "1 to"),
@@ -140,7 +140,7 @@ def test_the_second_of_two_operators_is_told_what_changed(store: Store) -> None:
         ("max_depth", 0, "1 to"),
         ("max_depth", 1.5, "1 to"),
         ("max_value", 90_001, "90,000"),
-        ("colour", "red", "no setting"),
+        ("color", "red", "no setting"),
     ],
 )
 def test_what_can_be_no_setting_is_refused_and_changes_nothing(

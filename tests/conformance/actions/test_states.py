@@ -176,7 +176,7 @@ def test_rescheduling_to_a_moment_or_to_now(store: Store, clock: Clock) -> None:
         ann.reschedule("jobs", [item.id], due=datetime(2030, 1, 1))
 
 
-def test_a_worker_whose_lease_was_taken_back_can_not_acknowledge_until_it_is_his_again(
+def test_a_worker_whose_lease_was_taken_back_cannot_acknowledge_until_it_is_his_again(
     store: Store, clock: Clock
 ) -> None:
     jobs = store.create_queue("jobs")

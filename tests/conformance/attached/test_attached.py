@@ -106,7 +106,7 @@ def test_attaching_shows_what_is_there_and_writes_nothing_there(store: Store) ->
         (layer.Versionstamp(),),
     ],
 )
-def test_a_prefix_that_can_not_be_is_refused(store: Store, prefix: object) -> None:
+def test_a_prefix_that_cannot_be_is_refused(store: Store, prefix: object) -> None:
     with pytest.raises(BadPrefix):
         store.attach("x", prefix=prefix)
     assert store.directory() == {}

@@ -1,4 +1,4 @@
-"""What can not be read, damaged or of a newer release, keeps nothing else of a store from being swept."""
+"""What cannot be read, damaged or of a newer release, keeps nothing else of a store from being swept."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def number_of_marks(store: Store, queue: Queue) -> int:
 
 
 @pytest.mark.parametrize("what", ["damaged", "newer"])
-def test_a_queue_with_many_marks_that_can_not_be_swept_holds_nobody_up(
+def test_a_queue_with_many_marks_that_cannot_be_swept_holds_nobody_up(
     store: Store, sweeper: Sweeper, clock: Clock, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("queues.background.sweeper.QUEUES", 10)
@@ -77,7 +77,7 @@ def test_a_queue_with_many_marks_that_can_not_be_swept_holds_nobody_up(
     check_full_count(store, broken)
 
 
-def test_more_queues_than_one_look_reads_that_can_not_be_swept(
+def test_more_queues_than_one_look_reads_that_cannot_be_swept(
     store: Store, sweeper: Sweeper, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("queues.background.sweeper.QUEUES", 10)
@@ -173,7 +173,7 @@ def test_the_doctor_comes_through_trash_of_a_newer_release(store: Store) -> None
     for examination in (store.doctor.examine(), store.doctor.repair()):
         (finding,) = (finding for finding in examination.findings if finding.kind != "slot")
         assert (finding.kind, finding.mendable) == ("record", False)
-        assert "trash can not be read" in finding.says
+        assert "trash cannot be read" in finding.says
     assert store.queues() == [], "what it holds was not taken for lost, and not adopted"
     store.transact(lambda tr: tr.set(key, was))
     (entry,) = store.trash.entries().entries
@@ -193,7 +193,7 @@ def unreadable_jobs(store: Store, number: int) -> None:
     store.transact(write)
 
 
-def test_many_jobs_that_can_not_be_read_keep_no_other_from_being_done_and_forgotten(
+def test_many_jobs_that_cannot_be_read_keep_no_other_from_being_done_and_forgotten(
     store: Store, sweeper: Sweeper, clock: Clock
 ) -> None:
     jobs, ann = store.create_queue("jobs"), store.acts("ann")

@@ -1,4 +1,4 @@
-"""Acts on all items: chunk by chunk, stopped, cancelled, gone on with, undone."""
+"""Acts on all items: chunk by chunk, stopped, canceled, gone on with, undone."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_all_items_move_and_come_back_without_a_trace(store: Store) -> None:
         ann.undo_bulk(job.id)
 
 
-def test_a_job_is_stopped_gone_on_with_by_another_and_cancelled(store: Store) -> None:
+def test_a_job_is_stopped_gone_on_with_by_another_and_canceled(store: Store) -> None:
     jobs = fill(store)
     ann, bob = store.acts("ann"), store.acts("bob")
     before = dump(store, jobs)
@@ -77,9 +77,9 @@ def test_a_job_is_stopped_gone_on_with_by_another_and_cancelled(store: Store) ->
     further = bob.run_bulk(begun.id, progress=lambda job: job.chunks < 2)
     assert further.done > stopped.done
     assert [job.id for job in bob.jobs()] == [begun.id]
-    assert bob.cancel_bulk(begun.id).status == "cancelled"
+    assert bob.cancel_bulk(begun.id).status == "canceled"
     ended = ann.run_bulk(begun.id)
-    assert (ended.status, ended.done) == ("cancelled", further.done)
+    assert (ended.status, ended.done) == ("canceled", further.done)
     assert jobs.depth() == N - further.done
     assert ann.undo_bulk(begun.id).count == further.done
     assert dump(store, jobs) == before
@@ -100,12 +100,12 @@ def test_priorities_choose_and_undo_leaves_alone_what_has_gone_on(store: Store) 
 
 
 @pytest.mark.parametrize("how", [{"shift": 3}, {"shift": -3}, {"priority": 2}])
-def test_every_item_is_re_prioritised_once(store: Store, how: dict) -> None:
+def test_every_item_is_re_prioritized_once(store: Store, how: dict) -> None:
     jobs = fill(store)
     ann = store.acts("ann")
     before = dump(store, jobs)
     was = {item.id: item.priority for item in jobs.items(limit=1_000).items}
-    job = ann.run_bulk(ann.begin_bulk("reprioritise", "jobs", **how).id)
+    job = ann.run_bulk(ann.begin_bulk("reprioritize", "jobs", **how).id)
     now = {item.id: item.priority for item in jobs.items(limit=1_000).items}
     assert now == {item: how.get("priority", priority + how.get("shift", 0)) for item, priority in was.items()}
     assert job.done == sum(now[item] != priority for item, priority in was.items())
@@ -156,7 +156,7 @@ def test_all_of_two_generations_are_met(store: Store) -> None:
     assert check_full_count(store, jobs) == 0
 
 
-def test_what_can_not_be_begun_is_refused(store: Store) -> None:
+def test_what_cannot_be_begun_is_refused(store: Store) -> None:
     fill(store)
     ann = store.acts("ann")
     ann.create_queue("mail", kind="fifo")
@@ -164,10 +164,10 @@ def test_what_can_not_be_begun_is_refused(store: Store) -> None:
     for error, act in (
         (SameQueue, lambda: ann.begin_bulk("move", "jobs", to="jobs")),
         (QueueNotFound, lambda: ann.begin_bulk("move", "jobs", to="nowhere")),
-        (BadPriority, lambda: ann.begin_bulk("reprioritise", "jobs")),
+        (BadPriority, lambda: ann.begin_bulk("reprioritize", "jobs")),
         (BadPriority, lambda: ann.begin_bulk("delete", "jobs", low="high")),
         (WrongKind, lambda: ann.begin_bulk("delete", "jobs", state="dead", low=1)),
-        (WrongKind, lambda: ann.begin_bulk("reprioritise", "mail", priority=1)),
+        (WrongKind, lambda: ann.begin_bulk("reprioritize", "mail", priority=1)),
         (NotForAttached, lambda: ann.begin_bulk("delete", "legacy")),
         (JobNotFound, lambda: ann.run_bulk("00" * 20)),
     ):

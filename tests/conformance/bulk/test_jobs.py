@@ -1,4 +1,4 @@
-"""Jobs on what a query finds: exactly that, at a rate, cancelled, gone on with, undone, by one runner at a time."""
+"""Jobs on what a query finds: exactly that, at a rate, canceled, gone on with, undone, by one runner at a time."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_ages_are_bounds_too(store: Store, clock: Clock) -> None:
     assert len(found) == 20
     ann = store.acts("ann")
     before = dump(store, jobs)
-    job = ann.run_bulk(ann.begin_bulk("reprioritise", "jobs", query=query, shift=10).id)
+    job = ann.run_bulk(ann.begin_bulk("reprioritize", "jobs", query=query, shift=10).id)
     assert (job.done, job.met) == (20, 20), "only those are looked at"
     assert {item.id for item in jobs.items(limit=1_000).items if item.priority >= 10} == found
     ann.undo_bulk(job.id)
@@ -129,7 +129,7 @@ def test_an_item_is_shifted_once_wherever_it_is_put_meanwhile(store: Store, stat
     jobs, ann = store.create_queue("jobs"), store.acts("ann")
     delays = [timedelta(hours=n + 1) if state == "delayed" else None for n in range(20)]
     items = [jobs.push(b"%d" % n, priority=100 + n, delay=delay) for n, delay in enumerate(delays)]
-    job = ann.begin_bulk("reprioritise", "jobs", query=Query(state=state), shift=shift)
+    job = ann.begin_bulk("reprioritize", "jobs", query=Query(state=state), shift=shift)
     ann.run_bulk(job.id, progress=lambda job: False)
 
     def priorities() -> dict[str, object]:
@@ -143,7 +143,7 @@ def test_an_item_is_shifted_once_wherever_it_is_put_meanwhile(store: Store, stat
     if state == "delayed":
         ann.reschedule("jobs", shifted, delay=timedelta(hours=1.5 if shift > 0 else 19.5))
     else:
-        ann.reprioritise("jobs", shifted, priority=101 if shift > 0 else 118)
+        ann.reprioritize("jobs", shifted, priority=101 if shift > 0 else 118)
         expected |= dict.fromkeys(shifted, 101 if shift > 0 else 118)
     job = ann.run_bulk(job.id)
     assert priorities() == expected
@@ -152,7 +152,7 @@ def test_an_item_is_shifted_once_wherever_it_is_put_meanwhile(store: Store, stat
 
 def test_a_shift_of_a_range_tells_how_many_it_will_meet(store: Store, clock: Clock) -> None:
     jobs, ann = fill(store, clock), store.acts("ann")
-    job = ann.begin_bulk("reprioritise", "jobs", query=Query(low=1, high=2), shift=1, total=24)
+    job = ann.begin_bulk("reprioritize", "jobs", query=Query(low=1, high=2), shift=1, total=24)
     job = ann.run_bulk(job.id)
     assert (job.total, job.met, job.done) == (N, N, 24)
     assert [sum(item.priority == n for item in jobs.items(limit=1_000).items) for n in range(5)] == [12, 0, 12, 24, 12]
@@ -177,13 +177,13 @@ def test_many_are_brought_to_an_end_in_their_order_while_others_take(
         taken.append(item.value)
         return True
 
-    job = ann.begin_bulk("reprioritise", "jobs", query=Query(text="yes"), place=place)
+    job = ann.begin_bulk("reprioritize", "jobs", query=Query(text="yes"), place=place)
     quiet = ann.run_bulk(job.id)
     assert (quiet.status, quiet.done) == ("done", len(chosen))
     assert values(jobs) == (chosen + rest if place == "front" else rest + chosen)
     ann.undo_bulk(job.id)
     assert dump(store, jobs) == before
-    job = ann.run_bulk(ann.begin_bulk("reprioritise", "jobs", query=Query(text="yes"), place=place).id, progress=take)
+    job = ann.run_bulk(ann.begin_bulk("reprioritize", "jobs", query=Query(text="yes"), place=place).id, progress=take)
     assert job.status == "done"
     assert job.done + job.skipped <= len(chosen), "nothing is met twice"
     left = values(jobs)
@@ -233,29 +233,29 @@ def test_what_is_passed_over_does_not_hasten_a_forecast(store: Store, clock: Clo
     assert any(seconds is not None and seconds > 6 for _, seconds in told)
 
 
-def test_a_job_is_cancelled_gone_on_with_and_not_after_it_is_undone(store: Store, clock: Clock) -> None:
+def test_a_job_is_canceled_gone_on_with_and_not_after_it_is_undone(store: Store, clock: Clock) -> None:
     jobs = fill(store, clock)
     before = dump(store, jobs)
     ann, bob = store.acts("ann"), store.acts("bob")
     begun = ann.begin_bulk("delete", "jobs")
     ann.run_bulk(begun.id, progress=lambda job: job.chunks < 2)
     stopped = bob.cancel_bulk(begun.id, reason="wait")
-    assert (stopped.status, stopped.done, jobs.depth()) == ("cancelled", 14, N - 14)
+    assert (stopped.status, stopped.done, jobs.depth()) == ("canceled", 14, N - 14)
     assert stopped.ended_at is not None
-    assert ann.run_bulk(begun.id) == stopped, "a cancelled one is not run"
+    assert ann.run_bulk(begun.id) == stopped, "a canceled one is not run"
     resumed = bob.resume_bulk(begun.id)
     assert (resumed.status, resumed.ended_at) == ("running", None)
     ann.run_bulk(begun.id, progress=lambda job: job.chunks < 4)
     undo = ann.begin_undo(begun.id)
     assert ann.begin_undo(begun.id).id == undo.id, "there is one undo of it at a time"
-    assert ann.job(begun.id).status == "cancelled"
+    assert ann.job(begun.id).status == "canceled"
     with pytest.raises(JobEnded):
         ann.resume_bulk(begun.id)
     with pytest.raises(JobEnded):
         ann.begin_undo(undo.id)
     half = ann.run_bulk(undo.id, progress=lambda job: job.done < 14)
     assert (half.total, half.done, jobs.depth()) == (28, 14, N - 14)
-    assert bob.cancel_bulk(undo.id).status == "cancelled"
+    assert bob.cancel_bulk(undo.id).status == "canceled"
     assert bob.resume_bulk(undo.id).running
     done = bob.run_bulk(undo.id)
     assert (done.status, done.done, done.skipped) == ("done", 28, 0)
@@ -367,7 +367,7 @@ def test_jobs_take_turns_also_on_one_queue(store: Store, clock: Clock) -> None:
     ann = store.acts("ann")
     before = sorted(values(jobs))
     moved = ann.begin_bulk("move", "jobs", query=Query(text="alpha"), to="review")
-    shifted = ann.begin_bulk("reprioritise", "jobs", query=Query(text="beta"), priority=2)
+    shifted = ann.begin_bulk("reprioritize", "jobs", query=Query(text="beta"), priority=2)
     slow = ann.begin_bulk("move", "jobs", query=Query(text="beta"), to="review", rate=1)
     one = runner(store, count)
     one.round()

@@ -82,7 +82,7 @@ def test_what_was_taken_since_is_left_alone(store: Store) -> None:
     jobs, ann = store.create_queue("jobs"), store.acts("ann")
     job = ann.run_bulk(ann.begin_push("jobs", ITEMS).id)
     jobs.pop_many(3)
-    ann.reprioritise("jobs", [jobs.peek_max().id], priority=77)
+    ann.reprioritize("jobs", [jobs.peek_max().id], priority=77)
     undone = ann.undo_bulk(job.id)
     assert (undone.count, undone.skipped) == (N - 4, 4)
     assert [item.priority for item in jobs.items().items] == [77]
@@ -104,7 +104,7 @@ def test_it_goes_on_where_it_was_by_whoever_runs_it(store: Store) -> None:
     begun = ann.begin_push("mail", [(value, None) for value, _ in ITEMS])
     stopped = ann.run_bulk(begun.id, progress=lambda job: False)
     assert (stopped.status, stopped.done, jobs.depth()) == ("running", 200, 200)
-    assert ann.cancel_bulk(begun.id).status == "cancelled"
+    assert ann.cancel_bulk(begun.id).status == "canceled"
     assert ann.run_bulk(begun.id).done == 200
     ann.resume_bulk(begun.id)
     runner = JobRunner(store._context)
@@ -150,7 +150,7 @@ def test_large_values_and_long_priorities_fit(store: Store) -> None:
     assert [(item.value, item.priority) for item in names.items(limit=1_000).items] == texts
 
 
-def test_what_can_not_come_in_is_refused_before_anything_is_laid_down(store: Store) -> None:
+def test_what_cannot_come_in_is_refused_before_anything_is_laid_down(store: Store) -> None:
     ann = store.acts("ann")
     for name, kind in (("jobs", "priority"), ("mail", "fifo")):
         store.create_queue(name, kind=kind)

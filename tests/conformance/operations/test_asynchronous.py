@@ -202,7 +202,7 @@ def test_a_batch_wakes_the_loop_once(store: Store, jobs: Queue, monkeypatch: pyt
     assert max(held.batches) >= 30
 
 
-def test_a_request_that_waits_is_taken_back_when_cancelled(
+def test_a_request_that_waits_is_taken_back_when_canceled(
     store: Store, jobs: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     jobs.push_many([(b"%d" % n, n) for n in range(9)])
@@ -252,7 +252,7 @@ def test_a_request_that_is_served_is_answered_in_spite_of_a_cancellation(
     assert jobs.depth() == 0
 
 
-def test_a_served_request_that_takes_nothing_is_cancelled(jobs: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_served_request_that_takes_nothing_is_canceled(jobs: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
     queue, held = AsyncQueue(jobs), Held(monkeypatch)
 
     async def work() -> None:
@@ -522,8 +522,8 @@ def test_a_waiter_that_gives_up_takes_nothing_and_lets_the_next_one_lead(jobs: Q
     assert jobs.depth() == 0
 
 
-def test_cancelled_again_and_again_nothing_is_lost(store: Store, jobs: Queue) -> None:
-    """Takers are cancelled at random moments; what they took, they have."""
+def test_canceled_again_and_again_nothing_is_lost(store: Store, jobs: Queue) -> None:
+    """Takers are canceled at random moments; what they took, they have."""
     total = 200
     queue = AsyncQueue(jobs)
     got: list[bytes] = []
@@ -619,7 +619,7 @@ def test_a_task_that_ends_the_loop_leaves_the_others_their_answers(
     assert sorted(item.value for task in tasks if (item := task.result())) == [b"0", b"2", b"3"]
 
 
-def test_a_task_that_was_cancelled_before_it_asks_takes_nothing(jobs: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_task_that_was_canceled_before_it_asks_takes_nothing(jobs: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
     jobs.push_many([(b"%d" % n, n) for n in range(3)])
     queue, held = AsyncQueue(jobs), Held(monkeypatch)
 

@@ -166,7 +166,7 @@ def test_an_id_that_is_none_finds_nothing(store: Store) -> None:
 
 
 def test_half_a_character_is_refused_in_every_reason_and_name_of_a_person(store: Store) -> None:
-    """Pages, live frames and files are UTF-8: what can not be written as such is not taken in."""
+    """Pages, live frames and files are UTF-8: what cannot be written as such is not taken in."""
     half = "because \ud800"
     queue = store.create_queue("jobs")
     item = queue.push(b"x", priority=1)

@@ -164,7 +164,7 @@ def test_blocks_of_coroutines(jobs: Queue, clock: Clock) -> None:
     run(work)
 
 
-def test_a_cancelled_block_releases_without_an_attempt(jobs: Queue) -> None:
+def test_a_canceled_block_releases_without_an_attempt(jobs: Queue) -> None:
     queue = AsyncQueue(jobs)
 
     async def work() -> None:

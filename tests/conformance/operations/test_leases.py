@@ -238,10 +238,10 @@ OTHERWISE = {
     "leased and given back": lambda store, jobs, item: jobs.release(one(jobs.lease())),
     "leased and given back uncounted": lambda store, jobs, item: jobs.release(one(jobs.lease()), count_attempt=False),
     "edited": lambda store, jobs, item: store.acts("o").edit_item("jobs", item.id, b"other", expect=item.value),
-    "of another priority": lambda store, jobs, item: store.acts("o").reprioritise("jobs", [item.id], priority=3),
+    "of another priority": lambda store, jobs, item: store.acts("o").reprioritize("jobs", [item.id], priority=3),
     "delayed": lambda store, jobs, item: store.acts("o").delay("jobs", [item.id], delay=MINUTE),
     "moved and moved back": lambda store, jobs, item: there_and_back(store, item),
-    "brought to the front": lambda store, jobs, item: store.acts("o").reprioritise("jobs", [item.id], place="front"),
+    "brought to the front": lambda store, jobs, item: store.acts("o").reprioritize("jobs", [item.id], place="front"),
 }
 
 
@@ -263,7 +263,7 @@ def test_an_expired_lease_is_stale_once_anything_else_happened(
 ACTS = {
     "deleted": lambda acts, item: acts.delete_items("jobs", [item.id]),
     "edited": lambda acts, item: acts.edit_item("jobs", item.id, b"other", expect=item.value),
-    "of another priority": lambda acts, item: acts.reprioritise("jobs", [item.id], priority=3),
+    "of another priority": lambda acts, item: acts.reprioritize("jobs", [item.id], priority=3),
     "delayed": lambda acts, item: acts.delay("jobs", [item.id], delay=MINUTE),
 }
 

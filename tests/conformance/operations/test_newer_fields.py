@@ -74,7 +74,7 @@ def test_a_job_that_goes_on_keeps_them(store: Store, act: str) -> None:
     }
     does[act]()
     assert fields(store, key) == NEWER
-    assert acts.job(job.id).status == {"run": "done", "cancel": "cancelled", "fail": "failed"}[act]
+    assert acts.job(job.id).status == {"run": "done", "cancel": "canceled", "fail": "failed"}[act]
 
 
 def test_a_holding_that_is_renewed_keeps_them(store: Store) -> None:

@@ -1,4 +1,4 @@
-"""A queue whose records can not be read says so by name, and harms no other."""
+"""A queue whose records cannot be read says so by name, and harms no other."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def damage(store: Store, queue: Queue, record: bytes) -> None:
 
 
 @pytest.mark.parametrize("record", RECORDS)
-def test_every_way_to_a_queue_that_can_not_be_read_names_it(store: Store, record: bytes) -> None:
+def test_every_way_to_a_queue_that_cannot_be_read_names_it(store: Store, record: bytes) -> None:
     good, bad = store.create_queue("good"), store.create_queue("bad")
     damage(store, bad, record)
     ways: list[Callable[[], object]] = [
@@ -38,7 +38,7 @@ def test_every_way_to_a_queue_that_can_not_be_read_names_it(store: Store, record
         bad.status,
     ]
     for way in ways:
-        with pytest.raises(QueueUnreadable, match="^The queue “bad” can not be read. ") as caught:
+        with pytest.raises(QueueUnreadable, match="^The queue “bad” cannot be read. ") as caught:
             way()
         assert caught.value.queue == "bad"
     good.push(b"x", priority=1)
@@ -49,22 +49,22 @@ def test_a_damaged_item_at_an_end_makes_its_queue_unreadable(store: Store) -> No
     jobs = store.create_queue("jobs")
     jobs.push(b"x", priority=5)
     store.transact(lambda tr: tr.set(store._keyspace.queue(jobs.id).generation(1).ready(b"\x15\x01"), b""))
-    with pytest.raises(QueueUnreadable, match="^The queue “jobs” can not be read. Its bytes are damaged"):
+    with pytest.raises(QueueUnreadable, match="^The queue “jobs” cannot be read. Its bytes are damaged"):
         jobs.status()
 
 
 @pytest.mark.parametrize("record", RECORDS)
-def test_a_job_of_a_queue_that_can_not_be_read_is_cancelled_resumed_and_undone(store: Store, record: bytes) -> None:
+def test_a_job_of_a_queue_that_cannot_be_read_is_canceled_resumed_and_undone(store: Store, record: bytes) -> None:
     bad = store.create_queue("bad")
     bad.push_many([(b"%d" % n, n) for n in range(3)])
     ann = store.acts("ann")
     done, running = ann.run_bulk(ann.begin_bulk("delete", "bad", high=0).id), ann.begin_bulk("delete", "bad")
     damage(store, bad, record)
-    assert ann.cancel_bulk(running.id).status == "cancelled"
+    assert ann.cancel_bulk(running.id).status == "canceled"
     assert ann.resume_bulk(running.id).running
     for failed in (ann.run_bulk(running.id), ann.run_bulk(ann.begin_undo(done.id).id)):
         assert failed.status == "failed"
-        assert failed.failure.startswith("The queue “bad” can not be read. ")
+        assert failed.failure.startswith("The queue “bad” cannot be read. ")
     told = {entry.verb: entry.queue for entry in store.audit.entries(limit=9).entries}
     assert {told[verb] for verb in ("cancel_job", "resume_job", "undo_job")} == {"bad"}
 
@@ -89,7 +89,7 @@ def test_a_damaged_record_of_an_item_is_told_by_whatever_reads_it(store: Store, 
         lambda: jobs.find(item.id),
     ]
     for way in ways:
-        with pytest.raises(QueueUnreadable, match="^The queue “jobs” can not be read. Its bytes are damaged"):
+        with pytest.raises(QueueUnreadable, match="^The queue “jobs” cannot be read. Its bytes are damaged"):
             way()
     for other in {"delayed", "leased", "dead"} - {state}:
         assert len(jobs.search(Query(state=other)).items) == 1

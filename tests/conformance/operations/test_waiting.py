@@ -310,7 +310,7 @@ def test_a_purge_takes_along_what_a_wait_slept_towards(store: Store, clock: Cloc
     assert pop.result(LONG).id == item.id
 
 
-@pytest.mark.parametrize("act", ["delete", "move out", "reprioritise", "edit"])
+@pytest.mark.parametrize("act", ["delete", "move out", "reprioritize", "edit"])
 def test_what_an_undo_brings_back_ends_the_wait(store: Store, act: str) -> None:
     jobs, other, acts = store.create_queue("jobs"), store.create_queue("other"), store.acts("ann")
     item = jobs.push(b"a", priority=1)
@@ -320,8 +320,8 @@ def test_what_an_undo_brings_back_ends_the_wait(store: Store, act: str) -> None:
         trash_id = acts.move_items("jobs", [item.id], "other").trash_id
     else:  # moved out after it was changed: undone the other way round
         changed = (
-            acts.reprioritise("jobs", [item.id], priority=9)
-            if act == "reprioritise"
+            acts.reprioritize("jobs", [item.id], priority=9)
+            if act == "reprioritize"
             else acts.edit_item("jobs", item.id, b"edited", expect=b"a")
         )
         trash_id = acts.move_items("jobs", [item.id], "other").trash_id
@@ -572,7 +572,7 @@ def test_detaching_ends_every_wait(store: Store) -> None:
 
 
 @pytest.mark.parametrize("timeout", [-1, float("nan"), "3", True, None])
-def test_a_timeout_that_can_not_be_kept_is_refused(store: Store, timeout: object) -> None:
+def test_a_timeout_that_cannot_be_kept_is_refused(store: Store, timeout: object) -> None:
     jobs = store.create_queue("jobs")
     if timeout is None:  # in a transaction: it would hold everybody up, and see nothing new anyway
         with pytest.raises(BadTime, match="not both"):

@@ -349,7 +349,7 @@ def test_no_page_shows_what_rules_hide(operator: Desk, store: Store) -> None:
     here = f"/queues/jobs/items/{item_id}/"
     addresses = ["/", "/queues/jobs/", here, f"{here}?as=text&all", f"{here}?as=hex&all", f"{here}download/?as=text"]
     addresses += [f"/queues/jobs/pop/?end={end}" for end in ("min", "max")]
-    addresses += [f"/queues/jobs/act/?act={act}&id={item_id}" for act in ("delete", "move", "reprioritise")]
+    addresses += [f"/queues/jobs/act/?act={act}&id={item_id}" for act in ("delete", "move", "reprioritize")]
     addresses += ["/queues/jobs/?q=ada", "/queues/jobs/?q=hunter2", "/queues/jobs/bulk/?act=delete&state=ready&q=ada"]
     addresses += [f"{here}edit/", f"/queues/jobs/push/?like={item_id}", "/queues/jobs/export/?format=ndjson"]
     addresses += ["/queues/jobs/export/?format=csv"]

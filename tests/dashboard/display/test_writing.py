@@ -124,14 +124,14 @@ def names(rows: list[Row], *, order: Order | None = None, wanted: str = "") -> l
     total = total_of(rows, queues=len(rows), as_of=NOW)
     seen = Overview(snapshot_version=1, at=NOW, rows=rows, summary=total)
     stars = frozenset({hash("deep")})
-    listing = arrange(seen, order=order or Order(), wanted=parse(wanted, stars), after="", favourites=stars)
+    listing = arrange(seen, order=order or Order(), wanted=parse(wanted, stars), after="", favorites=stars)
     return [row.status.name for group in listing.groups for row in group.rows]
 
 
-def test_favourites_come_first_when_wanted() -> None:
+def test_favorites_come_first_when_wanted() -> None:
     rows = [row("a", 1, problem=Problem.STALLED, state=State.STALLED), row("deep", 5)]
     assert names(rows) == ["a", "deep"]
-    assert names(rows, order=Order.parse("", "", "favourites")) == ["deep", "a"]
+    assert names(rows, order=Order.parse("", "", "favorites")) == ["deep", "a"]
 
 
 def test_problems_come_first_the_deepest_before_the_others() -> None:
@@ -173,7 +173,7 @@ def test_unknown_rates_and_ages_sort_last_when_the_largest_come_first() -> None:
         ("group:eu:de", ["eu:de:aged"]),
         ("group:eu:d", []),
         ("group:*:de", ["eu:de:aged"]),
-        ("is:favourite", ["deep"]),
+        ("is:favorite", ["deep"]),
         ("wait>1h", ["eu:de:aged"]),
         ("wait<1h", ["deep", "odd[1]"]),
         ("STATE:ok", []),

@@ -51,10 +51,10 @@ CASES: list[tuple[str, str, int, dict[str, str], str]] = [
     ("move", "ready", 2, {"to": "review"}, "Moved 2 items to review."),
     ("move", "delayed", 1, {"to": "review"}, "Moved the item to review."),
     ("move", "dead", 2, {"to": "review", "priority": "9"}, "Moved 2 items to review."),
-    ("reprioritise", "ready", 2, {"how": "set", "priority": "4"}, "Re-prioritised 2 items."),
-    ("reprioritise", "ready", 2, {"how": "shift", "shift": "-5"}, "Re-prioritised 2 items."),
-    ("reprioritise", "ready", 1, {"how": "back"}, "Re-prioritised the item."),
-    ("reprioritise", "dead", 2, {"how": "set", "priority": "4"}, "Re-prioritised 2 items."),
+    ("reprioritize", "ready", 2, {"how": "set", "priority": "4"}, "Re-prioritized 2 items."),
+    ("reprioritize", "ready", 2, {"how": "shift", "shift": "-5"}, "Re-prioritized 2 items."),
+    ("reprioritize", "ready", 1, {"how": "back"}, "Re-prioritized the item."),
+    ("reprioritize", "dead", 2, {"how": "set", "priority": "4"}, "Re-prioritized 2 items."),
     ("delete", "ready", 1, {}, "Deleted the item."),
     ("delete", "leased", 2, {}, "Deleted 2 items."),
     ("promote", "delayed", 2, {}, "Promoted 2 items"),
@@ -87,7 +87,7 @@ def test_what_was_done_is_found_where_it_is(operator: Desk, jobs: Queue, store: 
     page = do(operator, "move", item, to="review")
     assert page.path == "/queues/jobs/"
     assert f"/queues/review/items/{item.id}/" in page.links
-    page = do(operator, "reprioritise", of(jobs, "ready")[0], how="front")
+    page = do(operator, "reprioritize", of(jobs, "ready")[0], how="front")
     assert page.path == f"/queues/jobs/items/{of(jobs, 'ready')[0].id}/"
 
 
@@ -107,7 +107,7 @@ def test_both_of_two_operators_learn_who_won(desk: Callable[..., Desk], jobs: Qu
     items = of(jobs, "ready")[:5]
     form = ada.open(path("delete", *items))
     do(bob, "move", items[0], to="review")
-    do(bob, "reprioritise", items[1], how="set", priority="40")
+    do(bob, "reprioritize", items[1], how="set", priority="40")
     store.acts("cleo").pop("jobs")
     before = dump(store, jobs)
     page = ada.send(form, "/act/", reason="mine")
@@ -115,7 +115,7 @@ def test_both_of_two_operators_learn_who_won(desk: Callable[..., Desk], jobs: Qu
     assert dump(store, jobs) == before
     assert "2 items are not here any more. 1 item is not as it was shown." in page
     assert "bob moved it to review at" in page
-    assert "bob re-prioritised it at" in page
+    assert "bob re-prioritized it at" in page
     assert "It is ready with priority 40 now." in page
     assert "cleo popped min it at" in page
     assert f"/queues/review/items/{items[0].id}/" in page.links
@@ -219,7 +219,7 @@ def test_moving_into_other_kinds(operator: Desk, jobs: Queue, store: Store) -> N
 
 
 def test_a_preview_says_between_which_items_it_goes(operator: Desk, jobs: Queue) -> None:
-    form = operator.open(path("reprioritise", of(jobs, "ready")[5]))
+    form = operator.open(path("reprioritize", of(jobs, "ready")[5]))
     page = operator.send(form, "/act/", how="set", priority="3", preview="1")
     assert "Priority 6 → 3." in page
     assert "Between priority 3 (pushed" in page
@@ -296,7 +296,7 @@ def test_leasing_what_somebody_took_since_takes_nothing_else(operator: Desk, job
 def test_fifo_items_go_to_the_front(operator: Desk, store: Store) -> None:
     mail = store.create_queue("mail", kind="fifo")
     items = mail.enqueue_many([b"1", b"2", b"3"])
-    form = operator.open(path("reprioritise", items[2], queue="mail"))
+    form = operator.open(path("reprioritize", items[2], queue="mail"))
     assert "Set the priority" not in form
     assert "First of all" in operator.send(form, "/act/", how="front", preview="1")
     operator.send(form, "/act/", how="front")
@@ -316,7 +316,7 @@ def test_the_items_of_attached_queues_are_moved_and_deleted(operator: Desk, stor
     page = do(operator, "delete", *items, queue="legacy")
     assert legacy.depth() == 0
     operator.send(page, "/restore/")
-    for act, why in (("promote", "never delayed"), ("release", "keep to a lease"), ("reprioritise", "not re-prior")):
+    for act, why in (("promote", "never delayed"), ("release", "keep to a lease"), ("reprioritize", "not re-prior")):
         page = operator.open(path(act, items[0], queue="legacy"))
         assert page.status == 409
         assert why in page
@@ -367,7 +367,7 @@ def test_asking_for_nothing(operator: Desk, jobs: Queue) -> None:
 HOSTILE = "<script>alert(1)</script>\u202e\" onload=alert(1) '"
 
 
-@pytest.mark.parametrize("act", ["move", "reprioritise", "delete", "release", "retry", "promote", "reschedule"])
+@pytest.mark.parametrize("act", ["move", "reprioritize", "delete", "release", "retry", "promote", "reschedule"])
 def test_hostile_text_stays_text(operator: Desk, store: Store, act: str) -> None:
     evil = store.create_queue("evil", priority_type="str")
     evil.configure(max_attempts=1)
@@ -456,7 +456,7 @@ def test_what_is_redacted_is_revealed_before_it_is_edited(operator: Desk, store:
     secret = store.create_queue("secret")
     item = secret.push(b'{"user": "ann", "password": "hunter2"}', priority=1)
     store.acts("ann").configure("secret", redact=("password",))
-    for act in ("move", "delete", "reprioritise"):
+    for act in ("move", "delete", "reprioritize"):
         assert "hunter2" not in operator.open(path(act, item, queue="secret")).html
         assert "hunter2" not in operator.open(path(act, item, secret.push(item.value, priority=2), queue="secret")).html
     form = operator.open(f"/queues/secret/items/{item.id}/edit/")

@@ -144,7 +144,7 @@ def test_what_is_wrong_is_said_at_its_field_and_asks_for_nothing(operator: Desk,
 def test_all_that_match_are_offered_by_the_very_query_of_the_page(operator: Desk, jobs: Queue) -> None:
     page = operator.open("/queues/jobs/?state=delayed&q=later-1&low=3&until=2030-01-02+03:04&end=max")
     bulk = [urlsplit(link) for link in page.links if "/bulk/?" in link]
-    assert {parse_qs(link.query)["act"][0] for link in bulk} == {"promote", "move", "reprioritise", "delete"}
+    assert {parse_qs(link.query)["act"][0] for link in bulk} == {"promote", "move", "reprioritize", "delete"}
     for link in bulk:
         assert link.path == "/queues/jobs/bulk/"
         assert {name: field for name, (field,) in parse_qs(link.query).items() if name != "act"} == {
@@ -166,7 +166,7 @@ def test_items_are_chosen_with_plain_forms(operator: Desk, desk: object, jobs: Q
     assert set(re.findall(r'name="act" value="(\w+)"', page.html)) == {
         "retry",
         "move",
-        "reprioritise",
+        "reprioritize",
         "delete",
     }
     viewer = desk(Role.VIEWER, "vic").open("/queues/jobs/?state=dead")  # type: ignore[operator]
@@ -232,7 +232,7 @@ def test_fifo_queues_have_no_priorities_to_search_by(operator: Desk, store: Stor
     assert values(page) == [f"m-{n:02}" for n in (4, 3, 2, 1, 0)]
     assert 'id="low"' not in page.html
     assert "has no priorities" in operator.open("/queues/jobs/?from=1")
-    assert "Re-prioritise" not in list_of(page)
+    assert "Re-prioritize" not in list_of(page)
 
 
 def test_attached_queues_have_the_tabs_that_the_core_has(operator: Desk, store: Store) -> None:

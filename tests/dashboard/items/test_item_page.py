@@ -1,4 +1,4 @@
-"""The item page: what can be done in each state, its neighbours, its history, and where an item went."""
+"""The item page: what can be done in each state, its neighbors, its history, and where an item went."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from queues import Item, Queue, Store
 from tests.dashboard.conftest import Desk
 from tests.dashboard.screen import Screen
 
-_MOVING = ("move", "reprioritise")
+_MOVING = ("move", "reprioritize")
 HERE = "/queues/jobs/items/"
 
 
@@ -57,8 +57,8 @@ def acts_of(page: Screen) -> list[str]:
 @pytest.mark.parametrize(
     ("state", "acts"),
     [
-        ("ready", ["move", "reprioritise", "delay", "edit", "duplicate", "delete"]),
-        ("delayed", ["promote", "reschedule", "move", "reprioritise", "edit", "duplicate", "delete"]),
+        ("ready", ["move", "reprioritize", "delay", "edit", "duplicate", "delete"]),
+        ("delayed", ["promote", "reschedule", "move", "reprioritize", "edit", "duplicate", "delete"]),
         ("leased", ["release", "duplicate", "delete"]),
         ("dead", ["retry", "move", "edit", "duplicate", "delete"]),
     ],
@@ -92,7 +92,7 @@ def test_who_holds_a_lease_can_end_it_well(operator: Desk, jobs: Queue, store: S
 def test_fifo_items_stand_between_head_and_tail(operator: Desk, store: Store) -> None:
     item = store.create_queue("line", kind="fifo").enqueue(b"x")
     page = operator.open(f"/queues/line/items/{item.id}/")
-    assert acts_of(page) == ["move", "reprioritise", "delay", "edit", "duplicate", "delete"], (
+    assert acts_of(page) == ["move", "reprioritize", "delay", "edit", "duplicate", "delete"], (
         "to the front, or to the back"
     )
     assert "The head: first to leave" in page
@@ -106,7 +106,7 @@ def test_viewers_see_an_item_and_act_on_nothing(desk: Callable[..., Desk], jobs:
     assert acts_of(page) == []
 
 
-def test_neighbours_are_shown_at_any_depth(operator: Desk, jobs: Queue) -> None:
+def test_neighbors_are_shown_at_any_depth(operator: Desk, jobs: Queue) -> None:
     items = jobs.push_many([(b"value %d" % n, n) for n in range(200)])
     page = operator.open(f"{HERE}{items[120].id}/")
     assert "value 119" in page
@@ -117,12 +117,12 @@ def test_neighbours_are_shown_at_any_depth(operator: Desk, jobs: Queue) -> None:
 def test_what_people_did_is_told_newest_first(operator: Desk, jobs: Queue, store: Store) -> None:
     ann = store.acts("ann", via="cli")
     item = ann.push("jobs", b"x", priority=7)
-    ann.reprioritise("jobs", [item.id], priority=2, reason="<b>called twice</b>")
+    ann.reprioritize("jobs", [item.id], priority=2, reason="<b>called twice</b>")
     text = operator.open(f"{HERE}{item.id}/").text
-    assert text.index("ann re-prioritised priority 7 → 2") < text.index("ann pushed")
+    assert text.index("ann re-prioritized priority 7 → 2") < text.index("ann pushed")
     assert "<b>called twice</b>" in text
     for n in range(SHOWN):
-        ann.reprioritise("jobs", [item.id], priority=n + 10)
+        ann.reprioritize("jobs", [item.id], priority=n + 10)
     page = operator.open(f"{HERE}{item.id}/")
     assert "All of it in the audit" in page
     audit = operator.open(f"/audit/?item={item.id}")

@@ -1,4 +1,4 @@
-"""Acts on all that match, on pages without JavaScript: counted, confirmed, begun, cancelled, gone on with, undone."""
+"""Acts on all that match, on pages without JavaScript: counted, confirmed, begun, canceled, gone on with, undone."""
 
 from __future__ import annotations
 
@@ -82,10 +82,10 @@ def test_the_header_counts_what_the_page_shows(operator: Desk, store: Store, job
 def test_every_act_is_offered_for_its_states_only(operator: Desk, store: Store, jobs: Queue) -> None:
     jobs.push_many([(b"later", 1)] * 3, delay=timedelta(hours=1))
     for state, acts in (
-        ("ready", {"move", "reprioritise", "delete"}),
-        ("delayed", {"promote", "move", "reprioritise", "delete"}),
+        ("ready", {"move", "reprioritize", "delete"}),
+        ("delayed", {"promote", "move", "reprioritize", "delete"}),
         ("leased", {"release", "delete"}),
-        ("dead", {"retry", "move", "reprioritise", "delete"}),
+        ("dead", {"retry", "move", "reprioritize", "delete"}),
     ):
         page = operator.open(f"/queues/jobs/bulk/?state={state}&act=nonsense")
         offered = {found[1] for link in page.links if (found := re.search(r"bulk/\?act=(\w+)&", link))}
@@ -110,7 +110,7 @@ def test_every_act_is_offered_for_its_states_only(operator: Desk, store: Store, 
 def test_priorities_are_set_shifted_and_items_brought_to_an_end(
     operator: Desk, store: Store, jobs: Queue, typed: dict[str, str], first: bytes
 ) -> None:
-    page = operator.open("/queues/jobs/bulk/?act=reprioritise&q=bad")
+    page = operator.open("/queues/jobs/bulk/?act=reprioritize&q=bad")
     begun = operator.send(page, "q=bad", **typed)
     assert begun.path.startswith("/jobs/"), begun.text
     run(store)
@@ -125,8 +125,8 @@ def test_priorities_are_set_shifted_and_items_brought_to_an_end(
         ("move", {"to": "jobs"}, "name another one"),
         ("move", {"to": "nowhere"}, "nowhere"),
         ("move", {"to": "review", "priority": "high"}, "not a whole number"),
-        ("reprioritise", {"how": "set", "priority": ""}, "A priority is needed."),
-        ("reprioritise", {"how": "shift", "shift": "x"}, "not a whole number"),
+        ("reprioritize", {"how": "set", "priority": ""}, "A priority is needed."),
+        ("reprioritize", {"how": "shift", "shift": "x"}, "not a whole number"),
         ("delete", {"rate": "0"}, "A number of items a second"),
         ("delete", {"rate": "nan"}, "A number of items a second"),
     ],
@@ -156,19 +156,19 @@ def test_another_number_than_the_one_confirmed_begins_nothing(
     assert operator.send(refused, f"state=ready{query}").path == f"/jobs/{only(store).id}/", "ten more are tolerated"
 
 
-def test_a_job_is_cancelled_and_let_go_on(operator: Desk, desk: Callable[..., Desk], store: Store, jobs: Queue) -> None:
+def test_a_job_is_canceled_and_let_go_on(operator: Desk, desk: Callable[..., Desk], store: Store, jobs: Queue) -> None:
     job = store.acts("ann").begin_bulk("delete", "jobs")
     store.acts("ann").run_bulk(job.id, progress=lambda job: False)
     page = operator.open(f"/jobs/{job.id}/")
-    cancelled = operator.send(page, "/cancel/")
-    assert "Cancelled. What it did stays done until you undo it." in cancelled
+    canceled = operator.send(page, "/cancel/")
+    assert "Canceled. What it did stays done until you undo it." in canceled
     late = operator.send(page, "/cancel/")
     assert "Nothing was done a second time." in late
-    assert store.acts("").job(job.id).status == "cancelled"
+    assert store.acts("").job(job.id).status == "canceled"
     viewer = desk(Role.VIEWER).open(f"/jobs/{job.id}/")
-    assert "cancelled" in viewer
+    assert "canceled" in viewer
     assert not viewer.has_form("/resume/")
-    going = operator.send(cancelled, "/resume/")
+    going = operator.send(canceled, "/resume/")
     assert "It goes on where it was." in going
     run(store)
     assert jobs.depth() == 0

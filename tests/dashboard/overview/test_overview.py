@@ -193,20 +193,20 @@ def test_the_theme_is_chosen_without_script(operator: Desk) -> None:
     assert "data-theme" not in astray.html
 
 
-def test_a_favourite_is_chosen_without_script_and_kept_with_the_person(
+def test_a_favorite_is_chosen_without_script_and_kept_with_the_person(
     operator: Desk, desk: Callable[..., Desk], store: Store
 ) -> None:
     jobs, mail = store.create_queue("jobs"), store.create_queue("mail")
-    page = operator.open("/?group=name&first=favourites")
+    page = operator.open("/?group=name&first=favorites")
     assert page.order == ["jobs", "mail"]
-    page = operator.send(page, "/favourite/", on=str(mail.id))
+    page = operator.send(page, "/favorite/", on=str(mail.id))
     assert page.order == ["mail", "jobs"]
-    assert operator.open("/?q=is:favourite").order == ["mail"]
-    assert desk(Role.VIEWER).open("/?q=is:favourite").order == []
-    page = operator.send(page, "/favourite/", off=str(mail.id))
+    assert operator.open("/?q=is:favorite").order == ["mail"]
+    assert desk(Role.VIEWER).open("/?q=is:favorite").order == []
+    page = operator.send(page, "/favorite/", off=str(mail.id))
     assert page.order == ["jobs", "mail"]
-    operator.send(page, "/favourite/", on=str(jobs.id + 1))
-    assert operator.open("/?q=is:favourite").order == [], "what is not there is nobody's favourite"
+    operator.send(page, "/favorite/", on=str(jobs.id + 1))
+    assert operator.open("/?q=is:favorite").order == [], "what is not there is nobody's favorite"
 
 
 def test_a_group_says_what_all_of_it_holds(operator: Desk, store: Store) -> None:
@@ -217,7 +217,7 @@ def test_a_group_says_what_all_of_it_holds(operator: Desk, store: Store) -> None
     assert '<span data-sum="problems" data-value="0">0</span>' in page.html
 
 
-def test_a_queue_that_can_not_be_read_is_a_row_that_says_so(operator: Desk, store: Store) -> None:
+def test_a_queue_that_cannot_be_read_is_a_row_that_says_so(operator: Desk, store: Store) -> None:
     store.create_queue("good").push(b"x", priority=1)
     bad = store.create_queue("bad")
 

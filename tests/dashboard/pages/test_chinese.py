@@ -15,7 +15,7 @@ from queues import Store
 from tests.dashboard.conftest import Desk
 
 #: Read out by the browser or shown on hover, besides the text itself.
-ATTRIBUTES = {"title", "aria-label", "placeholder", "alt", "data-label", "data-copied", "data-cancelled"}
+ATTRIBUTES = {"title", "aria-label", "placeholder", "alt", "data-label", "data-copied", "data-canceled"}
 #: Holds code, commands, what somebody typed, and keys: not for translation.
 UNTRANSLATED = {"code", "pre", "kbd", "script", "style", "bdi", "option", "textarea"}
 #: Product, formats, protocols, units, and the words of the filter language and of FoundationDB.
@@ -23,7 +23,7 @@ ALLOWED = frozenset(
     """base pqadmin utc json ndjson csv fifo id ids msgpack base64 hex utf ctrl esc enter english lmdb foundationdb
     python http https cookie min max int float str kb mb days tab uuid none true false ascii fdbcli md drift docs
     state paused depth age ok empty growing stalled attached problem kind delayed leased dead in out unreadable old
-    priority count random index key value redacted eu new orders demo group favourite wait is glossary manage py
+    priority count random index key value redacted eu new orders demo group favorite wait is glossary manage py
     gzip zlib purge europe berlin asia shanghai test web cli api legacy jobs""".split()  # noqa: SIM905
 )
 WORD = re.compile(r"[A-Za-z]{2,}")
@@ -131,7 +131,7 @@ PAGES = [
             "items/{item_id}/edit/",
             "act/?act=move&id={item_id}",
             "act/?act=delete&id={item_id}",
-            "act/?act=reprioritise&id={item_id}",
+            "act/?act=reprioritize&id={item_id}",
             "act/?act=delay&id={item_id}",
             "act/?act=lease&id={item_id}",
         )

@@ -36,9 +36,9 @@ def done(store: Store) -> Acts:
     moved = acts.move_items("订单", ready[1:2], "目标")
     acts.undo(moved.trash_id or "")
     acts.move_items("订单", ready[1:2], "目标", priority=7)
-    acts.reprioritise("订单", ready[2:3], priority=9)
-    acts.reprioritise("订单", ready[2:3], shift=1)
-    acts.reprioritise("订单", ready[2:3], place="front")
+    acts.reprioritize("订单", ready[2:3], priority=9)
+    acts.reprioritize("订单", ready[2:3], shift=1)
+    acts.reprioritize("订单", ready[2:3], place="front")
     acts.edit_item("订单", ready[3], b"8", expect=orders.find(ready[3]).value)
     acts.delay("订单", ready[4:6], delay=timedelta(hours=1))
     acts.reschedule("订单", ready[4:5], delay=timedelta(hours=2))
@@ -95,7 +95,7 @@ def test_the_audit_and_the_trash_are_all_chinese(chinese_admin: Desk, store: Sto
 def test_jobs_of_every_kind_are_told_in_chinese(chinese_admin: Desk, store: Store, done: Acts) -> None:
     jobs = [
         done.begin_bulk("move", "订单", to="去处", low=3, rate=50),
-        done.begin_bulk("reprioritise", "订单", shift=2, query=Query(state="ready", text="1")),
+        done.begin_bulk("reprioritize", "订单", shift=2, query=Query(state="ready", text="1")),
         done.begin_bulk("delete", "订单", high=2),
     ]
     for job in jobs:

@@ -92,8 +92,8 @@ FORMS: dict[str, tuple[str, str, dict[str, str], Meanwhile]] = {
     "delayed items moved to others": (act("move", "delayed"), "/act/", {"to": "外来"}, nothing),
     "a priority for a fifo queue": (act("move"), "/act/", {"to": "邮件", "priority": "1"}, nothing),
     "moved when it was taken": (act("move"), "/act/", {"to": "满"}, lambda s: s.queue("订单").pop_many(3)),
-    "shifted by no number": (act("reprioritise"), "/act/", {"how": "shift", "shift": "一"}, nothing),
-    "shifted too far": (act("reprioritise"), "/act/", {"how": "shift", "shift": "9" * 614}, nothing),
+    "shifted by no number": (act("reprioritize"), "/act/", {"how": "shift", "shift": "一"}, nothing),
+    "shifted too far": (act("reprioritize"), "/act/", {"how": "shift", "shift": "9" * 614}, nothing),
     "leased when it was leased": (act("delete"), "/act/", {}, lambda s: s.queue("订单").lease(seconds=60, worker="乙")),
     "promoted when it was": (act("promote", "delayed"), "/act/", {}, lambda s: promote(s)),
     "edited when it was edited": (
@@ -147,8 +147,8 @@ FORMS: dict[str, tuple[str, str, dict[str, str], Meanwhile]] = {
         nothing,
     ),
     "all given a priority that is none": (
-        "/queues/订单/bulk/?act=reprioritise&state=ready",
-        "act=reprioritise&state=ready",
+        "/queues/订单/bulk/?act=reprioritize&state=ready",
+        "act=reprioritize&state=ready",
         {"how": "set", "priority": "一"},
         nothing,
     ),
@@ -199,7 +199,7 @@ def test_what_was_restored_by_another_is_told_in_chinese(chinese_admin: Desk, st
     ("record", "reason"),
     [(b"\x07", "无法读取：存储中有一条记录由更新的"), (b"\x01\x00\x00\x02[]", "无法读取：它的字节已损坏（")],
 )
-def test_why_a_queue_can_not_be_read_is_told_in_chinese(
+def test_why_a_queue_cannot_be_read_is_told_in_chinese(
     chinese_admin: Desk, store: Store, record: bytes, reason: str
 ) -> None:
     bad = store.queue("关")

@@ -22,7 +22,7 @@ from tests.dashboard.conftest import Desk
 #: What is no page of its own: forms that are only sent, files, answers for programs, and the palette itself.
 NOT_FOUND = {
     "livez", "readyz", "accounts:login", "accounts:logout", "dashboard:arm", "dashboard:disarm",
-    "dashboard:audit-export", "dashboard:favourite", "dashboard:language", "dashboard:theme", "dashboard:time-zone",
+    "dashboard:audit-export", "dashboard:favorite", "dashboard:language", "dashboard:theme", "dashboard:time-zone",
     "dashboard:palette", "dashboard:start-sample", "dashboard:stop-sample", "wall:preview",
 }  # fmt: skip
 ENTRY = re.compile(r'<li><a href="([^"]+)">.*?data-kind="(\w+)"')
@@ -154,7 +154,7 @@ def test_an_open_item_has_its_acts_first_and_by_their_words(operator: Desk, stor
         return [url.replace("&amp;", "&") for url, _kind in ENTRY.findall(html)]
 
     assert typed("re-pri") == typed("repri")
-    assert typed("repri")[0] == f"/queues/jobs/act/?act=reprioritise&id={item.id}"
+    assert typed("repri")[0] == f"/queues/jobs/act/?act=reprioritize&id={item.id}"
     assert typed("delete this item") == [f"/queues/jobs/act/?act=delete&id={item.id}"]
     assert typed("delete")[:2] == [f"/queues/jobs/act/?act=delete&id={item.id}", "/queues/jobs/delete/"]
     store.queue("jobs").pop_min()

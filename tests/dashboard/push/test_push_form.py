@@ -182,7 +182,7 @@ def test_undoing_a_push_leaves_alone_what_has_gone_on(operator: Desk, store: Sto
         ann.promote("jobs", [ids[2]])
     else:
         assert jobs.lease(worker="bob")[0].item.value == b"edited"
-        ann.reprioritise("jobs", [ids[2]], priority=9)
+        ann.reprioritize("jobs", [ids[2]], priority=9)
     undone = operator.send(pushed, "restore/")
     assert "Undone: 1 item was taken out again. 3 have gone on since and were left alone." in undone
     assert {item_id: jobs.find(item_id) is not None for item_id in ids} == dict(
@@ -196,7 +196,7 @@ def test_undoing_a_push_leaves_alone_what_has_gone_on(operator: Desk, store: Sto
     assert "All of these items have gone on since" in gone
 
 
-def test_a_job_that_can_not_go_on_says_why_and_keeps_the_rest(operator: Desk, store: Store) -> None:
+def test_a_job_that_cannot_go_on_says_why_and_keeps_the_rest(operator: Desk, store: Store) -> None:
     lines = "\n".join('{"value": "x", "priority": 1}' for _ in range(1_001))
     begun = operator.send(operator.open(MANY), "many/", items=lines)
     store.acts("").configure("jobs", closed=True)

@@ -148,7 +148,7 @@ def test_a_store_that_fails_loses_nothing_that_was_typed(
     assert store.queue("jobs").depth() == (0 if sent else 1)
 
 
-def test_tables_that_can_not_be_written_lose_nothing_that_was_typed(operator: Desk, store: Store) -> None:
+def test_tables_that_cannot_be_written_lose_nothing_that_was_typed(operator: Desk, store: Store) -> None:
     def full(execute: Any, sql: str, *rest: Any) -> Any:
         if "sentform" in sql:
             raise OperationalError("database or disk is full")
@@ -184,7 +184,7 @@ def test_a_fragment_of_a_missing_queue_leads_to_its_page(operator: Desk) -> None
     assert answer["HX-Redirect"] == "/queues/gone/"
 
 
-def test_a_queue_that_is_not_there_names_its_neighbours(operator: Desk) -> None:
+def test_a_queue_that_is_not_there_names_its_neighbors(operator: Desk) -> None:
     page = operator.open("/queues/jbos/")
     assert page.status == 404
     assert "No queue has this name" in page

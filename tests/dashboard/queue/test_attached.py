@@ -236,7 +236,7 @@ def test_a_purge_that_fails_halfway_says_what_it_took(
 
 
 def test_acts_that_would_need_others_are_refused_in_clear_words(operator: Desk, legacy: Queue, others: Others) -> None:
-    for act, words in (("pause", "it can not be paused"), ("delete", "detach it instead")):
+    for act, words in (("pause", "it cannot be paused"), ("delete", "detach it instead")):
         page = operator.open(f"/queues/legacy/{act}/")
         assert page.status == 409
         assert "“legacy” is an attached queue, which others write as well" in page
@@ -324,7 +324,7 @@ def test_attaching_takes_two_steps_and_shows_what_lies_there_first(admin: Desk, 
         ('("pq",)', "overlaps the keys of this store"),
     ],
 )
-def test_a_prefix_that_can_not_be_is_refused_at_its_field(admin: Desk, store: Store, prefix: str, words: str) -> None:
+def test_a_prefix_that_cannot_be_is_refused_at_its_field(admin: Desk, store: Store, prefix: str, words: str) -> None:
     page = look(admin, "legacy", prefix)
     assert page.status == 422
     assert words in page.text

@@ -1,4 +1,4 @@
-"""The settings of a queue on its page: what they say, who is told what, and what can not be set."""
+"""The settings of a queue on its page: what they say, who is told what, and what cannot be set."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def let_in(name: str, glob: str, role: Role) -> None:
 
 
 @pytest.mark.parametrize("record", DAMAGED)
-def test_an_entry_of_the_trash_that_can_not_be_read_is_told_and_the_others_are_undone(
+def test_an_entry_of_the_trash_that_cannot_be_read_is_told_and_the_others_are_undone(
     operator: Desk, store: Store, jobs: Queue, record: bytes
 ) -> None:
     ann = store.acts("ann")
@@ -50,7 +50,7 @@ def test_an_entry_of_the_trash_that_can_not_be_read_is_told_and_the_others_are_u
     write(store, store._keyspace.trash(bytes.fromhex(second)), record)
     page = operator.open("/trash/")
     assert page.status == 200
-    assert "can not be read" in page
+    assert "cannot be read" in page
     assert second in page
     assert [form for form in (first, second, third) if page.has_form(f"{form}/restore/")] == [first, third]
     refused = operator.post(f"/trash/{second}/restore/", operator.open("/trash/").form(f"{first}/restore/")[1])
@@ -61,7 +61,7 @@ def test_an_entry_of_the_trash_that_can_not_be_read_is_told_and_the_others_are_u
     assert jobs.depth() == 9
     assert operator.open("/trash/?queue=jobs").status == 200
     assert operator.open("/queues/jobs/?state=trash").status == 200
-    with pytest.raises(Unreadable, match="can not be read"):
+    with pytest.raises(Unreadable, match="cannot be read"):
         ann.undo(second)
 
 
@@ -74,13 +74,11 @@ def test_what_an_act_noted_beside_a_damaged_part_is_not_undone_by_half(
     parts = store.read(lambda tr: tr.get_range(*store._keyspace.trash_parts(bytes.fromhex(trash_id)), limit=9).wait())
     write(store, parts[2][0], b"\x01garbage")
     answer = operator.send(operator.open("/trash/"), "restore/")
-    assert "This can not be read" in answer
+    assert "This cannot be read" in answer
     assert jobs.depth() == 6
 
 
-def test_an_act_that_can_not_be_read_is_told_with_its_time(
-    desk: Callable[..., Desk], store: Store, jobs: Queue
-) -> None:
+def test_an_act_that_cannot_be_read_is_told_with_its_time(desk: Callable[..., Desk], store: Store, jobs: Queue) -> None:
     ann = store.acts("ann")
     for item in jobs.items().items[:3]:
         ann.delete_item("jobs", item.id, reason="tidy")
@@ -90,16 +88,16 @@ def test_an_act_that_can_not_be_read_is_told_with_its_time(
     for address in ("/audit/", "/audit/?queue=jobs", "/audit/?by=ann"):
         page = viewer.open(address)
         assert page.status == 200
-        assert "can not be read" in page
+        assert "cannot be read" in page
         assert middle in page
         assert "tidy" in page
-    assert "can not be read" not in viewer.open("/audit/?verb=delete"), "nobody knows whether it was one"
+    assert "cannot be read" not in viewer.open("/audit/?verb=delete"), "nobody knows whether it was one"
     file = b"".join(viewer.client.get("/audit/export/?format=csv"))
     assert middle.encode() in file
     assert b"unreadable" in file
 
 
-def test_a_job_that_can_not_be_read_is_told_and_the_others_are_done(
+def test_a_job_that_cannot_be_read_is_told_and_the_others_are_done(
     operator: Desk, store: Store, jobs: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ann = store.acts("ann")
@@ -109,7 +107,7 @@ def test_a_job_that_can_not_be_read_is_told_and_the_others_are_done(
     write(store, store._keyspace.bulk(bytes.fromhex(broken.id)), b"\x01garbage")
     page = operator.open("/jobs/")
     assert page.status == 200
-    assert f"The job {broken.id} can not be read" in page
+    assert f"The job {broken.id} cannot be read" in page
     assert "Move ready items from jobs to review" in page
     assert operator.open(f"/jobs/{broken.id}/").status == 409
     runner = JobRunner(store._context)
@@ -120,7 +118,7 @@ def test_a_job_that_can_not_be_read_is_told_and_the_others_are_done(
     later_ms = store._context.now_ms() + 2 * KEPT_MS
     monkeypatch.setattr(type(store._context), "now_ms", lambda self: later_ms)
     Sweeper(store._context).sweep()
-    assert f"The job {broken.id} can not be read" in operator.open("/jobs/"), "it stays for who can read it"
+    assert f"The job {broken.id} cannot be read" in operator.open("/jobs/"), "it stays for who can read it"
     assert [job.id for job in ann.jobs()] == []
 
 
@@ -128,7 +126,7 @@ def test_a_job_that_can_not_be_read_is_told_and_the_others_are_done(
     ("record", "why"),
     [(b"\x07nonsense", "was written by a newer pqadmin"), (b"\x01\x00\x00\x02[]", "Its bytes are damaged")],
 )
-def test_the_pages_of_a_queue_that_can_not_be_read_say_so_and_nothing_of_the_store(
+def test_the_pages_of_a_queue_that_cannot_be_read_say_so_and_nothing_of_the_store(
     desk: Callable[..., Desk], store: Store, jobs: Queue, record: bytes, why: str
 ) -> None:
     operator = desk(Role.OPERATOR)
@@ -138,11 +136,11 @@ def test_the_pages_of_a_queue_that_can_not_be_read_say_so_and_nothing_of_the_sto
     for address in ("", "push/", "history/", "settings/", "pause/", "push/many/", f"items/{'0' * 40}/", "export/"):
         page = operator.open(f"/queues/jobs/{address}")
         assert page.status == 409, address
-        assert "This queue can not be read" in page
+        assert "This queue cannot be read" in page
         assert why in page
         assert "the store and all other queues go on as usual" in page
         assert "pqadmin doctor" in page
-        assert "can not be reached" not in page
+        assert "cannot be reached" not in page
     answer = operator.post(*form, value="x", priority="1")
     assert answer.status == 409
     assert "Nothing was changed" in answer
@@ -153,12 +151,12 @@ def test_the_pages_of_a_queue_that_can_not_be_read_say_so_and_nothing_of_the_sto
     for address in ("", "push/", "history/", "export/"):
         page = stranger.open(f"/queues/jobs/{address}")
         assert page.status == 404, "who may not see it learns nothing"
-        assert "can not be read" not in page
+        assert "cannot be read" not in page
         assert why not in page
 
 
 @pytest.mark.parametrize("record", OF_QUEUES)
-def test_the_site_is_ready_beside_a_queue_that_can_not_be_read(operator: Desk, store: Store, record: bytes) -> None:
+def test_the_site_is_ready_beside_a_queue_that_cannot_be_read(operator: Desk, store: Store, record: bytes) -> None:
     first = store.create_queue("a")
     write(store, store._keyspace.config(first.id), record)
     answer = operator.client.get("/readyz")
@@ -166,7 +164,7 @@ def test_the_site_is_ready_beside_a_queue_that_can_not_be_read(operator: Desk, s
 
 
 @pytest.mark.parametrize("record", OF_QUEUES)
-def test_the_palette_finds_an_item_beside_a_queue_that_can_not_be_read(
+def test_the_palette_finds_an_item_beside_a_queue_that_cannot_be_read(
     operator: Desk, store: Store, jobs: Queue, record: bytes
 ) -> None:
     mail = store.create_queue("mail")
@@ -184,7 +182,7 @@ def test_the_palette_finds_an_item_beside_a_queue_that_can_not_be_read(
 
 
 @pytest.mark.parametrize("record", OF_QUEUES)
-def test_jobs_of_a_queue_that_can_not_be_read_are_cancelled_and_fail_with_the_reason(
+def test_jobs_of_a_queue_that_cannot_be_read_are_canceled_and_fail_with_the_reason(
     operator: Desk, store: Store, jobs: Queue, record: bytes
 ) -> None:
     ann = store.acts("ann")
@@ -192,7 +190,7 @@ def test_jobs_of_a_queue_that_can_not_be_read_are_cancelled_and_fail_with_the_re
     write(store, store._keyspace.config(jobs.id), record)
     page = operator.send(operator.open(f"/jobs/{job.id}/"), "/cancel/")
     assert page.status == 200
-    assert ann.job(job.id).status == "cancelled"
+    assert ann.job(job.id).status == "canceled"
     page = operator.send(operator.open(f"/jobs/{job.id}/"), "/resume/")
     assert page.status == 200
     assert ann.job(job.id).running
@@ -200,7 +198,7 @@ def test_jobs_of_a_queue_that_can_not_be_read_are_cancelled_and_fail_with_the_re
     for _ in range(5):
         runner.round()
     assert ann.job(job.id).status == "failed"
-    assert "The queue “jobs” can not be read" in operator.open(f"/jobs/{job.id}/")
+    assert "The queue “jobs” cannot be read" in operator.open(f"/jobs/{job.id}/")
 
 
 @pytest.mark.parametrize("state", ["delayed", "leased", "dead"])
@@ -218,6 +216,6 @@ def test_a_list_with_a_damaged_record_of_an_item_says_so(operator: Desk, store: 
     for address in (f"?state={state}", f"?state={state}&q=x", f"items/{item.id}/"):
         page = operator.open(f"/queues/jobs/{address}")
         assert page.status == 409, address
-        assert "This queue can not be read" in page
+        assert "This queue cannot be read" in page
         assert "Its bytes are damaged" in page
     assert "Looked for this id in 0 of 1 queues" in operator.open(f"/palette/?q={item.id}")

@@ -28,7 +28,7 @@ def do_everything(store: Store) -> None:
     ann.pop("jobs")
     ann.delete_item("jobs", items[1].id)
     ann.move_items("jobs", [items[2].id, items[3].id], "mail")
-    ann.reprioritise("jobs", [items[4].id], priority=99)
+    ann.reprioritize("jobs", [items[4].id], priority=99)
     ann.edit_item("jobs", items[5].id, b"edited", expect=items[5].value)
     ann.purge("jobs", confirm="jobs")
     ann.delete_queue("mail", confirm="mail")
@@ -37,7 +37,7 @@ def do_everything(store: Store) -> None:
 def test_every_kind_of_entry_is_shown_in_words(operator: Desk, store: Store) -> None:
     do_everything(store)
     page = operator.open("/trash/")
-    for words in ("popped", "deleted", "moved to mail", "re-prioritised", "edited", "purged", "deleted queue"):
+    for words in ("popped", "deleted", "moved to mail", "re-prioritized", "edited", "purged", "deleted queue"):
         assert words in page
     assert "ann" in page
     assert "in 6 d" in page or "in 7 d" in page
@@ -56,7 +56,7 @@ def test_everything_is_undone_from_the_page_newest_first(operator: Desk, store: 
 def test_entries_are_found_by_queue_person_and_act(operator: Desk, store: Store) -> None:
     do_everything(store)
     store.acts("bob").pop("jobs")
-    assert "re-prioritised" not in operator.open("/trash/?act=pop").text.split("Undo ends")[1]
+    assert "re-prioritized" not in operator.open("/trash/?act=pop").text.split("Undo ends")[1]
     assert "Nothing here fits" in operator.open("/trash/?by=carol")
     assert "Nothing here fits" in operator.open("/trash/?queue=" + "x" * 290)
     page = operator.open("/trash/?queue=mail")

@@ -141,7 +141,7 @@ def test_a_transaction_of_more_than_five_seconds_is_refused_by_the_cluster_itsel
         def slow(tr):
             runs.append(1)
             tr.get(KEY).wait()
-            threading.Event().wait(6)  # the cluster's clock can not be set
+            threading.Event().wait(6)  # the cluster's clock cannot be set
             tr.get(OTHER).wait()
 
         with pytest.raises(TransactionTooOld):
@@ -243,7 +243,7 @@ def test_a_commit_that_lands_late_is_not_applied_twice(kv) -> None:
 
 
 @needs_cluster
-def test_an_outcome_that_can_not_be_settled_is_unknown(kv) -> None:
+def test_an_outcome_that_cannot_be_settled_is_unknown(kv) -> None:
     database = LosingDatabase(kv, [True], silent_afterwards=True)
     with pytest.raises(OutcomeUnknown, match="look before you repeat"):
         database.store().transact(lambda tr: tr.add(KEY, 1))

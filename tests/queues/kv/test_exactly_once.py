@@ -236,7 +236,7 @@ def test_what_is_too_large_in_doubt_was_applied_or_never_is(clock: Clock) -> Non
 
 
 @pytest.mark.parametrize("fault", [Fault.UNKNOWN_BEFORE, after(NEVER, seconds=35.0)])
-def test_what_can_not_be_settled_in_time_is_unknown(clock: Clock, fault: Fault | Lateness) -> None:
+def test_what_cannot_be_settled_in_time_is_unknown(clock: Clock, fault: Fault | Lateness) -> None:
     world = World(clock, Script(fault, Fault.UNKNOWN_BEFORE, forever=True), pause=1.0)
     began = clock.now
     with pytest.raises(OutcomeUnknown, match="look before you repeat it"):

@@ -1,4 +1,4 @@
-"""Many functions per commit, none of which can harm its neighbours."""
+"""Many functions per commit, none of which can harm its neighbors."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_an_error_of_any_kind_while_a_batch_runs_one_by_one_leaves_nobody_waitin
     def first(tr: Transaction) -> bytes:
         nonlocal runs
         runs += 1
-        if runs == 2:  # in a commit of its own: the next one can not begin
+        if runs == 2:  # in a commit of its own: the next one cannot begin
             monkeypatch.setattr(environment, "begin_write", exhausted)
         return write(b"0")(tr)
 
@@ -159,7 +159,7 @@ def test_a_commit_of_which_nobody_can_find_out_what_became_is_of_unknown_outcome
     assert kv.transact(write(b"later")) == b"later"
 
 
-def test_what_is_done_is_answered_even_if_who_watches_can_not_be_told(
+def test_what_is_done_is_answered_even_if_who_watches_cannot_be_told(
     kv: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     board = kv._engine.writer._board
@@ -175,7 +175,7 @@ def test_what_is_done_is_answered_even_if_who_watches_can_not_be_told(
     assert b"key" in content(kv)
 
 
-def test_failing_functions_leave_their_neighbours_alone(kv: EmbeddedStore, pool: ThreadPoolExecutor) -> None:
+def test_failing_functions_leave_their_neighbors_alone(kv: EmbeddedStore, pool: ThreadPoolExecutor) -> None:
     kv.transact(lambda tr: [tr.set(b"shared", b"0"), tr.add(b"total", 0)])
 
     def fail(tr: Transaction) -> None:
@@ -198,7 +198,7 @@ def test_failing_functions_leave_their_neighbours_alone(kv: EmbeddedStore, pool:
     assert content(kv) == {**expected, b"shared": b"0", b"total": (MANY // 2).to_bytes(8, "little")}
 
 
-def test_neighbours_see_each_others_writes_in_order(kv: EmbeddedStore, pool: ThreadPoolExecutor) -> None:
+def test_neighbors_see_each_others_writes_in_order(kv: EmbeddedStore, pool: ThreadPoolExecutor) -> None:
     def append(tr: Transaction) -> bytes:
         text = (tr.get(b"text").wait() or b"") + b"x"
         tr.set(b"text", text)
@@ -268,7 +268,7 @@ def _write_and_fail(tr: Transaction) -> None:
 
 
 def test_answers_come_after_the_commit(kv: EmbeddedStore, pool: ThreadPoolExecutor) -> None:
-    """Errors and empty answers too: they may rest on what a neighbour has written."""
+    """Errors and empty answers too: they may rest on what a neighbor has written."""
     commit, order = kv._engine.writer._commit, []
 
     def watched(batch: object) -> object:

@@ -14,7 +14,7 @@ from queues.kv.port import Transaction
 LONG = 120
 
 
-def test_a_key_that_exists_is_not_overwritten_and_neighbours_are_served(tmp_path: Path) -> None:
+def test_a_key_that_exists_is_not_overwritten_and_neighbors_are_served(tmp_path: Path) -> None:
     kv = open_kv(f"lmdb:{tmp_path}/store")
     try:
         kv.transact(lambda tr: tr.set(b"there", b"first"))

@@ -218,7 +218,7 @@ def test_without_a_thread_the_store_works(tmp_path: Path, monkeypatch: pytest.Mo
             kv.transact(lambda tr, n=n: tr.set(b"key", b"%d" % n))  # type: ignore[misc]
 
 
-def test_what_can_not_be_written_again_is_said_and_holds_nobody_up(
+def test_what_cannot_be_written_again_is_said_and_holds_nobody_up(
     env: lmdb.Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with closing(log_of(env)) as log:
@@ -265,7 +265,7 @@ def test_without_room_for_a_log_the_store_works(tmp_path: Path, monkeypatch: pyt
         assert kv.read(lambda tr: tr.get(b"key").wait()) == b"1"
 
 
-def test_a_log_that_can_not_be_flushed_is_made_up_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_that_cannot_be_flushed_is_made_up_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with closing(open_kv(f"lmdb:{tmp_path}")) as kv:
         syncs = noted_syncs(kv)
         kv.transact(lambda tr: tr.set(b"key", b"1"))
@@ -276,7 +276,7 @@ def test_a_log_that_can_not_be_flushed_is_made_up_for(tmp_path: Path, monkeypatc
         assert kv.read(lambda tr: tr.get(b"key").wait()) == b"2"
 
 
-def test_a_commit_that_failed_and_can_not_be_taken_back_is_of_unknown_outcome(
+def test_a_commit_that_failed_and_cannot_be_taken_back_is_of_unknown_outcome(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What stands in the log may be written again at the next start."""

@@ -211,7 +211,7 @@ def test_what_is_withdrawn_in_time_is_never_served(kv: EmbeddedStore) -> None:
 
 
 def test_an_interrupted_thread_keeps_nobody_asleep(kv: EmbeddedStore) -> None:
-    """Its neighbours in the batch count on it to wake the next; it is gone when its turn comes."""
+    """Its neighbors in the batch count on it to wake the next; it is gone when its turn comes."""
     server = Numbering()
     interrupted: list[BaseException] = []
     answers: list[Any] = []

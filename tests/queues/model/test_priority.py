@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from queues.errors import BadPriority
-from queues.model.priority import normalise, parse_priority
+from queues.model.priority import normalize, parse_priority
 
 
 @pytest.mark.parametrize(
@@ -70,4 +70,4 @@ def test_a_whole_number_that_no_float_holds_is_not_rounded() -> None:
 
 
 def test_text_is_kept_in_one_spelling() -> None:
-    assert normalise("cafe\u0301", "str") == "café"
+    assert normalize("cafe\u0301", "str") == "café"

@@ -105,7 +105,7 @@ def test_a_detached_queue_is_forgotten(store_of_one: Store, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("record", [b"\x02newer", b"\x01\x00\x00\x02{}", b"\x01\x00\x00\x02[]", b"\x01\x00\x00\x03no!"])
-def test_a_config_that_can_not_be_read_hinders_no_other_count(
+def test_a_config_that_cannot_be_read_hinders_no_other_count(
     store_of_one: Store, monkeypatch: pytest.MonkeyPatch, record: bytes
 ) -> None:
     monkeypatch.setattr(attached_counts, "LINGER", inf)

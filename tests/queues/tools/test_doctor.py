@@ -275,7 +275,7 @@ def test_a_queue_that_lost_both_is_found_under_a_new_name(store: Store) -> None:
 
 
 def test_keys_with_delayed_items_are_never_cleared(store: Store) -> None:
-    """What the queue was can not be told from them: they are left alone, and told."""
+    """What the queue was cannot be told from them: they are left alone, and told."""
     lost = store._keyspace.queue(777).generation(1)
     write(store, lost.tried, b"")
     write(store, lost.delayed(b"\x15\x01\x01r\x00"), b"record")
@@ -312,7 +312,7 @@ def test_the_index_keeps_how_often_an_item_was_tried(store: Store) -> None:
     assert entry == place(1, first_key(store)[0], attempts=3)
 
 
-def test_what_can_not_be_mended_is_left_and_said(store: Store) -> None:
+def test_what_cannot_be_mended_is_left_and_said(store: Store) -> None:
     keys = keys_of(store)
     suffix, _ = first_key(store)
     write(store, keys.generation(1).ready(b"\x15\x01"), b"no item of the recipe")
@@ -326,7 +326,7 @@ def test_what_can_not_be_mended_is_left_and_said(store: Store) -> None:
 
 
 @pytest.mark.parametrize("record", [b"\x09 of a later release", b"\x01\x00\x00\x02[]", b""])
-def test_a_queue_whose_record_can_not_be_read_keeps_its_name(store: Store, record: bytes) -> None:
+def test_a_queue_whose_record_cannot_be_read_keeps_its_name(store: Store, record: bytes) -> None:
     before, config = store.directory(), store.queue("jobs").config
     write(store, store._keyspace.config(config.id), record)
     assert [finding.kind for finding in store.doctor.examine().findings] == ["record"]

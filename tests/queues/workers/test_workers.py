@@ -163,7 +163,7 @@ def test_the_handler_of_the_name_goes_before_patterns_in_their_order(store: Stor
     assert seen == [("mail:out", "mail:out"), ("mail:in", "mail:*"), ("fax:out", "*:out"), ("jobs", "*")]
 
 
-def test_handlers_that_can_not_work_are_refused(store: Store, desk: Desk) -> None:
+def test_handlers_that_cannot_work_are_refused(store: Store, desk: Desk) -> None:
     worker = worker_of(desk)
 
     async def later(job: Job) -> None: ...

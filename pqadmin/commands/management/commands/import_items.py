@@ -130,7 +130,7 @@ class Command(StoreCommand):
         if not options["resume"]:
             return None
         if options["file"] == _STDIN:
-            raise CommandError("--resume needs a file to recognise; with standard input use --skip.")
+            raise CommandError("--resume needs a file to recognize; with standard input use --skip.")
         return last_mark(store, queue, source)
 
     def _tell_result(self, queue: Queue, report: ImportReport, options: dict[str, Any]) -> None:

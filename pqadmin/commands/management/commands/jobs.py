@@ -17,11 +17,11 @@ from pqadmin.display.values.search_mask import what_searchers_see
 from queues import Acts, Job, Store
 
 _ON_ONE = ("show", "cancel", "resume", "undo")
-#: What is said of a job that is to be cancelled and has ended.
+#: What is said of a job that is to be canceled and has ended.
 _ENDED = {
-    "done": "This job is done: nothing was cancelled.",
-    "failed": "This job has failed: nothing was cancelled.",
-    "cancelled": "This job was cancelled already: nothing was changed.",
+    "done": "This job is done: nothing was canceled.",
+    "failed": "This job has failed: nothing was canceled.",
+    "canceled": "This job was canceled already: nothing was changed.",
 }
 
 

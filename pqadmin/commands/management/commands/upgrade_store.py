@@ -14,7 +14,7 @@ class Command(StoreCommand):
     """Bring a store that an older release wrote to the format of this one."""
 
     help = (
-        "Bring a store of an older release to this one's format. Older releases can not use it afterwards. "
+        "Bring a store of an older release to this one's format. Older releases cannot use it afterwards. "
         "Stop whatever uses the store first, and back it up. An interrupted upgrade goes on when it "
         "is run again."
     )
@@ -24,7 +24,7 @@ class Command(StoreCommand):
         parser.add_argument("--dry-run", action="store_true", help="tell what would be done, and change nothing")
 
     def run_at(self, url: str, options: dict[str, Any]) -> None:
-        """Upgrade the store, which can not be opened before."""
+        """Upgrade the store, which cannot be opened before."""
         dry_run = bool(options["dry_run"])
         done = upgrade(url, dry_run=dry_run)
         if options["json"]:

@@ -64,9 +64,9 @@ class Command(OwnCommand):
             # It may come back, or be put back: pages and machines are told so until then. To end would be to be started
             # again and again.
             how = "used" if isinstance(error, StoreDamaged) else "reached"
-            self.stderr.write(f"The store {settings.PQADMIN_STORE} can not be {how} yet: {error}")
+            self.stderr.write(f"The store {settings.PQADMIN_STORE} cannot be {how} yet: {error}")
         except (StoreError, QueueError) as error:
-            raise CommandError(f"The store {settings.PQADMIN_STORE} can not be used: {error}") from None
+            raise CommandError(f"The store {settings.PQADMIN_STORE} cannot be used: {error}") from None
         if host not in settings.ALLOWED_HOSTS and host not in {"0.0.0.0", "::"}:  # noqa: S104
             settings.ALLOWED_HOSTS.append(f"[{host}]" if ":" in host else host)
         connections.close_all()  # the main thread serves no request

@@ -1,4 +1,4 @@
-"""`pqadmin reprioritise`: give items another priority, or another place."""
+"""`pqadmin reprioritize`: give items another priority, or another place."""
 
 from __future__ import annotations
 
@@ -38,6 +38,6 @@ class Command(ItemCommand):
         super().run(store, options)
 
     def change(self, acts: Acts, name: str, ids: Sequence[str], options: dict[str, Any], **shared: Any) -> Changed:
-        """Re-prioritise the items."""
+        """Re-prioritize the items."""
         place: Any = "front" if options["front"] else "back" if options["back"] else None
-        return acts.reprioritise(name, ids, priority=options["priority"], shift=options["shift"], place=place, **shared)
+        return acts.reprioritize(name, ids, priority=options["priority"], shift=options["shift"], place=place, **shared)
