@@ -21,6 +21,7 @@ from queues.model.config import Pause
 from queues.model.foreign_tuples import ForeignKey
 from queues.model.item import Item, Page
 from queues.model.priority import Priority
+from queues.operations.idempotency import Answer
 from queues.operations.lease import Lease
 from queues.operations.search import Found, Query
 from queues.operations.space import Space
@@ -31,6 +32,7 @@ from queues.trash.trash import TrashEntry, TrashPage
 
 __all__ = [
     "Acts",
+    "Answer",
     "AuditEntry",
     "AuditPage",
     "Band",

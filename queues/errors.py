@@ -98,6 +98,7 @@ __all__ = [
     "ItemNotFound",
     "JobEnded",
     "JobNotFound",
+    "KeyReused",
     "KeyTooLarge",
     "LeaseNotBound",
     "NaiveTime",
@@ -298,7 +299,11 @@ class BadLimit(TooLarge):
 
 
 class BadKey(QueueError, ValueError):
-    """The key of a space holds what no key can hold."""
+    """The key of a space holds what no key can hold, or an idempotency key is empty or too long."""
+
+
+class KeyReused(QueueError):
+    """The idempotency key was used for another request."""
 
 
 class HeadChanged(QueueError):

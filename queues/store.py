@@ -32,6 +32,8 @@ from queues.kv.port import Count, KeyValueStore, ReadTransaction, Transaction
 from queues.model.duration import Duration
 from queues.model.ids import IdGenerator
 from queues.model.store_address import StoreAddress
+from queues.operations import idempotency
+from queues.operations.idempotency import Answer
 from queues.operations.space import Space
 from queues.operations.wait import LONGEST, Outlook, check_timeout
 from queues.queue_catalog import QueueCatalog
@@ -152,13 +154,15 @@ class Store(QueueCatalog):
 
     # Actions
 
-    def acts(self, actor: str, *, via: str = "web", keep: Duration | None = None) -> Acts:
+    def acts(
+        self, actor: str, *, via: str = "web", keep: Duration | None = None, tr: Transaction | None = None
+    ) -> Acts:
         """Return the acts of a person: each is audited, and undoable where it removes something.
 
         `keep` is how long the trash keeps what they take, for programs that act so: at most, and unless given, 7 days;
-        zero keeps nothing. Raises `BadTime`.
+        zero keeps nothing. Each act is a transaction of its own, or part of `tr`. Raises `BadTime`.
         """
-        return Acts(self._context, actor=actor, via=via, keep=keep)
+        return Acts(self._context, actor=actor, via=via, keep=keep, tr=tr)
 
     def job_runner(self, *, shown: Shown = all_shown) -> JobRunner:
         """Return a runner of the store's jobs; `shown` gives, by a queue's config, what a searcher sees of a value."""
@@ -184,6 +188,21 @@ class Store(QueueCatalog):
         An exception from it undoes everything.
         """
         return self._kv.transact(fn)
+
+    def once(self, key: str, execute: Callable[[Transaction], bytes], *, content: bytes = b"") -> Answer:
+        """Run `execute` as `transact` does, once for each key, and return its answer: the first one, if it ran before.
+
+        The answer is stored in that transaction and kept for 24 hours: after a crash or `OutcomeUnknown`, repeat it.
+        `content` is what the request asks for; another one under the same key raises `KeyReused`. Raises `BadKey`.
+        """
+        now_ms, keyspace = self._context.now_ms(), self._keyspace
+        return self._kv.transact(
+            lambda tr: idempotency.once(tr, keyspace, key, lambda: execute(tr), content=content, now_ms=now_ms)
+        )
+
+    def first_answer(self, key: str, *, tr: ReadTransaction | None = None) -> Answer | None:
+        """Return the answer that `once` stored under a key; None when there is none. Raises `BadKey`."""
+        return self._context.read(lambda tr: idempotency.first_answer(tr, self._keyspace, key), tr)
 
     # Watching
 

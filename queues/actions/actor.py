@@ -44,12 +44,21 @@ class Pushed:
 class Acting:
     """One person at work, come in by one way (web, api, cli)."""
 
-    def __init__(self, context: StoreContext, *, actor: str, via: str, keep: Duration | None = None) -> None:
+    def __init__(
+        self,
+        context: StoreContext,
+        *,
+        actor: str,
+        via: str,
+        keep: Duration | None = None,
+        tr: Transaction | None = None,
+    ) -> None:
         self._catalog = QueueCatalog(context)
         self._audit = Audit(context)
         self._context = context
         self._actor = check_text(actor)
         self._via = via
+        self._tr = tr
         self._trash = Trash(context, keep=keep)
 
     def _kept(self, trash_id: bytes) -> str | None:
@@ -85,8 +94,8 @@ class Acting:
 
             return act(tr, note)
 
-        with self._catalog.suggesting():
-            return self._context.transact(run, None)
+        with self._catalog.suggesting(self._tr):
+            return self._context.transact(run, self._tr)
 
 
 def shown(item: Item) -> Mapping[str, Any]:

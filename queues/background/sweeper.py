@@ -39,6 +39,8 @@ from queues.items import delayed, leased
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model.config import Config, decode
 from queues.model.records import Tell, warn
+from queues.operations.idempotency import KEPT_MS as ANSWERS_MS
+from queues.operations.idempotency import sweep_answers
 from queues.trash.trash import KEPT_MS, Trash
 
 log = logging.getLogger("queues.background.sweeper")
@@ -81,6 +83,8 @@ class Swept:
     slots: int = 0
     #: Acts that the audit has forgotten, as they were older than it keeps them.
     audit: int = 0
+    #: Answers of requests with idempotency keys that were older than 24 hours.
+    answers: int = 0
 
     def __add__(self, other: Swept) -> Swept:
         return Swept(**{field.name: getattr(self, field.name) + getattr(other, field.name) for field in fields(self)})
@@ -127,7 +131,7 @@ class Sweeper:
 
     def begin(self) -> None:
         """Look at everything in the next round, whatever was done before."""
-        self._daily_at = self._scan_at = self._audit_at = self._count()
+        self._daily_at = self._scan_at = self._audit_at = self._answers_at = self._count()
         #: The sweep over the audit that is under way.
         self._audit: Iterator[int] | None = None
         #: From where on queues are still to be looked at; None: not now.
@@ -217,6 +221,9 @@ class Sweeper:
         if self._count() >= self._daily_at:
             self._daily_at = self._count() + _DAILY
             swept += Swept(slots=self._attempt("slots", self._forget))
+        if self._count() >= self._answers_at:
+            self._answers_at = self._count() + _HOURLY
+            swept += Swept(answers=self._attempt("answers of requests", lambda: self._forget_answers(now_ms)))
         if self._audit is None and self._count() >= self._audit_at:
             self._audit_at = self._count() + _HOURLY
             self._audit = sweep_audit(self._kv, self._keyspace, now_ms=now_ms, days=self._audit_days)
@@ -310,6 +317,9 @@ class Sweeper:
         sweep_jobs(self._kv, self._keyspace, before_ms=now_ms - KEPT_MS)
         sweep_incoming(self._kv, self._keyspace, before_ms=now_ms - LAID_MS)
         return sweep_slots(self._kv, self._keyspace, now_ms=now_ms)
+
+    def _forget_answers(self, now_ms: int) -> int:
+        return sweep_answers(self._kv, self._keyspace, before_ms=now_ms - ANSWERS_MS)
 
     def _forget_acts(self) -> int:
         """Do some steps of the sweep over the audit; one that fails begins anew in an hour."""

@@ -52,8 +52,10 @@ Elements are packed by FoundationDB's tuple layer on every engine, under one roo
     ("slot", client, n)                   = mark         what became of a commit, on a cluster: see queues/kv/slots.py
     ("app", "k", space, *key)             = bytes        a key of the application: see queues/operations/space.py
     ("app", "v", space)                   = total        change key of a space: ADD 1 with every write
+    ("idem", "k", key)                    = record       answer of a request: queues/operations/idempotency.py
+    ("idem", "k", key, n)                 = bytes        further parts of a large answer
+    ("idem", "t", at_ms, key)             = ""           answers by the time of their requests
 
-Reserved for verbs to come: ("idem", key).
 Items of attached queues lie outside of the root, under the prefix that was attached: see `AttachedKeys`.
 `side` is "in" or "out"; totals are 8 bytes little-endian and only grow, but for those in of
 a generation that is merged into the next.
@@ -148,6 +150,8 @@ class Keyspace:
         self._spaces = self.root + pack("app", "k")
         self._space_changes = self.root + pack("app", "v")
         self.all_space_changes = children(self._space_changes)
+        self._answers = self.root + pack("idem", "k")
+        self._answer_times = self.root + pack("idem", "t")
         self.all_configs = children(self._configs)
         self._elected = self.root + pack("elected")
         self._history = self.root + pack("history")
@@ -181,6 +185,23 @@ class Keyspace:
         """Return the name of the space that a key of `all_space_changes` belongs to."""
         name: str = unpack_behind(key, len(self._space_changes))[0]
         return name
+
+    def idempotency(self, key: str, *part: int) -> bytes:
+        """Return the key that holds the answer of a request with this idempotency key, or a further part of it."""
+        return self._answers + pack(_short(key), *part)
+
+    def idempotency_time(self, ms: int, key: str) -> bytes:
+        """Return the key by which the sweep finds an answer."""
+        return self._answer_times + pack(ms, _short(key))
+
+    def idempotency_times(self, before_ms: int) -> Range:
+        """Return the range of such keys from before this time, the oldest first."""
+        return self._answer_times + FIRST, self._answer_times + pack(max(0, before_ms))
+
+    def idempotency_of(self, time_key: bytes) -> Range:
+        """Return the range that holds the answer that such a key tells of, with all its parts."""
+        key = self.idempotency(unpack_behind(time_key, len(self._answer_times))[1])
+        return key, children(key)[1]
 
     def name(self, name: str) -> bytes:
         """Return the key that holds the id of the queue of this name."""

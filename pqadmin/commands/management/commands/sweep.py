@@ -95,6 +95,7 @@ _WORDS = {
     "unclaimed": ("item of a process that died put into the trash", "items of processes that died put into the trash"),
     "slots": ("slot forgotten", "slots forgotten"),
     "audit": ("old act of the audit forgotten", "old acts of the audit forgotten"),
+    "answers": ("answer of an old request forgotten", "answers of old requests forgotten"),
 }
 
 

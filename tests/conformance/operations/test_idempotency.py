@@ -1,0 +1,165 @@
+"""Idempotency keys, on each engine: a request that was executed returns its first answer."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from queues import Answer, Queue, Store, Transaction, open_store
+from queues.errors import BadKey, Conflict, KeyReused, QueueFull
+from tests.conftest import Clock, store_url
+from tests.step_by_step import CONCURRENT, begin
+
+HOUR = 3600
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def jobs(store: Store) -> Queue:
+    return store.create_queue("jobs")
+
+
+def push_once(store: Store, key: str, value: bytes = b"value") -> Answer:
+    def push(tr: Transaction) -> bytes:
+        return store.queue("jobs", tr=tr).push(value, priority=1, tr=tr).id.encode()
+
+    return store.once(key, push, content=value)
+
+
+def test_a_repeated_request_does_nothing_and_returns_the_first_answer(store: Store, jobs: Queue, clock: Clock) -> None:
+    first = push_once(store, "key")
+    clock.advance(60)
+    again = push_once(store, "key")
+    assert (first.repeated, again.repeated) == (False, True)
+    assert (again.value, again.at) == (first.value, first.at)
+    assert jobs.depth() == 1
+    assert store.first_answer("key") == again
+
+
+def test_other_keys_are_other_requests(store: Store, jobs: Queue) -> None:
+    answers = {push_once(store, key).value for key in ("a", "a\0", "a\0b", "b", "ab", "ü" * 1_000, "v" * 1_000)}
+    assert len(answers) == jobs.depth() == 7
+    assert store.first_answer("c") is None
+
+
+def test_another_request_under_a_used_key_is_refused(store: Store, jobs: Queue) -> None:
+    push_once(store, "key", b"one")
+    with pytest.raises(KeyReused, match="nothing was done"):
+        push_once(store, "key", b"two")
+    assert jobs.depth() == 1
+
+
+def test_a_refused_request_leaves_its_key_unused(store: Store, jobs: Queue) -> None:
+    jobs.configure(max_depth=1)
+    jobs.push(b"first", priority=1)
+    with pytest.raises(QueueFull):
+        push_once(store, "key")
+    jobs.pop_min()
+    assert not push_once(store, "key", b"corrected").repeated
+    assert [item.value for item in jobs.items().items] == [b"corrected"]
+
+
+@pytest.mark.parametrize("size", [0, 1, 89_999, 90_000, 90_001, 500_000])
+def test_an_answer_of_any_size_is_kept(store: Store, size: int) -> None:
+    answer = bytes(n % 251 for n in range(size))
+    store.once("key", lambda tr: answer)
+    assert store.once("key", lambda tr: b"another").value == answer
+
+
+@pytest.mark.parametrize("key", ["", "k" * 1_001, 7, b"key"])
+def test_what_is_no_key_is_refused(store: Store, key: str) -> None:
+    with pytest.raises(BadKey):
+        store.once(key, lambda tr: b"")
+
+
+def test_answers_are_kept_for_a_day(store: Store, jobs: Queue, clock: Clock) -> None:
+    push_once(store, "small")
+    store.once("large", lambda tr: b"." * 200_000)
+    clock.advance(23 * HOUR)
+    push_once(store, "young")
+    clock.advance(HOUR)
+    assert store.sweep().answers == 0
+    assert push_once(store, "small").repeated
+    clock.advance(1)
+    assert store.sweep().answers == 2
+    assert store.first_answer("large") is None
+    assert push_once(store, "young").repeated
+    assert not push_once(store, "small").repeated
+
+
+def test_concurrent_requests_with_one_key_are_executed_once(store: Store, jobs: Queue) -> None:
+    with ThreadPoolExecutor(8) as threads:
+        answers = list(threads.map(lambda n: push_once(store, f"{n % 10}"), range(80)))
+    assert jobs.depth() == 10
+    assert len({answer.value for answer in answers}) == 10
+    assert sum(not answer.repeated for answer in answers) == 10
+
+
+_PROCESS = """
+import sys
+from queues import open_store
+
+with open_store(sys.argv[1]) as store:
+    print("ready", flush=True)
+    sys.stdin.readline()
+    for n in range(40):
+        push = lambda tr: store.queue("jobs", tr=tr).push(b"value", priority=1, tr=tr).id.encode()
+        print(store.once(f"{n}", push).value.decode(), flush=True)
+"""
+
+
+@pytest.mark.parametrize("kind", ["embedded", "cluster"])
+def test_processes_with_the_same_keys_get_the_same_answers(kind: str, tmp_path: Path) -> None:
+    if kind == "cluster" and "cluster" not in CONCURRENT:
+        pytest.skip("There is no FoundationDB to test on.")
+    url = store_url(kind, tmp_path)
+    with open_store(url) as store:
+        store.create_queue("jobs")
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", _PROCESS, url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
+        )
+        for _ in range(3)
+    ]
+    for process in processes:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    answers = [process.communicate(timeout=60)[0].split() for process in processes]
+    assert [len(each) for each in answers] == [40] * 3
+    assert answers[0] == answers[1] == answers[2]
+    with open_store(url) as store:
+        assert store.queue("jobs").depth() == 40
+
+
+@pytest.mark.parametrize("kind", CONCURRENT)
+def test_the_second_of_two_transactions_with_one_key_conflicts(kind: str, tmp_path: Path) -> None:
+    from queues.operations.idempotency import once
+
+    with open_store(store_url(kind, tmp_path)) as store:
+        first, second = begin(store), begin(store)
+        for tr in (first, second):
+            once(tr, store._keyspace, "key", lambda: b"", now_ms=0)
+        second.commit()
+        with pytest.raises(Conflict):
+            first.commit()
+
+
+def test_an_action_of_a_person_takes_part(store: Store, jobs: Queue) -> None:
+    jobs.push(b"value", priority=1)
+
+    def pop(tr: Transaction) -> bytes:
+        popped = store.acts("ann", tr=tr).pop("jobs")
+        return b"" if popped is None else str(popped.trash_id).encode()
+
+    first = store.once("key", pop)
+    assert store.once("key", pop).value == first.value
+    assert [entry.id for entry in store.trash.entries().entries] == [first.value.decode()]
+    assert [entry.verb for entry in store.audit.entries().entries] == ["pop_min"]
