@@ -11,6 +11,7 @@ Plain Python: no Django, no server. Rules are written once, against the transact
 """
 
 from queues.actions.actions import Acts, Popped
+from queues.actions.actor import RequestKey
 from queues.actions.attached import Purged
 from queues.actions.items import Changed, Undone
 from queues.audit import AuditEntry, AuditPage
@@ -52,6 +53,7 @@ __all__ = [
     "Queue",
     "QueueStatus",
     "ReadTransaction",
+    "RequestKey",
     "Snapshot",
     "Space",
     "Store",

@@ -65,9 +65,11 @@ def some_have(n: int, of: int) -> Words:
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import datetime
 
 
 __all__ = [
+    "AlreadyDone",
     "AlreadyRestored",
     "BadCursor",
     "BadEnd",
@@ -300,6 +302,15 @@ class BadLimit(TooLarge):
 
 class BadKey(QueueError, ValueError):
     """The key of a space holds what no key can hold, or an idempotency key is empty or too long."""
+
+
+class AlreadyDone(QueueError):
+    """A request with this idempotency key was executed before. `answer` is its first answer, `at` the time."""
+
+    def __init__(self, answer: bytes, at: datetime) -> None:
+        super().__init__("This was done already: nothing was done a second time.")
+        self.answer = answer
+        self.at = at
 
 
 class KeyReused(QueueError):

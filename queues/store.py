@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from queues.actions.actions import Acts
+from queues.actions.actor import RequestKey
 from queues.audit import Audit
 from queues.background.commit_slots import sweep_slots
 from queues.background.empty_trash import sweep_trash
@@ -155,14 +156,21 @@ class Store(QueueCatalog):
     # Actions
 
     def acts(
-        self, actor: str, *, via: str = "web", keep: Duration | None = None, tr: Transaction | None = None
+        self,
+        actor: str,
+        *,
+        via: str = "web",
+        keep: Duration | None = None,
+        tr: Transaction | None = None,
+        key: RequestKey | None = None,
     ) -> Acts:
         """Return the acts of a person: each is audited, and undoable where it removes something.
 
         `keep` is how long the trash keeps what they take, for programs that act so: at most, and unless given, 7 days;
-        zero keeps nothing. Each act is a transaction of its own, or part of `tr`. Raises `BadTime`.
+        zero keeps nothing. Each act is a transaction of its own, or part of `tr`. With a `key` the first act is done
+        once: the second time it raises `AlreadyDone` with the first answer. Raises `BadTime`.
         """
-        return Acts(self._context, actor=actor, via=via, keep=keep, tr=tr)
+        return Acts(self._context, actor=actor, via=via, keep=keep, tr=tr, key=key)
 
     def job_runner(self, *, shown: Shown = all_shown) -> JobRunner:
         """Return a runner of the store's jobs; `shown` gives, by a queue's config, what a searcher sees of a value."""

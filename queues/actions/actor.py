@@ -8,11 +8,12 @@ from typing import Any, TypeVar
 
 from queues.audit import Audit
 from queues.context import StoreContext
-from queues.errors import QueueNotFound
+from queues.errors import AlreadyDone, QueueNotFound
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model.config import MAX_REASON, check_text
 from queues.model.duration import Duration
 from queues.model.item import Item
+from queues.operations import idempotency
 from queues.queue import Queue
 from queues.queue_catalog import QueueCatalog
 from queues.trash.trash import KEPT_MS, Trash
@@ -41,6 +42,17 @@ class Pushed:
     trash_id: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestKey:
+    """The idempotency key of a request: its first action is executed once, and stores the answer with itself."""
+
+    key: str
+    #: What the request asks for; other content under the same key raises `KeyReused`.
+    content: bytes = b""
+    #: Returns the answer to store from what the action returned, inside its transaction.
+    answer: Callable[[Any], bytes] = lambda result: b""
+
+
 class Acting:
     """One person at work, come in by one way (web, api, cli)."""
 
@@ -52,6 +64,7 @@ class Acting:
         via: str,
         keep: Duration | None = None,
         tr: Transaction | None = None,
+        key: RequestKey | None = None,
     ) -> None:
         self._catalog = QueueCatalog(context)
         self._audit = Audit(context)
@@ -59,6 +72,7 @@ class Acting:
         self._actor = check_text(actor)
         self._via = via
         self._tr = tr
+        self._key = key
         self._trash = Trash(context, keep=keep)
 
     def _kept(self, trash_id: bytes) -> str | None:
@@ -95,7 +109,32 @@ class Acting:
             return act(tr, note)
 
         with self._catalog.suggesting(self._tr):
-            return self._context.transact(run, self._tr)
+            if self._key is None:
+                return self._context.transact(run, self._tr)
+            result = self._context.transact(lambda tr: self._once(tr, run), self._tr)
+            self._key = None  # a request is known by its first action; the others follow from it
+            return result
+
+    def _once(self, tr: Transaction, run: Callable[[Transaction], T]) -> T:
+        """Run the action and store its answer under the request's key; raise `AlreadyDone` with the first answer."""
+        assert self._key is not None
+        results: list[T] = []
+
+        def execute(answer: Callable[[Any], bytes] = self._key.answer) -> bytes:
+            results.append(run(tr))
+            return answer(results[0])
+
+        first = idempotency.once(
+            tr,
+            self._context.keyspace,
+            self._key.key,
+            execute,
+            content=self._key.content,
+            now_ms=self._context.now_ms(),
+        )
+        if first.repeated:
+            raise AlreadyDone(first.value, first.at)
+        return results[0]
 
 
 def shown(item: Item) -> Mapping[str, Any]:

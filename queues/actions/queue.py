@@ -15,6 +15,10 @@ from queues.model.settings import Settings, check_settings, plain, settings_of
 from queues.queue import Queue
 
 
+class _Attached(Exception):
+    """The queue to purge is an attached one, which takes many transactions."""
+
+
 class PurgeActs(AttachedActs):
     """The acts of one person that empty a queue."""
 
@@ -41,10 +45,10 @@ class PurgeActs(AttachedActs):
             )
         trash_ids = self._context.id_generator.new_ids(generations.MAX_LIVE)
 
-        def act(tr: Transaction, audit: Note) -> Purged | None:
+        def act(tr: Transaction, audit: Note) -> Purged:
             queue = self._queue(tr, name, expect_id)
             if queue.attached:
-                return None
+                raise _Attached
             taken = generations.purge(tr, self._context.keyspace, queue.config)
             depth = sum(taken.values())
             if expect_depth is not None and abs(depth - expect_depth) > tolerance:
@@ -62,17 +66,17 @@ class PurgeActs(AttachedActs):
             used = tuple(filter(None, map(self._kept, trash_ids[: len(taken)])))
             return Purged(count=depth, skipped=0, trash_ids=used)
 
-        purged = self._act(act)
-        if purged is not None:
-            return purged
-        return self.purge_attached(
-            name,
-            confirm=confirm,
-            expect_depth=expect_depth,
-            tolerance=tolerance,
-            expect_id=expect_id,
-            reason=reason,
-        )
+        try:
+            return self._act(act)
+        except _Attached:
+            return self.purge_attached(
+                name,
+                confirm=confirm,
+                expect_depth=expect_depth,
+                tolerance=tolerance,
+                expect_id=expect_id,
+                reason=reason,
+            )
 
 
 class SettingsActs(Acting):

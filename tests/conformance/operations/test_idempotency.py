@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from queues import Answer, Queue, Store, Transaction, open_store
-from queues.errors import BadKey, Conflict, KeyReused, QueueFull
+from queues import Acts, Answer, Popped, Queue, RequestKey, Store, Transaction, open_store
+from queues.errors import AlreadyDone, BadKey, Conflict, KeyReused, QueueFull, QueueNotFound
 from tests.conftest import Clock, store_url
+from tests.others import PREFIX, Others
 from tests.step_by_step import CONCURRENT, begin
 
 HOUR = 3600
@@ -163,3 +164,55 @@ def test_an_action_of_a_person_takes_part(store: Store, jobs: Queue) -> None:
     assert store.once("key", pop).value == first.value
     assert [entry.id for entry in store.trash.entries().entries] == [first.value.decode()]
     assert [entry.verb for entry in store.audit.entries().entries] == ["pop_min"]
+
+
+def answer_of(result: object) -> bytes:
+    return result.item.id.encode() if isinstance(result, Popped) else b"done"
+
+
+def keyed(store: Store, key: str = "key", content: bytes = b"") -> Acts:
+    return store.acts("ann", key=RequestKey(key=key, content=content, answer=answer_of))
+
+
+def test_an_action_with_a_key_is_done_once(store: Store, jobs: Queue, clock: Clock) -> None:
+    jobs.push_many([(b"%d" % n, n) for n in range(3)])
+    popped, at = keyed(store).pop("jobs"), store.now()
+    clock.advance(60)
+    with pytest.raises(AlreadyDone) as done:
+        keyed(store).pop("jobs")
+    assert (done.value.answer, done.value.at) == (answer_of(popped), at)
+    with pytest.raises(KeyReused):
+        keyed(store, content=b"other").pop("jobs")
+    assert jobs.depth() == 2
+    assert len(store.audit.entries().entries) == 1
+
+
+def test_a_request_is_known_by_its_first_action(store: Store, jobs: Queue) -> None:
+    ann = keyed(store)
+    with pytest.raises(QueueNotFound):
+        ann.pause("nothing", reason="why")
+    ann.pause("jobs", reason="why")
+    ann.resume("jobs")
+    with pytest.raises(AlreadyDone):
+        keyed(store).pause("jobs", reason="why")
+    assert jobs.status().pause is None
+
+
+def test_a_push_job_with_a_key_begins_once(store: Store, jobs: Queue) -> None:
+    items = [(b"%d" % n, n) for n in range(5)]
+    begun = keyed(store).begin_push("jobs", items)
+    with pytest.raises(AlreadyDone):
+        keyed(store).begin_push("jobs", items)
+    assert [job.id for job in store.acts("ann").jobs()] == [begun.id]
+    assert store.acts("ann").run_bulk(begun.id).done == 5
+
+
+def test_a_purge_with_a_key_empties_an_attached_queue_once(store: Store) -> None:
+    others = Others(store)
+    others.push(*[(n, b"%d" % n) for n in range(60)])
+    store.attach("legacy", prefix=PREFIX)
+    assert keyed(store).purge("legacy", confirm="legacy").count == 60
+    others.push((1, b"new"))
+    with pytest.raises(AlreadyDone):
+        keyed(store).purge("legacy", confirm="legacy")
+    assert others.depth() == 1
