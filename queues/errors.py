@@ -427,7 +427,7 @@ class NewerFormat(StoreError):
 
 
 class OlderFormat(StoreError):
-    """The store was written by an older pqadmin; `manage.py upgrade_store` brings it up to date."""
+    """The store was written by pqadmin 0.1: its queues are exported by that release and imported by this one."""
 
 
 class NotAStore(StoreError):

@@ -22,7 +22,7 @@ GROUPS = {
         *("reschedule", "retry_dead", "release_items", "delete_items", "purge", "undo", "jobs"),
     ),
     "Workers": ("work", "lease", "ack", "extend", "release", "sweep"),
-    "The whole store": ("doctor", "backup", "restore_backup", "copy_store", "upgrade_store", "load"),
+    "The whole store": ("doctor", "backup", "restore_backup", "copy_store", "load"),
 }
 #: Columns that a line has, so that it is one on every terminal.
 WIDTH = 80

@@ -114,17 +114,6 @@ def settle(tr: Transaction, keyspace: Keyspace, queues: Sequence[Marked]) -> Non
             tr.set(keyspace.agenda_mark(moment_ms // 1000, queue.queue_id), b"")
 
 
-def unmarked(tr: ReadTransaction, keyspace: Keyspace, queue_ids: Sequence[int]) -> dict[int, int]:
-    """Return the next moments, in milliseconds, of those queues that have one and no mark for it."""
-    moments = begin_moments(tr, keyspace, queue_ids)()
-    reads = [
-        (queue_id, moment_ms, tr.get(keyspace.agenda_mark(moment_ms // 1000, queue_id)))
-        for queue_id, moment_ms in moments.items()
-        if moment_ms is not None
-    ]
-    return {queue_id: moment_ms for queue_id, moment_ms, read in reads if read.wait() is None}
-
-
 def begin_moments(
     tr: ReadTransaction, keyspace: Keyspace, queue_ids: Iterable[int]
 ) -> Callable[[], dict[int, int | None]]:

@@ -280,25 +280,18 @@ class Sweeper:
         return Swept(promoted=promoted, expired=expired)
 
     def _scan_some(self) -> int:
-        """Look at some queues for what no agenda tells of, and return how many items were brought to the trash.
-
-        That is what falls due in a store that was written before there was an agenda, and what processes that died had
-        asked others to take for them.
-        """
+        """Look for results of staging that no process claims; return how many items went to the trash."""
         assert self._scan is not None
         begin, self._scan = self._scan, None  # what fails is tried again soon, from the beginning
         now_ms = self._context.now_ms()
 
-        def look(tr: ReadTransaction) -> tuple[list[bytes], dict[int, int], list[Config]]:
+        def look(tr: ReadTransaction) -> tuple[list[bytes], list[Config]]:
             pairs = tr.get_range(begin, self._keyspace.all_configs[1], limit=_SCANNED).wait()
             configs = [config for _, record in pairs if (config := decode(record)) is not None and not config.attached]
-            missing = due_index.unmarked(tr, self._keyspace, [config.id for config in configs])
             left = [config for config in configs if any(self._left(tr, config, now_ms))]
-            return [key for key, _ in pairs], missing, left
+            return [key for key, _ in pairs], left
 
-        keys, missing, left = self._kv.read(look, background=True)
-        if missing:
-            self._kv.transact(lambda tr: self._mark(tr, missing))
+        keys, left = self._kv.read(look, background=True)
         unclaimed = sum(sweep_unclaimed(self._context, self._trash, config, tell=self._tell_once) for config in left)
         self._scan = keys[-1] + b"\0" if len(keys) == _SCANNED else None
         self._scan_at = self._count() + _HOURLY
@@ -306,11 +299,6 @@ class Sweeper:
 
     def _left(self, tr: ReadTransaction, config: Config, now_ms: int) -> tuple[list[bytes], list[tuple[int, bytes]]]:
         return find_unclaimed(tr, self._keyspace.queue(config.id), now_ms)
-
-    def _mark(self, tr: Transaction, moments: Mapping[int, int]) -> None:
-        tr.use_reserve()
-        for queue_id, moment_ms in moments.items():
-            tr.set(self._keyspace.agenda_mark(moment_ms // 1000, queue_id), b"")
 
     def _forget(self) -> int:
         now_ms = self._context.now_ms()

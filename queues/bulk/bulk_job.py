@@ -389,8 +389,7 @@ def _failure(header: dict[str, Any]) -> str:
     return words.cut_to(text) if isinstance(words, Words) and text and words.startswith(text) else text
 
 
-#: `first` and `last` are of format 2; no release of this one writes them.
-_KNOWN = frozenset(Job.__slots__) - {"unknown"} | {"failure_words", "first", "last"}
+_KNOWN = frozenset(Job.__slots__) - {"unknown"} | {"failure_words"}
 
 
 def _decode(record: bytes) -> Job:

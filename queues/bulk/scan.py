@@ -73,9 +73,9 @@ def bounds(tr: ReadTransaction, lanes: list[Lane]) -> tuple[bytes, bytes] | None
     return (ends[0][0][0], ends[1][0][0]) if all(ends) else None
 
 
-def just_before(ends: tuple[bytes, bytes], *, backwards: bool = False) -> bytes:
-    """Return where a walk between these ends begins; places and ids name nothing that lies between it and the first."""
-    return ends[1] + b"\0" if backwards else ends[0][:-1]
+def just_before(ends: tuple[bytes, bytes]) -> bytes:
+    """Return the place before a walk between these ends; no place or id lies between it and the first."""
+    return ends[0][:-1]
 
 
 def look(

@@ -1,6 +1,9 @@
-"""The store record: which format a store has, and which store it is.
+"""The store record: the format of a store, and its id.
 
 A root without it holds no store: one that is begun, or the target of a copy that is not finished.
+
+Release 0.1 began its store record with the byte of any other record, and counted formats to 3. This record begins with
+another byte, so that processes of 0.1 refuse the store as one of a newer release, and formats begin at 1 again.
 """
 
 from __future__ import annotations
@@ -17,12 +20,12 @@ from queues.kv.port import KeyValueStore, ReadTransaction, Transaction
 from queues.model import records
 from queues.model.records import UNREADABLE, why
 
-#: Of the keys and records under the root. A newer one is refused, an older one upgraded by a command.
-#: 1: the first. 2: attached queues, whose items lie outside the root. 3: settings that are kept in configs, the agenda,
-#: and jobs that anybody goes on with.
-FORMAT = 3
-
-
+#: The format of all keys and records under the root. A store of another format is refused.
+FORMAT = 1
+#: The format that is told of a store of release 0.1.
+_OF_0_1 = 0
+#: What the record begins with, here and in release 0.1.
+_FIRST, _FIRST_OF_0_1 = b"\x02", b"\x01"
 #: Bytes of the packed root of a new store, at most: the longest key below it takes 312 bytes of 511.
 MAX_ROOT = 192
 _KNOWN = frozenset({"format", "id"})
@@ -30,22 +33,26 @@ _KNOWN = frozenset({"format", "id"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreRecord:
-    """One store's record."""
+    """The record of one store."""
 
     format: int
-    #: 32 hexadecimal digits, kept through upgrades, backups and copies: they all hold the same store.
+    #: 32 hexadecimal digits, kept through backups and copies: they all hold the same store.
     id: str
     #: What a later build of this format keeps here besides: written again as it was read.
     unknown: dict[str, Any] = field(default_factory=dict, hash=False)
 
     def encode(self) -> bytes:
         """Return the record as the store keeps it."""
-        return records.encode(self.unknown | {"format": self.format, "id": self.id})
+        return _FIRST + records.encode(self.unknown | {"format": self.format, "id": self.id})
 
     @classmethod
     def decode(cls, record: bytes) -> StoreRecord:
-        """Read a record from the store."""
-        header, _ = records.decode(record)
+        """Read a record from the store; one of release 0.1 has format 0."""
+        if record[:1] == _FIRST_OF_0_1:
+            return cls(format=_OF_0_1, id=records.decode(record)[0]["id"])
+        if record and record[:1] != _FIRST:
+            raise NewerFormat("The record of the store was written by a newer pqadmin; use that release.")
+        header, _ = records.decode(record[1:])
         unknown = records.unknown(header, _KNOWN)
         return cls(format=header["format"], id=header["id"], unknown=unknown)
 
@@ -77,7 +84,7 @@ def settle(kv: KeyValueStore, keyspace: Keyspace, url: str) -> str:
 
 
 def require(kv: KeyValueStore, keyspace: Keyspace, url: str) -> StoreRecord:
-    """Return the record of a store of any format; raise `NotAStore` or `CopyUnfinished` when there is none."""
+    """Return the record of a store; raise `NotAStore` or `CopyUnfinished` when there is none."""
 
     def look(tr: ReadTransaction) -> StoreRecord | None:
         record = find(tr, keyspace)
@@ -101,7 +108,7 @@ def find(tr: ReadTransaction, keyspace: Keyspace) -> StoreRecord | None:
 
 
 def check(record: StoreRecord, url: str) -> None:
-    """Refuse a store that another release wrote."""
+    """Raise `NewerFormat` or `OlderFormat` for a store that another release wrote."""
     if record.format > FORMAT:
         raise NewerFormat(
             "{url} was written by a newer pqadmin (store format {format}, this release reads "
@@ -112,11 +119,9 @@ def check(record: StoreRecord, url: str) -> None:
         )
     if record.format < FORMAT:
         raise OlderFormat(
-            "{url} was written by an older pqadmin (store format {format}, this release reads "
-            "{reads}): bring it up to date with “manage.py upgrade_store”. Nothing was changed.",
+            "{url} was written by pqadmin 0.1. Export its queues with that release (“pqadmin export_items QUEUE”) "
+            "and import them into a new store (“pqadmin import_items QUEUE FILE”). Nothing was changed.",
             url=url,
-            format=record.format,
-            reads=FORMAT,
         )
 
 

@@ -247,7 +247,7 @@ def standing_of(header: dict[str, Any], stored: bytes) -> StoredItem:
         suffix=bytes.fromhex(header["suffix"]),
         attempts=header["attempts"],
         stored=stored,
-        nonce=bytes.fromhex(header.get("nonce", "")),  # 0.1 wrote none
+        nonce=bytes.fromhex(header.get("nonce", "")),
     )
 
 

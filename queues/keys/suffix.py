@@ -58,14 +58,10 @@ def timed_elements(suffix: bytes) -> tuple[int, bytes]:
     return ms, rand
 
 
-#: Without and with the nonce of a lease that expired: 0.1 wrote the first only.
-_PLACE_FORMAT, _EXPIRED_FORMAT = 1, 2
-#: The first byte of such a value; a damaged one may be empty.
-_PLACE_FIRST = b"\x01"
 #: Bytes of a lease's nonce.
 NONCE_SIZE = 8
+#: Bytes of an index value before the nonce: the size of that, attempts, generation.
 _HEAD = 9
-_BEHIND_NONCE = _HEAD + NONCE_SIZE
 
 _place = Struct(">BII").pack
 
@@ -75,22 +71,23 @@ def place(generation: int, suffix: bytes, attempts: int = 0, nonce: bytes = b"")
 
     `nonce` is that of the lease that expired, for an item to which nothing has happened since.
     """
-    if nonce:
-        return _place(_EXPIRED_FORMAT, attempts, generation) + nonce + suffix
-    return _place(_PLACE_FORMAT, attempts, generation) + suffix
+    return _place(len(nonce), attempts, generation) + nonce + suffix
 
 
 def read_place(value: bytes) -> tuple[int, bytes, int]:
     """Return (generation, suffix, attempts) of an index value."""
-    suffix = value[_HEAD if value[:1] == _PLACE_FIRST else _BEHIND_NONCE :]
-    return int.from_bytes(value[5:9], "big"), suffix, int.from_bytes(value[1:5], "big")
+    return int.from_bytes(value[5:_HEAD], "big"), value[_behind_nonce(value) :], int.from_bytes(value[1:5], "big")
 
 
 def expired_nonce(value: bytes) -> bytes:
     """Return the nonce of the lease that expired, of an index value; empty when something happened since."""
-    return b"" if value[:1] == _PLACE_FIRST else value[_HEAD:_BEHIND_NONCE]
+    return value[_HEAD : _behind_nonce(value)]
 
 
 def in_generation(value: bytes, generation: int) -> bytes:
     """Return an index value that says the same of another generation."""
     return value[:5] + generation.to_bytes(4, "big") + value[_HEAD:]
+
+
+def _behind_nonce(value: bytes) -> int:
+    return _HEAD + int.from_bytes(value[:1], "big")  # a damaged value may be empty

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from queues.catalog import store_record
-from queues.catalog.store_record import FORMAT
-from queues.errors import NewerFormat
 from queues.keys.keyspace import Keyspace
 from queues.kv import back_up_kv, restore_kv
 from queues.kv.port import KeyValueStore
@@ -21,22 +19,16 @@ class Backup:
     """What a backup holds."""
 
     store_id: str
-    #: An older one has to be upgraded before it can be used.
     format: int
     #: Bytes of the pages that hold data.
     size: int
 
-    @property
-    def older(self) -> bool:
-        """Say whether the store needs `upgrade_store`."""
-        return self.format < FORMAT
-
 
 def back_up(url: str, path: str, *, root: tuple[Any, ...] = ("pq",)) -> Backup:
-    """Write a consistent copy of a store, of any format, to a new folder; the store may be in use.
+    """Write a consistent copy of a store to a new folder; the store may be in use.
 
     The folder appears under its name when the copy is whole, flushed, and was opened and looked at. Raises
-    `EmbeddedOnly`, `PathTaken`, `StoreUnavailable`, `NotAStore`.
+    `EmbeddedOnly`, `PathTaken`, `StoreUnavailable`, `NotAStore`, `NewerFormat`, `OlderFormat`.
     """
     return back_up_kv(url, path, lambda kv: _look(kv, Keyspace(root), url))
 
@@ -44,24 +36,12 @@ def back_up(url: str, path: str, *, root: tuple[Any, ...] = ("pq",)) -> Backup:
 def restore_backup(path: str, url: str, *, root: tuple[Any, ...] = ("pq",)) -> Backup:
     """Put a backup into an absent or empty folder, after it was opened and looked at.
 
-    Raises `EmbeddedOnly`, `PathTaken`, `StoreUnavailable`, `NotAStore`, `NewerFormat`.
+    Raises `EmbeddedOnly`, `PathTaken`, `StoreUnavailable`, `NotAStore`, `NewerFormat`, `OlderFormat`.
     """
-
-    def look(kv: KeyValueStore) -> Backup:
-        found = _look(kv, Keyspace(root), path)
-        if found.format > FORMAT:
-            raise NewerFormat(
-                "{path} is of a newer pqadmin (store format {format}, this release reads {reads}): "
-                "install that release. Nothing was restored.",
-                path=path,
-                format=found.format,
-                reads=FORMAT,
-            )
-        return found
-
-    return restore_kv(path, url, look)
+    return restore_kv(path, url, lambda kv: _look(kv, Keyspace(root), path))
 
 
 def _look(kv: KeyValueStore, keyspace: Keyspace, where: str) -> Backup:
     record = store_record.require(kv, keyspace, where)
+    store_record.check(record, where)
     return Backup(store_id=record.id, format=record.format, size=kv.size()[0])

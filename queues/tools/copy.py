@@ -171,7 +171,7 @@ class _Copy:
         self._on_progress, self._hold = on_progress, hold
         with hold():
             resumed = self._begin()
-        if self._mark.format != self._record.format:  # upgraded since: whatever is there may be of the older format
+        if self._mark.format != self._record.format:  # the source has another format since
             self._advance(self._mark.again(self._record.format))
         if not self._mark.verified:
             self._carry()

@@ -12,12 +12,11 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from queues import Store, open_store
-from queues.catalog.store_record import FORMAT
-from queues.errors import EmbeddedOnly, NewerFormat, NotAStore, OlderFormat, PathTaken, StoreUnavailable
-from queues.model import records
+from queues import open_store
+from queues.catalog.store_record import FORMAT, StoreRecord
+from queues.errors import EmbeddedOnly, NewerFormat, NotAStore, PathTaken, StoreUnavailable
+from queues.keys.keyspace import Keyspace
 from queues.tools.backup import back_up, restore_backup
-from queues.tools.upgrading import upgrade
 from tests.full_count import check_full_count
 
 
@@ -43,11 +42,6 @@ def run(command: str, *arguments: str) -> str:
 def values(url: str) -> list[bytes]:
     with open_store(url) as store:
         return [item.value for item in store.queue("jobs").items(limit=1_000).items]
-
-
-def write_format(store: Store, number: int) -> None:
-    record = records.encode({"format": number, "id": store.id})
-    store.transact(lambda tr: tr.set(store._keyspace.store, record))
 
 
 def test_there_and_back(url: str, tmp_path: Path) -> None:
@@ -171,23 +165,18 @@ def test_what_is_no_backup_is_not_restored(url: str, tmp_path: Path) -> None:
     assert not (tmp_path / "again").exists()
 
 
-def test_formats_go_with_the_backup(url: str, tmp_path: Path) -> None:
-    again = f"lmdb:{tmp_path / 'again'}"
+def test_a_store_of_another_release_is_neither_backed_up_nor_restored(url: str, tmp_path: Path) -> None:
+    back_up(url, str(tmp_path / "backup"))
     with open_store(url) as store:
-        write_format(store, 1)
-    assert back_up(url, str(tmp_path / "old")).older, "a store is backed up before it is upgraded"
-    assert "upgrade_store" in run("restore_backup", str(tmp_path / "old"), "--store", again)
-    with pytest.raises(OlderFormat):
-        open_store(again)
-    upgrade(again)
-    assert values(again) == [b"0", b"1", b"2"]
-    upgrade(url)
-    with open_store(url) as store:
-        write_format(store, FORMAT + 1)
-    back_up(url, str(tmp_path / "new"))
-    shutil.rmtree(tmp_path / "again")
-    with pytest.raises(NewerFormat, match="Nothing was restored"):
-        restore_backup(str(tmp_path / "new"), again)
+        other = StoreRecord(format=FORMAT + 1, id=store.id).encode()
+        store.transact(lambda tr: tr.set(Keyspace(("pq",)).store, other))
+    with pytest.raises(NewerFormat, match="newer pqadmin"):
+        back_up(url, str(tmp_path / "new"))
+    assert not (tmp_path / "new").exists()
+    shutil.copy(tmp_path / "store" / "data.mdb", tmp_path / "backup" / "data.mdb")
+    with pytest.raises(NewerFormat, match="newer pqadmin"):
+        restore_backup(str(tmp_path / "backup"), f"lmdb:{tmp_path / 'again'}")
+    assert not (tmp_path / "again").exists()
     assert not (tmp_path / "again").exists()
 
 

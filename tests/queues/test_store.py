@@ -7,9 +7,7 @@ from pathlib import Path
 import pytest
 
 from queues import open_store
-from queues.catalog.store_record import FORMAT
-from queues.errors import BadStoreURL, NestedTransaction, NewerFormat, NotAStore, QueueNotFound, StoreClosed
-from queues.model import records
+from queues.errors import BadStoreURL, NestedTransaction, NotAStore, QueueNotFound, StoreClosed
 
 
 def test_a_store_keeps_its_id_and_its_queues(tmp_path: Path) -> None:
@@ -40,18 +38,6 @@ def test_roots_do_not_see_each_other(tmp_path: Path) -> None:
         assert one.id != other.id
         with pytest.raises(QueueNotFound):
             other.queue("jobs")
-
-
-def test_a_newer_format_is_refused_and_untouched(tmp_path: Path) -> None:
-    url = f"lmdb:{tmp_path / 'store'}"
-    with open_store(url) as store:
-        key = store._keyspace.store
-        newer = records.encode({"format": FORMAT + 1, "id": "0" * 32})
-        store.transact(lambda tr: tr.set(key, newer))
-    with pytest.raises(NewerFormat, match="newer pqadmin"):
-        open_store(url)
-    with open_store(url, root=("elsewhere",)) as store:
-        assert store.read(lambda tr: tr.get(key).wait()) == newer
 
 
 def test_a_root_that_holds_something_else_is_left_alone(tmp_path: Path) -> None:

@@ -207,23 +207,6 @@ def test_trash_deadlines_undone_purges_and_slots_are_swept(
     assert store.read(lambda tr: tr.get(key).wait()) is None
 
 
-def test_stores_without_an_agenda_get_one(store: Store, jobs: Queue, clock: Clock) -> None:
-    jobs.push(b"delayed", priority=1, delay=timedelta(seconds=90))
-    jobs.push(b"leased", priority=1)
-    jobs.lease(seconds=80)
-    other = store.create_queue("other")
-    other.push(b"x", priority=1, delay=timedelta(seconds=70))
-    store.attach("legacy", prefix=b"\x15old\x00").push(b"x", priority=1)
-    before = marks(store)
-    store.transact(lambda tr: tr.clear_range(*store._keyspace.agenda))
-    Sweeper(store._context).sweep()
-    assert {queue_id for _, queue_id in marks(store)} == {jobs.id, other.id}
-    assert set(marks(store)) <= set(before)
-    clock.advance(90)
-    swept = Sweeper(store._context).sweep()
-    assert (swept.promoted, swept.expired) == (2, 1)
-
-
 def test_a_queue_that_fails_keeps_no_other_from_being_swept(
     store: Store, jobs: Queue, sweeper: Sweeper, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:

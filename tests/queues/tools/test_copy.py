@@ -342,12 +342,12 @@ def test_only_the_same_copy_goes_on_and_an_unfinished_one_is_no_source(two: tupl
     assert copy_store(here, there).resumed
 
 
-def test_an_older_source_is_to_be_upgraded_first(two: tuple[str, str]) -> None:
+def test_a_store_of_0_1_is_not_copied(two: tuple[str, str]) -> None:
     here, there = two
     with open_store(here) as store:
-        record = records.encode({"format": 1, "id": store.id})
+        record = records.encode({"format": 3, "id": store.id})
         store.transact(lambda tr: tr.set(KEYSPACE.store, record))
-    refused(here, there, OlderFormat, "upgrade_store")
+    refused(here, there, OlderFormat, "export_items")
 
 
 def test_two_processes_do_not_work_on_one_copy(two: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:

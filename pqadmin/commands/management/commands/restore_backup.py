@@ -43,5 +43,3 @@ class Command(StoreCommand):
             )
             return
         self.print_line(f"Restored {backup} to {url} ({size(restored.size)}).")
-        if restored.older:
-            self.print_line(f"It is of store format {restored.format}: bring it up to date with upgrade_store.")
