@@ -5,8 +5,9 @@ Tools that only push and pop use `Queue`; whatever has a person's name on it (pa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from typing import TypeVar
 
 from queues.actions.actor import Note, Popped, Pushed, shown
 from queues.actions.items import RevealActs
@@ -30,6 +31,8 @@ from queues.model.item import Item
 from queues.model.names import canonical
 from queues.model.priority import Priority
 from queues.queue import Queue
+
+T = TypeVar("T")
 
 __all__ = ["Acts", "Popped", "Pushed"]
 
@@ -65,7 +68,7 @@ class Acts(PushJobs, StateActs, PurgeActs, RevealActs, SettingsActs):
         expect_id: int | None = None,
     ) -> Item:
         """Push one item (FIFO: enqueue it), at once or delayed."""
-        return self.push_many(queue_name, [(value, priority)], delay=delay, due=due, expect_id=expect_id)[0]
+        return self._push(queue_name, [(value, priority)], delay, due, expect_id, "", None, lambda pushed: pushed[0])
 
     def push_many(
         self,
@@ -78,7 +81,7 @@ class Acts(PushJobs, StateActs, PurgeActs, RevealActs, SettingsActs):
         reason: str = "",
     ) -> list[Item]:
         """Push at most 1,000 items and 5 MB as one, with one audit record; `delay` or `due` hold for all of them."""
-        return self._push(queue_name, items, delay, due, expect_id, reason, None)
+        return self._push(queue_name, items, delay, due, expect_id, reason, None, lambda pushed: pushed)
 
     def push_undoably(
         self,
@@ -92,8 +95,16 @@ class Acts(PushJobs, StateActs, PurgeActs, RevealActs, SettingsActs):
     ) -> Pushed:
         """Push as `push_many` does, with an entry in the trash: to `undo` it takes out what is still as it came in."""
         trash_id = self._context.id_generator.new_id()
-        pushed = self._push(queue_name, items, delay, due, expect_id, reason, trash_id)
-        return Pushed(items=pushed, trash_id=trash_id.hex())
+        return self._push(
+            queue_name,
+            items,
+            delay,
+            due,
+            expect_id,
+            reason,
+            trash_id,
+            lambda pushed: Pushed(items=pushed, trash_id=trash_id.hex()),
+        )
 
     def _push(
         self,
@@ -104,8 +115,9 @@ class Acts(PushJobs, StateActs, PurgeActs, RevealActs, SettingsActs):
         expect_id: int | None,
         reason: str,
         trash_id: bytes | None,
-    ) -> list[Item]:
-        def act(tr: Transaction, audit: Note) -> list[Item]:
+        answer: Callable[[list[Item]], T],
+    ) -> T:
+        def act(tr: Transaction, audit: Note) -> T:
             queue = self._queue(tr, queue_name, expect_id)
             pushed = _push(queue, items, delay, due, tr)
             if trash_id is not None:
@@ -121,7 +133,7 @@ class Acts(PushJobs, StateActs, PurgeActs, RevealActs, SettingsActs):
                 reason=reason,
                 after=None if one is None else shown(one),
             )
-            return pushed
+            return answer(pushed)
 
         return self._act(act)
 
@@ -130,15 +142,26 @@ class Acts(PushJobs, StateActs, PurgeActs, RevealActs, SettingsActs):
 
         `expect` is the id of the item that was confirmed: another one at that end raises `HeadChanged`.
         """
-        return next(iter(self.pop_many(queue_name, 1, end=end, reason=reason, expect=expect)), None)
+        return self._pop(queue_name, 1, end, reason, expect, lambda popped: next(iter(popped), None))
 
     def pop_many(
         self, queue_name: str, n: int, *, end: str = "min", reason: str = "", expect: str | None = None
     ) -> list[Popped]:
         """Take at most `n` items (1 to 1,000) from one end into the trash as one, with one audit record."""
+        return self._pop(queue_name, n, end, reason, expect, lambda popped: popped)
+
+    def _pop(
+        self,
+        queue_name: str,
+        n: int,
+        end: str,
+        reason: str,
+        expect: str | None,
+        answer: Callable[[list[Popped]], T],
+    ) -> T:
         trash_ids = self._context.id_generator.new_ids(max(n, 1))
 
-        def act(tr: Transaction, audit: Note) -> list[Popped]:
+        def act(tr: Transaction, audit: Note) -> T:
             queue = self._catalog.queue(queue_name, tr=tr)
             fifo = queue.kind == "fifo"
             if fifo and end in ("max", "tail"):
@@ -163,10 +186,11 @@ class Acts(PushJobs, StateActs, PurgeActs, RevealActs, SettingsActs):
                     reason=reason,
                     before=shown(taken[0]) if len(taken) == 1 else None,
                 )
-            return [
+            popped = [
                 Popped(item=item, trash_id=self._kept(trash_id))
                 for trash_id, item in zip(trash_ids, taken, strict=False)
             ]
+            return answer(popped)
 
         return self._act(act)
 
