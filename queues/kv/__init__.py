@@ -76,7 +76,8 @@ def restore_kv(backup: str, url: str, check: Callable[[KeyValueStore], T]) -> T:
 def verify_kv(url: str) -> None:
     """Read all pages of an embedded store, which may be in use; other engines look after their own.
 
-    Raises `StoreDamaged`. What was damaged and can still be read as a key and a value is not found here.
+    Raises `StoreDamaged`, and `StoreUnavailable` when the pages could not be read. Damage that still reads as a key
+    and a value is not found here.
     """
     engine, path = _parts(url)
     if engine == "lmdb" and path and Path(path).is_dir():

@@ -1,7 +1,7 @@
-"""What a store holds, key by key in order: read in chunks that fit a transaction, and summed up in a digest.
+"""Content of a store, key by key in order: read in chunks that fit a transaction, summed up in a digest.
 
-Whatever its size, a store is walked in short read transactions and about a megabyte of memory. Keys are told without
-the root, so that two stores can be compared. A walk of a store in use is not one snapshot: `Seal` tells whether it was.
+A store of any size is read in short read transactions and about a megabyte of memory. Keys are given without the root,
+so that two stores can be compared. Reading a store in use gives no snapshot: two equal seals prove that it was one.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import struct
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from queues.errors import NewerFormat
@@ -19,23 +20,23 @@ from queues.kv.limits import KEYS_END
 from queues.kv.port import KeyValue, KeyValueStore, ReadTransaction
 from queues.model import records
 from queues.model.tuples import Range
+from queues.tools.steps import in_background, pairs, steps
 
-#: What one chunk holds at most, but for its last step: keys, and bytes as a cluster counts them when they are written.
+#: Limits of one chunk, but for its last step: keys, and bytes as a cluster counts them when they are written.
 MAX_KEYS, MAX_BYTES = 2_000, 750_000
 #: Keys of one read of a chunk, at least and at most: many when they are small.
 _MIN_STEP, _MAX_STEP = 4, 250
 #: Seconds after which a chunk ends where it is; a transaction has five.
 _MAX_SECONDS = 1.0
-#: Queues of one read.
-_QUEUES = 500
-#: The smallest key.
 _FIRST_KEY = b"\x00"
 _FRAME = struct.Struct(">HI")
+#: Receives the keys and bytes read so far.
+OnChunk = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
-    """A few keys that follow each other."""
+    """A few consecutive keys with their values."""
 
     #: Keys are without the root.
     pairs: Sequence[KeyValue]
@@ -43,9 +44,9 @@ class Chunk:
     end: bytes | None
 
 
-def cost(pairs: Sequence[tuple[bytes, bytes | None]]) -> int:
-    """Return the bytes that writing pairs adds to a transaction: a key stands in its conflict range again, twice."""
-    return sum([3 * len(key) + len(value or b"") + 50 for key, value in pairs])
+def cost(changes: Sequence[tuple[bytes, bytes | None]]) -> int:
+    """Return the bytes that writing pairs adds to a transaction: a conflict range holds the key twice more."""
+    return sum([3 * len(key) + len(value or b"") + 50 for key, value in changes])
 
 
 class Walk:
@@ -60,42 +61,49 @@ class Walk:
         prefix: bytes | None = None,
     ) -> None:
         self._kv = kv
-        #: What all keys begin with, and are told without.
+        #: The beginning of all keys, which chunks leave out.
         self._prefix = keyspace.root if prefix is None else prefix
-        self._root = len(self._prefix)
         self._ranges = keyspace.content if ranges is None else tuple(ranges)
         self._step = _MIN_STEP
 
     def chunk(self, begin: bytes) -> Chunk:
         """Return the chunk that begins with the first key at or behind `begin`."""
-        pairs, end = self._kv.read(lambda tr: self._read(tr, self._prefix + begin), background=True)
-        root = self._root
-        if pairs:
-            fitting = MAX_BYTES * len(pairs) // cost(pairs) // 4
+        found, end = self._kv.read(lambda tr: self._read(tr, self._prefix + begin), background=True)
+        root = len(self._prefix)
+        if found:
+            fitting = MAX_BYTES * len(found) // cost(found) // 4
             self._step = max(_MIN_STEP, min(_MAX_STEP, self._step * 4, fitting))
-        return Chunk(pairs=[(key[root:], value) for key, value in pairs], end=None if end is None else end[root:])
+        return Chunk(pairs=[(key[root:], value) for key, value in found], end=None if end is None else end[root:])
+
+    def chunks(self) -> Iterator[Sequence[KeyValue]]:
+        """Yield the pairs of all chunks."""
+        at: bytes | None = b""
+        while at is not None:
+            chunk = self.chunk(at)
+            yield chunk.pairs
+            at = chunk.end
 
     def _read(self, tr: ReadTransaction, begin: bytes) -> tuple[list[KeyValue], bytes | None]:
-        pairs: list[KeyValue] = []
+        held: list[KeyValue] = []
         size = 0
         until = time.monotonic() + _MAX_SECONDS
         for low, high in self._ranges:
             at = max(low, begin)
             while at < high:
                 found = tr.get_range(at, high, limit=self._step).wait()
-                pairs += found
+                held += found
                 if len(found) < self._step:
                     break
                 at = found[-1][0] + b"\0"
                 size += cost(found)
-                if size >= MAX_BYTES or len(pairs) >= MAX_KEYS or time.monotonic() > until:
-                    return pairs, at
-        return pairs, None
+                if size >= MAX_BYTES or len(held) >= MAX_KEYS or time.monotonic() > until:
+                    return held, at
+        return held, None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Digest:
-    """What a store holds, in three numbers; equal for a store and its copies."""
+    """A store's content in three numbers; equal for a store and its copies."""
 
     keys: int
     #: Of keys without the root, and of values.
@@ -105,47 +113,39 @@ class Digest:
 
 
 def outside(kv: KeyValueStore, keyspace: Keyspace) -> Walk:
-    """Return a walk over the keys that lie outside of the root: those of applications, and items of attached queues."""
+    """Return a walk over the keys outside of the root: those of applications, and items of attached queues."""
     begin, end = keyspace.range
     return Walk(kv, keyspace, ((_FIRST_KEY, begin), (end, KEYS_END)), prefix=b"")
 
 
-def digest_outside(
-    kv: KeyValueStore, keyspace: Keyspace, *, on_chunk: Callable[[int, int], None] = lambda keys, size: None
-) -> Digest:
-    """Read the keys outside of the root and sum them up; `on_chunk` hears keys and bytes so far."""
+def digest_outside(kv: KeyValueStore, keyspace: Keyspace, *, on_chunk: OnChunk = lambda keys, size: None) -> Digest:
+    """Return the digest of the keys outside of the root."""
     return _sum(outside(kv, keyspace), (), on_chunk)
 
 
-def digest(
-    kv: KeyValueStore, keyspace: Keyspace, *, on_chunk: Callable[[int, int], None] = lambda keys, size: None
-) -> Digest:
-    """Read a whole store and sum it up; `on_chunk` hears keys and bytes so far.
+def digest(kv: KeyValueStore, keyspace: Keyspace, *, on_chunk: OnChunk = lambda keys, size: None) -> Digest:
+    """Return the digest of a whole store.
 
-    Left out is what differs between a store and its copy: the root, slots, the store record, the base of a queue.
+    It leaves out what differs between a store and its copy: the root, slots, the store record, the base of a queue.
     """
     root = len(keyspace.root)
     return _sum(Walk(kv, keyspace), [(low[root:], high[root:]) for low, high in based(keyspace)], on_chunk)
 
 
-def _sum(walk: Walk, rebased: Sequence[Range], on_chunk: Callable[[int, int], None]) -> Digest:
+def _sum(walk: Walk, rebased: Sequence[Range], on_chunk: OnChunk) -> Digest:
     total = hashlib.sha256()
     frame = _FRAME.pack
     keys = size = 0
-    at: bytes | None = b""
-    while at is not None:
-        chunk = walk.chunk(at)
-        pairs = chunk.pairs
-        if pairs and any(low <= pairs[-1][0] and pairs[0][0] < high for low, high in rebased):
-            pairs = [
+    for found in walk.chunks():
+        if found and any(low <= found[-1][0] and found[0][0] < high for low, high in rebased):
+            found = [
                 (key, with_base(value, lambda _: 0) if any(low <= key < high for low, high in rebased) else value)
-                for key, value in pairs
+                for key, value in found
             ]
-        summed = b"".join([part for key, value in pairs for part in (frame(len(key), len(value)), key, value)])
+        summed = b"".join([part for key, value in found for part in (frame(len(key), len(value)), key, value)])
         total.update(summed)
-        size += len(summed) - _FRAME.size * len(pairs)
-        keys += len(pairs)
-        at = chunk.end
+        size += len(summed) - _FRAME.size * len(found)
+        keys += len(found)
         on_chunk(keys, size)
     return Digest(keys=keys, size=size, checksum=total.hexdigest())
 
@@ -156,7 +156,7 @@ def based(keyspace: Keyspace) -> tuple[Range, ...]:
 
 
 def with_base(record: bytes, change: Callable[[int], int]) -> bytes:
-    """Return a record with another base; the same record where it holds none."""
+    """Return a record with another base; a record without a base is returned as it is."""
     try:
         header, value = records.decode(record)
     except (NewerFormat, ValueError):
@@ -169,49 +169,25 @@ def with_base(record: bytes, change: Callable[[int], int]) -> bytes:
 
 
 def seal(kv: KeyValueStore, keyspace: Keyspace) -> str:
-    """Return what differs as soon as a queue or a space changed: a digest of all their change keys.
+    """Return a digest of all change keys, which differs as soon as a queue or a space changes.
 
-    Two equal seals say that nothing changed from when the first was finished until the second was begun.
+    Two equal seals prove that nothing changed between the end of the first and the start of the second.
     """
-    total = hashlib.sha256()
-    begin, end = keyspace.all_configs
-    while True:
 
-        def look(tr: ReadTransaction, begin: bytes = begin) -> tuple[list[bytes], list[bytes | None]]:
-            directory = tr.get(keyspace.directory_change)
-            configs = [key for key, _ in tr.get_range(begin, end, limit=_QUEUES).wait()]
-            changes = [tr.get(keyspace.queue(keyspace.id_of_config(key)).change) for key in configs]
-            return configs, [directory.wait(), *(change.wait() for change in changes)]
+    def read(tr: ReadTransaction, configs: list[KeyValue]) -> list[tuple[bytes, bytes]]:
+        changes = [(key, tr.get(keyspace.queue(keyspace.id_of_config(key)).change)) for key, _ in configs]
+        return [(key, change.wait() or b"") for key, change in changes]
 
-        configs, values = kv.read(look, background=True)
-        for part in (*configs, *values):
-            total.update(_FRAME.pack(0, len(part or b"")) + (part or b""))
-        if len(configs) < _QUEUES:
-            break
-        begin = configs[-1] + b"\0"
-    for key, change in spaces(kv, keyspace):
-        total.update(_FRAME.pack(len(key), len(change)) + key + change)
+    look = in_background(kv)
+    total = hashlib.sha256(look(lambda tr: tr.get(keyspace.directory_change).wait()) or b"")
+    for some in chain(steps(look, keyspace.all_configs, read), [pairs(look, keyspace.all_space_changes)]):
+        for key, change in some:
+            total.update(_FRAME.pack(len(key), len(change)) + key + change)
     return total.hexdigest()
 
 
-def spaces(kv: KeyValueStore, keyspace: Keyspace) -> Iterator[KeyValue]:
-    """Yield the change key of every space of the application, and its value."""
-    begin, end = keyspace.all_space_changes
-    while True:
-        pairs = kv.read(lambda tr, begin=begin: tr.get_range(begin, end, limit=_QUEUES).wait(), background=True)  # type: ignore[misc]
-        yield from pairs
-        if len(pairs) < _QUEUES:
-            return
-        begin = pairs[-1][0] + b"\0"
-
-
-def count_space(kv: KeyValueStore, keyspace: Keyspace, name: str) -> int:
-    """Return the number of keys in a space of the application."""
-    walk = Walk(kv, keyspace, (keyspace.space(name).below(b""),))
-    keys = 0
-    at: bytes | None = b""
-    while at is not None:
-        chunk = walk.chunk(at)
-        keys += len(chunk.pairs)
-        at = chunk.end
-    return keys
+def count_spaces(kv: KeyValueStore, keyspace: Keyspace) -> dict[str, int]:
+    """Return the number of keys in each space of the application."""
+    names = [keyspace.space_of(key) for key, _ in pairs(in_background(kv), keyspace.all_space_changes)]
+    walks = {name: Walk(kv, keyspace, (keyspace.space(name).below(b""),)) for name in names}
+    return {name: sum(map(len, walk.chunks())) for name, walk in walks.items()}

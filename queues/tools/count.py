@@ -1,7 +1,7 @@
-"""The full count of a queue: every item, and whether counters, bands and index say the same.
+"""Full count of a queue: every item, compared with counters, bands and index.
 
-A small queue is counted in one read transaction. A larger one is counted in many, and believed only if its change key
-says that nothing happened meanwhile. Memory does not grow with the queue.
+A small queue is counted in one read transaction. A larger one is counted in many, and the result holds only if the
+queue's change key has not moved meanwhile. Memory does not grow with the queue.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 from queues.items.counters import counted_in, total
 from queues.keys.keyspace import Keyspace
@@ -21,14 +21,10 @@ from queues.model.bands import band_of
 from queues.model.config import Config
 from queues.model.priority import Priority
 from queues.model.tuples import Range
-
-T = TypeVar("T")
-Look = Callable[[Callable[[ReadTransaction], T]], T]
+from queues.tools.steps import Look, T, in_background, pairs, steps
 
 #: Of one transaction: keys, and seconds; a transaction has five.
 _MAX_KEYS, _MAX_SECONDS = 10_000, 1.5
-#: Keys of one read, at first and at most, and about how many bytes it brings.
-_FIRST_STEP, _MAX_STEP, _STEP_BYTES = 20, 500, 500_000
 #: How often a queue that changes meanwhile is counted.
 _TRIES = 3
 #: A queue has at most 8 depth totals and 32 band totals a generation.
@@ -37,7 +33,7 @@ _ALL = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Double:
-    """An item that has the id of another item of its queue, and where it stands."""
+    """An item with the id of another item of its queue, and its place."""
 
     state: str
     generation: int
@@ -47,22 +43,22 @@ class Double:
 
 @dataclass(slots=True, kw_only=True)
 class QueueCount:
-    """What is there, and what is said to be there, while the change key had one value."""
+    """Items and counters of a queue, read while its change key had one value."""
 
     change: bytes | None = None
     #: By (generation, state); leased and dead items belong to no generation.
     items: Counter[tuple[int, str]] = field(default_factory=Counter)
     #: By (generation, band).
     bands: Counter[tuple[int, int]] = field(default_factory=Counter)
-    #: Items among the ready ones that are none of ours or the recipe's.
+    #: Keys among the ready items that neither this project nor the recipe writes.
     strange: int = 0
-    #: Items by state that the index does not show where they are.
+    #: Items by state whose place the index does not show.
     unindexed: Counter[str] = field(default_factory=Counter)
     #: Entries of the index by state.
     index: Counter[str] = field(default_factory=Counter)
-    #: Entries of the index of ready items that show where none is.
+    #: Entries of the index of ready items without an item.
     stray: int = 0
-    #: Items that have the id of another item of the queue; and those of them, by state, that the index does not show.
+    #: Items with the id of another item of the queue; by state, those of them that the index does not show.
     doubles: dict[Double, None] = field(default_factory=dict)
     hidden: Counter[str] = field(default_factory=Counter)
     expiries: int = 0
@@ -84,7 +80,7 @@ class _TooMany(Exception):
 
 
 def count_queue(kv: KeyValueStore, keyspace: Keyspace, config: Config) -> QueueCount | None:
-    """Count a queue; None when it kept changing while it was counted, or is gone."""
+    """Count a queue; None when it kept changing meanwhile, or is gone."""
     keys = keyspace.queue(config.id)
 
     def at_once(tr: ReadTransaction) -> QueueCount | None:
@@ -103,7 +99,7 @@ def count_queue(kv: KeyValueStore, keyspace: Keyspace, config: Config) -> QueueC
     except _TooMany:
         pass
     for _ in range(_TRIES):
-        found = _count(lambda fn: kv.read(fn, background=True), keyspace, keys, config)
+        found = _count(in_background(kv), keyspace, keys, config)
         if found is not None:
             return found
     return None
@@ -113,21 +109,20 @@ def _count(look: Look[Any], keyspace: Keyspace, keys: QueueKeys, config: Config)
     found = QueueCount(change=look(lambda tr: tr.get(keys.change).wait()))
     for generation in config.generations:
         _count_ready(look, keys, config, generation, found)
-        found.items[generation, "delayed"] = _count_delayed(look, keys, config, generation, found)
-    found.items[OUTSIDE, "leased"] = _count_indexed(look, keys, config, keys.leases(), "leased", found)
-    found.items[OUTSIDE, "dead"] = _count_indexed(look, keys, config, keys.dead(), "dead", found)
-    found.expiries = sum(len(pairs) for pairs in steps(look, keys.expiries()))
+        delayed = keys.generation(generation).delayed_range()
+        _count_indexed(look, keys, config, delayed, "delayed", found, generation)
+    _count_indexed(look, keys, config, keys.leases(), "leased", found)
+    _count_indexed(look, keys, config, keys.dead(), "dead", found)
+    found.expiries = sum(1 for _ in pairs(look, keys.expiries()))
     for state in STATES:
-        found.index[state] = sum(
-            len(pairs) for index in keys.indexes(state, config.generations) for pairs in steps(look, index)
-        )
+        found.index[state] = sum(1 for index in keys.indexes(state, config.generations) for _ in pairs(look, index))
     if found.unindexed["ready"] or found.index["ready"] != found.ready - found.hidden["ready"]:
         found.stray = sum(len(strays) for strays in stray_entries(look, keys, config))
     return found if look(lambda tr: _told(tr, keyspace, keys, config, found)) else None
 
 
 def _told(tr: ReadTransaction, keyspace: Keyspace, keys: QueueKeys, config: Config, found: QueueCount) -> bool:
-    """Read what counters say; False when the queue changed since the count began."""
+    """Read the counters; return False when the queue changed since the count began."""
     change, record, drift = tr.get(keys.change), tr.get(keyspace.config(config.id)), tr.get(keys.drift)
     reads = [(g, keys.generation(g)) for g in (OUTSIDE, *config.generations)]
     counters = [(g, of, tr.get_range(*of.counters(), limit=_ALL)) for g, of in reads]
@@ -168,17 +163,17 @@ def _count_ready(look: Look[Any], keys: QueueKeys, config: Config, generation: i
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountedItem:
-    """A ready item as a count sees it."""
+    """A ready item, compared with the index."""
 
     key: bytes
     suffix: bytes
     priority: Priority | None
     count: int
-    #: None: the key is not of the form that we and the recipe write.
+    #: None: the key does not have the form of this project's and the recipe's keys.
     rand: bytes | None
-    #: Whether the index shows that it stands here.
+    #: Whether the index shows this place.
     indexed: bool
-    #: Whether it has the id of another item; asked only of what the index does not show.
+    #: Whether it has the id of another item; looked up only for items that the index does not show.
     double: bool = False
 
 
@@ -186,8 +181,8 @@ def ready_items(look: Look[Any], keys: QueueKeys, config: Config, generation: in
     """Yield the ready items of a generation in steps."""
     ready = keys.generation(generation)
 
-    def read(tr: ReadTransaction, pairs: list[KeyValue]) -> list[CountedItem]:
-        parts = [(key, ready.suffix_of(key)) for key, _ in pairs]
+    def read(tr: ReadTransaction, found: list[KeyValue]) -> list[CountedItem]:
+        parts = [(key, ready.suffix_of(key)) for key, _ in found]
         items = [(key, suffix, _elements(suffix, config)) for key, suffix in parts]
         entries = [
             None if rand is None else tr.get(keys.index("ready", rand, generation)) for _, _, (_, _, rand) in items
@@ -209,11 +204,11 @@ def ready_items(look: Look[Any], keys: QueueKeys, config: Config, generation: in
             )
         return counted
 
-    yield from _walk(look, ready.ready_range, read)
+    yield from steps(look, ready.ready_range, read)
 
 
 def _is_double(tr: ReadTransaction, keys: QueueKeys, config: Config, rand: bytes, entry: bytes | None) -> bool:
-    """Say whether another item has the id of a ready one that its index entry does not show."""
+    """Say whether another item has the id of a ready item that its index entry does not show."""
     reads = [
         tr.get(keys.index(state, rand, generation))
         for state in STATES[1:]
@@ -226,97 +221,70 @@ def _is_double(tr: ReadTransaction, keys: QueueKeys, config: Config, rand: bytes
 
 
 def stray_entries(look: Look[Any], keys: QueueKeys, config: Config) -> Iterator[list[bytes]]:
-    """Yield the keys of the ready index that show where no item is, in steps."""
+    """Yield the keys of the ready index whose item is gone, in steps."""
 
-    def read(tr: ReadTransaction, pairs: list[KeyValue]) -> list[bytes]:
-        places = [(key, *read_place(value)[:2]) for key, value in pairs]
+    def read(tr: ReadTransaction, found: list[KeyValue]) -> list[bytes]:
+        places = [(key, *read_place(value)[:2]) for key, value in found]
         items = [(key, tr.get(keys.generation(generation).ready(suffix))) for key, generation, suffix in places]
         return [key for key, item in items if item.wait() is None]
 
     for index in keys.indexes("ready", config.generations):
-        yield from _walk(look, index, read)
-
-
-def steps(look: Look[Any], of: Range) -> Iterator[list[KeyValue]]:
-    """Yield the pairs of a range in steps."""
-    yield from _walk(look, of, lambda tr, pairs: pairs)
-
-
-def _walk(look: Look[Any], of: Range, read: Callable[[ReadTransaction, list[KeyValue]], list[T]]) -> Iterator[list[T]]:
-    """Read a range in steps, each in one transaction together with what `read` reads about it."""
-    begin, end = of
-    limit = _FIRST_STEP
-    while True:
-
-        def step(tr: ReadTransaction, begin: bytes = begin, limit: int = limit) -> tuple[list[KeyValue], list[T]]:
-            pairs = tr.get_range(begin, end, limit=limit).wait()
-            return pairs, read(tr, pairs)
-
-        pairs, seen = look(step)
-        yield seen
-        if len(pairs) < limit:
-            return
-        begin = pairs[-1][0] + b"\0"
-        size = sum([len(key) + len(value) for key, value in pairs])
-        limit = max(4, min(_MAX_STEP, limit * 4, _STEP_BYTES * len(pairs) // size))
+        yield from steps(look, index, read)
 
 
 def _count_indexed(
     look: Look[Any],
     keys: QueueKeys,
     config: Config,
-    of: Range,
+    within: Range,
     state: str,
     found: QueueCount,
     generation: int = OUTSIDE,
-) -> int:
-    """Count items that are no ready ones, those of them that the index does not know, and those of equal ids.
+) -> None:
+    """Count delayed, leased or dead items, those missing in the index, and those with the id of another item.
 
-    Of two items of different states the one of the earlier state is found by the other.
+    Of two items of one id in different states, the item of the earlier state is found by the other one.
     """
-    before = [
-        (earlier, live)
-        for earlier in STATES[: STATES.index(state)]
-        for live in (config.generations if earlier in IN_GENERATIONS else (OUTSIDE,))
+    earlier = [
+        (other, live)
+        for other in STATES[: STATES.index(state)]
+        for live in (config.generations if other in IN_GENERATIONS else (OUTSIDE,))
     ]
 
-    def read(tr: ReadTransaction, pairs: list[KeyValue]) -> list[tuple[bool, bool, list[Double]]]:
-        places = [(keys.elements(key)[-2], keys.elements(key)[-1]) for key, _ in pairs]
+    def read(tr: ReadTransaction, items: list[KeyValue]) -> list[tuple[bool, bool, list[Double]]]:
+        places = [(keys.elements(key)[-2], keys.elements(key)[-1]) for key, _ in items]
         entries = [tr.get(keys.index(state, rand, generation or 1)) for _, rand in places]
-        others = [[tr.get(keys.index(earlier, rand, live or 1)) for earlier, live in before] for _, rand in places]
+        lookups = [[tr.get(keys.index(other, rand, live or 1)) for other, live in earlier] for _, rand in places]
         return [
-            seen(ms, rand, entry.wait(), [other.wait() for other in of])
-            for (ms, rand), entry, of in zip(places, entries, others, strict=True)
+            compared(ms, rand, entry.wait(), [lookup.wait() for lookup in of])
+            for (ms, rand), entry, of in zip(places, entries, lookups, strict=True)
         ]
 
-    def seen(ms: int, rand: bytes, shown: bytes | None, there: list[bytes | None]) -> tuple[bool, bool, list[Double]]:
-        """Return whether the index knows an item, whether it shows another one, and the items of equal ids."""
+    def compared(
+        ms: int, rand: bytes, entry: bytes | None, doubles: list[bytes | None]
+    ) -> tuple[bool, bool, list[Double]]:
+        """Return whether the index has an entry, whether it shows another item, and the items of equal ids."""
         if state == "leased":  # a lease keeps its id: its token holds it
-            doubles = [
-                Double(state=earlier, generation=live, suffix=read_place(at)[1], rand=rand)
-                for (earlier, live), at in zip(before, there, strict=True)
-                if at is not None
-            ]
-            return shown is not None, False, doubles
-        own = timed_suffix(ms, rand)
-        hidden = shown is not None and read_place(shown)[1] != own
-        if not hidden and not any(at is not None for at in there):
-            return shown is not None, False, []
-        return shown is not None, hidden, [Double(state=state, generation=generation, suffix=own, rand=rand)]
+            return (
+                entry is not None,
+                False,
+                [
+                    Double(state=other, generation=live, suffix=read_place(at)[1], rand=rand)
+                    for (other, live), at in zip(earlier, doubles, strict=True)
+                    if at is not None
+                ],
+            )
+        own = Double(state=state, generation=generation, suffix=timed_suffix(ms, rand), rand=rand)
+        hidden = entry is not None and read_place(entry)[1] != own.suffix
+        double = hidden or any(at is not None for at in doubles)
+        return entry is not None, hidden, [own] if double else []
 
-    number = 0
-    for items in _walk(look, of, read):
-        number += len(items)
+    for items in steps(look, within, read):
+        found.items[generation, state] += len(items)
         for known, hidden, doubles in items:
             found.unindexed[state] += not known
             found.hidden[state] += hidden
             found.doubles |= dict.fromkeys(doubles)
-    return number
-
-
-def _count_delayed(look: Look[Any], keys: QueueKeys, config: Config, generation: int, found: QueueCount) -> int:
-    of = keys.generation(generation).delayed_range()
-    return _count_indexed(look, keys, config, of, "delayed", found, generation)
 
 
 def _elements(suffix: bytes, config: Config) -> tuple[Priority | None, int, bytes | None]:
@@ -325,7 +293,7 @@ def _elements(suffix: bytes, config: Config) -> tuple[Priority | None, int, byte
         if not isinstance(rand, bytes) or isinstance(count, bool) or not isinstance(count, int):
             return None, 0, None
         if priority is not None:
-            band_of(priority, config.edges)  # a priority of another type cannot be compared
+            band_of(priority, config.edges)  # raises for a priority of another type
         return priority, count, rand
     except Exception:  # the tuple layer raises whatever it stumbles over
         return None, 0, None

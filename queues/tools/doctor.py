@@ -1,7 +1,7 @@
-"""The doctor: examines a whole store against what it should be, and mends what can be mended.
+"""Doctor: examines a whole store, and repairs what can be repaired.
 
 An examination changes nothing. Queues are counted whole, in read transactions of at most a second or two, at batch
-priority; one that kept changing while it was counted is told as that and never as damaged.
+priority. A queue that keeps changing while it is counted is reported as such, never as damaged.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from queues.keys.queue_keys import OUTSIDE
 from queues.kv.port import KeyValueStore, ReadTransaction
 from queues.model.config import Config, decode
 from queues.model.lookalikes import described, lookalikes
-from queues.tools.content import count_space
-from queues.tools.content import spaces as all_spaces
+from queues.tools.content import count_spaces
 from queues.tools.count import QueueCount, count_queue
-from queues.tools.orphans import Unknown, clear_rest, find_orphans, mend_orphan
-from queues.tools.repair import mend_counters, mend_ids, mend_index, mend_order
+from queues.tools.orphans import Unknown, clear_rest, find_orphans, repair_orphan
+from queues.tools.repair import repair_counters, repair_ids, repair_index, repair_order
+from queues.tools.steps import in_background, pairs
 
 Kind = Literal[
     "counter", "band", "index", "drift", "id", "order", "items", "record", "name", "orphan", "slot", "unclaimed"
@@ -35,21 +35,21 @@ class Finding:
     """One thing that is wrong."""
 
     kind: Kind
-    #: The queue's name, or what it would be called; None: it is about the store as a whole.
+    #: The queue's name; None: the finding is about the store as a whole.
     queue: str | None
     says: str
-    #: Whether `--repair` has a way to mend it.
+    #: Whether `--repair` can repair it.
     mendable: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Examination:
-    """What an examination of a whole store found."""
+    """Result of an examination of a whole store."""
 
     findings: tuple[Finding, ...]
-    #: What was not, or not wholly, examined, and why; no sign of damage.
+    #: What was not, or not wholly, examined, and why; not a sign of damage.
     notes: tuple[str, ...]
-    #: What was mended, in sentences.
+    #: What was repaired, in sentences.
     mended: tuple[str, ...]
     queues: int
     items: int
@@ -58,23 +58,22 @@ class Examination:
 
     @property
     def healthy(self) -> bool:
-        """Say whether nothing is wrong."""
+        """Whether nothing is wrong."""
         return not self.findings
 
 
 def counted(n: int, one: str, many: str = "") -> str:
-    """Write how many there are of something: 1 item, 2 items."""
+    """Return a number with its noun: 1 item, 2 items."""
     return f"{n} {one if n == 1 else many or one + 's'}"
 
 
-#: Configs of one read.
-_STEP = 500
-#: How often a queue is counted anew because it changed before it was mended.
+#: How often a queue is counted anew because it changed before it was repaired.
 _TRIES = 5
+OnQueue = Callable[[str], None]
 
 
 class Doctor:
-    """Examines one store."""
+    """Examines and repairs one store."""
 
     def __init__(
         self,
@@ -89,114 +88,116 @@ class Doctor:
         self._now_ms = now_ms
         self._sweep_unclaimed = sweep_unclaimed
 
-    def examine(self, *, on_queue: Callable[[str], None] = lambda name: None) -> Examination:
-        """Look at everything and change nothing; `on_queue` hears the name of each queue that is counted."""
-        return self._run(on_queue, repair=False)
+    def examine(self, *, on_queue: OnQueue = lambda name: None) -> Examination:
+        """Examine everything and change nothing; `on_queue` gets the name of each queue that is counted."""
+        return _Run(self._kv, self._keyspace, self._now_ms).run(on_queue)
 
-    def repair(self, *, on_queue: Callable[[str], None] = lambda name: None) -> Examination:
-        """Mend what can be mended, then tell what was done and what is still wrong."""
-        return self._run(on_queue, repair=True)
+    def repair(self, *, on_queue: OnQueue = lambda name: None) -> Examination:
+        """Repair what can be repaired; return what was done and what is still wrong."""
+        return _Run(self._kv, self._keyspace, self._now_ms, self._sweep_unclaimed).run(on_queue)
 
-    def _run(self, on_queue: Callable[[str], None], *, repair: bool) -> Examination:
-        findings: list[Finding] = []
-        notes: list[str] = []
-        mended: list[str] = []
-        self._orphans(findings, notes, mended, repair=repair)
+
+class _Run:
+    """One examination, or one repair if it can sweep unclaimed pops."""
+
+    def __init__(
+        self,
+        kv: KeyValueStore,
+        keyspace: Keyspace,
+        now_ms: Callable[[], int],
+        sweep_unclaimed: Callable[[Config], int] | None = None,
+    ) -> None:
+        self._kv = kv
+        self._keyspace = keyspace
+        self._now_ms = now_ms
+        self._sweep_unclaimed = sweep_unclaimed
+        self._repairs = sweep_unclaimed is not None
+        self._findings: list[Finding] = []
+        self._notes: list[str] = []
+        self._mended: list[str] = []
+
+    def run(self, on_queue: OnQueue) -> Examination:
+        """Examine, and repair if asked, the whole store."""
+        self._orphans()
         queues = items = 0
-        for config in self._configs(findings):
+        for config in self._configs():
             queues += 1
+            name = display_name(config.name)
             if letters := lookalikes(config.name):
-                notes.append(f"The name “{display_name(config.name)}” looks like another one: {described(letters)}.")
+                self._notes.append(f"The name “{name}” looks like another one: {described(letters)}.")
             if config.attached:
-                notes.append(
-                    f"{display_name(config.name)} is attached: others write it, so it has no counters to check."
-                )
+                self._notes.append(f"{name} is attached: other programs write it, so it has no counters to check.")
                 continue
             on_queue(config.name)
-            self._staging(config, findings, notes, mended, repair=repair)
-            count, config = self._queue(config, mended) if repair else (self._count(config), config)
+            self._staging(config)
+            count, config = self._repaired(config) if self._repairs else (self._count(config), config)
             if count is None:
-                notes.append(
-                    f"{display_name(config.name)} changed while it was counted: look again when it is quieter."
-                )
+                self._notes.append(f"{name} changed while it was counted: look again when it is quieter.")
                 continue
             items += sum(count.items.values())
-            findings += queue_findings(config, count, self._stamp())
-        self._slots(findings, mended, repair=repair)
-        spaces = {
-            name: count_space(self._kv, self._keyspace, name)
-            for name in (self._keyspace.space_of(key) for key, _ in all_spaces(self._kv, self._keyspace))
-        }
+            self._findings += queue_findings(config, count, self._stamp())
+        self._slots()
         return Examination(
-            findings=tuple(findings),
-            notes=tuple(notes),
-            mended=tuple(mended),
+            findings=tuple(self._findings),
+            notes=tuple(self._notes),
+            mended=tuple(self._mended),
             queues=queues,
             items=items,
-            spaces=spaces,
+            spaces=count_spaces(self._kv, self._keyspace),
         )
 
-    def _configs(self, findings: list[Finding]) -> Iterator[Config]:
-        begin, end = self._keyspace.all_configs
-        while True:
-            pairs = self._kv.read(lambda tr, begin=begin: tr.get_range(begin, end, limit=_STEP).wait(), background=True)  # type: ignore[misc]
-            for key, record in pairs:
-                config = decode(record)
-                if config is not None:
-                    yield config
-                else:
-                    queue_id = self._keyspace.id_of_config(key)
-                    says = f"The record of queue number {queue_id} cannot be read, and is left as it is."
-                    findings.append(Finding(kind="record", queue=self._name_of(queue_id), says=says, mendable=False))
-            if len(pairs) < _STEP:
-                return
-            begin = pairs[-1][0] + b"\0"
+    def _found(self, kind: Kind, queue: str | None, says: str, *, mendable: bool = True) -> None:
+        self._findings.append(Finding(kind=kind, queue=queue, says=says, mendable=mendable))
+
+    def _configs(self) -> Iterator[Config]:
+        for key, record in pairs(in_background(self._kv), self._keyspace.all_configs):
+            config = decode(record)
+            if config is not None:
+                yield config
+                continue
+            queue_id = self._keyspace.id_of_config(key)
+            says = f"The record of queue number {queue_id} cannot be read, and is left as it is."
+            self._found("record", self._name_of(queue_id), says, mendable=False)
 
     def _name_of(self, queue_id: int) -> str | None:
-        """Return by which name a queue is found whose record does not say it."""
+        """Return the name of a queue whose own record cannot be read."""
         names = self._kv.read(lambda tr: directory.names(tr, self._keyspace), background=True)
         return next((name for name, of in names.items() if of == queue_id), None)
 
-    def _orphans(self, findings: list[Finding], notes: list[str], mended: list[str], *, repair: bool) -> None:
+    def _orphans(self) -> None:
         orphans, leftovers = find_orphans(self._kv, self._keyspace)
-        for orphan in orphans:
-            done = mend_orphan(self._kv, self._keyspace, orphan, now_ms=self._now_ms()) if repair else None
-            if done is not None:
-                mended.append(done)
-        if repair and orphans:
+        if self._repairs and orphans:
+            for orphan in orphans:
+                done = repair_orphan(self._kv, self._keyspace, orphan, now_ms=self._now_ms())
+                if done is not None:
+                    self._mended.append(done)
             orphans, leftovers = find_orphans(self._kv, self._keyspace)
         for orphan in orphans:
-            kind = "orphan" if isinstance(orphan, Unknown) else "name"
-            findings.append(Finding(kind=kind, queue=None, says=orphan.says, mendable=not repair))  # type: ignore[arg-type]
+            kind: Kind = "orphan" if isinstance(orphan, Unknown) else "name"
+            self._found(kind, None, orphan.says, mendable=not self._repairs)
         if leftovers is None:
-            says = "A record in the trash cannot be read, so nobody can tell which keys of queues are orphaned."
-            findings.append(Finding(kind="record", queue=None, says=says, mendable=False))
-        if not leftovers:
-            return
-        if repair:
+            says = "A record in the trash cannot be read, so it is unknown which keys of queues are orphaned."
+            self._found("record", None, says, mendable=False)
+        elif leftovers and self._repairs:
             cleared = sum(clear_rest(self._kv, self._keyspace, queue_id) > 0 for queue_id in leftovers)
-            mended.append(f"Cleared counters that {counted(cleared, 'detached or lost queue')} had left behind.")
-        else:
+            self._mended.append(f"Cleared counters that {counted(cleared, 'detached or lost queue')} had left behind.")
+        elif leftovers:
             left = counted(len(leftovers), "detached or lost queue")
-            notes.append(f"Counters of {left} are left behind and count nothing any more; --repair clears them.")
+            self._notes.append(f"Counters of {left} are left behind and count nothing any more; --repair clears them.")
 
-    def _slots(self, findings: list[Finding], mended: list[str], *, repair: bool) -> None:
-        if repair:
-            swept = sweep_slots(self._kv, self._keyspace, now_ms=self._now_ms())
-            if swept:
-                mended.append(f"Cleared {counted(swept, 'slot')} that no client of the cluster has used for 24 hours.")
-        stale = count_stale(self._kv, self._keyspace, now_ms=self._now_ms())
-        if stale:
+    def _slots(self) -> None:
+        if self._repairs and (swept := sweep_slots(self._kv, self._keyspace, now_ms=self._now_ms())):
+            slots = counted(swept, "slot")
+            self._mended.append(f"Cleared {slots} that no client of the cluster has used for 24 hours.")
+        if stale := count_stale(self._kv, self._keyspace, now_ms=self._now_ms()):
             says = f"{counted(stale, 'slot')} of the cluster's clients unused for 24 hours: those clients are gone."
-            findings.append(Finding(kind="slot", queue=None, says=says))
+            self._found("slot", None, says)
 
-    def _staging(
-        self, config: Config, findings: list[Finding], notes: list[str], mended: list[str], *, repair: bool
-    ) -> None:
+    def _staging(self, config: Config) -> None:
         name, keys = display_name(config.name), self._keyspace.queue(config.id)
-        if repair and (swept := self._sweep_unclaimed(config)):
+        if self._sweep_unclaimed is not None and (swept := self._sweep_unclaimed(config)):
             items = counted(swept, "item")
-            mended.append(f"{name}: {items} popped for processes that died can be put back from the trash now.")
+            self._mended.append(f"{name}: {items} popped for processes that died can be put back from the trash now.")
 
         def look(tr: ReadTransaction) -> tuple[bool, int]:
             old, results = find_unclaimed(tr, keys, self._now_ms())
@@ -205,11 +206,11 @@ class Doctor:
 
         staging, left = self._kv.read(look)
         if staging:
-            notes.append(f"{name} is staging: one process takes from it for all that keep conflicting.")
+            self._notes.append(f"{name} is staging: one process takes from it for all that keep conflicting.")
         if left:
             pops = counted(left, "pop")
             says = f"{pops} asked for by processes that died: --repair takes what they got into the trash."
-            findings.append(Finding(kind="unclaimed", queue=config.name, says=says))
+            self._found("unclaimed", config.name, says)
 
     def _count(self, config: Config) -> QueueCount | None:
         return count_queue(self._kv, self._keyspace, config)
@@ -218,41 +219,36 @@ class Doctor:
         """Return a push-order number of now; writes nothing."""
         return self._kv.transact(lambda tr: tr.stamp(), background=True)
 
-    def _queue(self, config: Config, mended: list[str]) -> tuple[QueueCount | None, Config]:
-        """Mend a queue; return the last count of it and its config by now."""
-        name = display_name(config.name)
+    def _repaired(self, config: Config) -> tuple[QueueCount | None, Config]:
+        """Repair a queue; return its last count and its config as it is then."""
+        kv, keyspace, name = self._kv, self._keyspace, display_name(config.name)
         count = self._count(config)
-        if count is None:
-            return None, config
-        if count.doubles:
-            given = mend_ids(self._kv, self._keyspace, config, list(count.doubles))
-            mended.append(f"{name}: {counted(given, 'item')} with the id of another item got an id of its own.")
+        if count is not None and count.doubles:
+            given = counted(repair_ids(kv, keyspace, config, list(count.doubles)), "item")
+            self._mended.append(f"{name}: {given} with the id of another item got an id of its own.")
             count = self._count(config)
-            if count is None:
-                return None, config
-        if count.unindexed["ready"] or count.stray:
-            written, cleared = mend_index(self._kv, self._keyspace, config)
+        if count is not None and (count.unindexed["ready"] or count.stray):
+            written, cleared = repair_index(kv, keyspace, config)
             if written or cleared:
-                found, lost = counted(written, "item"), counted(cleared, "entry", "entries")
-                mended.append(f"{name}: the index shows {found} that it had lost; {lost} that showed no item cleared.")
+                items, lost = counted(written, "item"), counted(cleared, "entry", "entries")
+                self._mended.append(
+                    f"{name}: the index shows {items} that it had lost; {lost} that showed no item cleared."
+                )
             count = self._count(config)
         for _ in range(_TRIES):
             if count is None:
                 return None, config
-            wrong = [finding for finding in queue_findings(config, count, self._stamp()) if finding.mendable]
-            if not any(finding.kind in ("counter", "band", "drift") for finding in wrong):
+            kinds = {finding.kind for finding in queue_findings(config, count, self._stamp()) if finding.mendable}
+            if not kinds & {"counter", "band", "drift"}:
                 break
-            if mend_counters(self._kv, self._keyspace, config, count):
-                mended += [f"{name}: {done}" for done in _counters_mended(config, count)]
+            if repair_counters(kv, keyspace, config, count):
+                self._mended += [f"{name}: {done}" for done in _counters_repaired(config, count)]
             count = self._count(config)
-        if count is not None and mend_order(self._kv, self._keyspace, config, count.max_count):
-            mended.append(f"{name}: pushes are numbered behind the items that are there again.")
-            config = self._current(config)
+        if count is not None and repair_order(kv, keyspace, config, count.max_count):
+            self._mended.append(f"{name}: pushes are numbered behind the items that are there again.")
+            config = decode(kv.read(lambda tr: tr.get(keyspace.config(config.id)).wait())) or config
             count = self._count(config)
         return count, config
-
-    def _current(self, config: Config) -> Config:
-        return decode(self._kv.read(lambda tr: tr.get(self._keyspace.config(config.id)).wait())) or config
 
 
 def queue_findings(config: Config, count: QueueCount, stamp: int) -> list[Finding]:
@@ -293,8 +289,8 @@ def _wrong_bands(config: Config, count: QueueCount) -> int:
     return sum(count.bands[at] != count.told_bands[at] for at in count.bands.keys() | count.told_bands.keys())
 
 
-def _counters_mended(config: Config, count: QueueCount) -> Iterator[str]:
-    """Tell what was wrong with counters, bands and drift flag by a count, now that they say what was counted."""
+def _counters_repaired(config: Config, count: QueueCount) -> Iterator[str]:
+    """Yield what was wrong with counters, bands and drift flag before they were repaired."""
     for generation, state in sorted(count.items.keys() | count.told.keys()):
         there, told = count.items[generation, state], count.told[generation, state]
         if there != told:
@@ -313,7 +309,7 @@ def _index_findings(name: str, count: QueueCount) -> list[Finding]:
     found = []
     for state, number in sorted(count.unindexed.items()):
         if number:
-            says = f"{_are(number, state)} but not found by id: the index does not show them where they stand."
+            says = f"{_are(number, state)} but not found by id: the index does not show their places."
             found.append(Finding(kind="index", queue=name, says=says, mendable=state == "ready"))
     if count.stray:
         says = f"{counted(count.stray, 'entry', 'entries')} of the index for items that are not there."

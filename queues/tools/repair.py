@@ -1,14 +1,15 @@
-"""Mending one queue: index, counters, bands, push order, drift flag.
+"""Repair of one queue: index, ids, counters, bands, push order, drift flag.
 
-Every mending transaction reads again what it mends. Counters are mended by what was counted, and only while the
-queue's change key still is the one of the count; totals only grow, so the smaller side of a depth is raised.
+Every transaction reads again what it repairs. Counters are set to a count only while the queue's change key is still
+that of the count. Totals only grow, so the smaller side of a depth is raised.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from queues.items import located
 from queues.items.counters import CounterDelta
@@ -19,106 +20,86 @@ from queues.keys.suffix import place, read_place
 from queues.kv.port import KeyValueStore, Transaction
 from queues.model.config import Config
 from queues.tools.count import CountedItem, Double, QueueCount, ready_items, stray_entries
+from queues.tools.steps import in_background
 
 #: Index entries of one transaction.
 _STEP = 200
+T = TypeVar("T")
 
 
-def mend_index(kv: KeyValueStore, keyspace: Keyspace, config: Config) -> tuple[int, int]:
-    """Let the index show every ready item where it stands, and nothing else; return (entries written, cleared)."""
-    keys = keyspace.queue(config.id)
-
-    def look(fn: Callable[[Any], Any]) -> Any:
-        return kv.read(fn, background=True)
-
+def repair_index(kv: KeyValueStore, keyspace: Keyspace, config: Config) -> tuple[int, int]:
+    """Make the index show every ready item at its place, and nothing else; return (entries written, cleared)."""
+    keys, look = keyspace.queue(config.id), in_background(kv)
     written = cleared = 0
     for generation in config.generations:
         for items in ready_items(look, keys, config, generation):
             lost = [item for item in items if not item.indexed and item.rand is not None]
-            for at in range(0, len(lost), _STEP):
-                part = lost[at : at + _STEP]
-                written += kv.transact(
-                    lambda tr, part=part, generation=generation: _write_entries(tr, keys, generation, part),  # type: ignore[misc]
-                    background=True,
-                )
+            written += _in_steps(kv, keys, lost, partial(_write_entry, keys=keys, generation=generation))
     for strays in stray_entries(look, keys, config):
-        for at in range(0, len(strays), _STEP):
-            some = strays[at : at + _STEP]
-            cleared += kv.transact(lambda tr, some=some: _clear_entries(tr, keys, some), background=True)  # type: ignore[misc]
+        cleared += _in_steps(kv, keys, strays, partial(_clear_entry, keys=keys))
     return written, cleared
 
 
-def _write_entries(tr: Transaction, keys: QueueKeys, generation: int, items: Sequence[CountedItem]) -> int:
-    tr.use_reserve()
-    reads = [(item, tr.get(item.key), tr.get(keys.index("ready", item.rand or b"", generation))) for item in items]
-    written = 0
-    for item, there, entry in reads:
-        old = entry.wait()
-        if there.wait() is None or item.rand is None:
-            continue
-        attempts = 0
-        if old is not None:
-            other_generation, other, attempts = read_place(old)
-            # Two items of one id: the index keeps the one that it shows.
-            if tr.get(keys.generation(other_generation).ready(other)).wait() is not None:
-                continue
-        tr.set(keys.index("ready", item.rand, generation), place(generation, item.suffix, attempts))
-        if attempts:
-            tr.set(keys.generation(generation).tried, b"")
-        written += 1
-    if written:
-        CounterDelta(keys, wake=False).apply(tr)
-    return written
-
-
-def _clear_entries(tr: Transaction, keys: QueueKeys, entries: Sequence[bytes]) -> int:
-    tr.use_reserve()
-    cleared = 0
-    for key, read in [(key, tr.get(key)) for key in entries]:
-        entry = read.wait()
-        if entry is None:
-            continue
-        generation, suffix, _ = read_place(entry)
-        if tr.get(keys.generation(generation).ready(suffix)).wait() is None:
-            tr.clear(key)
-            cleared += 1
-    if cleared:
-        CounterDelta(keys, wake=False).apply(tr)
-    return cleared
-
-
-def mend_ids(kv: KeyValueStore, keyspace: Keyspace, config: Config, doubles: Sequence[Double]) -> int:
-    """Give items that have the id of another one other ids, and return their number."""
+def repair_ids(kv: KeyValueStore, keyspace: Keyspace, config: Config, doubles: Sequence[Double]) -> int:
+    """Give items that have the id of another item ids of their own, and return their number."""
     keys = keyspace.queue(config.id)
 
-    def give(tr: Transaction, some: Sequence[Double]) -> int:
-        tr.use_reserve()
-        given = sum(
-            located.give_id(
-                tr,
-                keys,
-                StoredItem(
-                    state=double.state,
-                    rand=double.rand,
-                    generation=double.generation,
-                    suffix=double.suffix,
-                    attempts=0,
-                    stored=b"",
-                ),
-                fifo=config.fifo,
-            )
-            for double in some
+    def give(tr: Transaction, double: Double) -> int:
+        item = StoredItem(
+            state=double.state,
+            rand=double.rand,
+            generation=double.generation,
+            suffix=double.suffix,
+            attempts=0,
+            stored=b"",
         )
-        if given:
+        return located.give_id(tr, keys, item, fifo=config.fifo)
+
+    return _in_steps(kv, keys, doubles, give)
+
+
+def _in_steps(kv: KeyValueStore, keys: QueueKeys, wrong: Sequence[T], repair: Callable[[Transaction, T], int]) -> int:
+    """Repair things of a queue, some in a transaction, and return how many were repaired."""
+
+    def step(tr: Transaction, at: int) -> int:
+        tr.use_reserve()
+        repaired = sum([repair(tr, one) for one in wrong[at : at + _STEP]])
+        if repaired:
             CounterDelta(keys, wake=False).apply(tr)
-        return given
+        return repaired
 
-    steps = (doubles[at : at + _STEP] for at in range(0, len(doubles), _STEP))
-    return sum(kv.transact(lambda tr, some=some: give(tr, some), background=True) for some in steps)  # type: ignore[misc]
+    return sum(kv.transact(partial(step, at=at), background=True) for at in range(0, len(wrong), _STEP))
 
 
-def mend_counters(kv: KeyValueStore, keyspace: Keyspace, config: Config, count: QueueCount) -> bool:
-    """Let counters and bands say what was counted, and take the drift flag down; False when the queue has changed."""
+def _write_entry(tr: Transaction, item: CountedItem, *, keys: QueueKeys, generation: int) -> int:
+    rand = item.rand or b""
+    entry = tr.get(keys.index("ready", rand, generation))
+    if tr.get(item.key).wait() is None:
+        return 0
+    old, attempts = entry.wait(), 0
+    if old is not None:
+        other_generation, other, attempts = read_place(old)
+        if tr.get(keys.generation(other_generation).ready(other)).wait() is not None:
+            return 0  # two items of one id: the index keeps the one that it shows
+    tr.set(keys.index("ready", rand, generation), place(generation, item.suffix, attempts))
+    if attempts:
+        tr.set(keys.generation(generation).tried, b"")
+    return 1
+
+
+def _clear_entry(tr: Transaction, key: bytes, *, keys: QueueKeys) -> int:
+    entry = tr.get(key).wait()
+    if entry is None:
+        return 0
+    generation, suffix, _ = read_place(entry)
+    if tr.get(keys.generation(generation).ready(suffix)).wait() is not None:
+        return 0
+    tr.clear(key)
+    return 1
+
+
+def repair_counters(kv: KeyValueStore, keyspace: Keyspace, config: Config, count: QueueCount) -> bool:
+    """Set counters and bands to a count and clear the drift flag; return False when the queue has changed."""
     keys = keyspace.queue(config.id)
 
     def write(tr: Transaction) -> bool:
@@ -138,8 +119,8 @@ def mend_counters(kv: KeyValueStore, keyspace: Keyspace, config: Config, count: 
     return kv.transact(write, background=True)
 
 
-def mend_order(kv: KeyValueStore, keyspace: Keyspace, config: Config, max_count: int) -> bool:
-    """Raise the queue's base so that pushes sort behind what is there; False when it is not needed."""
+def repair_order(kv: KeyValueStore, keyspace: Keyspace, config: Config, max_count: int) -> bool:
+    """Raise the queue's base so that pushes sort behind its items; return False when that is not needed."""
     keys = keyspace.queue(config.id)
 
     def write(tr: Transaction) -> bool:
@@ -160,7 +141,7 @@ def _config(tr: Transaction, keyspace: Keyspace, queue_id: int) -> Config | None
 
 
 def _differences(there: Any, told: Any) -> list[tuple[Any, int]]:
-    """Return by how much counters fall short of what is there."""
+    """Return by how much each counter is short of the count."""
     return [
         (what, there[what] - told[what]) for what in sorted(there.keys() | told.keys()) if there[what] != told[what]
     ]

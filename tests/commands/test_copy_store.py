@@ -20,24 +20,24 @@ ROOT = Path(__file__).resolve().parents[2]
 #: Seconds; reached only when something hangs.
 PATIENCE = 120
 
-#: The command; its copy is held up behind the second step, so that it is not done before it is killed.
+#: The command; its copy waits for ever behind the second step, so that it is not done before it is killed.
 HELD = """
 import itertools
 import threading
 
 from pqadmin.cli import main
-from queues.tools.copy import _Copy
+from queues.tools import copy
 
-steps, tell = itertools.count(1), _Copy._tell
+steps, progress = itertools.count(1), copy.Progress
 
 
-def held(*progress):
-    tell(*progress)
-    if next(steps) == 2:
+def held(**fields):
+    if next(steps) == 3:
         threading.Event().wait()
+    return progress(**fields)
 
 
-_Copy._tell = held
+copy.Progress = held
 main()
 """
 
@@ -142,13 +142,11 @@ def test_refusals_are_one_line(urls: tuple[str, str], tmp_path: Path) -> None:
 
 
 def test_every_other_command_refuses_an_unfinished_copy(urls: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    from queues.tools.copy import _Copy
-
-    def stop(copy: _Copy) -> None:
+    def stop(*args: object, **kwargs: object) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(_Copy, "_verify", stop)
+        patched.setattr("queues.tools.copy.digest", stop)
         error = run(*urls)[2]
     assert error is not None
     assert error.returncode == 130

@@ -19,7 +19,7 @@ from typing import TypeVar
 import lmdb
 
 from queues.kv.embedded import redo
-from queues.kv.embedded.damage import SUSPECT, refuse_cut_off, verify_copy
+from queues.kv.embedded.damage import SUSPECT, refuse_cut_off, verify
 from queues.kv.embedded.failures import translate
 from queues.kv.embedded.flushes import flush
 from queues.kv.embedded.store import open_embedded
@@ -90,7 +90,7 @@ def _beside(target: Path) -> Iterator[Path]:
 
 
 def _into_place(part: Path, target: Path, of: str, check: Callable[[KeyValueStore], T]) -> T:
-    verify_copy(part, of)
+    verify(part, of, private=True)
     with closing(open_embedded(str(part), max_bytes=None, clock=time.monotonic)) as store:
         checked = check(store)
     for name in _BESIDE:

@@ -39,7 +39,10 @@ def check(folder: Path, data: Path, *, opened_before: bool) -> None:
     mark = folder / SUSPECT
     if size >= needed and not mark.exists():
         return
-    if not verify(folder):
+    found = find_damage(str(folder))
+    if found:
+        raise damaged(str(folder), found)
+    if found is None:
         if size < needed:
             raise StoreUnavailable(
                 "The file of the store {path} is shorter than it should be, and could not be read whole to see what is "
@@ -61,19 +64,21 @@ def refuse_cut_off(folder: Path, data: Path) -> None:
         raise damaged(str(folder), "its file data.mdb was cut off")
 
 
-def verify(folder: Path) -> bool:
-    """Have a child process read all of a store; raise `StoreDamaged`. False: it could not, and the log says why."""
-    found = find_damage(str(folder))
-    if found:
-        raise damaged(str(folder), found)
-    return found is not None
+def verify(folder: Path, of: str | None = None, *, private: bool = False) -> None:
+    """Have a child process read all of a store, or of a `private` copy `of` one.
 
-
-def verify_copy(folder: Path, of: str) -> None:
-    """Have a child process read all of a copy that nothing else uses; raise `StoreDamaged` of what was copied."""
-    found = find_damage(str(folder), private=True)
+    Raises `StoreDamaged`, and `StoreUnavailable` when it could not be read; the log says why.
+    """
+    path = of or str(folder)
+    found = find_damage(str(folder), private=private)
+    if found is None:
+        raise StoreUnavailable(
+            "The file of the store {path} could not be read whole to look for damage; the log says why. "
+            "Nothing was changed.",
+            path=path,
+        )
     if found:
-        raise damaged(of, found)
+        raise damaged(path, found)
 
 
 def damaged(path: str, reason: str) -> StoreDamaged:

@@ -108,16 +108,18 @@ def test_a_store_in_use_can_be_verified(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("program", ["no python", "/bin/false", "", "stopped"])
-def test_a_store_that_could_not_be_verified_is_told(
+def test_a_store_that_could_not_be_verified_is_no_success(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, program: str
 ) -> None:
     url = make_store(tmp_path / "store")
     (tmp_path / "stopped").write_text("#!/bin/sh\nkill -TERM $$\n")
     (tmp_path / "stopped").chmod(0o700)
     monkeypatch.setattr(sys, "executable", program and str(tmp_path / program))
-    back_up(url, str(tmp_path / "backup"))
-    assert "was not read whole" in caplog.text
-    assert (tmp_path / "backup" / "data.mdb").exists()
+    for verify in (lambda: verify_store(url), lambda: back_up(url, str(tmp_path / "backup"))):
+        with pytest.raises(StoreUnavailable, match="could not be read whole"):
+            verify()
+        assert "was not read whole" in caplog.text
+    assert not (tmp_path / "backup").exists()
 
 
 def test_a_cut_off_file_that_could_not_be_verified_is_left_as_it_is(

@@ -496,7 +496,11 @@ def test_a_key_of_another_program_that_changes_meanwhile_is_noticed(
     kv = open_kv(here)
     with pytest.raises(SourceChanged):
         copy_store(here, there, on_progress=change)
-    copied = copy_store(here, there, with_outside=False)  # what the first run decided stands
+    before = contents(there), read_outside(there)
+    with pytest.raises(BadSetting, match="unfinished copy with keys outside"):
+        copy_store(here, there, with_outside=False)
+    assert (contents(there), read_outside(there)) == before
+    copied = copy_store(here, there)
     assert copied.resumed
     assert read_outside(there) == read_outside(here)
     assert b"app/2" not in read_outside(there)

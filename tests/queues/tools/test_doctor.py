@@ -14,7 +14,7 @@ from queues.items.counters import total_bytes
 from queues.keys.queue_keys import OUTSIDE, QueueKeys
 from queues.keys.suffix import place, ready_suffix
 from queues.kv.slots import Mark, SlotPool
-from queues.tools import count
+from queues.tools import count, steps
 from queues.tools.doctor import Examination
 from tests.conftest import Clock
 from tests.full_count import check_full_count
@@ -225,8 +225,8 @@ def test_damage_is_found_and_mended(
 ) -> None:
     if in_steps:
         monkeypatch.setattr(count, "_MAX_KEYS", 0)
-        monkeypatch.setattr(count, "_MAX_STEP", 9)
-        monkeypatch.setattr(count, "_FIRST_STEP", 9)
+        monkeypatch.setattr(steps, "_MAX_STEP", 9)
+        monkeypatch.setattr(steps, "_FIRST_STEP", 9)
     damage(store)
     there = (
         items(store) if damage not in (name_gone, name_of_nothing, config_gone, config_of_a_fifo_queue_gone) else None
@@ -390,7 +390,7 @@ def test_two_doctors_do_not_mend_twice(store: Store, monkeypatch: pytest.MonkeyP
     transact, others = store._kv.transact, []
 
     def other_first(fn, *, background=False):
-        if background and "mend_counters" in fn.__qualname__:
+        if background and "repair_counters" in fn.__qualname__:
             monkeypatch.undo()
             others.append(store.doctor.repair())
         return transact(fn, background=background)

@@ -24,7 +24,7 @@ class Command(StoreCommand):
 
     help = (
         "Copy a whole store to another place or engine. Both are compared at the end. TO is empty, or holds the same "
-        "copy unfinished. Pause whoever writes to FROM; nothing may use TO before this has ended well. A copy that "
+        "copy unfinished. Pause whatever writes to FROM; nothing may use TO before this has ended well. A copy that "
         "was stopped, killed, or that found FROM changed goes on when the same command is run again."
     )
     has_store = False
