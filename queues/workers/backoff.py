@@ -1,4 +1,4 @@
-"""How long an item rests before it is tried again."""
+"""Backoff: the delay before the next attempt."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from queues.model.duration import BACKOFF, Duration, seconds_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backoff:
-    """Exponential, capped, with jitter: first · factor^(attempts − 1) seconds, at most `most`, less a random part.
+    """Exponential backoff with jitter: first · factor^(attempts − 1) seconds, at most `most`.
 
-    `jitter` is the largest part that is taken off, so that items that failed together do not come back together.
+    `jitter` is the largest part that is taken off at random, so that items that failed together do not return together.
     """
 
     first: Duration = 1.0
@@ -24,14 +24,14 @@ class Backoff:
     jitter: float = 0.5
 
     def __post_init__(self) -> None:
-        """Refuse numbers that make no back-off."""
+        """Refuse numbers that make no backoff."""
         for name in ("first", "most"):
             object.__setattr__(self, name, seconds_of(getattr(self, name), BACKOFF))  # it is frozen
         if not (math.isfinite(self.factor) and self.factor >= 1 and 0 <= self.jitter <= 1):
             raise ValueError("A back-off has factor ≥ 1 and jitter from 0 to 1.")
 
     def delay(self, attempts: int, *, dice: Callable[[], float] = random.random) -> timedelta:
-        """Return how long an item rests that was tried so often."""
+        """Return the delay of an item after this number of attempts."""
         most = seconds_of(self.most, BACKOFF)
         try:
             whole = min(most, seconds_of(self.first, BACKOFF) * self.factor ** (max(attempts, 1) - 1))

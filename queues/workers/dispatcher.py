@@ -1,7 +1,6 @@
-"""The dispatcher: makes delayed items ready when they are due, and ends leases when they expire.
+"""Dispatcher: makes delayed items ready when they are due, and ends leases when they expire.
 
-One thread for all queues of a process. It sleeps exactly until the next moment at which something is due, and is woken
-by whatever brings an earlier one.
+One thread for all queues of a process. It sleeps until the next due time; an earlier one wakes it.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ AFTER_TROUBLE = 1.0
 
 
 class Dispatcher:
-    """Does what is due in some queues, for as long as it runs. `run` is the body of its thread."""
+    """Does what is due in some queues. `run` is the body of its thread."""
 
     def __init__(self, store: Store, queues: Sequence[Queue]) -> None:
         self._store = store
@@ -31,7 +30,7 @@ class Dispatcher:
         self._stop = threading.Event()
 
     def run(self) -> None:
-        """Do what is due until told to stop."""
+        """Do what is due until `stop`."""
         while not self._stop.is_set():
             try:
                 outlooks = look(self._store, self._queues)
@@ -45,12 +44,12 @@ class Dispatcher:
                 self._stop.wait(AFTER_TROUBLE)
 
     def stop(self) -> None:
-        """Let `run` end; it may sleep on until the store's watches are interrupted."""
+        """Make `run` end; it may sleep until the store's watches are interrupted."""
         self._stop.set()
 
 
 def look(store: Store, queues: Sequence[Queue]) -> dict[Queue, Outlook]:
-    """Return the outlooks of those queues that are there, at one read version."""
+    """Return the outlooks of the queues that exist, at one read version."""
 
     def read(tr: ReadTransaction) -> dict[Queue, Outlook]:
         found = {}
@@ -65,7 +64,7 @@ def look(store: Store, queues: Sequence[Queue]) -> dict[Queue, Outlook]:
 
 
 def tend(outlooks: dict[Queue, Outlook]) -> bool:
-    """Do what is due in these queues; False when nothing was."""
+    """Do what is due in these queues; return False when nothing was."""
     late = [queue for queue, outlook in outlooks.items() if outlook.late]
     for queue in late:
         try:

@@ -1,9 +1,9 @@
-"""The heartbeat process: extends the leases that a pool names, whatever holds that pool's interpreter.
+"""Heartbeat process: extends the leases of a pool, whatever holds the pool's interpreter.
 
 A pool starts it as `python -m queues.workers.heartbeat_process` and writes lines of JSON to its standard input: first
 the store, then leases to keep and to drop. It answers by lines on its standard output: that it is ready, that a lease
-is lost, what is to be logged. At the end of its input, or when its parent is another process than the pool's, it ends:
-leases of a pool that was killed are not extended.
+is lost, what is to be logged. It ends at the end of its input, or when its parent is no longer the pool: leases of a
+pool that was killed are not extended.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from queues.errors import QueueError, QueueNotFound, StoreError
 from queues.model.store_address import StoreAddress
 from queues.queue import Queue
 from queues.store import Store, open_store
-from queues.workers.keeper import AFTER_TROUBLE, Held, Keeper
+from queues.workers.lease_extender import AFTER_TROUBLE, HeldLease, LeaseExtender
 
 log = logging.getLogger("queues.workers")
 
-#: Seconds that an extension under way gets to end.
+#: Seconds that a running extension gets to end.
 PATIENCE = 5.0
-#: Characters of a line for the log: what is written at once to a pipe is never torn below 4,096 bytes.
+#: Characters of a line for the log: one write of at most 4,096 bytes to a pipe is atomic.
 MAX_TEXT = 900
 
 
 class HeartbeatProcess:
-    """What the process does: one thread listens to the pool, one extends leases."""
+    """Two threads: one reads what the pool says, one extends leases."""
 
     def __init__(self, address: StoreAddress, parent: int) -> None:
         self._address = address
         self._parent = parent
-        self._keeper = Keeper(lost=lambda token: tell(lost=token))
+        self._extender = LeaseExtender(lost=lambda token: tell(lost=token))
         self._ended = threading.Event()
         self._store: Store | None = None
         self._queues: dict[int, Queue] = {}
@@ -56,24 +56,24 @@ class HeartbeatProcess:
                 continue
             with self._store:
                 tell(ready=True)
-                self._keeper.run()
+                self._extender.run()
 
     def _listen(self, lines: Iterable[str]) -> None:
         for line in lines:
             said = json.loads(line)
             if "drop" in said:
-                self._keeper.drop(said["drop"])
+                self._extender.drop(said["drop"])
                 continue
             queue = partial(self._queue, said["queue"], said["name"])
-            held = Held(queue=queue, name=said["name"], token=said["keep"], seconds=said["seconds"])
-            self._keeper.keep(held, at_once=said["at_once"] or self._store is None)
+            held = HeldLease(queue=queue, name=said["name"], token=said["keep"], seconds=said["seconds"])
+            self._extender.keep(held, at_once=said["at_once"] or self._store is None)
         self._ended.set()
-        self._keeper.stop()
+        self._extender.stop()
         threading.Event().wait(PATIENCE)
         os._exit(1)
 
     def _queue(self, queue_id: int, name: str) -> Queue:
-        """Return the queue of this id, which had this name."""
+        """Return the queue of this id; `name` is the name that it had."""
         if os.getppid() != self._parent:  # a child of the pool's process may hold our input open
             os._exit(0)
         queue = self._queues.get(queue_id)
@@ -90,7 +90,7 @@ class HeartbeatProcess:
 
 
 def tell(**what: Any) -> None:
-    """Tell the pool something; what it does not read in time is left unsaid."""
+    """Write a message to the pool; it is dropped when the pipe is full."""
     try:
         os.write(1, json.dumps(what).encode() + b"\n")
     except (BlockingIOError, BrokenPipeError):
@@ -98,15 +98,15 @@ def tell(**what: Any) -> None:
 
 
 class TellingHandler(logging.Handler):
-    """Lets the pool's process log what is logged here."""
+    """Passes log records to the pool's process."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Tell the pool."""
+        """Pass a record on."""
         tell(log=record.getMessage()[:MAX_TEXT], level=record.levelno)
 
 
 def main() -> None:
-    """Be the heartbeat process of the pool that writes to standard input."""
+    """Run the heartbeat process of the pool that writes to standard input."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # the pool decides when its work ends
         signal.signal(number, signal.SIG_IGN)
     os.set_blocking(1, False)

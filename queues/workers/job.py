@@ -1,4 +1,4 @@
-"""Jobs: what a handler is given, how it completes one itself, and how it says that it was stopped half way."""
+"""Job: the argument of a handler, which may complete it itself."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ class Complete(Protocol):
 class Stopped(Exception):
     """Raised by a handler that ends early because `job.stopping()` is true.
 
-    A stop is not a failure: the item is back at its place at once, and the lease counts as no attempt. Raised while the
-    pool goes on, it is an error as any other: the pool would lease the item again at once, for ever.
+    A stop is not a failure: the item returns to its place at once, and the lease counts as no attempt. Raised while the
+    pool is not stopping, it is an error like any other: the pool would lease the item again at once, for ever.
     """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What a handler is given."""
+    """A leased item, as a handler gets it."""
 
     #: The queue's name when the item was leased.
     queue: str
-    #: The item; `item.attempts` says how often it was leased, this time included.
+    #: The item; `item.attempts` is the number of its leases, this one included.
     item: Item
     #: Whether the pool is stopping: a long handler may then end early by raising `Stopped`.
     stopping: Callable[[], bool]
-    #: The lease, as it began: it is extended for as long as the handler runs.
+    #: The lease, as it began; it is extended while the handler runs.
     lease: Lease
     #: The pool's open store.
     store: Store
@@ -49,8 +49,8 @@ class Job:
         """Run `fn(tr)` and acknowledge the item in one transaction, and return what `fn` returned.
 
         All of it happens, or nothing. As with `Store.transact`, `fn` may run more than once, and every verb in it needs
-        its `tr`. After it the pool acknowledges nothing, whatever the handler still does. Raises `StaleLease`, before
-        `fn` runs, when another worker has taken the item: the handler has nothing left to do then. Raises
-        `RuntimeError` when it has returned before; after an error it may be called again.
+        its `tr`. After it the pool acknowledges nothing, even if the handler fails. Raises `StaleLease`, before `fn`
+        runs, when another worker has taken the item: the handler has nothing left to do then. Raises `RuntimeError`
+        after a call that succeeded; after an error it may be called again.
         """
         return self._complete(fn)

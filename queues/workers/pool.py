@@ -1,7 +1,7 @@
-"""The pool: threads that lease items from some queues and run their handlers.
+"""Pool: worker threads that lease items from some queues and run their handlers.
 
-Idle threads stand in line; the first of them feeds: it alone watches the store and leases, at most one item for each
-thread that is idle, so no item is leased before somebody can begin with it. Threads at work wait for nothing.
+One of the idle threads is the feeder: it alone watches the store and leases, at most one item for each idle thread, so
+no item is leased before a thread can begin with it. Threads that run a handler wait for nothing.
 """
 
 from __future__ import annotations
@@ -32,36 +32,35 @@ from queues.store import Store
 from queues.workers.dispatcher import AFTER_TROUBLE, Dispatcher, look, tend
 from queues.workers.heartbeats import Heartbeats
 from queues.workers.job import Job, Stopped
-from queues.workers.settling import Settling, place_of
-from queues.workers.task import Task
+from queues.workers.settling import Settling, Task, place_of
 from queues.workers.worker import Handler, Worker
 
 log = logging.getLogger("queues.workers")
 
-#: Seconds between two calls to threads that sleep on, although the pool is stopped.
+#: Seconds between two interruptions of threads that still wait although the pool is stopped.
 _NUDGE = 0.02
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
-    """What a pool has done."""
+    """Numbers of handlers that a pool has run, by result."""
 
     #: Handlers that returned.
     done: int
-    #: Handlers that raised; their items come back later, or are dead.
+    #: Handlers that raised; their items return later, or are dead.
     failed: int
     #: Of those that failed, items that are dead now.
     dead: int
-    #: Handlers that raised `Stopped` because the pool stopped; their items were given back.
+    #: Handlers that raised `Stopped` because the pool stopped; their items were released.
     stopped: int
-    #: Handlers that were cut off by the end of the pool; their items were given back.
+    #: Handlers that were cut off by the end of the pool; their items were released.
     cut_off: int
 
 
 class Pool:
     """Worker threads, a dispatcher and heartbeats. Start it, and stop it; it is used once.
 
-    With `once`, it ends by itself when nothing is ready or due and nobody is at work.
+    With `once`, it ends by itself when nothing is ready or due and no handler runs.
     """
 
     def __init__(
@@ -82,7 +81,7 @@ class Pool:
         self._handlers: dict[Queue, Handler] = {queue: worker.handler(queue.name) for queue in opened}
         for queue in opened:
             if queue.attached:
-                raise NotForAttached(queue.name, "nobody else would keep to a lease, so workers leave it alone.")
+                raise NotForAttached(queue.name, "other programs ignore leases, so workers leave it alone.")
         self._dispatcher = Dispatcher(store, opened)
         self._heartbeats = Heartbeats(store)
         self._settling = Settling()
@@ -92,14 +91,14 @@ class Pool:
         self._idle = 0
         self._feeding = False
         self._turn = 0
-        #: Queues that failed, and until when they are left alone; only who feeds asks.
+        #: Queues that failed, and until when they are left alone; used by the feeder only.
         self._resting: dict[Queue, float] = {}
         self._at_work = 0
         self._stopping = threading.Event()
         self._pause = threading.Event()
         self._workers = [self._thread(self._work, f"pqadmin-worker-{n}") for n in range(threads)]
         self._helpers = [self._thread(self._heartbeats.run, "pqadmin-heartbeats")]
-        if not once:  # where the end is near, who feeds does what is due
+        if not once:  # else the feeder does what is due
             self._helpers.append(self._thread(self._dispatcher.run, "pqadmin-dispatcher"))
 
     def start(self) -> None:
@@ -109,16 +108,16 @@ class Pool:
             thread.start()
 
     def wait(self) -> None:
-        """Wait until the pool is stopped, or has come to its end, and nobody is at work any more.
+        """Wait until the pool is stopped, or has ended, and no handler runs.
 
-        A signal's exception may end the waiting, as it may end that of `stop`: call `stop` then.
+        A signal's exception may end the wait, as it may end that of `stop`: call `stop` then.
         """
         with self._condition:
             self._condition.wait_for(lambda: not self._at_work)
         self._end()
 
     def stop(self, grace: Duration) -> Tally:
-        """Lease nothing more, let handlers finish for so many seconds, and give back what then is still worked on."""
+        """Stop leasing, give handlers `grace` seconds to finish, and release the items of those that still run."""
         seconds = seconds_of(grace, GRACE, endless=True)
         self._stopping.set()
         self._settling.hurry(seconds)
@@ -137,7 +136,7 @@ class Pool:
         return self.tally()
 
     def tally(self) -> Tally:
-        """Return what was done so far."""
+        """Return the numbers so far."""
         return Tally(
             done=self._settling.done,
             failed=self._settling.failed,
@@ -148,16 +147,16 @@ class Pool:
 
     @property
     def stopping(self) -> bool:
-        """Say whether the pool was told to stop."""
+        """Whether the pool was told to stop."""
         return self._stopping.is_set()
 
     def _held_up(self) -> bool:
-        """Say whether a thread is still alive that no handler holds up."""
+        """Return whether a thread is alive that runs no handler."""
         with self._condition:
             return len(self._running) < self._alive(self._workers)
 
     def _end(self) -> None:
-        """Let the helpers end."""
+        """Make the helper threads end."""
         self._heartbeats.stop()
         self._dispatcher.stop()
         while self._alive(self._helpers):
@@ -166,7 +165,7 @@ class Pool:
 
     @staticmethod
     def _alive(threads: Sequence[threading.Thread]) -> int:
-        # Never joined: when a signal's exception ends a join, Python 3.11 takes a running thread for one that ended.
+        # Not joined: when a signal's exception ends a join, Python 3.11 considers a running thread as ended.
         return sum(thread.is_alive() for thread in threads)
 
     def _thread(self, body: Callable[[], None], name: str) -> threading.Thread:
@@ -209,7 +208,7 @@ class Pool:
                 self._idle -= 1
 
     def _give_back_unbegun(self) -> None:
-        """Give back what was leased when the end came; `stop` waits for it, as no handler holds this thread up."""
+        """Release items that were leased but not begun; `stop` waits for it."""
         while True:
             with self._condition:
                 if not self._leased:
@@ -256,10 +255,10 @@ class Pool:
             _complete=partial(self._settling.complete, self._store, task),
         )
 
-    # Feeding: with the condition held, but for the time of waiting and leasing
+    # The feeder: holds the condition, except while it waits or leases
 
     def _feed(self) -> None:
-        """Lease for those who are idle; return when there is something, or at the end."""
+        """Lease for the idle threads; return when there are items, or at the end."""
         self._feeding = True
         try:
             while not self._stopping.is_set() and not self._leased:
@@ -273,14 +272,14 @@ class Pool:
                 if self._once and nothing_due:
                     if not at_work:
                         self._stopping.set()
-                    elif self._running:  # what they do may bring more
+                    elif self._running:  # running handlers may push more
                         self._condition.wait()
         finally:
             self._feeding = False
             self._condition.notify_all()
 
     def _lease(self, wanted: int) -> tuple[list[Task], bool]:
-        """Return at most so many leased items; else wait for them once, or say that nothing is due now."""
+        """Return at most `wanted` leased items, and whether nothing was due; wait once if there are none."""
         self._heartbeats.await_ready(self._stopping)
         awake, rest = self._awake()
         try:
@@ -290,13 +289,13 @@ class Pool:
                 return tasks, False
             if ready or tend(outlooks):
                 return [], False
-            if not awake or (self._once and rest is not None):  # what rests may have something
+            if not awake or (self._once and rest is not None):  # a resting queue may have items
                 self._stopping.wait(rest)
                 return [], False
-            if not self._once:  # what is due is the dispatcher's, which wakes us by it
+            if not self._once:  # the dispatcher does what is due, which wakes the feeder
                 self._store.wait_for_items(outlooks.values(), timeout=LONGEST if rest is None else rest)
         except (StoreClosed, ForkedStore) as error:
-            log.error("Work ends: %s", error)  # noqa: TRY400 # the message says all
+            log.error("Work ends: %s", error)  # noqa: TRY400 # the message is complete
             self._stopping.set()
         except (StoreError, QueueError) as error:
             log.warning("Workers rest for %g s: %s", AFTER_TROUBLE, error)
@@ -305,7 +304,7 @@ class Pool:
         return [], True
 
     def _lease_in_turn(self, ready: Sequence[Queue], outlooks: Mapping[Queue, Outlook], wanted: int) -> list[Task]:
-        """Lease at most so many items; a queue that fails rests, and takes along nothing that others gave."""
+        """Lease at most `wanted` items; a queue that fails rests, and items of other queues are kept."""
         tasks: list[Task] = []
         for queue in ready:
             if len(tasks) >= wanted or self._stopping.is_set():
@@ -317,12 +316,12 @@ class Pool:
             except (StoreError, QueueError) as error:
                 log.warning("%s: rests for %g s: %s", queue.name, AFTER_TROUBLE, error)
                 self._resting[queue] = time.monotonic() + AFTER_TROUBLE
-                if tasks:  # which are not to wait for further queues, that may be slow to fail too
+                if tasks:  # they do not wait for further queues, which may be slow to fail too
                     break
         return tasks
 
     def _awake(self) -> tuple[list[Queue], float | None]:
-        """Return the queues that do not rest, in turn, and the seconds until the next of the others does not."""
+        """Return the queues that do not rest, in turn, and the seconds until the first rest ends."""
         now = time.monotonic()
         self._resting = {queue: until for queue, until in self._resting.items() if until > now}
         rest = min(self._resting.values()) - now if self._resting else None
@@ -333,7 +332,7 @@ class Pool:
         while n:
             try:
                 leases = queue.lease(n, seconds=handler.seconds, end=handler.end, worker=self._name)
-            except (QueueNotFound, QueuePaused, Conflict):  # others kept being faster: look again
+            except (QueueNotFound, QueuePaused, Conflict):  # other workers were faster: look again
                 break
             except TooLarge:  # large items: fewer at once
                 if n == 1:
@@ -344,7 +343,7 @@ class Pool:
         return []
 
     def _in_turn(self) -> list[Queue]:
-        """Return the queues, beginning with another one each time: none waits for the others to be empty."""
+        """Return the queues, beginning with another one each time, so that all get their turn."""
         queues = list(self._handlers)
         self._turn = (self._turn + 1) % len(queues)
         return queues[self._turn :] + queues[: self._turn]

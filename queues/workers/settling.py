@@ -1,4 +1,4 @@
-"""What becomes of a leased item when its handler has ended: acknowledged, or released with the reason."""
+"""Settlement of a leased item when its handler has ended: acknowledged, or released with the reason."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeVar
 
@@ -22,9 +23,11 @@ from queues.errors import (
 )
 from queues.kv.port import Transaction
 from queues.model.item import Item
+from queues.operations.lease import Lease
 from queues.operations.lease_block import reason_of
+from queues.queue import Queue
 from queues.store import Store
-from queues.workers.task import Task
+from queues.workers.worker import Handler
 
 T = TypeVar("T")
 log = logging.getLogger("queues.workers")
@@ -33,11 +36,23 @@ log = logging.getLogger("queues.workers")
 _FIRST_REST, _LONGEST_REST = 0.05, 2.0
 
 
+@dataclass(slots=True, kw_only=True, eq=False)
+class Task:
+    """A leased item on its way through a pool."""
+
+    queue: Queue
+    lease: Lease
+    handler: Handler
+    #: The pool ends its lease: the end is not reported as lost.
+    settling: bool = False
+    #: Its handler acknowledged it.
+    completed: bool = False
+
+
 class Settling:
     """Settles tasks and counts them. Thread-safe.
 
-    While the store cannot be reached it goes on trying until the lease would be over; then the item comes back by
-    itself.
+    While the store cannot be reached it retries until the lease would be over; then the item returns by itself.
     """
 
     def __init__(self) -> None:
@@ -73,7 +88,7 @@ class Settling:
             self._count("done")
 
     def fail(self, task: Task, error: BaseException) -> None:
-        """Release the item, to come back after the handler's back-off."""
+        """Release the item, to return after the handler's backoff."""
         delay = task.handler.backoff.delay(task.lease.item.attempts)
         if self._release(task, delay, reason_of(error)):
             self._count("failed")
@@ -86,7 +101,7 @@ class Settling:
             self._count("stopped")
 
     def give_back(self, task: Task) -> None:
-        """Release the item while its handler may still run: what that says afterwards comes too late."""
+        """Release the item while its handler may still run; the handler's result is ignored."""
         with self._lock:
             self._given_back.add(task)
             self._until = float("-inf")
@@ -94,11 +109,11 @@ class Settling:
             self._count("cut_off")
 
     def give_back_unbegun(self, task: Task) -> None:
-        """Release the item that no handler has begun with."""
+        """Release an item whose handler has not begun."""
         self._release(task, timedelta(0), "", count_attempt=False)
 
     def hurry(self, grace: float) -> None:
-        """Try no longer than so many seconds from now: the process ends."""
+        """Retry for at most `grace` seconds from now: the process ends."""
         self._until = time.monotonic() + grace
 
     def _release(self, task: Task, delay: timedelta, reason: str, *, count_attempt: bool = True) -> bool:
@@ -115,7 +130,7 @@ class Settling:
         return self._persist(task, release, "released", once=True)
 
     def _persist(self, task: Task, settle: Callable[[], None], verb: str, *, once: bool = False) -> bool:
-        """Go on trying; `once` says that what was applied is refused when it is repeated."""
+        """Retry until it is done; `once`: a repetition of an applied settlement is refused."""
         name, item_id = task.queue.name, task.lease.item.id
         until = time.monotonic() + task.handler.seconds
         rest = _FIRST_REST
@@ -150,7 +165,7 @@ class Settling:
 
 
 def place_of(error: BaseException) -> str:
-    """Return the error's kind and where it was raised: what may be logged, as a message may hold a value."""
+    """Return the error's class and place; its message is not logged, as it may hold a value."""
     frames = traceback.extract_tb(error.__traceback__)
     where = f" at {frames[-1].filename}:{frames[-1].lineno} {frames[-1].name}" if frames else ""
     return f"{type(error).__name__}{where}"

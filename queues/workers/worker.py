@@ -1,4 +1,4 @@
-"""Handlers: functions that do what items ask for, found by the name of the queue."""
+"""Handlers: functions that process items, found by the name of the queue."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ F = TypeVar("F", bound=Function)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Handler:
-    """A function, and how its items are treated."""
+    """A function with its options."""
 
     function: Function
-    #: Seconds of a lease; it is extended for as long as the function runs.
+    #: Seconds of a lease, which is extended while the function runs.
     seconds: float
     #: The end that items are taken from.
     end: str
@@ -39,11 +39,11 @@ class Worker:
     def handles(
         self, queue: str, *, seconds: Duration = 60.0, end: str = "min", backoff: Backoff | None = None
     ) -> Callable[[F], F]:
-        """Register the function below for a queue, or for all whose names fit a pattern such as `mail:*`.
+        """Register the decorated function for a queue, or for a pattern of names such as `mail:*`.
 
         It is called with a `Job`. When it returns, the item is acknowledged; when it raises, the item is released,
-        with the error as the reason, and comes back after `backoff`, or is dead after the queue's last attempt; when it
-        raises `Stopped` because the pool stops, the item comes back at once and no attempt is counted. A lease is held
+        with the error as the reason, and returns after `backoff`, or is dead after the queue's last attempt; when it
+        raises `Stopped` because the pool stops, the item returns at once and no attempt is counted. A lease is held
         for `seconds` and extended while the function runs.
         """
         held = seconds_of(seconds, LEASE, above_zero=True)
@@ -61,14 +61,14 @@ class Worker:
         return register
 
     def around(self, wrap: Callable[[Function], Function]) -> Worker:
-        """Return a worker with the same handlers, each function in what `wrap` makes of it."""
+        """Return a worker with the same handlers, each function wrapped by `wrap`."""
         wrapped = Worker()
         for pattern, handler in self._handlers.items():
             wrapped._handlers[pattern] = replace(handler, function=wrap(handler.function))
         return wrapped
 
     def handler(self, queue: str) -> Handler:
-        """Return the handler of a queue: that of its name, else of the first pattern that fits; raise `LookupError`."""
+        """Return the handler of a queue's name, else of the first pattern that matches; raise `LookupError`."""
         found = self._handlers.get(queue)
         if found is not None:
             return found

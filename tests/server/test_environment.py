@@ -39,7 +39,7 @@ def test_nothing_else_reads_the_environment() -> None:
         "pqadmin/commands/management/commands/work.py",  # handed to environment.read_store
         "queues/kv/embedded/store.py",  # PQ_STORE_MAX_BYTES
         "queues/kv/embedded/verifying.py",  # handed on to a process
-        "queues/workers/keeper_process.py",  # the same
+        "queues/workers/heartbeats.py",  # the same
     }
     names = {setting.name for setting in SETTINGS} | {"DJANGO_SETTINGS_MODULE"}
     for path in [*(ROOT / "pqadmin" / name for name in allowed), *(ROOT / name for name in readers)]:

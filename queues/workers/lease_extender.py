@@ -1,4 +1,4 @@
-"""The keeper: extends leases, in a thread of the pool's process or in a process of its own."""
+"""Extension of leases by a thread, of the pool's process or of the heartbeat process."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ AFTER_TROUBLE = 1.0
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class Held:
+class HeldLease:
     """A lease that is extended again and again."""
 
     queue: Callable[[], Queue]
-    #: The queue's name, as told in the log.
+    #: The queue's name in the log.
     name: str
     token: str
     seconds: float
-    #: When it is extended next, by the keeper's clock.
+    #: When it is extended next, by the extender's clock.
     extend_at: float = 0.0
 
     @property
@@ -37,26 +37,23 @@ class Held:
         return self.token.partition("-")[0]
 
 
-class Keeper:
-    """Extends leases for as long as they are kept. `run` is the body of its thread."""
+class LeaseExtender:
+    """Extends leases until they are dropped. `run` is the body of its thread."""
 
     def __init__(self, *, lost: Callable[[str], None], monotonic: Callable[[], float] = time.monotonic) -> None:
-        #: Hears the token of a lease that is over although it is kept.
+        #: Called with the token of a lease that is over although it was not dropped.
         self._lost = lost
         self._monotonic = monotonic
         self._condition = threading.Condition()
-        self._held: dict[str, Held] = {}
+        self._held: dict[str, HeldLease] = {}
         self._stopped = False
 
-    def keep(self, held: Held, *, at_once: bool = False) -> None:
-        """Extend a lease from now on, `at_once` for the first time when it is not fresh."""
+    def keep(self, held: HeldLease, *, at_once: bool = False) -> None:
+        """Extend a lease from now on; the first time `at_once` when it is not fresh."""
         held.extend_at = self._monotonic() + (0.0 if at_once else held.seconds * PART)
         with self._condition:
             self._held[held.token] = held
             self._condition.notify()
-
-    def await_ready(self, given_up: threading.Event) -> None:
-        """Wait until leases can be extended: a thread always can."""
 
     def drop(self, token: str) -> None:
         """Extend a lease no longer."""
@@ -64,18 +61,18 @@ class Keeper:
             self._held.pop(token, None)
 
     def stop(self) -> None:
-        """Let `run` end."""
+        """Make `run` end."""
         with self._condition:
             self._stopped = True
             self._condition.notify()
 
     def run(self) -> None:
-        """Extend leases until told to stop."""
+        """Extend leases until `stop`."""
         while (due := self._wait()) is not None:
             for held in due:
                 self._extend(held)
 
-    def _wait(self) -> list[Held] | None:
+    def _wait(self) -> list[HeldLease] | None:
         with self._condition:
             while not self._stopped:
                 now = self._monotonic()
@@ -85,17 +82,17 @@ class Keeper:
                 self._condition.wait(None if nearest is None else nearest - now)
             return None
 
-    def _extend(self, held: Held) -> None:
+    def _extend(self, held: HeldLease) -> None:
         if held.token not in self._held:
             return
         try:
             held.queue().extend(held.token, seconds=held.seconds)
         except StaleLease:
             with self._condition:
-                lost = self._held.pop(held.token, None) is not None  # else it is done meanwhile
+                lost = self._held.pop(held.token, None) is not None  # else it was dropped meanwhile
             if lost:
                 self._lost(held.token)
-        except Exception as error:  # a lease's record may hold anything: the others are extended all the same
+        except Exception as error:  # a lease's record may hold anything; the other leases are extended all the same
             known = isinstance(error, StoreError | QueueError)
             why = error if known else f"{type(error).__name__}: {error}"
             log.warning("%s: the lease of item %s was not extended: %s", held.name, held.item_id, why)
