@@ -1,7 +1,7 @@
-"""Handlers of a program: their module, and the Django project that it belongs to.
+"""Handlers of a program: their module, and its Django project.
 
-Django is the program's, not the site's: it is set up with the settings that `--settings` or DJANGO_SETTINGS_MODULE
-name, and not at all when neither does. Nothing here reads the site's settings.
+Django is set up with the program's settings, by `--settings` or DJANGO_SETTINGS_MODULE, or not at all.
+Nothing here reads the site's settings.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pqadmin.conf.log import OneLine
 from queues.workers import Job, Worker
 from queues.workers.worker import Function
 
-#: Where a module keeps its handlers, unless another name is given.
+#: The name of the Worker in a module, unless another is given.
 DEFAULT_NAME = "worker"
 
 
@@ -35,7 +35,7 @@ def load(path: str) -> Worker:
     module_name, _, name = path.partition(":")
     try:
         module = importlib.import_module(module_name)
-    except Exception as error:  # whatever the module itself raises
+    except Exception as error:  # any error of the module
         raise CommandError(f"{module_name} cannot be imported: {type(error).__name__}: {error}") from error
     worker = getattr(module, name or DEFAULT_NAME, None)
     if not isinstance(worker, Worker):
@@ -44,10 +44,10 @@ def load(path: str) -> Worker:
 
 
 def log_to_stderr(level: int) -> None:
-    """Let workers log from a level on, to standard error unless the program has said where."""
+    """Log workers from a level on, to standard error unless the program has set up logging."""
     for name, logger in logging.root.manager.loggerDict.items():
         if isinstance(logger, logging.Logger) and name.partition(".")[0] == "queues":
-            logger.disabled = False  # Django's way to set logging up disables every logger that is there
+            logger.disabled = False  # Django's logging setup disables existing loggers
     queues = logging.getLogger("queues")
     if not queues.hasHandlers():
         handler = logging.StreamHandler()
@@ -62,13 +62,13 @@ def _set_up_django() -> None:
         return
     try:
         django.setup()
-    except Exception as error:  # whatever settings and applications raise
+    except Exception as error:  # any error of settings and applications
         del os.environ["DJANGO_SETTINGS_MODULE"]  # Django asks its settings for connections when the command ends
         raise CommandError(f"Django cannot be set up by {name}: {type(error).__name__}: {error}") from error
 
 
 def _with_connections(function: Function) -> Function:
-    """Return a handler that begins and ends as a request does: without database connections that are too old."""
+    """Return a handler that closes old database connections before and after, as a request does."""
 
     @functools.wraps(function)
     def handle(job: Job) -> object:

@@ -1,4 +1,4 @@
-"""The list of commands that `pqadmin` prints by itself: its own, a line each; with `--all` Django's after them."""
+"""The list of commands that `pqadmin` prints: its own, a line each; with `--all` also Django's."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from django.core.management import ManagementUtility, get_commands, load_command
 
 from pqadmin import __version__
 
-#: What each command is for, in the order in which they are met.
+#: The commands by purpose, in the order of the list.
 GROUPS = {
-    "The site and its people": ("serve", "create_user", "reset_password"),
+    "The site and its users": ("serve", "create_user", "reset_password"),
     "Queues": (
         *("queues", "depth", "create_queue", "configure", "pause", "resume", "rename_queue", "delete_queue"),
         *("attach", "detach"),
@@ -24,15 +24,15 @@ GROUPS = {
     "Workers": ("work", "lease", "ack", "extend", "release", "sweep"),
     "The whole store": ("doctor", "backup", "restore_backup", "copy_store", "load"),
 }
-#: Columns that a line has, so that it is one on every terminal.
+#: Width of a line: it fits on every terminal.
 WIDTH = 80
 _NAME = max(len(name) for names in GROUPS.values() for name in names)
 
 
 def summary(name: str) -> str:
-    """Return how a command's help begins: its first sentence, up to a colon or semicolon."""
-    told = load_command_class(get_commands()[name], name).help
-    return re.split(r"[.;:](?:\s|$)", told, maxsplit=1)[0]
+    """Return the first sentence of a command's help, up to a colon or semicolon."""
+    text = load_command_class(get_commands()[name], name).help
+    return re.split(r"[.;:](?:\s|$)", text, maxsplit=1)[0]
 
 
 def ours() -> str:
@@ -44,7 +44,7 @@ def ours() -> str:
 
 
 class Commands(ManagementUtility):
-    """Django's way to a command, which lists ours first and says our version."""
+    """Django's command runner, with our list of commands and our version."""
 
     def __init__(self, argv: list[str] | None = None) -> None:
         super().__init__(argv)
@@ -52,7 +52,7 @@ class Commands(ManagementUtility):
             self.prog_name = "python -m pqadmin"
 
     def main_help_text(self, commands_only: bool = False) -> str:
-        """Return our commands, and with `--all` Django's behind them."""
+        """Return our commands, and with `--all` also Django's."""
         # Where the settings do not import, Django's list says why, and only its own commands are known.
         if commands_only or getattr(self, "settings_exception", None) is not None:
             return str(super().main_help_text(commands_only=commands_only))

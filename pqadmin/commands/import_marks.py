@@ -1,10 +1,10 @@
-"""Chunks of an import, each written together with its mark: how far the file is pushed.
+"""Chunks of an import, each written with its mark: the last line that is pushed.
 
-The mark is the chunk's audit record, in the chunk's own transaction. So even after a kill between the commit and the
-printed line, the audit knows the last committed line exactly, and `--resume` goes on from there.
+The mark is the chunk's audit record, in the chunk's own transaction. So `--resume` continues at the exact line, even
+after a kill between the commit and the printed line.
 
-Which mark is the last is told by the push order of its items, not by a clock: an import may go on in a process whose
-clock is behind. Attached queues have no push order of ours; there the newest mark counts.
+The last mark is the one with the highest push order of its items, not the newest by a clock, because an import may
+continue in a process whose clock is behind. Attached queues have no push order; there the newest mark counts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pqadmin.files.entries import Entry
 from queues import AuditEntry, Queue, Store, Transaction
 from queues.model.ids import IdGenerator
 
-#: Audit records of the queue that are looked through, newest first, for the last mark of a file.
+#: Audit records of the queue that are searched, newest first, for the last mark of a file.
 _LOOK_BACK = 100_000
 _PAGE = 1_000
 
@@ -32,7 +32,7 @@ class ImportMark:
 
 
 class MarkedPusher:
-    """Pushes the chunks of one file into one queue, with their marks. `source` names the file: its absolute path."""
+    """Pushes the chunks of one file into one queue, with their marks. `source` is its absolute path."""
 
     def __init__(
         self, store: Store, queue: Queue, *, actor: str, source: str, clock: Callable[[], float] | None = None
@@ -74,7 +74,7 @@ class MarkedPusher:
 
 
 def last_mark(store: Store, queue: Queue, source: str) -> ImportMark | None:
-    """Return how far the last import of a file into a queue came; None when the audit tells of none."""
+    """Return how far the last import of a file into a queue came; None without one in the audit."""
     last: tuple[int, ImportMark] | None = None
     cursor: str | None = None
     for _ in range(_LOOK_BACK // _PAGE):
@@ -90,7 +90,7 @@ def last_mark(store: Store, queue: Queue, source: str) -> ImportMark | None:
 
 
 def _mark(entry: AuditEntry, source: str) -> tuple[int, ImportMark] | None:
-    """Return the mark of a record about this file, behind its place in the push order."""
+    """Return the push order and the mark of a record about this file."""
     after = entry.after or {}
     if after.get("import") != source or not isinstance(after.get("last_line"), int):
         return None

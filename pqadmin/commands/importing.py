@@ -1,7 +1,7 @@
 """An import: entries pushed in chunks, each one transaction, in the order of the file.
 
-Memory does not grow with the file: at most one chunk is held. After every commit the last line is known up to which
-everything was handled; a later run that skips to that line pushes nothing twice and leaves nothing out.
+At most one chunk is in memory. After every commit the last handled line is known; a later run that skips to that line
+pushes nothing twice and leaves nothing out.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from pqadmin.files.entries import BadEntry, Entry, Outcome
 
-#: Items in one transaction: enough that the flush costs little for each, few enough that others wait little.
+#: Items in one transaction: enough to share a flush, few enough that other writers wait little.
 CHUNK_ITEMS = 500
 #: Bytes of values in one transaction: the soft budget of every bulk write.
 CHUNK_BYTES = 1_000_000
@@ -25,12 +25,12 @@ class ImportReport:
     items: int = 0
     bad: int = 0
     blank: int = 0
-    #: Everything up to this line is handled: pushed, or reported as bad, or blank. 0 before the first.
+    #: Every line up to this one is handled: pushed, reported as bad, or blank. 0 before the first.
     last_line: int = 0
 
 
 class StoppedAtBadEntry(Exception):
-    """A strict import met a bad line; everything before it is committed."""
+    """A strict import found a bad line; everything before it is committed."""
 
     def __init__(self, entry: BadEntry) -> None:
         self.entry = entry
@@ -38,10 +38,10 @@ class StoppedAtBadEntry(Exception):
 
 
 class Importer:
-    """Push entries in chunks and keep count.
+    """Push entries in chunks and count them.
 
-    `push(entries, last_line)` commits one chunk as one transaction or raises with nothing written. `report` always
-    tells what is committed, after an error too. `hold()` keeps a stop signal from tearing a chunk and its report apart.
+    `push(entries, last_line)` commits one chunk in one transaction, or raises with nothing written. `report` is what is
+    committed, after an error too. `hold()` delays a stop signal between a chunk and its report.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Importer:
         self._line = start_line
 
     def run(self, outcomes: Iterable[Outcome]) -> ImportReport:
-        """Handle every outcome; raise `StoppedAtBadEntry` when strict, or what `push` raises."""
+        """Handle every outcome; raise `StoppedAtBadEntry` when strict, or the errors of `push`."""
         for outcome in outcomes:
             if isinstance(outcome, Entry):
                 self._take(outcome)

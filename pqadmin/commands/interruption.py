@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM for commands that write in chunks: a chunk is finished or never begun, not torn."""
+"""SIGINT and SIGTERM for commands that write in chunks: a chunk is finished or never begun."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any
 
 
 class Interrupted(KeyboardInterrupt):
-    """The person (or the service manager) asked to stop."""
+    """A user or the service manager asked to stop."""
 
 
 class Interruption:
-    """While entered, a stop signal raises `Interrupted`, but never inside `held()`: there it waits for the end."""
+    """A context in which a stop signal raises `Interrupted`; inside `held()` it does so at the end."""
 
     def __init__(self) -> None:
         self.requested = False
@@ -36,7 +36,7 @@ class Interruption:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Let the block finish whatever is asked meanwhile; raise `Interrupted` after it."""
+        """Let the block finish; raise `Interrupted` after it if a stop was asked for."""
         self._held = True
         try:
             yield
@@ -46,7 +46,7 @@ class Interruption:
             raise Interrupted
 
     def finish(self, last: Callable[[], object]) -> None:
-        """Do the last thing of a command whole; a stop signal that comes meanwhile is done with."""
+        """Run the last step of a command; later stop signals do nothing."""
         self._held = True
         last()
 

@@ -1,4 +1,4 @@
-"""The JSON shapes that commands print with --json: stable, documented in docs/reference/command-line.md.
+"""The JSON that commands print with --json; documented in docs/reference/command-line.md.
 
 Whole numbers keep every digit. Times are ISO 8601 in UTC. A value is `value` when it is plain text, else
 `value_base64`. A field that does not apply is null, never left out.
@@ -12,8 +12,12 @@ from datetime import datetime
 from pqadmin.files.plain_text import plain_text
 from queues import Item, Job, Pause, Queue, QueueStatus, Totals
 from queues.model.ids import to_ms
+from queues.tools.backup import Backup
 
 Shape = dict[str, object]
+
+#: The states of an item, in the order in which depths are printed.
+STATES = ("ready", "delayed", "leased", "dead")
 
 
 def item_shape(item: Item) -> Shape:
@@ -39,7 +43,7 @@ def item_shape(item: Item) -> Shape:
 
 
 def depth_shape(name: str, totals: Totals, counted_at: datetime | None = None) -> Shape:
-    """Describe how many items a queue holds, by state; of an attached queue also when that was counted."""
+    """Describe the depths of a queue, by state; of an attached queue also the time of counting."""
     return {
         "queue": name,
         "ready": totals.ready,
@@ -50,8 +54,13 @@ def depth_shape(name: str, totals: Totals, counted_at: datetime | None = None) -
     }
 
 
+def backup_shape(url: str, folder: str, made: Backup) -> Shape:
+    """Describe a backup that was made of a store or restored to it."""
+    return {"store": url, "backup": folder, "store_id": made.store_id, "format": made.format, "bytes": made.size}
+
+
 def queue_shape(queue: Queue) -> Shape:
-    """Describe what a queue is, without what is in it."""
+    """Describe a queue without its items."""
     return {
         "queue": queue.name,
         "kind": queue.kind,
@@ -61,7 +70,7 @@ def queue_shape(queue: Queue) -> Shape:
 
 
 def status_shape(status: QueueStatus, now: datetime) -> Shape:
-    """Describe a queue and its ends; the ends' values are left out: peek shows them."""
+    """Describe a queue and its ends, without their values."""
     if status.unreadable:
         known = {"queue": status.name, "unreadable": status.unreadable, "state": state_of(status, now)}
         return dict.fromkeys(_STATUS) | known
@@ -87,7 +96,7 @@ def status_shape(status: QueueStatus, now: datetime) -> Shape:
     }
 
 
-#: What is known of a queue that can be read.
+#: The fields of a queue's status.
 _STATUS = (
     *("queue", "kind", "priority_type", "ready", "delayed", "leased", "dead", "arrived", "left", "oldest"),
     *("min_priority", "max_priority", "pause", "prefix", "counted_at", "unreadable", "state"),
@@ -95,7 +104,7 @@ _STATUS = (
 
 
 def state_of(status: QueueStatus, now: datetime) -> str:
-    """Return the word for how a queue stands: of all that hold, the one that needs a look first."""
+    """Return the state of a queue: of all that apply, the most urgent one."""
     totals = status.totals
     words = (
         ("unreadable", bool(status.unreadable)),
@@ -110,7 +119,7 @@ def state_of(status: QueueStatus, now: datetime) -> str:
 
 
 def pause_shape(pause: Pause | None, now: datetime) -> Shape | None:
-    """Describe a pause; null when taking goes on, also because the pause is over."""
+    """Describe a pause; null when there is none, or it is over."""
     if pause is None or not pause.holds(to_ms(now)):
         return None
     return {
@@ -122,7 +131,7 @@ def pause_shape(pause: Pause | None, now: datetime) -> Shape | None:
 
 
 def job_shape(job: Job) -> Shape:
-    """Describe an act on many items: what it does, how far it is, who ran it last."""
+    """Describe a bulk job: its action, progress and last runner."""
     return {
         "job": job.id,
         "act": job.act,
@@ -151,7 +160,7 @@ def job_shape(job: Job) -> Shape:
 
 
 def error_shape(error: BaseException, message: str) -> Shape:
-    """Describe what went wrong: the error's name, a sentence, and names that look like the one asked for."""
+    """Describe an error: its name, its message, and names like the one asked for."""
     return {
         "error": {
             "code": type(error).__name__,
@@ -162,12 +171,12 @@ def error_shape(error: BaseException, message: str) -> Shape:
 
 
 def time_shape(moment: datetime | None) -> str | None:
-    """Write a moment in ISO 8601, UTC, with milliseconds."""
+    """Write a time in ISO 8601, UTC, with milliseconds."""
     return None if moment is None else moment.isoformat(timespec="milliseconds")
 
 
 def _prefix(prefix: bytes | None) -> str | None:
-    """Write where the items of an attached queue lie, in hexadecimal digits."""
+    """Write the prefix of an attached queue in hexadecimal digits."""
     return None if prefix is None else prefix.hex()
 
 

@@ -1,6 +1,6 @@
-"""What commands print for people: tables of queues and items.
+"""Tables of queues, items and bulk jobs for terminals.
 
-Names, priorities and values are hostile text: they are written as visible characters and never read as markup.
+Names, priorities and values are untrusted text: they are written as visible characters, never as markup.
 """
 
 from __future__ import annotations
@@ -22,21 +22,24 @@ from queues import Item, Job, QueueStatus
 from queues.errors import display_name
 from queues.model.lookalikes import described, lookalikes
 
-#: Columns of characters when the output is a file or a pipe: wide enough that nothing is folded.
+#: Width of a table in a file or a pipe: nothing is folded.
 _PIPE_WIDTH = 200
-#: States of a queue that need no look.
+#: States of a queue that need no attention.
 _QUIET = ("ok", "empty")
 #: Characters of an item's value on its line.
 _VALUE_WIDTH = 60
 
 
+Stream = IO[str] | TextIOBase
+
+
 class _Console(Console):
     def on_broken_pipe(self) -> None:
-        """Leave it to the command, which ends alike however it printed."""
+        """Leave it to the command, which ends the same way for all output."""
         raise BrokenPipeError
 
 
-def console(stream: IO[str] | TextIOBase) -> Console:
+def console(stream: Stream) -> Console:
     """Return a console on a stream; into a pipe it writes plain text."""
     return _Console(
         file=cast(IO[str], stream),
@@ -55,7 +58,7 @@ def _name(name: str) -> Text:
 
 
 def print_queues(output: Console, statuses: Sequence[QueueStatus], now: datetime) -> None:
-    """Print one line for each queue: its kind, items in each state, ends, oldest age and how it stands."""
+    """Print one line for each queue: its kind, items in each state, ends, oldest age and state."""
     table = _table(("Queue", "Kind", ">Ready", ">Delayed", ">Leased", ">Dead", "Min", "Max", ">Oldest", "State"))
     for status in statuses:
         table.add_row(
@@ -73,19 +76,19 @@ def print_queues(output: Console, statuses: Sequence[QueueStatus], now: datetime
 
 
 def print_items(output: Console, items: Iterable[Item], now: datetime) -> None:
-    """Print one line for each item: priority, age, size, the beginning of its value, what its state adds, its id."""
+    """Print one line for each item: priority, age, size, value, id, and what its state adds."""
     found = list(items)
     added = [(name, cell) for name, cell in _OF_STATES if any(cell(item, now) for item in found)]
     table = _table((">Priority", ">Age", ">Bytes", "Value", *(name for name, _ in added), "Id"))
-    for column in table.columns:  # these give way on a narrow terminal, so that ids are whole
+    for column in table.columns:  # these shrink on a narrow terminal, so that ids are complete
         column.no_wrap = column.header not in ("Value", "Reason")
     for item in found:
         table.add_row(
             Text(foreign.priority_short(item)),
             Text(age_since(item.pushed_at, now)),
             Text(number(item.size)),
-            _giving_way(foreign.preview(item, NOTHING, _VALUE_WIDTH)),
-            *(_giving_way(cell(item, now)) for _, cell in added),
+            _shrinking(foreign.preview(item, NOTHING, _VALUE_WIDTH)),
+            *(_shrinking(cell(item, now)) for _, cell in added),
             Text(item.id, "dim"),
         )
     output.print(table)
@@ -95,7 +98,7 @@ def _moment(at: datetime | None, now: datetime) -> str:
     return "" if at is None else clock(at, now)
 
 
-#: What items of some states have besides, each a column where any item has it.
+#: Columns that are shown where any item has something in them.
 _OF_STATES: tuple[tuple[str, Callable[[Item, datetime], str]], ...] = (
     ("Due", lambda item, now: _moment(item.due_at, now)),
     ("Worker", lambda item, now: visible(item.worker)),
@@ -107,7 +110,7 @@ _OF_STATES: tuple[tuple[str, Callable[[Item, datetime], str]], ...] = (
 
 
 def print_jobs(output: Console, jobs: Sequence[Job], now: datetime) -> None:
-    """Print one line for each job: when it began, what it does, how it stands and how far it is."""
+    """Print one line for each bulk job: its start, action, status and progress."""
     table = _table(("Began", "What", "Queue", "Status", ">Changed", ">Of", "By", "Id"))
     for job in jobs:
         to = "" if job.to is None else f" → {job.to}"
@@ -133,7 +136,7 @@ def _depth(status: QueueStatus) -> str:
 
 
 def _number(status: QueueStatus, depth: int) -> str:
-    """Return a depth that queues of others, and those that cannot be read, do not have."""
+    """Return a depth; attached and unreadable queues have none."""
     return "" if status.unreadable or status.attached else number(depth)
 
 
@@ -154,8 +157,8 @@ def _table(columns: Iterable[str]) -> Table:
     return table
 
 
-def _giving_way(text: str) -> Text:
-    """Return text that is cut rather than broken into lines when its column gives way."""
+def _shrinking(text: str) -> Text:
+    """Return text that is cut, not folded, when its column shrinks."""
     return Text(text, no_wrap=True, overflow="ellipsis")
 
 

@@ -31,7 +31,7 @@ def test_attach_reads_a_prefix_however_it_is_written(run: Run, shop: Shop, other
 def test_attach_prints_what_was_attached(run: Run, shop: Shop) -> None:
     answer = run("attach", "box", "--prefix", "box", "--kind", "fifo", "--json")
     assert answer.json == {"queue": "box", "kind": "fifo", "priority_type": None, "prefix": b"box".hex()}
-    assert "Nothing lies there now." in run("attach", "floats", "--prefix", "0x15ff", "--priority-type", "float").out
+    assert "It has no items now." in run("attach", "floats", "--prefix", "0x15ff", "--priority-type", "float").out
     assert shop.store.queue("floats").priority_type == "float"
 
 

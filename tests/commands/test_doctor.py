@@ -42,7 +42,7 @@ def test_a_healthy_store_ends_with_0(run: Run, store: Store) -> None:
 def test_damage_ends_with_1_and_repair_mends_it(run: Run, store: Store) -> None:
     damage(store)
     answer = run("doctor")
-    assert (answer.code, answer.error) == (1, "2 things are wrong; --repair mends what can be mended.")
+    assert (answer.code, answer.error) == (1, "2 things are wrong; --repair repairs what can be repaired.")
     assert answer.out.splitlines() == [
         "Wrong: jobs: 4 items are ready, the counters say 7.",
         "Wrong: jobs: The drift flag is up: a pop found nothing where counters said otherwise.",
@@ -73,7 +73,7 @@ def test_keys_of_the_application_are_counted_by_space(run: Run, store: Store) ->
 def test_what_cannot_be_mended_ends_with_1_even_so(run: Run, store: Store) -> None:
     store.transact(lambda tr: tr.set(store._keyspace.config(99), b"\x09"))
     answer = run("doctor", "--repair")
-    assert (answer.code, answer.error) == (1, "1 thing is wrong and could not be mended.")
+    assert (answer.code, answer.error) == (1, "1 thing is wrong and could not be repaired.")
     assert answer.out == "Still wrong: The record of queue number 99 cannot be read, and is left as it is.\n"
 
 
@@ -120,7 +120,7 @@ def test_it_says_since_when_the_audit_holds_acts(run: Run, store: Store, setting
     store.acts("ann").pause("jobs", reason="r")
     oldest = store.audit.oldest_at()
     assert oldest is not None
-    told = f"The audit keeps acts {kept} (PQADMIN_AUDIT_DAYS); the oldest is of {oldest:%Y-%m-%d %H:%M} UTC."
+    told = f"The audit keeps its records {kept} (PQADMIN_AUDIT_DAYS); the oldest is of {oldest:%Y-%m-%d %H:%M} UTC."
     assert told in run("doctor").out.splitlines()
     found = run("doctor", "--json").json["audit"]
     assert (found["days"], found["since"][:10]) == (int(days), f"{oldest:%Y-%m-%d}")

@@ -175,7 +175,7 @@ def test_strict_stops_at_the_first_bad_line_and_says_how_to_go_on(run: Run, jobs
     answer = run("import_items", "jobs", str(file), "--strict")
     assert answer.code == 1
     assert answer.error.startswith("Line 4: ")
-    assert answer.error.endswith("Committed to line 3: go on with --skip 3.")
+    assert answer.error.endswith("Committed to line 3: continue with --skip 3.")
     assert values(jobs) == [b"1", b"2", b"3"]
     file.write_bytes(lines(1, 6))
     assert run("import_items", "jobs", str(file), "--strict", "--skip", "3").code == 0
@@ -231,7 +231,7 @@ def test_what_the_store_refuses_is_told_with_the_last_committed_line(
     monkeypatch.setattr(Queue, "push_many", full)
     answer = run("import_items", "jobs", str(file), "--chunk", "10")
     assert answer.code == 1
-    assert answer.error == "The store is full. Committed to line 20: go on with --skip 20."
+    assert answer.error == "The store is full. Committed to line 20: continue with --skip 20."
     assert jobs.depth() == 20
 
 

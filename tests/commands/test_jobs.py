@@ -88,7 +88,7 @@ def test_canceling_a_job_that_has_ended_is_refused(run: Run, shop: Shop) -> None
 def test_what_cannot_be_done_is_said(run: Run, shop: Shop) -> None:
     jobs, _ = fill(shop)
     for arguments, words in (
-        (("show",), "Say which job"),
+        (("show",), "Name the job"),
         (("show", "nonsense"), "No act on many items has this id"),
         (("undo", "00" * 20), "No act on many items has this id"),
     ):

@@ -165,7 +165,7 @@ def test_interrupted_it_tells_the_last_committed_line(url: str, store: Store, nu
         out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert b"Last committed line: 30." in out
-    assert b"Interrupted. Committed to line 30: go on with --skip 30." in err
+    assert b"Interrupted. Committed to line 30: continue with --skip 30." in err
     assert b"Traceback" not in err
     assert queue.depth() == 30
 

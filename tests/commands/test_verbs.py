@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from rich.console import Console
 
+from pqadmin.commands.arguments import span
 from pqadmin.commands.tables import print_items
-from pqadmin.commands.times import span
 from tests.commands.conftest import Run, Shop
 
 

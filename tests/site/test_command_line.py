@@ -63,7 +63,7 @@ def test_our_commands_are_listed_first_each_with_a_line_of_its_own(tmp_path: Pat
     assert max(len(line) for line in lines) <= 100
     told = dict(line.split(maxsplit=1) for line in lines if line.startswith("  "))
     assert told["push"] == "Push one item"
-    assert told["doctor"] == "Examine the whole store against a full count, and mend it"
+    assert told["doctor"] == "Examine the whole store against a full count, and repair it"
     assert "migrate" not in told
     assert run([*FORMS[1], "--help"], tmp_path).stdout == listed.stdout
     everything = run([*FORMS[1], "help", "--all"], tmp_path).stdout

@@ -1,38 +1,32 @@
 """`pqadmin attach`: show and use a queue that other programs write."""
 
-from __future__ import annotations
+from django.core.management.base import CommandError
 
-from typing import Any
-
-from django.core.management.base import CommandError, CommandParser
-
+from pqadmin.commands.arguments import KIND, PRIORITY_TYPE, REASON, Argument
 from pqadmin.commands.shapes import queue_shape
-from pqadmin.commands.store_command import StoreCommand
+from pqadmin.commands.store_command import Options, StoreCommand
 from pqadmin.display.prefixes import BadPrefixText, parse_prefix, prefix_text
 from queues import Store
-from queues.model.priority import TYPES
 
 
 class Command(StoreCommand):
-    """Attach a subspace in which others keep a queue; the act is audited."""
+    """Show and use a queue that other programs keep in this store. It is kept by FoundationDB's recipes."""
 
-    help = "Show and use a queue that other programs keep in this store. It is kept by FoundationDB's recipes."
-
-    def add_own_arguments(self, parser: CommandParser) -> None:
-        """Declare the arguments."""
-        parser.add_argument("queue", help="the name under which it is shown")
-        parser.add_argument(
+    arguments = (
+        Argument("queue", help="the name under which it is shown"),
+        Argument(
             "--prefix",
             required=True,
             metavar="P",
-            help="""where the items lie: a tuple ('("legacy", "jobs")'), 0x and hexadecimal digits, """
+            help="""where the items are: a tuple ('("legacy", "jobs")'), 0x and hexadecimal digits, """
             r"or bytes as fdbcli prints them ('\x02legacy\x00')",
-        )
-        parser.add_argument("--kind", choices=("priority", "fifo"), default="priority")
-        parser.add_argument("--priority-type", choices=TYPES, default="int", help="what pushes from here take")
-        parser.add_argument("--reason", default="", help="why, for the audit trail")
+        ),
+        KIND,
+        PRIORITY_TYPE,
+        REASON,
+    )
 
-    def run(self, store: Store, options: dict[str, Any]) -> None:
+    def run(self, store: Store, options: Options) -> None:
         """Attach the queue."""
         try:
             prefix = parse_prefix(options["prefix"])
@@ -45,9 +39,5 @@ class Command(StoreCommand):
             priority_type=options["priority_type"],
             reason=options["reason"],
         )
-        if options["json"]:
-            self.print_json(queue_shape(queue))
-            return
-        first = queue.items(limit=1).items
-        what = "" if first else " Nothing lies there now."
-        self.print_line(f"Attached {queue.name} at {prefix_text(queue.config.prefix)}.{what}")
+        empty = "" if queue.items(limit=1).items else " It has no items now."
+        self.answer(queue_shape(queue), f"Attached {queue.name} at {prefix_text(queue.config.prefix)}.{empty}")

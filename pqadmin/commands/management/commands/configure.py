@@ -1,39 +1,40 @@
 """`pqadmin configure`: show or change a queue's settings."""
 
-from __future__ import annotations
-
 from argparse import ArgumentTypeError
 from typing import Any
 
-from django.core.management.base import CommandParser
-
-from pqadmin.commands.store_command import StoreCommand, whole_number
+from pqadmin.commands.arguments import QUEUE, REASON, Argument, OneOf, flag, whole_number
+from pqadmin.commands.store_command import Options, StoreCommand
 from queues import Store
 from queues.model.settings import Settings, plain, settings_of
 
 
+def _limit(text: str) -> int:
+    """Read a limit; 0 means none."""
+    if text == "none":
+        return 0
+    try:
+        return whole_number(text)
+    except ArgumentTypeError as error:
+        raise ArgumentTypeError(f"{error}, nor none") from None
+
+
 class Command(StoreCommand):
-    """Change settings of a queue, audited; without changes, show them."""
+    """Change settings of a queue; without changes, show them."""
 
-    help = "Change settings of a queue; without changes, show them."
+    arguments = (
+        QUEUE,
+        Argument("--note", metavar="TEXT", help="what operators should know; '' for none"),
+        Argument("--runbook", metavar="URL", help="the page that says what to do; '' for none"),
+        Argument("--redact", nargs="*", metavar="KEY", help="keys whose values are hidden: card*, iban; none: none"),
+        Argument("--max-attempts", type=_limit, metavar="N", help="dead after so many attempts; none: never"),
+        Argument("--max-depth", type=_limit, metavar="N", help="items ready and delayed, or none"),
+        Argument("--max-value", type=_limit, metavar="BYTES", help="of one value, or none"),
+        OneOf(flag("--close", "refuse pushes"), flag("--open", "accept pushes again")),
+        REASON,
+    )
 
-    def add_own_arguments(self, parser: CommandParser) -> None:
-        """Declare the arguments."""
-        parser.add_argument("queue")
-        parser.add_argument("--note", metavar="TEXT", help="what operators should know; '' for none")
-        parser.add_argument("--runbook", metavar="URL", help="where it says what to do; '' for none")
-        parser.add_argument(
-            "--redact", nargs="*", metavar="KEY", help="keys whose values nobody sees unasked: card*, iban; none: none"
-        )
-        parser.add_argument("--max-attempts", type=_limit, metavar="N", help="dead after so many attempts; none: never")
-        parser.add_argument("--max-depth", type=_limit, metavar="N", help="items ready and delayed, or none")
-        parser.add_argument("--max-value", type=_limit, metavar="BYTES", help="of one value, or none")
-        door = parser.add_mutually_exclusive_group()
-        door.add_argument("--close", action="store_true", help="refuse pushes")
-        door.add_argument("--open", action="store_true", help="let pushes in again")
-        parser.add_argument("--reason", default="", help="why, for the audit trail")
-
-    def run(self, store: Store, options: dict[str, Any]) -> None:
+    def run(self, store: Store, options: Options) -> None:
         """Change the settings, then show all."""
         queue = store.queue(options["queue"])
         changes: Settings = {}
@@ -50,21 +51,10 @@ class Command(StoreCommand):
         if changes:
             queue = self.acts(store).configure(queue.name, reason=options["reason"], **changes)
         settings = plain(settings_of(queue.config))
-        if options["json"]:
-            self.print_json({"queue": queue.name, "settings": dict(settings)})
-            return
-        for name, value in settings.items():
-            self.stdout.write(f"{name}: {_words(value)}")
-
-
-def _limit(text: str) -> int:
-    """Read a limit; 0 stands for none."""
-    if text == "none":
-        return 0
-    try:
-        return whole_number(text)
-    except ArgumentTypeError as error:
-        raise ArgumentTypeError(f"{error}, nor none") from None
+        self.answer(
+            {"queue": queue.name, "settings": dict(settings)},
+            *(f"{name}: {_words(value)}" for name, value in settings.items()),
+        )
 
 
 def _words(value: Any) -> str:

@@ -1,13 +1,12 @@
 """`pqadmin copy_store`: copy a whole store to another place or engine."""
 
-from __future__ import annotations
-
 import argparse
 import time
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 
+from pqadmin.commands.arguments import Argument, flag
 from pqadmin.commands.interruption import Interrupted, Interruption
 from pqadmin.commands.store_command import EXIT_INTERRUPTED, StoreCommand, refuse_missing
 from pqadmin.display.format import number, size
@@ -20,27 +19,26 @@ _EVERY = 1.0
 
 
 class Command(StoreCommand):
-    """Copy a whole store into an empty place, and verify the copy."""
+    """Copy a whole store to another place or engine.
 
-    help = (
-        "Copy a whole store to another place or engine. Both are compared at the end. TO is empty, or holds the same "
-        "copy unfinished. Pause whatever writes to FROM; nothing may use TO before this has ended well. A copy that "
-        "was stopped, killed, or that found FROM changed goes on when the same command is run again."
-    )
-    has_store = False
+    Both are compared at the end. TO is empty, or holds the same copy unfinished. Pause all writers of FROM; nothing may
+    use TO before this has ended well. A copy that was stopped, killed, or that found FROM changed continues when the
+    same command is run again.
+    """
 
-    def add_own_arguments(self, parser: CommandParser) -> None:
-        """Declare the arguments."""
-        parser.add_argument("from_url", metavar="FROM", help="the store to copy: lmdb:PATH or fdb:CLUSTER_FILE")
-        parser.add_argument("to_url", metavar="TO", help="where to: an empty place, or the same copy unfinished")
-        parser.add_argument(
+    arguments = (
+        Argument("from_url", metavar="FROM", help="the store to copy: lmdb:PATH or fdb:CLUSTER_FILE"),
+        Argument("to_url", metavar="TO", help="where to: an empty place, or the same copy unfinished"),
+        Argument(
             "--outside",
             action=argparse.BooleanOptionalAction,
             default=None,
             help="copy keys outside of the root: other programs', and items of attached queues (default: from one "
             "embedded store into another; never from a cluster)",
-        )
-        parser.add_argument("--quiet", action="store_true", help="no progress; the result is shown")
+        ),
+        flag("--quiet", "no progress; the result is shown"),
+    )
+    has_store = False
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Copy the store."""
@@ -64,39 +62,33 @@ class Command(StoreCommand):
             except StoreError as error:
                 if not progress.told:
                     raise
-                raise CommandError(f"{error} Run the same command again to go on with the copy.") from error
+                raise CommandError(f"{error} Run the same command again to continue the copy.") from error
             except Interrupted as stop:
                 raise CommandError(
-                    "Interrupted. Run the same command again to go on with the copy.", returncode=EXIT_INTERRUPTED
+                    "Interrupted. Run the same command again to continue the copy.", returncode=EXIT_INTERRUPTED
                 ) from stop
-        seconds = time.monotonic() - began
-        digest = copied.digest
-        if options["json"]:
-            self.print_json(
-                {
-                    "from": from_url,
-                    "to": to_url,
-                    "store_id": copied.store_id,
-                    "keys": digest.keys,
-                    "bytes": digest.size,
-                    "checksum": digest.checksum,
-                    "rounds": copied.rounds,
-                    "resumed": copied.resumed,
-                    "outside": _outside_shape(copied),
-                    "seconds": round(seconds, 3),
-                }
-            )
-            return
-        self.print_line(
+        seconds, digest, outside = time.monotonic() - began, copied.digest, _outside_words(copied)
+        self.answer(
+            {
+                "from": from_url,
+                "to": to_url,
+                "store_id": copied.store_id,
+                "keys": digest.keys,
+                "bytes": digest.size,
+                "checksum": digest.checksum,
+                "rounds": copied.rounds,
+                "resumed": copied.resumed,
+                "outside": _outside_shape(copied),
+                "seconds": round(seconds, 3),
+            },
             f"Copied {from_url} to {to_url} in {seconds:.1f} s: {number(digest.keys)} keys, {size(digest.size)}. "
-            f"Both sides were read whole and are equal: SHA-256 {digest.checksum}."
+            f"Both sides were read whole and are equal: SHA-256 {digest.checksum}.",
+            *([outside] if outside else ()),
         )
-        if words := _outside_words(copied):
-            self.print_line(words)
 
 
 def _outside_words(copied: Copied) -> str:
-    """Say what became of keys outside of the root; empty where there are none."""
+    """Describe the keys outside of the root; empty where there are none."""
     if copied.outside is not None:
         keys, bytes_ = number(copied.outside.keys), size(copied.outside.size)
         equal = f"{keys} keys outside of the root, {bytes_}, are equal too: SHA-256 {copied.outside.checksum}."
@@ -112,14 +104,14 @@ def _outside_words(copied: Copied) -> str:
 
 
 def _outside_shape(copied: Copied) -> dict[str, object]:
-    if copied.outside is None:
-        return {"copied": False, "keys": copied.left}
     found = copied.outside
+    if found is None:
+        return {"copied": False, "keys": copied.left}
     return {"copied": True, "keys": found.keys, "bytes": found.size, "checksum": found.checksum}
 
 
 class _Lines:
-    """Tells how far a copy is, a line a second at most, and each phase at least once."""
+    """Prints the progress of a copy: a line a second at most, and each phase at least once."""
 
     def __init__(self, command: Command, *, quiet: bool, as_json: bool) -> None:
         self._command = command
@@ -127,11 +119,11 @@ class _Lines:
         self._json = as_json
         self._phase = ""
         self._next = 0.0
-        #: Whether anything was done.
+        #: Whether any progress was made.
         self.told = False
 
     def tell(self, progress: Progress) -> None:
-        """Show the progress if it is time to."""
+        """Print the progress if it is time to."""
         self.told = True
         now = time.monotonic()
         if self._quiet or (progress.phase == self._phase and now < self._next):
@@ -141,5 +133,4 @@ class _Lines:
             line = json_text({"phase": progress.phase, "keys": progress.keys, "bytes": progress.size})
         else:
             line = f"{progress.phase.capitalize()}: {number(progress.keys)} keys, {size(progress.size)}"
-        self._command.stderr.write(line, lambda same: same)
-        self._command.stderr.flush()
+        self._command.tell(line)

@@ -1,38 +1,41 @@
-"""`pqadmin import_items`: push what a file holds."""
-
-from __future__ import annotations
+"""`pqadmin import_items`: push the items of a file."""
 
 import io
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 
+from pqadmin.commands.arguments import (
+    FORMAT,
+    KIND,
+    PRIORITY_TYPE,
+    QUEUE,
+    Argument,
+    OneOf,
+    flag,
+    line_number,
+    stdin_bytes,
+    whole_number,
+)
 from pqadmin.commands.import_marks import ImportMark, MarkedPusher, last_mark
 from pqadmin.commands.importing import CHUNK_ITEMS, Importer, ImportReport, StoppedAtBadEntry
 from pqadmin.commands.interruption import Interrupted, Interruption
 from pqadmin.commands.progress import ImportProgress, place
-from pqadmin.commands.store_command import (
-    EXIT_INTERRUPTED,
-    StoreCommand,
-    line_number,
-    os_user,
-    stdin_bytes,
-    whole_number,
-)
+from pqadmin.commands.store_command import EXIT_INTERRUPTED, Options, StoreCommand, os_user
 from pqadmin.display.format import visible
 from pqadmin.files import formats
 from queues import Queue, Store
 from queues.errors import OutcomeUnknown, QueueError, QueueNotFound, StoreError
-from queues.model.priority import TYPES
 
-#: Some lines were bad, all others are pushed.
+#: Some lines were bad; all good ones are pushed.
 EXIT_SOME_BAD = 3
 _STDIN = "-"
-#: How every file begins that gzip has packed; no text does.
+#: The first bytes of every gzip file; no text begins with them.
 _GZIP = b"\x1f\x8b"
 
 
@@ -41,39 +44,32 @@ class BadLines(CommandError):
 
 
 class Command(StoreCommand):
-    """Push every line of an NDJSON or CSV file, in chunks, so that it can be resumed after any stop."""
+    """Push the items of an NDJSON or CSV file.
 
-    help = (
-        "Push what a file of NDJSON or CSV holds: a line of NDJSON is "
-        '{"value" | "value_base64" | "value_json": …, "priority": …}, and CSV has columns of these names. '
-        "Bad lines are reported by number and left out. Exit code 0: all is pushed; "
-        "3: all but some bad lines; 1: failed, or all lines were bad."
+    A line of NDJSON is {"value" | "value_base64" | "value_json": …, "priority": …}, and CSV has columns of these names.
+    Bad lines are reported by number and left out. Exit code 0: all is pushed; 3: all but some bad lines; 1: failed, or
+    all lines were bad.
+    """
+
+    arguments = (
+        QUEUE,
+        Argument("file", help="- reads standard input"),
+        FORMAT,
+        OneOf(
+            Argument("--skip", type=line_number, default=0, metavar="N", help="begin after line N"),
+            flag("--resume", "begin where the last import of this file ended, by the audit"),
+        ),
+        flag("--strict", "stop at the first bad line"),
+        flag("--create", "create the queue when it does not exist, of this --kind and --priority-type"),
+        KIND,
+        PRIORITY_TYPE,
+        Argument(
+            "--chunk", type=whole_number, default=CHUNK_ITEMS, metavar="N", help="items a commit (default: %(default)s)"
+        ),
+        flag("--quiet", "no progress; bad lines and the result are shown"),
     )
 
-    def add_own_arguments(self, parser: CommandParser) -> None:
-        """Declare the arguments."""
-        parser.add_argument("queue")
-        parser.add_argument("file", help="- reads standard input")
-        parser.add_argument("--format", choices=("ndjson", "csv"), help="default: by the file's ending or first byte")
-        start = parser.add_mutually_exclusive_group()
-        start.add_argument("--skip", type=line_number, default=0, metavar="N", help="begin after line N")
-        start.add_argument(
-            "--resume", action="store_true", help="begin where the audit says that the last import of this file ended"
-        )
-        parser.add_argument("--strict", action="store_true", help="stop at the first bad line")
-        parser.add_argument("--create", action="store_true", help="create the queue when it is not there")
-        parser.add_argument("--kind", choices=("priority", "fifo"), default="priority", help="with --create")
-        parser.add_argument("--priority-type", choices=TYPES, default="int", help="with --create")
-        parser.add_argument(
-            "--chunk", type=whole_number, default=CHUNK_ITEMS, metavar="N", help="items a commit (default: %(default)s)"
-        )
-        parser.add_argument("--quiet", action="store_true", help="no progress; bad lines and the result are shown")
-
-    def may_make_store(self, options: dict[str, Any]) -> bool:
-        """Say whether a store that is not there is made."""
-        return bool(options["create"])
-
-    def run(self, store: Store, options: dict[str, Any]) -> None:
+    def run(self, store: Store, options: Options) -> None:
         """Push the file's items."""
         if options["chunk"] > 1_000:
             raise CommandError("--chunk: one transaction pushes at most 1,000 items.")
@@ -111,11 +107,16 @@ class Command(StoreCommand):
                 failure = _failure(importer, outcomes)
                 if failure is None or isinstance(failure, BadLines):
                     progress.finished()
-        self._tell_result(queue, importer.report, options)
+        report = importer.report
+        items = "1 item" if report.items == 1 else f"{report.items} items"
+        self.answer(
+            {"queue": queue.name, **asdict(report)},
+            f"Imported {items} into {queue.name}. Last committed line: {report.last_line}.",
+        )
         if failure is not None:
             raise failure from failure.__cause__
 
-    def _queue(self, store: Store, options: dict[str, Any]) -> Queue:
+    def _queue(self, store: Store, options: Options) -> Queue:
         try:
             return store.queue(options["queue"])
         except QueueNotFound:
@@ -125,32 +126,17 @@ class Command(StoreCommand):
             options["queue"], kind=options["kind"], priority_type=options["priority_type"]
         )
 
-    def _mark(self, store: Store, queue: Queue, source: str, options: dict[str, Any]) -> ImportMark | None:
-        """Return how far an earlier import of the file came, when it is to be gone on with."""
+    def _mark(self, store: Store, queue: Queue, source: str, options: Options) -> ImportMark | None:
+        """Return how far an earlier import of the file came, if it is to be resumed."""
         if not options["resume"]:
             return None
         if options["file"] == _STDIN:
             raise CommandError("--resume needs a file to recognize; with standard input use --skip.")
         return last_mark(store, queue, source)
 
-    def _tell_result(self, queue: Queue, report: ImportReport, options: dict[str, Any]) -> None:
-        if options["json"]:
-            self.print_json(
-                {
-                    "queue": queue.name,
-                    "items": report.items,
-                    "bad": report.bad,
-                    "blank": report.blank,
-                    "last_line": report.last_line,
-                }
-            )
-        else:
-            items = "1 item" if report.items == 1 else f"{report.items} items"
-            self.stdout.write(f"Imported {items} into {queue.name}. Last committed line: {report.last_line}.")
-
 
 def _failure(importer: Importer, outcomes: Iterator[Any]) -> CommandError | None:
-    """Run the import; return what the command ends with, None when all is well."""
+    """Run the import; return the error that ends the command, None when all is well."""
     error: BaseException
     returncode = 1
     try:
@@ -168,16 +154,16 @@ def _failure(importer: Importer, outcomes: Iterator[Any]) -> CommandError | None
             return None
         lines = "1 bad line was" if report.bad == 1 else f"{report.bad} bad lines were"
         return BadLines(f"{lines} left out.", returncode=EXIT_SOME_BAD if report.items else 1)
-    told = f"{message} {_how_to_go_on(importer.report, sure=not isinstance(error, OutcomeUnknown))}".rstrip()
+    told = f"{message} {_how_to_continue(importer.report, sure=not isinstance(error, OutcomeUnknown))}".rstrip()
     failure = CommandError(told, returncode=returncode)
     failure.__cause__ = error
     return failure
 
 
-def _how_to_go_on(report: ImportReport, *, sure: bool) -> str:
+def _how_to_continue(report: ImportReport, *, sure: bool) -> str:
     line = report.last_line
     if line:
-        return f"Committed to line {line}: go on with --skip {line}."
+        return f"Committed to line {line}: continue with --skip {line}."
     return "Nothing was committed." if sure else ""
 
 

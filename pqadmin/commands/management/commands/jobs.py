@@ -1,23 +1,20 @@
-"""`pqadmin jobs`: list the acts on many items, look at one, run, cancel, resume or undo it."""
-
-from __future__ import annotations
+"""`pqadmin jobs`: list bulk jobs; show, run, cancel, resume or undo one."""
 
 from collections.abc import Callable
-from datetime import datetime
-from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 
+from pqadmin.commands.arguments import REASON, Argument, flag, whole_number
 from pqadmin.commands.interruption import Interrupted, Interruption
-from pqadmin.commands.shapes import Shape, job_shape
-from pqadmin.commands.store_command import EXIT_INTERRUPTED, StoreCommand, whole_number
+from pqadmin.commands.shapes import job_shape
+from pqadmin.commands.store_command import EXIT_INTERRUPTED, Options, StoreCommand
 from pqadmin.commands.tables import console, print_jobs
 from pqadmin.display.format import age, number, visible
 from pqadmin.display.values.search_mask import what_searchers_see
 from queues import Acts, Job, Store
 
 _ON_ONE = ("show", "cancel", "resume", "undo")
-#: What is said of a job that is to be canceled and has ended.
+#: Why an ended job is not canceled.
 _ENDED = {
     "done": "This job is done: nothing was canceled.",
     "failed": "This job has failed: nothing was canceled.",
@@ -26,53 +23,52 @@ _ENDED = {
 
 
 class Command(StoreCommand):
-    """Work with jobs. The site runs them by itself; `run` is for where no site does."""
+    """Show, run, cancel, resume and undo bulk jobs.
 
-    help = (
-        "Show, run, cancel, resume and undo acts on many items. `run` does what is left of one, or of all, here and "
-        "now. A running site runs jobs by itself."
+    `run` does the rest of one job, or of all, here and now. A running site runs jobs by itself.
+    """
+
+    arguments = (
+        Argument("what", nargs="?", default="list", choices=["list", "run", *_ON_ONE]),
+        Argument("job", nargs="?", metavar="JOB", help="a job's id; run without one runs all"),
+        Argument("--limit", type=whole_number, default=20, metavar="N", help="of a list (default: %(default)s)"),
+        flag("--running", "list only jobs that have not ended"),
+        REASON,
+        flag("--quiet", "no progress on standard error"),
     )
 
-    def add_own_arguments(self, parser: CommandParser) -> None:
-        """Declare the arguments."""
-        parser.add_argument(
-            "what", nargs="?", default="list", choices=["list", "show", "run", "cancel", "resume", "undo"]
-        )
-        parser.add_argument("job", nargs="?", metavar="JOB", help="a job's id; run without one runs all")
-        parser.add_argument(
-            "--limit", type=whole_number, default=20, metavar="N", help="of a list (default: %(default)s)"
-        )
-        parser.add_argument("--running", action="store_true", help="list only those that have not ended")
-        parser.add_argument("--reason", default="", help="why, for the audit trail")
-        parser.add_argument("--quiet", action="store_true", help="no progress on standard error")
-
-    def run(self, store: Store, options: dict[str, Any]) -> None:
-        """Do what was asked."""
-        acts, what, job_id = self.acts(store), options["what"], options["job"]
+    def run(self, store: Store, options: Options) -> None:
+        """Run the subcommand."""
+        acts, what, job_id, reason = self.acts(store), options["what"], options["job"], options["reason"]
         if what in _ON_ONE and not job_id:
-            raise CommandError(f"Say which job: pqadmin jobs {what} JOB.")
+            raise CommandError(f"Name the job: pqadmin jobs {what} JOB.")
         if what == "list":
-            jobs = acts.running_jobs()[::-1] if options["running"] else acts.jobs(options["limit"])
-            self._list(jobs[: options["limit"]], options, store.now())
+            self._list(acts, store, options)
         elif what == "show":
-            self._show([acts.job(job_id)], options)
+            self._show([acts.job(job_id)])
         elif what == "cancel":
-            self._cancel(acts, job_id, options)
+            status = acts.job(job_id).status
+            if status in _ENDED:
+                raise CommandError(_ENDED[status])
+            self._show([acts.cancel_bulk(job_id, reason=reason)])
         elif what == "resume":
-            acts.resume_bulk(job_id, reason=options["reason"])
+            acts.resume_bulk(job_id, reason=reason)
             self._run(acts, [job_id], options)
         elif what == "undo":
-            self._run(acts, [acts.begin_undo(job_id, reason=options["reason"]).id], options)
+            self._run(acts, [acts.begin_undo(job_id, reason=reason).id], options)
         else:
             self._run(acts, [job_id] if job_id else [job.id for job in acts.running_jobs()], options)
 
-    def _cancel(self, acts: Acts, job_id: str, options: dict[str, Any]) -> None:
-        status = acts.job(job_id).status
-        if status in _ENDED:
-            raise CommandError(_ENDED[status])
-        self._show([acts.cancel_bulk(job_id, reason=options["reason"])], options)
+    def _list(self, acts: Acts, store: Store, options: Options) -> None:
+        jobs = acts.running_jobs()[::-1] if options["running"] else acts.jobs(options["limit"])
+        jobs = jobs[: options["limit"]]
+        if jobs and not options["json"]:
+            print_jobs(console(self.stdout), jobs, store.now())
+            return
+        none = "No job is running." if options["running"] else "No jobs."
+        self.answer({"jobs": [job_shape(job) for job in jobs]}, none)
 
-    def _run(self, acts: Acts, job_ids: list[str], options: dict[str, Any]) -> None:
+    def _run(self, acts: Acts, job_ids: list[str], options: Options) -> None:
         ended = []
         stop = Interruption()
         try:
@@ -84,18 +80,18 @@ class Command(StoreCommand):
         except Interrupted:
             left = ended[-1].id if ended else job_ids[0]
             raise CommandError(
-                f"Interrupted. A running site goes on; else go on with: pqadmin jobs run {left}",
+                f"Interrupted. A running site continues it; otherwise run: pqadmin jobs run {left}",
                 returncode=EXIT_INTERRUPTED,
             ) from None
-        self._show(ended, options)
+        self._show(ended)
         failed = [job for job in ended if job.status == "failed"]
         if failed:
             raise CommandError(
                 f"The job {failed[0].id} has failed after {failed[0].done:,} items: {visible(failed[0].failure)} "
-                "What it did can be undone; mend what is wrong and resume it to go on."
+                "What it did can be undone; correct the cause and resume the job to continue."
             )
 
-    def _progress(self, stop: Interruption, options: dict[str, Any]) -> Callable[[Job], bool]:
+    def _progress(self, stop: Interruption, options: Options) -> Callable[[Job], bool]:
         told = 0
 
         def progress(job: Job) -> bool:
@@ -103,38 +99,27 @@ class Command(StoreCommand):
             part = 10 * job.met // job.total if job.total else job.met // 10_000
             if part > told and not options["quiet"] and not options["json"]:
                 told = part
-                total = "" if job.total is None else f" of {number(job.total)}"
-                self.stderr.write(f"{job.id}: {number(job.met)}{total} items", lambda same: same)
+                self.tell(f"{job.id}: {number(job.met)}{_of(job.total)} items")
             return not stop.requested
 
         return progress
 
-    def _list(self, jobs: list[Job], options: dict[str, Any], now: datetime) -> None:
-        if options["json"]:
-            self.print_json({"jobs": [job_shape(job) for job in jobs]})
-        elif jobs:
-            print_jobs(console(self.stdout), jobs, now)
-        else:
-            self.stdout.write("No jobs." if not options["running"] else "No job is running.")
+    def _show(self, jobs: list[Job]) -> None:
+        shapes = [job_shape(job) for job in jobs]
+        lines = [line for job in jobs for line in _lines(job)] or ["No job is running."]
+        self.answer(shapes[0] if len(shapes) == 1 else {"jobs": shapes}, *lines)
 
-    def _show(self, jobs: list[Job], options: dict[str, Any]) -> None:
-        if options["json"]:
-            shapes: list[Shape] = [job_shape(job) for job in jobs]
-            self.print_json(shapes[0] if len(shapes) == 1 else {"jobs": shapes})
-            return
-        if not jobs:
-            self.stdout.write("No job is running.")
-        for job in jobs:
-            for line in _lines(job):
-                self.stdout.write(line)
+
+def _of(total: int | None) -> str:
+    return "" if total is None else f" of {number(total)}"
 
 
 def _lines(job: Job) -> list[str]:
     to = "" if job.to is None else f" to {visible(job.to)}"
-    total = "" if job.total is None else f" of {job.total:,}"
+    counts = f"{job.met:,}{_of(job.total)} looked at, {job.done:,} changed, {job.skipped:,} left alone"
     lines = [
         f"{job.id}  {job.act} {job.state} items of {visible(job.queue)}{to}: {job.status}",
-        f"  {job.met:,}{total} looked at, {job.done:,} changed, {job.skipped:,} left alone; begun by {visible(job.by)}",
+        f"  {counts}; begun by {visible(job.by)}",
     ]
     left = job.seconds_left()
     if left is not None:

@@ -1,15 +1,11 @@
 """`pqadmin queues`: list the queues of a store."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
-from typing import Any
 
-from django.core.management.base import CommandParser
-
+from pqadmin.commands.arguments import Argument
 from pqadmin.commands.shapes import status_shape
-from pqadmin.commands.store_command import StoreCommand
+from pqadmin.commands.store_command import Options, StoreCommand
 from pqadmin.commands.tables import console, print_queues
 from queues import QueueStatus, Store
 from queues.model.names import canonical
@@ -21,24 +17,21 @@ _PATIENCE, _STEP_SECONDS = 3.0, 0.05
 
 
 class Command(StoreCommand):
-    """List queues with their items in each state, ends, oldest age and how they stand."""
+    """List the queues: items in each state, both ends, oldest age, and the state of the queue."""
 
-    help = "List the queues with their numbers: items in each state, both ends, oldest age, and how they stand."
+    arguments = (Argument("--prefix", default="", help="only queues whose name begins with this"),)
 
-    def add_own_arguments(self, parser: CommandParser) -> None:
-        """Declare the arguments."""
-        parser.add_argument("--prefix", default="", help="only queues whose name begins with this")
-
-    def run(self, store: Store, options: dict[str, Any]) -> None:
+    def run(self, store: Store, options: Options) -> None:
         """List the queues by name."""
         now = store.now()
         statuses = list(_statuses(store, options["prefix"]))
-        if options["json"]:
-            self.print_json({"queues": [status_shape(status, now) for status in statuses]})
-        elif statuses:
+        if statuses and not options["json"]:
             print_queues(console(self.stdout), statuses, now)
-        else:
-            self.stdout.write("No queues." if not options["prefix"] else "No queue begins with that.")
+            return
+        self.answer(
+            {"queues": [status_shape(status, now) for status in statuses]},
+            "No queue begins with that." if options["prefix"] else "No queues.",
+        )
 
 
 def _statuses(store: Store, prefix: str) -> Iterator[QueueStatus]:
@@ -48,7 +41,7 @@ def _statuses(store: Store, prefix: str) -> Iterator[QueueStatus]:
         snapshot = store.snapshot(ids, preview=0, tolerant=True)
         until = time.monotonic() + _PATIENCE
         while any(_uncounted(status) for status in snapshot.queues.values()) and time.monotonic() < until:
-            time.sleep(_STEP_SECONDS)  # they are being counted behind our back
+            time.sleep(_STEP_SECONDS)  # another thread counts them
             snapshot = store.snapshot(ids, previous=snapshot, preview=0, tolerant=True)
         yield from (snapshot.queues[queue_id] for queue_id in ids if queue_id in snapshot.queues)
 

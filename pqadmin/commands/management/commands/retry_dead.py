@@ -1,20 +1,11 @@
-"""`pqadmin retry_dead`: put dead items back at their places."""
-
-from __future__ import annotations
-
-from collections.abc import Sequence
-from typing import Any
+"""`pqadmin retry_dead`: retry dead items."""
 
 from pqadmin.commands.item_command import ItemCommand
-from queues import Acts, Changed
+from queues import Acts
 
 
 class Command(ItemCommand):
-    """Put dead items back at their places; all their attempts are before them again."""
+    """Return dead items to their places, with no attempts counted."""
 
-    help = "Put dead items back at their places; all their attempts are before them again."
+    verb = staticmethod(Acts.retry_dead)
     done = "are back"
-
-    def change(self, acts: Acts, name: str, ids: Sequence[str], options: dict[str, Any], **shared: Any) -> Changed:
-        """Retry the items."""
-        return acts.retry_dead(name, ids, **shared)

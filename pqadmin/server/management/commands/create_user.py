@@ -24,9 +24,7 @@ from queues.errors import BadName
 
 
 class Command(OwnCommand):
-    """Makes a user with one role."""
-
-    help = "Create a user with a role; prints a password that the site made up, or reads one."
+    """Create a user with a role; prints a generated password, or reads one."""
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the name, the role and where the password comes from."""
@@ -39,15 +37,13 @@ class Command(OwnCommand):
             metavar="GLOB=ROLE",
             help="besides, viewer or operator on the queues that match, such as 'orders:*=operator'; repeatable",
         )
-        parser.add_argument(
-            "--password-stdin", action="store_true", help="read the password's line from standard input"
-        )
+        add_password(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Create the user, wholly or not at all."""
+        """Create the user, or change nothing."""
         prepare_tables(self)
         user, grants = User(username=options["name"]), dict(read_grant(text) for text in options["grant"])
-        password = read_password(user) if options["password_stdin"] else new_password()
+        password = choose_password(user, options)
         try:
             user.set_password(password)
             user.full_clean()
@@ -69,7 +65,7 @@ class Command(OwnCommand):
 
 
 def prepare_tables(command: BaseCommand) -> None:
-    """Make what a first start makes, and show its admin's password; raises CommandError."""
+    """Prepare the site as its first start does, and print its admin's password; raises CommandError."""
     try:
         admin = first_start.prepare()
     except first_start.CannotStart as error:
@@ -89,8 +85,15 @@ def read_grant(text: str) -> tuple[str, Role]:
         raise CommandError(f"--grant {text!r}: {error}") from None
 
 
-def read_password(user: User) -> str:
-    """Return the first line of standard input if it will do as the user's password; raises CommandError."""
+def add_password(parser: ArgumentParser) -> None:
+    """Declare where the password comes from."""
+    parser.add_argument("--password-stdin", action="store_true", help="read the password's line from standard input")
+
+
+def choose_password(user: User, options: dict[str, Any]) -> str:
+    """Return a generated password, or the first line of standard input; raises CommandError if that is too weak."""
+    if not options["password_stdin"]:
+        return new_password()
     password = sys.stdin.readline().rstrip("\r\n")
     try:
         validate_password(password, user)

@@ -8,22 +8,17 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.core.management.base import CommandError
 
-from pqadmin.accounts.passwords import new_password
 from pqadmin.commands.base import OwnCommand
-from pqadmin.server.management.commands.create_user import prepare_tables, read_password
+from pqadmin.server.management.commands.create_user import add_password, choose_password, prepare_tables
 
 
 class Command(OwnCommand):
-    """Gives a user a new password."""
-
-    help = "Give a user a new password and end the user's sessions; prints it, or reads one."
+    """Give a user a new password and end the user's sessions; prints it, or reads one."""
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the name and where the password comes from."""
         parser.add_argument("name")
-        parser.add_argument(
-            "--password-stdin", action="store_true", help="read the password's line from standard input"
-        )
+        add_password(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Set the password; sessions end because they are bound to the old one."""
@@ -32,7 +27,7 @@ class Command(OwnCommand):
             user = User.objects.get(username=options["name"])
         except User.DoesNotExist:
             raise CommandError(f"No user is named {options['name']!r}.") from None
-        password = read_password(user) if options["password_stdin"] else new_password()
+        password = choose_password(user, options)
         user.set_password(password)
         user.save(update_fields=["password"])
         self.stdout.write(f"Changed the password of {user.username}; all sessions of that user have ended.")

@@ -26,9 +26,8 @@ THREADS_END_WITHIN = 3.0  # seconds
 
 
 class Command(OwnCommand):
-    """Starts the site and serves it until Ctrl-C or SIGTERM."""
+    """Serve the site; the first start makes everything that is needed and prints the admin's password."""
 
-    help = "Serve the site; the first start makes everything that is needed and prints the admin's password."
     requires_system_checks = []
     stealth_options = ()
 

@@ -1,0 +1,40 @@
+"""What `pop` and `lease` share: the end they take from, waiting, and an empty queue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.core.management.base import CommandError
+
+from pqadmin.commands.store_command import Options, StoreCommand
+from pqadmin.display.format import age
+from queues import Queue
+from queues.errors import QueuePaused
+
+
+def end_of(queue: Queue, options: Options) -> str:
+    """Return the end to take from; a FIFO queue has one only."""
+    end = {"head": "min", "tail": "max"}.get(options["end"], str(options["end"]))
+    if queue.kind == "fifo" and end == "max":
+        raise CommandError(f"{queue.name} is a FIFO queue: items leave it at the head only.")
+    return end
+
+
+@contextmanager
+def waited(timeout: float) -> Iterator[None]:
+    """Take once more after waiting in vain: a paused queue is reported as paused, not as empty."""
+    try:
+        yield
+    except QueuePaused as paused:
+        raise CommandError(f"Nothing came within {age(timeout)}: {paused}") from paused
+
+
+def finish(command: StoreCommand, queue: Queue, options: Options, *, empty: bool) -> None:
+    """End the command; an empty queue gives a line and an exit code of its own."""
+    if not empty:
+        return
+    if not options["json"]:
+        command.stdout.write(f"{queue.name} has nothing ready.")
+    if options["exit_empty"]:
+        raise CommandError("", returncode=options["exit_empty"])
