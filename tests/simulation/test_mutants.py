@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
-from queues.items.counters import Tally as Totals
+from queues.items.counters import CounterDelta as Totals
 from queues.items.ready import Heads
 from queues.kv.errors import StoreUnavailable
 from queues.kv.exactly_once import _Sequence

@@ -22,7 +22,7 @@ from queues.background.leader import Candidate, Holding
 from queues.background.sweeper import Sweeper
 from queues.context import StoreContext
 from queues.errors import NotElected
-from queues.items.counters import Tally as Totals
+from queues.items.counters import CounterDelta as Totals
 from queues.kv.port import Transaction
 from queues.kv.simulated import SimulatedTransaction
 from tests.simulation.history import Violation

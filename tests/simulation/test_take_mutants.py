@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from queues import open_store
-from queues.items.counters import Tally as Totals
+from queues.items.counters import CounterDelta as Totals
 from queues.keys.queue_keys import QueueKeys
 from queues.kv.combining import MAX_REQUESTS, Combiner
 from queues.kv.combining_entry import Entry, State
