@@ -150,6 +150,12 @@ TIME_ZONE = "UTC"
 STATIC_URL = "/static/"
 STATIC_ROOT = PQADMIN_DATA / "static"
 STATICFILES_DIRS = [_assets / "static"]
+JOINED_SOURCES = _assets / "static" / "pqadmin"
+STATICFILES_FINDERS = [
+    "pqadmin.server.joined.JoinedFinder",
+    "django.contrib.staticfiles.finders.FileSystemFinder",
+    "django.contrib.staticfiles.finders.AppDirectoriesFinder",
+]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},
     "staticfiles": {"BACKEND": "pqadmin.server.assets.AssetStorage"},

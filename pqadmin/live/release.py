@@ -12,8 +12,8 @@ from pqadmin import __version__
 from pqadmin.live.board.row_html import render_blank_row
 from pqadmin.live.wire import PROTOCOL
 
-#: A name with the content's hash in it, that of the imported modules included.
-_SCRIPT = "pqadmin/js/main.js"
+#: A name with the content's hash in it.
+_SCRIPT = "joined/main.js"
 
 
 @lru_cache(maxsize=1)

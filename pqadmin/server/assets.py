@@ -24,9 +24,7 @@ _MARK = ".prepared"
 
 
 class AssetStorage(CompressedManifestStaticFilesStorage):  # type: ignore[misc]
-    """Names with a hash in them, also inside stylesheets and in the imports of modules."""
-
-    support_js_module_import_aggregation = True
+    """Storage of static files under names with a hash in them, also inside stylesheets."""
 
     def stored_name(self, name: str) -> str:
         """Return the hashed name if the files are prepared, else the name itself."""

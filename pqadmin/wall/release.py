@@ -7,9 +7,9 @@ from functools import lru_cache
 from pqadmin.live.release import mark
 from pqadmin.wall.wire import PROTOCOL
 
-#: Names with the content's hash in them, those of the imported modules included.
-STYLES = ("pqadmin/css/tokens.css", "pqadmin/css/wall.css")
-SCRIPT = "pqadmin/js/wall.js"
+#: Names with the content's hash in them.
+STYLES = ("joined/wall.css",)
+SCRIPT = "joined/wall.js"
 
 
 @lru_cache(maxsize=1)

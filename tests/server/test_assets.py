@@ -1,5 +1,6 @@
 """Static files: prepared when they change, named by content, served without a step for the user."""
 
+import posixpath
 import re
 from pathlib import Path
 from typing import Any
@@ -8,9 +9,11 @@ import pytest
 from django.contrib.staticfiles.storage import staticfiles_storage
 from django.templatetags.static import static
 
-from pqadmin.server import assets
+from pqadmin.server import assets, joined
 
 ROOT = Path(__file__).resolve().parents[2]
+#: Indents that align with something else than a neighbor.
+RAW_SPACES = 9
 
 
 @pytest.fixture
@@ -42,7 +45,7 @@ def test_prepared_once_and_again_only_after_a_change(folder: Path, settings, tmp
     own = tmp_path / "own"
     own.mkdir()
     (own / "a.css").write_text("a { color: red }")
-    settings.STATICFILES_DIRS = [own]
+    settings.STATICFILES_DIRS = [*settings.STATICFILES_DIRS, own]
     assert assets.prepare() is True
     assert assets.prepare() is False
     first = static("a.css")
@@ -77,15 +80,43 @@ async def test_prepared_files_are_immutable_compressed_and_secured(folder: Path)
     assert (plain_status, plain_headers["cache-control"]) == (200, "max-age=60, public")
 
 
-async def test_modules_import_each_other_by_hashed_name(folder: Path) -> None:
+@pytest.mark.parametrize("name", ["main.js", "wall.js", "styles.css", "wall.css"])
+async def test_a_page_needs_one_stylesheet_and_one_script(folder: Path, name: str) -> None:
     assets.prepare()
-    status, _, body = await ask(static("pqadmin/js/main.js"))
+    status, _, body = await ask(static(f"joined/{name}"))
     assert status == 200
-    imported = re.findall(r"""(?:from|import)\s*\(?\s*["'](\./[^"']+)["']""", body.decode())
-    assert imported
-    for name in imported:
-        assert re.fullmatch(r"\./.+\.[0-9a-f]{12}\.js", name), name
-        assert (await ask(f"/static/pqadmin/js/{name[2:]}"))[0] == 200
+    assert not re.search(r"^(?:import|export)\b|@import", body.decode(), re.MULTILINE)
+    for address in re.findall(r'url\("([^"]+)"\)', body.decode()):
+        assert (await ask(posixpath.normpath(f"/static/joined/{address}")))[0] == 200, address
+
+
+def test_every_source_is_in_a_joined_file_or_served_alone() -> None:
+    sources = ROOT / "static/pqadmin"
+    files = joined.files()
+    styles = {name for names in joined.STYLES.values() for name in names}
+    assert styles == {path.stem for path in (sources / "css").glob("*.css")}
+    modules = {name for text in files.values() for name in re.findall(r"^// (\w+)\.js$", text, re.MULTILINE)}
+    assert modules | {"wall_guard"} == {path.stem for path in (sources / "js").glob("*.js")}
+
+
+def test_modules_that_import_each_other_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.js").write_text('import { b } from "./b.js";\nexport const a = 1;\n')
+    (tmp_path / "b.js").write_text('import { a } from "./a.js";\nexport const b = 2;\n')
+    with pytest.raises(ValueError, match="a -> b -> a"):
+        joined.join_modules(tmp_path, ["a"])
+
+
+def test_spaces_between_parts_come_from_the_scale() -> None:
+    raw = [
+        f"{path.name}: {declaration}"
+        for path in (ROOT / "static/pqadmin/css").glob("*.css")
+        if path.name not in ("tokens.css", "wall.css")  # a wall's sizes follow its tiles
+        for declaration in re.findall(
+            r"(?<![\w-])(?:(?:padding|margin|gap)[\w-]*):[^;{}]*(?<![\d.])[\d.]+rem[^;{}]*;", path.read_text("utf-8")
+        )
+        if not re.search(r"\b0\.0\d+rem", declaration)
+    ]
+    assert len(raw) <= RAW_SPACES, raw
 
 
 @pytest.mark.parametrize(

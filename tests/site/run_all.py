@@ -25,6 +25,7 @@ CHECKS: dict[str, list[str]] = {
     "types": ["mypy"],
     "import directions": ["lint-imports", "--no-cache"],
 }
+SCRIPTS = ["tsc", "--project", "tests/site/javascript"]
 TESTS = ["pytest", "--ignore=tests/browser"]
 BROWSER = ["pytest", "tests/browser"]
 
@@ -35,6 +36,11 @@ def main() -> int:
     from tests import cluster
 
     failed = [name for name, command in CHECKS.items() if not run(name, command)]
+    if shutil.which(SCRIPTS[0]):
+        failed += [] if run("scripts", SCRIPTS) else ["scripts"]
+    else:
+        sys.stdout.write("\nscripts not checked: no tsc was found (Debian's package node-typescript)\n")
+        failed += ["scripts (PQ_REQUIRE_TSC=1)"] if os.environ.get("PQ_REQUIRE_TSC") == "1" else []
     environment = browser()
     if environment is None:
         sys.stdout.write("\nbrowser suite not run: no Chromium was found, and Playwright could not download one\n")
@@ -57,7 +63,8 @@ def run(name: str, command: list[str], environment: dict[str, str] | None = None
     """Run one command with its output shown, and say how long it took."""
     announce(name, command)
     begun = time.monotonic()
-    done = subprocess.run([BIN / command[0], *command[1:]], cwd=ROOT, env=os.environ | (environment or {}), check=False)
+    program = BIN / command[0] if (BIN / command[0]).exists() else command[0]
+    done = subprocess.run([program, *command[1:]], cwd=ROOT, env=os.environ | (environment or {}), check=False)
     return told(name, done.returncode == 0, begun)
 
 

@@ -1,3 +1,4 @@
+// @ts-check
 // Speaks to screen readers, politely and seldom. The only live region of a page that numbers change on.
 
 /** Milliseconds between two announcements. */

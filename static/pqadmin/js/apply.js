@@ -1,3 +1,4 @@
+// @ts-check
 // Brings frames to the page: everything that arrived since the last animation frame is written at once.
 // Holds no element and no history, so that swapped fragments and months of frames leave nothing behind.
 

@@ -1,3 +1,4 @@
+// @ts-check
 // What has the reader's attention is left alone by live updates: the focus, the pointer, text that is selected or typed.
 
 /** Milliseconds for which selected text is kept from changing: whoever went away must find no old number. */
@@ -84,7 +85,7 @@ export function stay(element) {
 
 /** Put an element before another of the same list, or last; the focus stays in it. */
 export function moveBefore(list, element, before) {
-  const focused = hasFocus(element) ? document.activeElement : null;
+  const focused = hasFocus(element) ? /** @type {HTMLElement} */ (document.activeElement) : null;
   if (element.isConnected && list.moveBefore) list.moveBefore(element, before);
   else list.insertBefore(element, before);
   if (focused !== null && document.activeElement !== focused) focused.focus({ preventScroll: true });

@@ -1,3 +1,4 @@
+// @ts-check
 // Draws a queue's history: one chart a card, one cursor over all of them, zoomed together.
 
 import { age, local, number, rate, readersZone } from "./format.js";
@@ -79,11 +80,19 @@ function zoomOf(plot, data) {
   return all || max <= data.times[0] ? null : { min, max };
 }
 
+/** The color that a token has in the theme that is shown: a canvas does not take `light-dark()`. */
+function colorOf(element, token) {
+  Object.assign(element.style, { transition: "none", color: `var(${token})` });
+  const { color } = getComputedStyle(element);
+  Object.assign(element.style, { transition: "", color: "" });
+  return color;
+}
+
 function plot(element, data, chart) {
-  const style = getComputedStyle(document.documentElement);
-  const token = (name) => style.getPropertyValue(name).trim();
+  const token = (name) => colorOf(element, name);
+  const { fontFamily } = getComputedStyle(document.body);
   const written = WRITTEN[chart.written];
-  const axis = { stroke: token("--soft"), grid: { stroke: token("--line"), width: 1 }, ticks: { show: false }, font: `11px ${token("--font")}` };
+  const axis = { stroke: token("--soft"), grid: { stroke: token("--line"), width: 1 }, ticks: { show: false }, font: `11px ${fontFamily}` };
   const held = chart.written === "number" || chart.written === "age" ? 1 : -1;
   const options = {
     width: element.clientWidth,

@@ -1,3 +1,4 @@
+// @ts-check
 // Copy buttons: <button data-copy-url="…" data-copied="Copied" hidden>. They copy what the address answers, as text;
 // with data-copy-from="SELECTOR" the text that stands there. Without a script, or where the browser gives no clipboard (a page that is not secure), they stay hidden.
 

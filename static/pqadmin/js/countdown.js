@@ -1,3 +1,4 @@
+// @ts-check
 // Counts down to moments: every <time data-countdown datetime="…"> on the page says how long it is until then, or "now".
 // One timer for the page, and no timer's work while it is hidden. Nothing is announced: the text is there to be read.
 // Who asks for less motion gets coarse words that seldom change.
@@ -25,7 +26,7 @@ export function tickCountdowns() {
   if (document.hidden || clock === null) return;
   const now = clock();
   for (const time of document.querySelectorAll("time[data-countdown]")) {
-    const at = Date.parse(time.dateTime);
+    const at = Date.parse(time.getAttribute("datetime"));
     if (!Number.isNaN(at)) write(time, at, now);
   }
 }

@@ -1,3 +1,4 @@
+// @ts-check
 // How numbers, rates, ages and sizes are written for people: the same as pqadmin/display/format.py.
 // Both are held to tests/format_vectors.json.
 
@@ -94,6 +95,7 @@ export function readersZone() {
 function formatter(zone) {
   let known = zones.get(zone);
   if (known === undefined) {
+    /** @type {Intl.DateTimeFormatOptions} */
     const digits = { year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit", second: "2-digit" };
     known = new Intl.DateTimeFormat("en", { ...digits, hourCycle: "h23", timeZone: zone });
     zones.set(zone, known);

@@ -1,3 +1,4 @@
+// @ts-check
 // How fresh the numbers on the screen are, said honestly: live, stale with its age, reconnecting, signed out.
 
 import { age } from "./format.js";

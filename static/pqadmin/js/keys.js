@@ -1,3 +1,4 @@
+// @ts-check
 // Keys of one letter. They do nothing while somebody types, in a dialog, or for whoever has turned them off.
 
 const OFF = "pqadmin-single-keys-off";

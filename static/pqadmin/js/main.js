@@ -1,3 +1,4 @@
+// @ts-check
 // What every page runs. Starts the live view where there is one: <body data-live-topic="overview"> or "queue:NAME".
 
 import { Announcer } from "./announce.js";

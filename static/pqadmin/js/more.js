@@ -1,3 +1,4 @@
+// @ts-check
 // Brings the next window of the overview when the reader scrolls to the end of this one. Rows are added below what is
 // there, so that nothing moves under the pointer; without scripts the same link leads to the next page.
 

@@ -1,3 +1,4 @@
+// @ts-check
 // The palette: Ctrl K or ⌘ K opens it, arrows move through what is found, Enter goes there. Without a script it is a page.
 
 const TICKED = "input[type=checkbox][name=id]:checked";
@@ -47,7 +48,10 @@ function open() {
   window.htmx?.trigger(field, "opened");
 }
 
-/** The list whose rows can be ticked, if the page has one. */
+/**
+ * The list whose rows can be ticked, if the page has one.
+ * @returns {HTMLFormElement | null}
+ */
 function selection() {
   return document.querySelector("form[data-selection]");
 }
@@ -56,7 +60,9 @@ function selection() {
 function act(event) {
   if (event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) return; // its page, elsewhere
   const { press } = event.target.closest("a[data-press]").dataset;
-  const button = [...(selection()?.querySelectorAll("button[name=act]") ?? [])].find(({ value }) => value === press);
+  /** @type {NodeListOf<HTMLButtonElement>} */
+  const buttons = document.querySelectorAll("form[data-selection] button[name=act]");
+  const button = [...buttons].find(({ value }) => value === press);
   if (button === undefined || button.disabled) return;
   event.preventDefault();
   dialog.close();

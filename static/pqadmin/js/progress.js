@@ -1,3 +1,4 @@
+// @ts-check
 // Keeps the progress of running jobs current: asks the page's own address anew while something runs and somebody looks.
 
 import { replace } from "./attention.js";

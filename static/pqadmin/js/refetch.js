@@ -1,3 +1,4 @@
+// @ts-check
 // Asks the server for the table anew where rows cannot simply be added: the first queue of all, or a grouped table.
 
 import { isAttended } from "./attention.js";

@@ -1,3 +1,4 @@
+// @ts-check
 // Writes one queue's numbers into the elements that carry its data-fields, touching only what differs.
 
 import { onceLeft, setText, stay } from "./attention.js";
@@ -82,7 +83,7 @@ const aging = new WeakMap();
 /** Bring all ages up to date, those in words too; `now` in ms of the server's clock. */
 export function tickAges(now, root = document) {
   for (const time of root.querySelectorAll("time[data-age]")) {
-    const at = Date.parse(time.dateTime);
+    const at = Date.parse(time.getAttribute("datetime"));
     if (!Number.isNaN(at)) setText(time, age((now - at) / 1000));
   }
   for (const element of root.querySelectorAll("[data-counted]")) {

@@ -1,3 +1,4 @@
+// @ts-check
 // Goes on with a search by itself: each step is a short request, its rows join the list, and Cancel ends it at once.
 // Without a script the link “Continue” leads on, step by step. A hidden page searches no further.
 

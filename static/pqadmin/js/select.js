@@ -1,3 +1,4 @@
+// @ts-check
 // Choosing items of a list: how many are chosen, all of the page at once, ranges with Shift.
 // Without a script the boxes, the buttons and the link “Select page” do the same by themselves.
 
@@ -17,7 +18,9 @@ export function startSelections() {
     if (!list) return;
     if (event.target.closest("[data-select-page]")) {
       event.preventDefault();
-      const boxes = [...list.querySelectorAll(BOXES)];
+      /** @type {NodeListOf<HTMLInputElement>} */
+      const found = list.querySelectorAll(BOXES);
+      const boxes = [...found];
       const all = boxes.every((box) => box.checked);
       for (const box of boxes) box.checked = !all;
       show(list);

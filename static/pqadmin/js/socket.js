@@ -1,3 +1,4 @@
+// @ts-check
 // The connection to /live/: opens it, keeps it, tells how fresh it is. Knows nothing of the page.
 // The wire format is described in docs/reference/live-protocol.md.
 

@@ -1,3 +1,4 @@
+// @ts-check
 // A screen on a wall, for months: shows frames, says how old its data is, comes back by itself after whatever happened.
 
 import { age, local } from "./format.js";

@@ -1,3 +1,4 @@
+// @ts-check
 // The tiles of a wall and their places, and what became of the queues without one. Keeps one row a tile and no more.
 
 import { countdown, number } from "./format.js";

@@ -1,3 +1,4 @@
+// @ts-check
 // What a wall knows of time: how old its data is, what is due, where the picture stands. Pure: times are passed in, so
 // that ninety days can be tried in a second. `steady` is a clock that never jumps, `wall` the machine's own; both in ms.
 

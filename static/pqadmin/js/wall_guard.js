@@ -1,3 +1,4 @@
+// @ts-check
 // Makes a wall's page anew whose own scripts did not come: a server that goes away may have handed out the page without
 // them, and nobody stands there. A file of its own, which needs no other and which browsers keep through releases.
 

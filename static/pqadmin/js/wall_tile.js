@@ -1,3 +1,4 @@
+// @ts-check
 // Writes one queue's numbers into its tile, touching only what differs; the same as pqadmin/wall/tiles.py says.
 
 import { UNKNOWN, age, number, rate } from "./format.js";

@@ -1,3 +1,4 @@
+// @ts-check
 // Codes in words, in the reader's language. The words come in a file that browsers keep, and runs before this one; a
 // wall brings them along, its own too: <template id="live-words">, <template id="wall-words">. Where the file did not
 // come it is asked for until it does: no script that tells words starts before, and the page stays as it was drawn.
@@ -15,6 +16,7 @@ let words = null;
 await wordsCame();
 
 async function wordsCame() {
+  /** @type {HTMLScriptElement | null} */
   const file = document.querySelector("script[data-words]");
   for (let wait = FIRST_TRY; file !== null && !globalThis.pqadminWords; wait = Math.min(LAST_TRY, wait * 2)) {
     await new Promise((done) => setTimeout(done, wait * (0.5 + Math.random() / 2)));
@@ -30,7 +32,9 @@ async function wordsCame() {
 
 function load() {
   words = new Map(Object.entries(globalThis.pqadminWords ?? {}));
-  for (const template of document.querySelectorAll("#live-words, #wall-words")) {
+  /** @type {NodeListOf<HTMLTemplateElement>} */
+  const templates = document.querySelectorAll("#live-words, #wall-words");
+  for (const template of templates) {
     for (const element of template.content.querySelectorAll("[data-word]")) {
       words.set(element.dataset.word, element.textContent);
     }

@@ -1,3 +1,4 @@
+// @ts-check
 // The reader's own time zone, as the browser knows it: one press away in the menu.
 
 import { readersZone } from "./format.js";
@@ -6,7 +7,9 @@ import { readersZone } from "./format.js";
 export function offerOwnZone() {
   const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
   if (!own || own === "UTC") return;
-  for (const button of document.querySelectorAll("[data-own-zone]")) {
+  /** @type {NodeListOf<HTMLButtonElement>} */
+  const buttons = document.querySelectorAll("[data-own-zone]");
+  for (const button of buttons) {
     button.value = button.textContent = own;
     button.hidden = false;
     if (own === readersZone()) button.ariaPressed = "true";
