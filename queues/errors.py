@@ -1,9 +1,8 @@
-"""What can go wrong with queues, each with a message that is ready for a person.
+"""Errors of queues, with messages for persons.
 
-A message says what was wrong; unless it says otherwise nothing was changed. It is made of a template and of values
-by name (`raise BadName("… has at most {most} characters.", most=…)`), so that the site can say it in other languages;
-`make messages` collects the templates. Errors of the store itself come from `queues.kv.errors` and are re-exported
-here.
+Unless a message says otherwise nothing was changed. A message is a template with values by name (`raise BadName("… has
+at most {most} characters.", most=…)`), so that the site can translate it; `make messages` collects the templates.
+Errors of the store itself come from `queues.kv.errors` and are re-exported here.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ STATE_WORDS = {
 
 
 def some_are(n: int, of: int) -> Words:
-    """Say of how many items something is so: “2 of the 5 items are”."""
+    """Return a phrase such as “2 of the 5 items are”."""
     if of == 1:
         return Words("The item is")
     if n == 1:
@@ -55,7 +54,7 @@ def some_are(n: int, of: int) -> Words:
 
 
 def some_have(n: int, of: int) -> Words:
-    """Say how many items have done something: “2 of the 5 items have”."""
+    """Return a phrase such as “2 of the 5 items have”."""
     if of == 1:
         return Words("The item has")
     if n == 1:
@@ -153,7 +152,7 @@ __all__ = [
 
 
 class QueueError(Worded):
-    """What was asked of a queue could not be done; nothing was changed."""
+    """A request to a queue failed; nothing was changed."""
 
 
 class QueueNotFound(QueueError, LookupError):
@@ -197,11 +196,11 @@ class PrefixTaken(QueueError):
 
 
 class NotForAttached(QueueError, TypeError):
-    """An attached queue belongs to others: this verb would need them to take part."""
+    """The verb needs the cooperation of the programs that write an attached queue."""
 
     def __init__(self, name: str, why: str, /, **values: Value) -> None:
         words = Words(
-            "{queue} is an attached queue, which others write as well: {why}",
+            "{queue} is an attached queue, which other programs write as well: {why}",
             queue=_shown(name),
             why=Words(why, **values),
         )
@@ -213,7 +212,7 @@ class NotAttached(QueueError, TypeError):
 
 
 class NotTheRecipe(QueueError):
-    """Others wrote keys here that are not the recipe's, so that there is no push order to go on from."""
+    """The subspace holds keys that are not the recipe's, so there is no push order to continue."""
 
 
 class BadPriority(QueueError, ValueError):
@@ -225,11 +224,11 @@ class BadValue(QueueError, TypeError):
 
 
 class BadText(QueueError, ValueError):
-    """A reason or a name of a person is no text: it holds half of a surrogate pair."""
+    """A reason or a person's name is no text: it holds a lone surrogate."""
 
 
 class BadSetting(QueueError, ValueError):
-    """The setting of a queue cannot be that. `name` is the setting, where it is known."""
+    """A setting of a queue is invalid. `name` is the setting, where it is known."""
 
     def __init__(self, template: str, name: str = "", /, **values: Value) -> None:
         self.name = name
@@ -237,7 +236,7 @@ class BadSetting(QueueError, ValueError):
 
 
 class SettingsChanged(QueueError):
-    """Settings are not what was seen when they were changed. `changed` holds (seen, now) by name."""
+    """Settings have changed since they were shown. `changed` holds (shown, now) by name."""
 
     def __init__(self, template: str, changed: Mapping[str, tuple[object, object]], /, **values: Value) -> None:
         self.changed = changed
@@ -249,11 +248,11 @@ class BadToken(QueueError, ValueError):
 
 
 class StaleLease(QueueError):
-    """The lease is over: it expired, or the item was released, and may have gone to another worker."""
+    """The lease is over: it expired, or the item was released."""
 
 
 class LeaseNotBound(QueueError, TypeError):
-    """The lease knows no queue that could settle it here: it was copied, or is of the other kind of queue."""
+    """The lease is not bound to a queue that can settle it: it was copied, for example."""
 
 
 class BadTime(QueueError, ValueError):
@@ -261,11 +260,11 @@ class BadTime(QueueError, ValueError):
 
 
 class TimePassed(BadTime, BadQueueKind):
-    """The time has passed already, where one to come is needed."""
+    """The time has passed, but a future one is needed."""
 
 
 class NaiveTime(BadTime, BadValue):
-    """The datetime has no time zone, so it says no moment."""
+    """The datetime has no time zone, so it is no moment."""
 
 
 class BadEnd(BadQueueKind):
@@ -273,11 +272,11 @@ class BadEnd(BadQueueKind):
 
 
 class BadState(BadQueueKind):
-    """Items have no state of this name, or the act is for no item of it."""
+    """There is no state of this name, or the action does not apply to it."""
 
 
 class BadCursor(QueueError, ValueError):
-    """The cursor was not made by this queue's pages, or was damaged on the way."""
+    """The cursor is of another list, or damaged."""
 
 
 class QueuePaused(QueueError):
@@ -289,15 +288,15 @@ class QueueClosed(QueueError):
 
 
 class QueueFull(QueueError):
-    """The queue holds as many items as its limit lets in by push or move."""
+    """The queue holds as many items as its limit allows."""
 
 
 class TooLarge(QueueError, ValueError):
-    """More than one call may carry; one transaction has at most 1,000 items and 5 MB."""
+    """The call carries too much; one transaction has at most 1,000 items and 5 MB."""
 
 
 class BadLimit(TooLarge):
-    """The number of items, pairs or queues that was asked for is out of range, or no whole number."""
+    """The requested number of items, pairs or queues is out of range, or no whole number."""
 
 
 class BadKey(QueueError, ValueError):
@@ -318,7 +317,7 @@ class KeyReused(QueueError):
 
 
 class HeadChanged(QueueError):
-    """Another item stands at that end than the one that was confirmed. `item` is the one there now."""
+    """Another item than the confirmed one is at that end. `item` is the one there now."""
 
     def __init__(self, template: str, item: Any, /, **values: Value) -> None:
         self.item = item
@@ -326,7 +325,7 @@ class HeadChanged(QueueError):
 
 
 class ItemNotFound(QueueError, LookupError):
-    """The item is not in the queue: it was taken, or never was there."""
+    """The item is not in the queue: it was taken, or never existed."""
 
 
 class IdTaken(QueueError):
@@ -334,7 +333,7 @@ class IdTaken(QueueError):
 
 
 class PlaceTaken(QueueError):
-    """Another item stands at the very key that the item would go back to."""
+    """Another item has the place to which the item would return."""
 
 
 class DepthChanged(QueueError):
@@ -346,21 +345,21 @@ class DepthChanged(QueueError):
 
 
 class ConfirmationMismatch(QueueError, ValueError):
-    """The name typed to confirm is not the name of the queue."""
+    """The name typed for confirmation is not the name of the queue."""
 
 
 class TrashNotFound(QueueError, LookupError):
-    """Nothing of this id is in the trash: it was swept after its deadline, or never was there."""
+    """The trash has no record of this id: it was deleted after its deadline, or never existed."""
 
 
 class Unreadable(QueueError):
-    """What was asked for is there, but it cannot be read: it is damaged, or of a newer release."""
+    """A record cannot be read: it is damaged, or of a newer release."""
 
 
 class QueueUnreadable(Unreadable):
-    """What a queue is, or what it holds, cannot be read: damaged, or of a newer release. Other queues are not touched.
+    """A queue's config or items cannot be read: damaged, or of a newer release.
 
-    `queue` is its name, `why` says what is the matter.
+    Other queues are not affected. `queue` is its name, `why` the reason.
     """
 
     def __init__(self, queue: str, why: Words) -> None:
@@ -374,7 +373,7 @@ class AlreadyRestored(QueueError):
 
 
 class ItemGoneOn(QueueError):
-    """An act cannot be undone, as items have gone on since. `gone` of `total` items have."""
+    """An action cannot be undone, as `gone` of its `total` items have changed since."""
 
     def __init__(self, template: str, gone: int, total: int, /, **values: Value) -> None:
         self.gone = gone
@@ -383,19 +382,19 @@ class ItemGoneOn(QueueError):
 
 
 class ItemLeased(QueueError):
-    """The item is in a worker's hands: release its lease first."""
+    """The item is leased by a worker: release its lease first."""
 
 
 class ItemChanged(QueueError):
-    """An item is not as it was seen: somebody changed it meanwhile, or another worker leased it."""
+    """The item has changed since it was shown, or was leased again."""
 
 
 class WrongState(QueueError):
-    """The act is for items of another state: only delayed ones are promoted, only dead ones retried."""
+    """The action is for items of another state: only dead ones are retried, for example."""
 
 
 class ValueChanged(QueueError):
-    """The item has another value than the one that was seen. `item` is the item as it is now."""
+    """The item's value has changed since it was shown. `item` is the item as it is now."""
 
     def __init__(self, template: str, item: Any, /, **values: Value) -> None:
         self.item = item
@@ -403,27 +402,27 @@ class ValueChanged(QueueError):
 
 
 class SameQueue(QueueError, ValueError):
-    """Items are moved from one queue to another one."""
+    """Source and target of a move are the same queue."""
 
 
 class StillMerging(QueueError):
-    """Two purges' items cannot be brought back at once: what the first brought back is still being merged."""
+    """The items of an undone purge are still being merged; undo the next one later."""
 
 
 class NotElected(QueueError):
-    """Another process does this now: the role was taken over."""
+    """Another process has taken over the role."""
 
 
 class JobEnded(QueueError):
-    """A job cannot go on, or cannot be undone, as it is."""
+    """A bulk job cannot be resumed or undone in its state."""
 
 
 class JobNotFound(QueueError, LookupError):
-    """No act on many items has this id."""
+    """No bulk job has this id."""
 
 
 class NewerFormat(StoreError):
-    """The store was written by a newer pqadmin than this one."""
+    """The store was written by a newer release."""
 
 
 class OlderFormat(StoreError):
@@ -435,26 +434,24 @@ class NotAStore(StoreError):
 
 
 class CopyUnfinished(StoreError):
-    """The store is the target of a copy that has not reached its end; the same `copy_store` goes on with it."""
+    """The store is the target of an unfinished copy; the same `copy_store` continues it."""
 
 
 class TargetNotEmpty(StoreError):
-    """A copy needs an empty target, or one that holds the same copy unfinished; nothing was changed."""
+    """The target of a copy is neither empty nor the same copy unfinished; nothing was changed."""
 
 
 class SourceChanged(StoreError):
-    """The store that is copied changed meanwhile, so that the copy is not complete yet."""
+    """The source of a copy has changed meanwhile, so the copy is not complete."""
 
 
 def _shown(text: str) -> str:
-    from queues.errors import display_name
-
     shown = display_name(text)
     return f"“{shown}”" if len(shown) <= 80 else f"“{shown[:77]}…”"
 
 
 def display_name(name: str) -> str:
-    """Return the name with every control, bidi or otherwise invisible character written as an escape."""
+    """Return a name with invisible characters escaped."""
     if name.isascii() and name.isprintable():
         return name
     return "".join(c if c == " " or (c.isprintable() and not is_invisible(c)) else _escaped(c) for c in name)
@@ -470,7 +467,7 @@ _CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"})
 
 
 def is_invisible(character: str) -> bool:
-    """Say whether a character leaves no mark of its own, be it a letter or not."""
+    """Return whether a character is invisible."""
     if character.isascii():
         return not 0x20 < ord(character) < 0x7F
     if unicodedata.category(character) in _CATEGORIES:

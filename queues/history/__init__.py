@@ -1,4 +1,4 @@
-"""The history of queues: what they held and did, over ten minutes, two days and ninety days."""
+"""History of queues: depths and rates over ten minutes, two days and ninety days."""
 
 from queues.history.points import HOURS, MINUTES, RESOLUTIONS, SECONDS, Point, Resolution
 from queues.history.reading import History, Stretch

@@ -1,7 +1,7 @@
-"""The block of one resolution that is being filled: its points packed, as a recorder keeps them for many queues.
+"""Block of a history that is being filled: its points packed, as a recorder keeps them for many queues.
 
-A point costs what it differs from the one before, about ten bytes, where an object costs hundreds. What can no longer
-fit into a block is left out as soon as the packed points are several times as large as one.
+A point is stored as the difference to the one before, in about ten bytes; an object takes hundreds. Points that cannot
+fit into a block are thinned out as soon as the packed points are several times as large as one.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from queues.history.points import (
     write_point,
 )
 
-#: Packed points may be so many times as large as a block, which is compressed.
+#: Packed points may be this many times as large as a block, which is compressed.
 _TIMES = 4
-#: Of the newest point: when it is of, its counts, the last known age, and whether it is its own.
+#: Of the newest point: its time, its counts, the last known age, and whether that age is its own.
 _TAIL = Struct("=8q?")
 
 
 class Filling:
-    """The packed points of one block of one queue, the wait histogram at the newest one, and that point itself."""
+    """Packed points of one block of one queue, and the wait histogram at the newest one."""
 
     __slots__ = ("_mix", "_resolution", "_stream", "_tail", "_waits")
 
@@ -44,7 +44,7 @@ class Filling:
 
     @property
     def at(self) -> int | None:
-        """When the newest point is of; None when there is none."""
+        """Time of the newest point; None when there is none."""
         return _TAIL.unpack(self._tail)[0] if self._tail else None
 
     @property
@@ -64,7 +64,7 @@ class Filling:
             self._rewrite(decode(self.block()))
 
     def add_as_before(self, at: int) -> None:
-        """Add the newest point once more, as of later: nothing changed until then."""
+        """Repeat the newest point at a later time, until which nothing changed."""
         _, *counts, oldest, known = _TAIL.unpack(self._tail)
         ready, delayed, leased, dead, arrived, left = counts
         self.add(
@@ -82,25 +82,25 @@ class Filling:
         )
 
     def next_block(self) -> Filling:
-        """Return the filling of the next block: empty, but for what it goes on from."""
+        """Return the next block: empty, with the newest point to continue from."""
         following = Filling(self._resolution)
         following._tail, following._mix, following._waits = self._tail, self._mix, self._waits
         return following
 
     def without_points(self) -> Filling:
-        """Return a filling that knows nothing but the wait histogram."""
+        """Return an empty block with the same wait histogram."""
         empty = Filling(self._resolution)
         empty._waits = self._waits
         return empty
 
     def block(self) -> bytes:
-        """Return the block as it is written, within its room."""
+        """Return the compressed block, within its size limit."""
         block = compress(self._stream)
         return block if len(block) <= self._resolution.room else encode(self.points, self._resolution.room)
 
     @property
     def waits(self) -> dict[int, int] | None:
-        """The wait histogram at the newest point, by bucket; None when it is not known."""
+        """The wait histogram at the newest point, by bucket; None when unknown."""
         if self._waits is None:
             return None
         found, at = {}, 0
@@ -127,7 +127,7 @@ class Filling:
         self._mix = bytes(point.mix)
 
     def _rewrite(self, points: Sequence[Point]) -> None:
-        """Keep these points instead; what is known of the newest one stays."""
+        """Replace the points, keeping the state of the newest one."""
         mix = self._mix
         self._stream = bytearray()
         for point in points:

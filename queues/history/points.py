@@ -1,8 +1,8 @@
-"""Points of a queue's history, and how a few dozen of them are packed into a block.
+"""Points of a queue's history, and their encoding in blocks.
 
-A block holds the points of one stretch of time as differences to the one before, so that a quiet queue costs a few
-bytes a point. A block that grows too large for its share loses its priority mix first, then its waits, then every
-second point: a queue's whole history stays within 64 KiB whatever happens in it.
+A block holds the points of one period as differences to the one before, so that a quiet queue takes a few bytes a
+point. A block that grows too large loses its priority mix first, then its waits, then every second point. So the
+history of a queue stays within 64 KiB.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _STATES = ("ready", "delayed", "leased", "dead", "arrived", "left")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """A queue as it was at a moment, and what happened since the point before."""
+    """State of a queue at a moment, and waits since the point before."""
 
     #: Seconds since the epoch.
     at: int
@@ -32,15 +32,15 @@ class Point:
     delayed: int
     leased: int
     dead: int
-    #: Items that ever became ready, and that ever left, at this moment: rates are differences.
+    #: Items that ever became ready, and that ever left, until then: rates are differences.
     arrived: int
     left: int
     #: When the oldest ready item was pushed, in seconds since the epoch; None when nothing is ready.
     oldest_at: int | None = None
-    #: Waits of what was taken since the point before (50, 95 and 99 of 100 waited at most so long), in milliseconds,
-    #: rounded up to a √2-wide bucket; None when nothing was taken, or for points of single seconds.
+    #: Waits of items taken since the point before: percentiles 50, 95 and 99 in milliseconds, rounded up to a √2-wide
+    #: bucket; None when nothing was taken, or for points of single seconds.
     waits_ms: tuple[int, int, int] | None = None
-    #: Shares of the bands among ready items, in fifteenths, the lowest band first; empty when nothing is known.
+    #: Shares of the bands among ready items, in fifteenths, the lowest band first; empty when unknown.
     mix: tuple[int, ...] = ()
 
     @property
@@ -50,11 +50,11 @@ class Point:
 
 
 class State(NamedTuple):
-    """What the next point of a stream differs from."""
+    """The values to which the next point of a stream is the difference."""
 
     at: int
     counts: tuple[int, ...]
-    #: The last one that was known.
+    #: The last known one.
     oldest_at: int
 
 
@@ -64,7 +64,7 @@ BEFORE = State(0, (0,) * len(_STATES), 0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolution:
-    """How far apart points are, how long they are kept, and how they are packed; times in seconds."""
+    """Distance, retention and block size of points; times in seconds."""
 
     name: str
     #: Between two points.
@@ -94,14 +94,14 @@ RESOLUTIONS = {resolution.name: resolution for resolution in (SECONDS, MINUTES, 
 
 
 def encode(points: Sequence[Point], room: int) -> bytes:
-    """Pack points, the oldest first, into at most so many bytes."""
+    """Pack points, the oldest first, into at most `room` bytes."""
     for lighten in _LIGHTER:
         lighter = lighten(points)
         block = _encode(lighter)
         if len(block) <= room:
             return block
     while len(block) > room and len(lighter) > 1:
-        # The newest stays: it is what the next one is a difference to.
+        # The newest stays: the next one is a difference to it.
         lighter = [point for n, point in enumerate(reversed(lighter)) if n % 2 == 0][::-1]
         block = _encode(lighter)
     return block
@@ -145,7 +145,7 @@ def compress(stream: bytes | bytearray) -> bytes:
 
 
 def write_point(stream: bytearray, before: State, point: Point) -> State:
-    """Write a point as what differs from the one before; return what the next one differs from."""
+    """Write a point as the difference to `before`, and return its state."""
     write_number(stream, point.at - before.at)
     counts = point.counts
     differences = [now - then for now, then in zip(counts, before.counts, strict=True)]
@@ -204,7 +204,7 @@ def read_points(packed: bytes | bytearray) -> Iterator[Point]:
 
 
 def _fold(number: int) -> int:
-    """Return a whole number as one that is not negative, near ones near 0."""
+    """Map a whole number to one that is not negative, small ones to small ones."""
     return number << 1 if number >= 0 else (-number << 1) - 1
 
 
@@ -213,7 +213,7 @@ def _unfold(folded: int) -> int:
 
 
 def write_number(out: bytearray, number: int) -> None:
-    """Write a whole number that is not negative, seven bits a byte."""
+    """Write a non-negative number, seven bits a byte."""
     while number > 0x7F:
         out.append(number & 0x7F | 0x80)
         number >>= 7
@@ -221,7 +221,7 @@ def write_number(out: bytearray, number: int) -> None:
 
 
 def read_number(packed: bytes | bytearray, at: int) -> tuple[int, int]:
-    """Read such a number; return it and where it ends."""
+    """Read a number of `write_number`; return it and its end."""
     number = shift = 0
     while True:
         byte = packed[at]

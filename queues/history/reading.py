@@ -17,9 +17,9 @@ _BLOCKS = 200
 class Stretch:
     """Points of one queue in the order of time."""
 
-    #: Only where something changed: between two points the queue was as at the first of them.
+    #: Only changes: between two points the queue was as at the first of them.
     points: Sequence[Point]
-    #: As it was when the stretch begins; None when nothing is known of then.
+    #: The state when the stretch begins; None when unknown.
     before: Point | None
 
 

@@ -1,9 +1,9 @@
-"""The recorder: writes the history of every queue, in whichever process is elected to.
+"""Recorder: writes the history of every queue, in the elected process.
 
-It looks at a few hundred queues a second, those that change first, and writes what changed every ten seconds, in a
-transaction that looks as well: one transaction a second, however many queues and screens there are. What a screen of
-this process has read it does not read again. A queue that does nothing writes nothing. Who is killed takes the last
-seconds along; the next one goes on from what was written.
+It reads a few hundred queues a second, changing ones first, and writes changes every ten seconds in a transaction that
+reads as well: one transaction a second, for any number of queues and screens. Statuses that a screen of this process
+has read are not read again. An idle queue writes nothing. When the process is killed, the last seconds are lost; the
+next recorder continues from what was written.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from queues.model.tuples import Range
 from queues.status.snapshots import read_statuses
 from queues.status.status import QueueStatus, Snapshot
 
-#: Seconds between two looks, at least; and without anything to do, at most.
+#: Seconds between two rounds: at least, and at most while nothing happens.
 _EVERY, LONGEST = 1.0, 30.0
 #: Seconds for which points wait to be written.
 FLUSH = 10.0
-#: Queues that changed lately, and others, of one look: what they may write stays below 1 MB.
+#: Queues of one round: recently changed ones, and further ones in turn; their writes stay below 1 MB.
 HOT, OTHERS = 200, 200
-#: Queues of one look that were never looked at before: these are read whole, with the ends of their histories.
+#: Queues of one round that are read for the first time: whole, with the ends of their histories.
 FIRST = 200
 #: Seconds by which a clock may step back unnoticed; beyond that, points of the future are dropped.
 _BACK = 60
@@ -40,7 +40,7 @@ _BUCKETS = 100
 
 @dataclass(slots=True, kw_only=True)
 class _Track:
-    """What the recorder knows of one queue: as it was last seen, and what was written last."""
+    """The last status of one queue, and the blocks that are being filled."""
 
     status: QueueStatus
     #: By resolution: the block that is being filled.
@@ -49,19 +49,19 @@ class _Track:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sample:
-    """What one look saw."""
+    """Result of the reads of one round."""
 
     snapshot: Snapshot
-    #: The newest blocks of queues that were not seen before, by resolution.
+    #: The newest blocks of queues that are new to the recorder, by resolution.
     blocks: Mapping[int, Mapping[str, Sequence[Point]]]
     #: Wait histograms of queues that are due for more than a point of a second.
     waits: Mapping[int, Mapping[int, int]]
-    #: Queues of which histories are kept, when that has changed.
+    #: Queues with histories, when that has changed.
     ids: tuple[int, ...] | None
 
 
 class Recorder:
-    """Writes histories. One thread calls it, in the one process that is elected."""
+    """Writes histories; used by one thread of the elected process."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class Recorder:
         count: Callable[[], float] = time.monotonic,
     ) -> None:
         self._context = context
-        #: Raises in a transaction of whoever is no longer elected.
+        #: Raises in a transaction when this process is no longer elected.
         self._check = check
         self._count = count
         self._ids: tuple[int, ...] = ()
@@ -81,18 +81,18 @@ class Recorder:
         self._hot: dict[int, None] = {}
         self._tracks: dict[int, _Track] = {}
         self._changes: dict[int, int] = {}
-        #: What waits to be written: ranges to clear, then blocks; and since when.
+        #: Pending writes: ranges to clear, then blocks; and since when.
         self._clears: list[Range] = []
         self._blocks: dict[bytes, Filling] = {}
         self._waiting_since: float | None = None
 
     def look(self) -> int:
-        """Look at some queues and return how many have a new point; sometimes write what waits."""
+        """Read some queues, write pending blocks if it is time, and return the number of new points."""
         now = self._context.now_ms() // 1000
         full = self._waiting_since is not None and self._count() - self._waiting_since >= FLUSH
         try:
             if full:
-                packed = self._packed()  # here, where it holds up nobody
+                packed = self._packed()  # outside of the transaction
                 sample = self._context.kv.transact(lambda tr: self._write_and_sample(tr, packed, now), background=True)
                 self._forget_written()
             else:
@@ -103,14 +103,14 @@ class Recorder:
             raise
 
     def flush(self) -> None:
-        """Write what waits."""
+        """Write pending blocks."""
         if self._waiting_since is not None:
             packed = self._packed()
             self._context.kv.transact(lambda tr: self._write(tr, packed), background=True)
             self._forget_written()
 
     def run(self, go_on: Callable[[], bool]) -> None:
-        """Look, and rest until something changes, for as long as `go_on` says; `interrupt` of the store wakes it."""
+        """Record while `go_on` is true, resting until something changes or the store is interrupted."""
         while go_on():
             began = self._count()
             self.look()
@@ -119,7 +119,7 @@ class Recorder:
 
     @property
     def rest(self) -> float:
-        """Return the seconds until something has to be written though nothing changes."""
+        """The seconds until the next write, if nothing changes."""
         if len(self._ids) > HOT + OTHERS or not self._changes.keys() >= set(self._ids):
             return 0.0
         now = self._context.now_ms() / 1000
@@ -134,7 +134,7 @@ class Recorder:
 
     @property
     def known(self) -> Mapping[bytes, bytes | None]:
-        """Return what to watch meanwhile: every queue that was looked at, and which queues there are."""
+        """The keys to watch: the change keys of queues and directory, with their last values."""
         keyspace = self._context.keyspace
         changes = {keyspace.change(queue_id): change for queue_id, change in self._changes.items()}
         if self._directory is not None:
@@ -148,7 +148,7 @@ class Recorder:
         if go_on() and (rest := self.rest) > 0:
             self._context.kv.watch(self.known, timeout=rest)
 
-    # What transactions do
+    # Bodies of transactions
 
     def _write_and_sample(self, tr: Transaction, packed: Mapping[bytes, bytes], now: int) -> _Sample:
         self._write(tr, packed)
@@ -206,7 +206,7 @@ class Recorder:
         )
 
     def _previous(self, ids: Sequence[int]) -> Snapshot:
-        """Return what is known of these queues, by ourselves or by others of this process, whoever read it later."""
+        """Return the newest statuses of these queues, read here or elsewhere in this process."""
         queues: dict[int, QueueStatus] = {}
         changes: dict[int, int] = {}
         for queue_id in ids:
@@ -220,7 +220,7 @@ class Recorder:
         return Snapshot(version=0, at=self._context.now(), directory_change=0, queues=queues, changes=changes)
 
     def _own(self, tr: ReadTransaction) -> tuple[int, ...]:
-        """Return the ids of all queues but attached ones, whose items others write uncounted."""
+        """Return the ids of all queues but attached ones, which have no counters."""
         keyspace = self._context.keyspace
         attached = {
             int.from_bytes(value, "big")
@@ -229,13 +229,13 @@ class Recorder:
         return tuple(sorted(set(directory.names(tr, keyspace).values()) - attached))
 
     def _choose(self, ids: Sequence[int]) -> list[int]:
-        """Return which queues to look at now: those that change, and some of the others in turn.
+        """Return the queues of this round: changing ones, and some of the rest in turn.
 
-        Few at once that were never looked at, whether they change or not: the first round after a start takes its time.
+        Only a few are new to the recorder at once, so the first rounds after a start are not too long.
         """
         there = set(ids)
         for queue_id in self._context.seen.take_changed():
-            if queue_id in there:  # others would take the places of these
+            if queue_id in there:  # deleted ones would take their places
                 self._heat(queue_id)
         chosen: dict[int, None] = {}
         first = 0
@@ -253,10 +253,10 @@ class Recorder:
             self._next = (self._next + 1) % len(ids)
         return list(chosen)
 
-    # What follows from a sample
+    # Evaluation of a sample
 
     def _take_in(self, sample: _Sample, now: int) -> int:
-        """Remember what was seen, make the points that are due, and return how many queues have one."""
+        """Store the sample, make the points that are due, and return the number of queues with one."""
         if sample.ids is not None:
             self._ids = sample.ids
             for queue_id in (self._tracks.keys() | self._changes.keys() | self._hot.keys()) - set(sample.ids):
@@ -282,7 +282,7 @@ class Recorder:
         return written
 
     def _heat(self, queue_id: int) -> None:
-        """Note that a queue changed: of those that did, the latest are looked at every second."""
+        """Record that a queue changed: the latest ones are read every second."""
         self._hot.pop(queue_id, None)
         self._hot[queue_id] = None
         if len(self._hot) > HOT:
@@ -291,7 +291,7 @@ class Recorder:
     def _add(
         self, queue_id: int, track: _Track, resolution: Resolution, now: int, histogram: Mapping[int, int]
     ) -> None:
-        """Make a queue's point of now, and before it one of how it stayed, if it did for a while."""
+        """Add a queue's point of now, preceded by one that ends a time without changes."""
         name, keyspace = resolution.name, self._context.keyspace
         point, block = as_point(track.status, now), track.blocks[name]
         if resolution is not SECONDS:
@@ -323,7 +323,7 @@ class Recorder:
         return {key: block.block() for key, block in self._blocks.items()}
 
     def _clear(self, begin: bytes, end: bytes) -> None:
-        """Clear a range of blocks with the next write, those that wait for it included."""
+        """Clear a range of blocks with the next write, pending ones included."""
         self._blocks = {key: block for key, block in self._blocks.items() if not begin <= key < end}
         self._clears.append((begin, end))
 
@@ -331,7 +331,7 @@ class Recorder:
         self._clears, self._blocks, self._waiting_since = [], {}, None
 
     def _forget(self) -> None:
-        """After a failure nothing is known: another process may have written meanwhile."""
+        """Forget everything after a failure: another process may have written meanwhile."""
         self._forget_written()
         self._tracks.clear()
         self._changes.clear()
@@ -339,19 +339,19 @@ class Recorder:
 
 
 class _Waits:
-    """A queue's wait histogram, issued and not yet waited for."""
+    """Pending read of a queue's wait histogram."""
 
     def __init__(self, tr: ReadTransaction, keys: QueueKeys) -> None:
         self._keys = keys
         self._read = tr.get_range(*keys.all_waits(), limit=_BUCKETS)
 
     def wait(self) -> dict[int, int]:
-        """Return how many items waited, by bucket."""
+        """Return the number of items by bucket."""
         return {self._keys.bucket_of(key): total(value) for key, value in self._read.wait()}
 
 
 def _is_due(resolution: Resolution, block: Filling, status: QueueStatus, now: int) -> bool:
-    """Say whether a point has to be written."""
+    """Return whether a point has to be written."""
     if not _differs(block, status):
         return False
     last = block.at
@@ -361,6 +361,6 @@ def _is_due(resolution: Resolution, block: Filling, status: QueueStatus, now: in
 
 
 def _differs(block: Filling, status: QueueStatus) -> bool:
-    """Say whether a status differs from what was written last; a queue that nobody ever used has no history."""
+    """Return whether a status differs from the last point; an unused queue has no history."""
     counts, last = as_point(status, 0).counts, block.counts
     return any(counts) if last is None else counts != last

@@ -1,4 +1,4 @@
-"""What a point of history is made of: a queue's status, its waits, and its mix."""
+"""Sampling of a point of history from a queue's status, waits and priority mix."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from queues.history.points import SHARES, Point, bucket_ms
 from queues.model.ids import to_ms
 from queues.status.status import QueueStatus
 
-#: Percent of waits that are at most as long as said.
+#: Percentiles of waits.
 _PERCENTILES = (50, 95, 99)
 
 
 def as_point(status: QueueStatus, at: int) -> Point:
-    """Return what a status says, as the point of a second."""
+    """Return a status as the point of a second."""
     return Point(
         at=at,
         ready=status.totals.ready,
@@ -36,7 +36,7 @@ def shares(status: QueueStatus) -> tuple[int, ...]:
 
 
 def percentiles(now: Mapping[int, int], before: Mapping[int, int]) -> tuple[int, int, int] | None:
-    """Return the longest wait of the quickest 50, 95 and 99 of 100 items between two histograms, rounded up."""
+    """Return the percentiles 50, 95 and 99 of waits between two histograms, rounded up."""
     taken = {bucket: count - before.get(bucket, 0) for bucket, count in sorted(now.items())}
     whole = sum(taken.values())
     if whole <= 0:

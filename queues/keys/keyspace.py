@@ -1,6 +1,6 @@
-"""Every key that a store has, and those of the store itself; those of one queue are built in queues/keys/queue_keys.py.
+"""Keys of a store; the keys of one queue are built in queues/keys/queue_keys.py.
 
-Only these two modules and what they are made of (suffixes.py, packing.py) build keys or take them apart.
+Only these two modules, suffix.py and ready_batch.py build keys or decode them.
 
 Elements are packed by FoundationDB's tuple layer on every engine, under one root, by default ("pq",):
 
@@ -26,30 +26,30 @@ Elements are packed by FoundationDB's tuple layer on every engine, under one roo
     ("q", id, "T", verb)                  = total        traffic: push, pop, restore …
     ("q", id, "h", bucket)                = total        waits of taken items, √2-wide buckets of milliseconds
     ("q", id, "f")                        = version      drift flag: a pop found nothing where counters said otherwise
-    ("q", id, "r", "f")                   = record       staging: the process that serves others; see queues/serving/
-    ("q", id, "r", "q", ms, request)      = record       takes that a process asks for
-    ("q", id, "r", "a", ms, request, n)   = bytes        what it got, in parts, until the process takes it
-    ("trash", "r", trash_id)              = record       what was removed by an operator's act
+    ("q", id, "r", "f")                   = record       staging: the fulfiller; see queues/serving/
+    ("q", id, "r", "q", ms, request)      = record       a request to the fulfiller
+    ("q", id, "r", "a", ms, request, n)   = bytes        its result, in parts, until the process takes it
+    ("trash", "r", trash_id)              = record       what an operator's action removed
     ("trash", "e", deadline_ms, trash_id) = ""           trash by deadline
-    ("audit", "r", audit_id)              = record       who did what, when and why
+    ("audit", "r", audit_id)              = record       actor, time, verb, reason
     ("audit", "q", id, audit_id)          = ""           audit by queue
     ("audit", "a", actor, audit_id)       = ""           audit by actor
     ("audit", "i", item, audit_id)        = ""           audit by item: 20 bytes, or the text of an attached queue's id
     ("attached",) + prefix                = id           attached queues by their raw prefix: none overlaps another
-    ("trash", "p", trash_id, n, part)     = bytes        what is too large for its trash record, or too many
-    ("job", "copy")                       = record       in the target of a copy that is not finished: how far it is
+    ("trash", "p", trash_id, n, part)     = bytes        what does not fit into a trash record
+    ("job", "copy")                       = record       in the target of an unfinished copy: its progress
     ("job", "merge", id)                  = ""           the queue has two generations, which are being merged
-    ("job", "bulk", job_id)               = record       an act on many items: what it does, and how far it is
-    ("job", "part", job_id, n)            = trash_id     what its chunks put into the trash
-    ("job", "in", job_id, n)              = record       items that it is to push, in parts: see queues/bulk/incoming.py
+    ("job", "bulk", job_id)               = record       a bulk job and its progress
+    ("job", "part", job_id, n)            = trash_id     trash record of one of its chunks
+    ("job", "in", job_id, n)              = record       items that it pushes, in parts: see queues/bulk/incoming.py
     ("job", "run", job_id)                = ""           it has not ended
-    ("job", "v")                          = total        job change: ADD 1 whenever one begins, ends or goes on
+    ("job", "v")                          = total        job change: ADD 1 whenever a job begins, ends or resumes
     ("agenda", second, id)                = ""           something delayed or leased of the queue falls due in that
-                                                         second, or did; second 0: whoever sweeps shall look
+                                                         second, or did; second 0: the sweeper is to look
     ("agenda", "w")                       = total        agenda wake: ADD 1 with what falls due soon
     ("history", id, resolution, start)    = block        points of a queue's history: see queues/history/
     ("elected", role)                     = record       the leader of a role: see queues/background/leader.py
-    ("slot", client, n)                   = mark         what became of a commit, on a cluster: see queues/kv/slots.py
+    ("slot", client, n)                   = mark         result of a commit, on a cluster: see queues/kv/slots.py
     ("app", "k", space, *key)             = bytes        a key of the application: see queues/operations/space.py
     ("app", "v", space)                   = total        change key of a space: ADD 1 with every write
     ("idem", "k", key)                    = record       answer of a request: queues/operations/idempotency.py
@@ -57,8 +57,8 @@ Elements are packed by FoundationDB's tuple layer on every engine, under one roo
     ("idem", "t", at_ms, key)             = ""           answers by the time of their requests
 
 Items of attached queues lie outside of the root, under the prefix that was attached: see `AttachedKeys`.
-`side` is "in" or "out"; totals are 8 bytes little-endian and only grow, but for those in of
-a generation that is merged into the next.
+`side` is "in" or "out". Totals are 8 bytes little-endian and only grow, except the "in" totals of a generation that is
+merged into the next.
 """
 
 from __future__ import annotations
@@ -73,17 +73,17 @@ from queues.model.tuples import FIRST, LAST, WHOLE_END, WHOLE_FIRST, Range, behi
 
 
 def _short(actor: str) -> str:
-    """Return an actor's name, or what stands for one that is too long for a key."""
+    """Return an actor's name, or a digest of one that is too long for a key."""
     name = actor.encode("utf-8", "surrogatepass")
     return actor if len(name) <= _MAX_ACTOR and name == actor.encode("utf-8", "ignore") else sha256(name).hexdigest()
 
 
-#: Bytes; with them an audit key stays below half of what a key may have.
+#: Bytes of an actor's name; an audit key then stays below half of a key's limit.
 _MAX_ACTOR = 200
 
 
 def _item_element(item: str) -> bytes | str:
-    """Return an item's id as a key holds it: the bytes of one of ours, else its text, or what stands for a long one."""
+    """Return an item's id as a key element: bytes, or the text of a foreign id, shortened."""
     return ids.parse(item) or _short(item)
 
 
@@ -91,7 +91,7 @@ class SpaceKeys:
     """The keys of one space of the application."""
 
     def __init__(self, prefix: bytes, change: bytes) -> None:
-        #: Behind it lie the elements of the application's key, packed; see `pack` and `elements`.
+        #: Followed by the packed elements of the application's key; see `pack` and `elements`.
         self.prefix = prefix
         self.change = change
 
@@ -101,7 +101,7 @@ class SpaceKeys:
         return pack(*elements)
 
     def elements(self, key: bytes) -> tuple[Any, ...]:
-        """Return the elements of the application's key that such a key holds."""
+        """Return the elements of the application's key."""
         return unpack_behind(key, len(self.prefix))
 
     def key(self, packed: bytes) -> bytes:
@@ -125,7 +125,7 @@ class Keyspace:
         self._names = self.root + pack("name")
         self._configs = self.root + pack("c")
         self._queues = self.root + pack("q")
-        #: A queue's keys are built once while the queue is busy, and then again.
+        #: Keys of the queues used last.
         self._queue_keys = lru_cache(maxsize=1_024)(self._make_queue_keys)
         self._trash = self.root + pack("trash", "r")
         self._trash_deadlines = self.root + pack("trash", "e")
@@ -157,17 +157,17 @@ class Keyspace:
         self._history = self.root + pack("history")
         self._agenda = self.root + pack("agenda")
         self.agenda_wake = self._agenda + pack("w")
-        #: The agenda, the earliest second first.
+        #: The due index, the earliest second first.
         self.agenda = self._agenda + WHOLE_FIRST, self._agenda + WHOLE_END
 
     @staticmethod
     def store_at(root: bytes) -> bytes:
-        """Return the key of the store record of a store with this root, be it ours or another's."""
+        """Return the key of the store record of any store with this root."""
         return root + pack("store")
 
     @property
     def content(self) -> tuple[Range, ...]:
-        """The ranges of what a copy carries: all keys but clock, slots, store record and copy mark."""
+        """The ranges of a copy: all keys but clock, slots, store record and copy mark."""
         begin, end = self.range
         return (
             (begin, self.clock),
@@ -219,7 +219,7 @@ class Keyspace:
         return begin, end
 
     def name_of(self, key: bytes) -> str:
-        """Return the name that a key of `names` stands for."""
+        """Return the name in a key of `names`."""
         name: str = unpack_behind(key, len(self._names))[0]
         return name
 
@@ -228,7 +228,7 @@ class Keyspace:
         return self._configs + pack(queue_id)
 
     def id_of_config(self, key: bytes) -> int:
-        """Return the id of the queue whose config this key holds."""
+        """Return the queue id in the key of a config."""
         queue_id: int = unpack_behind(key, len(self._configs))[0]
         return queue_id
 
@@ -238,12 +238,12 @@ class Keyspace:
         return begin if queue_id is None else children(self._queues + pack(queue_id))[1], end
 
     def id_of_queue(self, key: bytes) -> int:
-        """Return the id of the queue that a key of `queues_behind` belongs to."""
+        """Return the queue id in a key of `queues_behind`."""
         queue_id: int = unpack_behind(key, len(self._queues))[0]
         return queue_id
 
     def change(self, queue_id: int) -> bytes:
-        """Return the change key of one queue alone: whoever looks at thousands needs no other of theirs."""
+        """Return the change key of one queue, without building its other keys."""
         return self._queues + pack(queue_id) + CHANGE
 
     def queue(self, queue_id: int) -> QueueKeys:
@@ -254,11 +254,11 @@ class Keyspace:
         return QueueKeys(self._queues + pack(queue_id), self._agenda, queue_id)
 
     def elected(self, role: str) -> bytes:
-        """Return the key that says who does a role."""
+        """Return the key of a role's leader."""
         return self._elected + pack(role)
 
     def history(self, queue_id: int, resolution: str | None = None) -> Range:
-        """Return the range of a queue's history, of all of it or of one resolution, the oldest block first."""
+        """Return the range of a queue's history, or of one resolution, the oldest block first."""
         return children(self._history + (pack(queue_id) if resolution is None else pack(queue_id, resolution)))
 
     def history_block(self, queue_id: int, resolution: str, start: int) -> bytes:
@@ -266,11 +266,11 @@ class Keyspace:
         return self._history + pack(queue_id, resolution, start)
 
     def agenda_mark(self, second: int, queue_id: int) -> bytes:
-        """Return the key that says that something of a queue falls due in this second."""
+        """Return the entry of the due index for a queue and a second."""
         return self._agenda + pack(second, queue_id)
 
     def read_mark(self, key: bytes) -> tuple[int, int]:
-        """Return (second, queue id) of such a key."""
+        """Return (second, queue id) of an entry of the due index."""
         second, queue_id = unpack_behind(key, len(self._agenda))
         return second, queue_id
 
@@ -279,15 +279,15 @@ class Keyspace:
         return self._trash + pack(trash_id)
 
     def trash_deadline(self, deadline_ms: int, trash_id: bytes) -> bytes:
-        """Return the key by which a sweep finds a trash record."""
+        """Return the key of a trash record's deadline."""
         return self._trash_deadlines + pack(deadline_ms, trash_id)
 
     def trash_part(self, trash_id: bytes, n: int, part: str) -> bytes:
-        """Return the key of a piece of what a trash record stands for."""
+        """Return the key of a part of a trash record."""
         return self._trash_parts + pack(trash_id, n, part)
 
     def trash_parts(self, trash_id: bytes) -> Range:
-        """Return the range of all pieces of what a trash record stands for."""
+        """Return the range of all parts of a trash record."""
         return children(self._trash_parts + pack(trash_id))
 
     @property
@@ -306,53 +306,53 @@ class Keyspace:
         return begin, self._trash_deadlines + pack(ms + 1)
 
     def merge(self, queue_id: int) -> bytes:
-        """Return the key that says that a queue's generations are to be merged."""
+        """Return the key that marks a queue whose generations are to be merged."""
         return self._merges + pack(queue_id)
 
     def id_of_merge(self, key: bytes) -> int:
-        """Return the id of the queue that a key of `all_merges` stands for."""
+        """Return the queue id in a key of `all_merges`."""
         queue_id: int = unpack_behind(key, len(self._merges))[0]
         return queue_id
 
     def bulk(self, job_id: bytes) -> bytes:
-        """Return the key of an act on many items."""
+        """Return the key of a bulk job."""
         return self._bulk + pack(job_id)
 
     def all_bulk_before(self, job_id: bytes | None) -> Range:
-        """Return the range of acts on many items that began before this one."""
+        """Return the range of bulk jobs that began before this one."""
         begin, end = self.all_bulk
         return begin, end if job_id is None else self.bulk(job_id)
 
     def bulk_begun_by(self, ms: int) -> Range:
-        """Return the range of acts on many items that began before this time, the oldest first."""
+        """Return the range of bulk jobs that began before this time, the oldest first."""
         return self.all_bulk[0], self.bulk(max(0, ms).to_bytes(6, "big"))
 
     def running(self, job_id: bytes) -> bytes:
-        """Return the key that says that an act on many items has not ended."""
+        """Return the key that marks a bulk job that has not ended."""
         return self._running + pack(job_id)
 
     def bulk_part(self, job_id: bytes, n: int) -> bytes:
-        """Return the key that holds the trash id of a chunk of such an act."""
+        """Return the key of the trash id of a chunk of a bulk job."""
         return self._bulk_parts + pack(job_id, n)
 
     def bulk_parts(self, job_id: bytes) -> Range:
-        """Return the range of the trash ids of such an act, in the order of its chunks."""
+        """Return the range of the trash ids of a bulk job, in the order of its chunks."""
         return children(self._bulk_parts + pack(job_id))
 
     def incoming(self, job_id: bytes, n: int) -> bytes:
-        """Return the key that holds a part of the items that such an act is to push."""
+        """Return the key of a part of the items that a bulk job pushes."""
         return self._incoming + pack(job_id, n)
 
     def all_incoming(self, job_id: bytes) -> Range:
-        """Return the range of the items that such an act is to push, in their order."""
+        """Return the range of the items that a bulk job pushes, in order."""
         return children(self._incoming + pack(job_id))
 
     def incoming_laid_by(self, ms: int) -> Range:
-        """Return the range of items of such acts that began before this time."""
+        """Return the range of items of bulk jobs that began before this time."""
         return children(self._incoming)[0], self._incoming + pack(max(0, ms).to_bytes(6, "big"))
 
     def job_of_incoming(self, key: bytes) -> bytes:
-        """Return the id of the act that is to push what a key holds."""
+        """Return the bulk job id in a key of `incoming`."""
         job_id: bytes = unpack_behind(key, len(self._incoming))[0]
         return job_id
 

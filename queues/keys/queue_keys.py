@@ -1,4 +1,4 @@
-"""The keys of one queue: its items, indexes and totals, by generation.
+"""Keys of one queue: items, indexes and totals, by generation.
 
 The table of keys is in queues/keys/keyspace.py.
 """
@@ -26,9 +26,9 @@ from queues.model.tuples import (
 IN_GENERATIONS = ("ready", "delayed")
 Side = Literal["in", "out"]
 STATES = ("ready", "delayed", "leased", "dead")
-#: The generation of the totals of leased and dead items, which a purge leaves alone; live ones begin at 1.
+#: The generation of the totals of leased and dead items, which no purge removes; live ones begin at 1.
 OUTSIDE = 0
-#: What a queue's change key has behind the queue's prefix.
+#: The change key behind a queue's prefix.
 CHANGE = pack("v")
 
 
@@ -57,7 +57,7 @@ class QueueKeys:
 
     def __init__(self, prefix: bytes, agenda: bytes, queue_id: int) -> None:
         self._prefix = prefix
-        #: What keys of the agenda begin with.
+        #: Prefix of the due index.
         self._agenda = agenda
         self._queue_id = queue_id
         self._generations: dict[int, GenerationKeys] = {}
@@ -66,7 +66,7 @@ class QueueKeys:
         self._expiries = prefix + pack("e")
         self._dead = prefix + pack("z")
         self._traffic = prefix + pack("T")
-        #: The keys of totals that were asked for, by verb and by bucket.
+        #: Keys of totals, by verb and by bucket.
         self._totals: dict[str | int, bytes] = {}
         self._waits = prefix + pack("h")
         self.wake = prefix + pack("w")
@@ -84,7 +84,7 @@ class QueueKeys:
         return keys
 
     def index(self, state: str, rand: bytes, generation: int = 1) -> bytes:
-        """Return the key under which an item in this state is found by its id."""
+        """Return the index key of an item in this state."""
         return self.indexed(state, generation) + pack_bytes(rand)
 
     def by_age(self, state: str, generation: int = 1) -> Range:
@@ -96,12 +96,12 @@ class QueueKeys:
         return [self.by_age(state, generation) for generation in (generations if state in IN_GENERATIONS else (1,))]
 
     def rand_of_index(self, state: str, key: bytes) -> bytes:
-        """Return the id that an index key stands for."""
+        """Return the item id in an index key."""
         rand: bytes = unpack_behind(key, len(self._prefix))[-1]
         return rand
 
     def indexed(self, state: str, generation: int) -> bytes:
-        """Return what the index keys of a state begin with, before the packed id."""
+        """Return the prefix of the index keys of a state."""
         if generation > 1 and state in IN_GENERATIONS:
             return self.generation(generation).indexed(state)
         return self._index[state]
@@ -140,11 +140,11 @@ class QueueKeys:
 
     @property
     def agenda_wake(self) -> bytes:
-        """The key that tells whoever sweeps of something that falls due soon."""
+        """The wake key of sweepers, for what falls due soon."""
         return self._agenda + pack("w")
 
     def agenda_mark(self, second: int) -> bytes:
-        """Return the key that says that something of the queue falls due in this second."""
+        """Return the queue's entry of the due index for a second."""
         return self._agenda + pack(second, self._queue_id)
 
     @property
@@ -153,11 +153,11 @@ class QueueKeys:
         return children(self._prefix)
 
     def elements(self, key: bytes) -> tuple[Any, ...]:
-        """Return what a key of the queue says behind its id."""
+        """Return the elements of a key behind the queue's id."""
         return unpack_behind(key, len(self._prefix))
 
     def behind(self, *elements: Any) -> bytes:
-        """Return the first place behind all keys of the queue that begin with these elements."""
+        """Return the end of all keys of the queue that begin with these elements."""
         return self._prefix + pack(*elements) + LAST
 
     def lease(self, rand: bytes) -> bytes:
@@ -169,7 +169,7 @@ class QueueKeys:
         return children(self._leases)
 
     def expiry(self, suffix: bytes) -> bytes:
-        """Return the key of a lease by its expiry, or of the place that a cursor names."""
+        """Return the key of a lease by its expiry, or of a cursor's position."""
         return self._expiries + suffix
 
     def expiries(self) -> Range:
@@ -177,7 +177,7 @@ class QueueKeys:
         return children(self._expiries)
 
     def expired_by(self, ms: int) -> Range:
-        """Return the range of leases that have ended at this time, the first to end first."""
+        """Return the range of leases that end by this time, the first one first."""
         return children(self._expiries)[0], self.expiry(pack(ms + 1))
 
     def expiry_suffix_of(self, key: bytes) -> bytes:
@@ -190,11 +190,11 @@ class QueueKeys:
         return expires_ms
 
     def request(self, ms: int, request: bytes) -> bytes:
-        """Return the key of takes that a process asks for."""
+        """Return the key of a request to the fulfiller."""
         return self._requests + pack(ms, request)
 
     def requests(self, ms: int | None = None) -> Range:
-        """Return the range of such requests, the first one first; of those made until a time."""
+        """Return the range of requests, the first one first; with `ms`, of those made by then."""
         begin, end = children(self._requests)
         return begin, end if ms is None else self._requests + pack(ms + 1)
 
@@ -204,15 +204,15 @@ class QueueKeys:
         return ms, request
 
     def result(self, ms: int, request: bytes, n: int) -> bytes:
-        """Return the key of a part of what a request got."""
+        """Return the key of a part of a request's result."""
         return self._results + pack(ms, request, n)
 
     def result_parts(self, ms: int, request: bytes) -> Range:
-        """Return the range of all parts of what a request got."""
+        """Return the range of all parts of a request's result."""
         return children(self._results + pack(ms, request))
 
     def results(self, ms: int | None = None) -> Range:
-        """Return the range of what requests got, the first one first; of those made until a time."""
+        """Return the range of results, the first one first; with `ms`, of requests made by then."""
         begin, end = children(self._results)
         return begin, end if ms is None else self._results + pack(ms + 1)
 
@@ -222,7 +222,7 @@ class QueueKeys:
         return ms, request
 
     def dead_item(self, suffix: bytes) -> bytes:
-        """Return the key of a dead item, or of the place that a cursor names."""
+        """Return the key of a dead item, or of a cursor's position."""
         return self._dead + suffix
 
     def dead(self) -> Range:
@@ -243,7 +243,7 @@ class GenerationKeys:
         self._prefix = prefix
         self._ready = prefix + pack("i")
         self.tried = prefix + pack("d")
-        #: The mark of tried items and, behind it, delayed items: its first key tells of both.
+        #: The mark of tried items, followed by the delayed items.
         self.ahead = self.tried, children(self.tried)[1]
         self._counters = prefix + pack("n")
         self._bands = prefix + pack("b")
@@ -270,11 +270,11 @@ class GenerationKeys:
         return children(self._prefix)
 
     def indexed(self, state: str) -> bytes:
-        """Return what the index keys of a state begin with, in generations after the first."""
+        """Return the prefix of the index keys of a state, in generations after the first."""
         return self._prefix + pack("o", state)
 
     def stored(self, state: str, suffix: bytes) -> bytes:
-        """Return the key of what is ready or delayed."""
+        """Return the key of a ready or delayed item."""
         return (self._ready if state == "ready" else self._prefix + pack("d")) + suffix
 
     def counters(self) -> Range:
@@ -300,7 +300,7 @@ class GenerationKeys:
         return children(self.tried)
 
     def due_by(self, ms: int) -> Range:
-        """Return the range of delayed items that are due at this time, the next due first."""
+        """Return the range of delayed items that are due by this time, the next due first."""
         return children(self.tried)[0], self.delayed(pack(ms + 1))
 
     def due_ms(self, key: bytes) -> int:
@@ -309,19 +309,19 @@ class GenerationKeys:
         return due_ms
 
     def delayed(self, suffix: bytes) -> bytes:
-        """Return the key of a delayed item, or of the place that a cursor names."""
+        """Return the key of a delayed item, or of a cursor's position."""
         return self.tried + suffix
 
     def delayed_suffix_of(self, key: bytes) -> bytes:
-        """Return the part of a delayed key that is the same in every generation; it orders items."""
+        """Return the part of a delayed key that orders items, the same in every generation."""
         return key[len(self.tried) :]
 
     def ready(self, suffix: bytes) -> bytes:
-        """Return the key of a ready item, or of the place that a cursor names."""
+        """Return the key of a ready item, or of a cursor's position."""
         return self._ready + suffix
 
     def suffix_of(self, key: bytes) -> bytes:
-        """Return the part of a ready key that is the same in every generation; it orders items."""
+        """Return the part of a ready key that orders items, the same in every generation."""
         return key[len(self._ready) :]
 
     def from_priority(self, priority: Priority) -> Range:
@@ -330,17 +330,17 @@ class GenerationKeys:
 
 
 class AttachedKeys:
-    """The keys of an attached queue's items: the recipe's, under a prefix that others chose."""
+    """Keys of the items of an attached queue: those of the recipe, under a given prefix."""
 
     __slots__ = ("_prefix", "range")
 
     def __init__(self, prefix: bytes) -> None:
         self._prefix = prefix
-        #: As the recipe reads it: every packed tuple lies in it, and other keys may.
+        #: As the recipe reads it: it holds every packed tuple, and perhaps other keys.
         self.range = children(prefix)
 
     def key(self, suffix: bytes) -> bytes:
-        """Return the key of an item, or of the place that a cursor names."""
+        """Return the key of an item, or of a cursor's position."""
         return self._prefix + suffix
 
     def suffix_of(self, key: bytes) -> bytes:
@@ -348,11 +348,11 @@ class AttachedKeys:
         return key[len(self._prefix) :]
 
     def holds(self, suffix: bytes) -> bool:
-        """Say whether a key with this suffix is among the queue's items."""
+        """Return whether a key with this suffix is among the queue's items."""
         return FIRST <= suffix < LAST
 
     def only(self, suffix: bytes) -> Range:
-        """Return the range of exactly one key: ranges, unlike keys, have no length limit of ours."""
+        """Return the range of exactly one key; unlike keys, ranges have no length limit."""
         key = self.key(suffix)
         return key, key + FIRST
 
@@ -361,6 +361,6 @@ class AttachedKeys:
         return children(self._prefix + pack(priority))
 
     def counts(self, priority: Priority | None) -> Range:
-        """Return the range of keys whose count (FIFO: index) is a whole number, all of one priority."""
+        """Return the range of keys of one priority with a whole number as count (FIFO: index)."""
         begin = self._prefix if priority is None else self._prefix + pack(priority)
         return begin + WHOLE_FIRST, begin + WHOLE_END

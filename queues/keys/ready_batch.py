@@ -1,7 +1,7 @@
-"""What many ready keys hold, column by column.
+"""Decoding of many ready keys at once, column by column.
 
-Loops that the interpreter does not see cost a fifth of those that it runs. So what a batch pops is taken apart at once,
-as far as its keys end alike, and only else key by key.
+Loops in C cost a fifth of Python loops. So the keys of a batch are decoded together as far as they end alike, and the
+rest one by one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 def counted(these: Sequence[T]) -> dict[T, int]:
-    """Return how many there are of each; a Counter takes longer to make than to count a few."""
+    """Return the number of each value; faster than a Counter for a few."""
     if len(these) > _FEW_PLACES:
         return Counter(these)
     counts: dict[T, int] = {}
@@ -36,15 +36,15 @@ def counted(these: Sequence[T]) -> dict[T, int]:
 
 
 class _Known(NamedTuple):
-    #: Of what was pushed; normalized, so 0.0 is never −0.0 here.
+    #: Of pushed items; normalized, so 0.0 is never −0.0 here.
     packed: dict[Priority, bytes]
-    #: Of what was popped, as the store has it.
+    #: Of popped items, as stored.
     priorities: dict[bytes, Priority]
     bands: dict[bytes, int]
 
 
 class Places:
-    """The places of a queue's priorities. Thread-safe: what is remembered is replaced, never taken away."""
+    """Cache of packed priorities and their bands. Thread-safe: entries are only added, or all replaced."""
 
     def __init__(self, edges: tuple[Priority, ...]) -> None:
         self.edges = edges
@@ -65,7 +65,7 @@ class Places:
         return packed, counted(list(map(known.bands.__getitem__, packed)))
 
     def unpack(self, packed: Sequence[bytes]) -> tuple[list[Priority], dict[int, int]] | None:
-        """Return these packed priorities, and how many are in each band; None when one is none of this queue's."""
+        """Return these packed priorities, and how many are in each band; None when one is foreign."""
         known = self._room()
         try:
             priorities = list(map(known.priorities.__getitem__, packed))
@@ -93,17 +93,17 @@ def places(priority_type: PriorityType, edges: tuple[Priority, ...]) -> Places:
 
 
 def _unpacked(packed: bytes) -> Priority | None:
-    """Return what is packed here, if it is one number or text as we pack it."""
+    """Return a packed priority; None unless it is one number or text in canonical form."""
     try:
         (priority,) = fdb_tuple.unpack(packed)
-    except Exception:  # the tuple layer raises whatever it stumbles over
+    except Exception:  # the tuple layer may raise anything
         return None
     fits = type(priority) in (int, float, str) and pack(priority) == packed
     return priority if fits else None
 
 
 class Columns(NamedTuple):
-    """What ready keys hold behind what all keys of their generation begin with."""
+    """Elements of ready keys, one column for each."""
 
     #: None for each in a FIFO queue.
     priorities: Sequence[Priority | None]
@@ -112,16 +112,16 @@ class Columns(NamedTuple):
     packed_ids: Sequence[bytes]
     #: Items by band; empty in a FIFO queue.
     bands: dict[int, int]
-    #: Items by the milliseconds of their push; what says no time is left out.
+    #: Items by the milliseconds of their push; ids without a time are left out.
     pushed: dict[int, int]
 
 
 def columns_of(keys: Sequence[bytes], begin: int, places: Places | None) -> Columns:
-    """Take ready keys apart, at least one, behind their first `begin` bytes; without places, those of a FIFO queue."""
+    """Decode ready keys, at least one, behind their first `begin` bytes; `places` is None in a FIFO queue."""
     fifo = places is None
     packed, tails, packed_ids, times = _rows(keys, begin, fifo=fifo)
     known = _known(packed, places)
-    if known is None:  # others wrote some of them
+    if known is None:  # other programs wrote some of them
         packed, tails, packed_ids, times = zip(*(_one(key[begin:], fifo=fifo) for key in keys), strict=True)
         known = _foreign(packed, places)
     pushed = {ms: n for time, n in counted(times).items() if time and (ms := _ms(time)) <= ids.LAST_MS}
@@ -133,7 +133,7 @@ _Rows = tuple[Sequence[bytes], Sequence[bytes], Sequence[bytes], Sequence[bytes]
 
 
 class _Ending:
-    """How the key of an item of ours ends: with a count of so many bytes, and an id of 20 with zeros in its time."""
+    """Layout of a key's end: a count of `size` bytes, and an id with zeros in its time."""
 
     def __init__(self, size: int, zeros: tuple[int, ...]) -> None:
         self.size = size
@@ -150,9 +150,9 @@ class _Ending:
 _ending_of = lru_cache(_Ending)
 
 
-#: How many endings are tried: counts grow by a byte now and then, and so do the zeros of times.
+#: How many layouts are tried: sizes of counts and zeros of times differ now and then.
 _ENDINGS = 8
-#: For fewer keys it is cheaper to take each apart by itself.
+#: Fewer keys are cheaper to decode one by one.
 _FEW = 6
 
 
@@ -184,7 +184,7 @@ def _rows(keys: Sequence[bytes], begin: int, *, fifo: bool) -> _Rows:
 
 
 def _ending(packed: bytes, *, fifo: bool) -> _Ending | None:
-    """Return how this key ends; None for one that is not like ours."""
+    """Return the layout of a key's end; None for a foreign key."""
     common = unpack_item(packed, fifo=fifo)
     elements: Any = fdb_tuple.unpack(packed) if common is None else common[:3]
     count, item_id = elements[-2:]
@@ -197,15 +197,15 @@ def _ending(packed: bytes, *, fifo: bool) -> _Ending | None:
 
 @lru_cache(maxsize=4_096)
 def _zeros(time: bytes) -> tuple[int, ...]:
-    """Return where zeros of a time are in a packed id: each moves those behind it by one."""
+    """Return the positions of a time's zeros in a packed id: each shifts the later ones by one."""
     return tuple(1 + at + n for n, at in enumerate(at for at, byte in enumerate(time) if not byte))
 
 
 def _alike(keys: Sequence[bytes], begin: int, ending: _Ending) -> _Rows | None:
-    """Return what these keys hold if all of them end like this, and what stands before that is a packed priority.
+    """Return the columns of keys that all end with this layout; None when one does not.
 
-    The latter is left to the caller (in a FIFO queue, nothing stands there). No other tuple has these bytes then: a
-    number's code and its bytes, the code of a byte string, and its bytes up to the first zero without 255 behind it.
+    The caller checks that the rest before it is a packed priority (FIFO: nothing). No other tuple has these bytes then:
+    a number's code and its bytes, the code of a byte string, and its bytes up to the first zero not followed by 255.
     """
     n, zeros, length, id_at = len(keys), ending.zeros, ending.length, ending.id_at
     tails = list(map(ending.tail_of, keys))
@@ -226,7 +226,7 @@ def _alike(keys: Sequence[bytes], begin: int, ending: _Ending) -> _Rows | None:
 
 
 def _one(suffix: bytes, *, fifo: bool) -> tuple[bytes, bytes, bytes, bytes]:
-    """Return what one key holds, whoever wrote it."""
+    """Return the elements of one key of any program."""
     common = unpack_item(suffix, fifo=fifo)
     if common is not None:
         priority, _, item_id, packed_id = common
@@ -240,14 +240,14 @@ def _one(suffix: bytes, *, fifo: bool) -> tuple[bytes, bytes, bytes, bytes]:
 
 
 def _known(packed: Sequence[bytes], places: Places | None) -> tuple[Sequence[Priority | None], dict[int, int]] | None:
-    """Return priorities, and how many are in each band; None when one is not as we pack it."""
+    """Return priorities, and how many are in each band; None when one is foreign."""
     if places is not None:
         return places.unpack(packed)
     return None if any(packed) else ([None] * len(packed), {})
 
 
 def _foreign(packed: Sequence[bytes], places: Places | None) -> tuple[Sequence[Priority | None], dict[int, int]]:
-    """Return the same of what others may have packed."""
+    """Return the same for foreign priorities."""
     if places is None:
         return [None] * len(packed), {}
     priorities = [fdb_tuple.unpack(one)[0] for one in packed]

@@ -1,4 +1,4 @@
-"""What keys end with: an item's place in its order, and the value that says where an item stands."""
+"""Ends of keys that order items, and index values that hold an item's place."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from queues.model.tuples import pack, pack_bytes, pack_number, pack_priority, un
 
 def ready_suffix(priority: Priority | None, count: int | None, rand: bytes) -> bytes:
     """Return the ordering part of a ready key; a FIFO queue's items have no priority."""
-    if count is None:  # as others may write it
+    if count is None:  # as other programs may write it
         return pack(count, rand) if priority is None else pack(priority, count, rand)
     return packed_suffix(priority, count, pack_bytes(rand))
 
 
 def packed_suffix(priority: Priority | None, count: int, packed_rand: bytes) -> bytes:
-    """Return the ordering part of a ready key for an id that is packed already."""
+    """Return the ordering part of a ready key for a packed id."""
     if priority is None:
         return pack_number(count) + packed_rand
     return pack_priority(priority) + pack_number(count) + packed_rand
@@ -48,7 +48,7 @@ def unpacked_suffix(suffix: bytes, *, fifo: bool) -> tuple[Priority | None, int,
 
 
 def timed_suffix(ms: int, rand: bytes) -> bytes:
-    """Return the ordering part of the key of an item that stands by a time."""
+    """Return the ordering part of a key that is ordered by time."""
     return pack(ms, rand)
 
 
@@ -67,9 +67,9 @@ _place = Struct(">BII").pack
 
 
 def place(generation: int, suffix: bytes, attempts: int = 0, nonce: bytes = b"") -> bytes:
-    """Return the value of an index key: where the item stands, and how often it was tried.
+    """Return the value of an index key: the item's place and its attempts.
 
-    `nonce` is that of the lease that expired, for an item to which nothing has happened since.
+    `nonce` is that of the lease that expired, until the item changes again.
     """
     return _place(len(nonce), attempts, generation) + nonce + suffix
 
@@ -80,12 +80,12 @@ def read_place(value: bytes) -> tuple[int, bytes, int]:
 
 
 def expired_nonce(value: bytes) -> bytes:
-    """Return the nonce of the lease that expired, of an index value; empty when something happened since."""
+    """Return the nonce of the expired lease in an index value; empty if the item changed since."""
     return value[_HEAD : _behind_nonce(value)]
 
 
 def in_generation(value: bytes, generation: int) -> bytes:
-    """Return an index value that says the same of another generation."""
+    """Return the same index value for another generation."""
     return value[:5] + generation.to_bytes(4, "big") + value[_HEAD:]
 
 

@@ -1,13 +1,13 @@
-"""The in-process twin: a double-ended priority queue for the threads of one process, without a store.
+"""In-process queue: a double-ended priority queue for threads, without a store.
 
     from queues.local import PriorityQueue
 
     jobs = PriorityQueue()
     jobs.put((5, "resize"))
     jobs.put((1, "remind"), due=datetime.now(UTC) + timedelta(hours=1))
-    jobs.get()          # (5, "resize"): the other one is not due yet
+    jobs.get()          # (5, "resize"): the other item is not due yet
 
-The standard library's `queue.PriorityQueue` and, beyond it, the other end, peeks, and items that become due.
+It extends the standard library's `queue.PriorityQueue` by the other end, peeks, and delayed items.
 """
 
 from queue import Empty, Full

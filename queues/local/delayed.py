@@ -1,4 +1,4 @@
-"""Items that are not due yet, and those that are due but do not compare with the ones that are ready."""
+"""Delayed items, and due ones that do not compare with the ready items."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class Delayed(Generic[T]):
-    """Items by their due time, the first in first among those due together. Not thread-safe."""
+    """Items by due time, then by arrival. Not thread-safe."""
 
     __slots__ = ("_heap", "_numbers", "held", "size")
 
@@ -21,8 +21,8 @@ class Delayed(Generic[T]):
         # The number decides between equal times, so that items are never compared here.
         self._heap: list[tuple[float, int, T]] = []
         self._numbers = count()
-        #: Due, but the comparison with a ready item raised. Whoever put it has gone on, and whoever takes another item
-        #: has done nothing wrong: it stays here until the ready items that are in its way have been taken.
+        #: Due, but the comparison with a ready item raised. The item stays here until the ready items in its way have
+        #: been taken.
         self.held: deque[T] = deque()
         self.size = 0
 
@@ -32,14 +32,14 @@ class Delayed(Generic[T]):
         return self._heap[0][0] if self._heap else None
 
     def add(self, due: float, item: T) -> bool:
-        """Keep an item until it is due; tell whether it is now the next one."""
+        """Add an item; return whether it is now the next one."""
         number = next(self._numbers)
         heappush(self._heap, (due, number, item))
         self.size += 1
         return self._heap[0][1] == number
 
     def move_due(self, now: float, ready: Ordered[T]) -> int:
-        """Move what is due to the ready items; return how many."""
+        """Move due items to the ready ones; return their number."""
         moved = 0
         while self._heap and self._heap[0][0] <= now:
             item = heappop(self._heap)[2]
@@ -51,7 +51,7 @@ class Delayed(Generic[T]):
         return moved
 
     def move_held(self, ready: Ordered[T]) -> int:
-        """Move the held items that fit since one was taken; return how many. With nothing ready the first fits."""
+        """Move held items that compare with the ready ones now; return their number."""
         moved = 0
         while self.held and _fits(self.held[0], ready):
             self.held.popleft()
@@ -69,7 +69,7 @@ class Delayed(Generic[T]):
 
 
 def _fits(item: T, ready: Ordered[T]) -> bool:
-    """Add an item to the ready ones; tell whether it compared with them."""
+    """Add an item to the ready ones; return whether it compared with them."""
     try:
         ready.add(item)
     except Exception:  # comparisons are the items' own code

@@ -1,13 +1,13 @@
-"""Items in order, to be taken from either end.
+"""Sorted list of items, which are taken from either end.
 
-Sorted chunks of bounded size, and the first item of each chunk but the first as signposts. An item goes where two
-binary searches in C say: O(log n) comparisons, and at most one chunk's pointers move. Taking from an end compares
-nothing. Against heaps this buys:
+Sorted chunks of bounded size, and the first item of each chunk but the first as signposts. Two binary searches in C
+find an item's place: O(log n) comparisons, and at most one chunk's pointers move. Taking from an end compares nothing.
+Advantages over heaps:
 
 - both ends, with no second heap and no garbage in it;
 - first in, first out among equals without a number beside each item, for items that only have `<`;
 - all comparisons happen on arrival, and before anything moves: an item that does not compare is refused with the
-  order untouched, and no taker ever meets it.
+  order untouched, and no get ever raises for it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _FULL = 512
 
 
 class Ordered(Generic[T]):
-    """Items from the smallest to the largest, equal ones by arrival. Not thread-safe."""
+    """Items in ascending order, equal ones by arrival. Not thread-safe."""
 
     __slots__ = ("_chunks", "_firsts", "size")
 
@@ -33,7 +33,7 @@ class Ordered(Generic[T]):
         self.size = 0
 
     def add(self, item: T) -> None:
-        """Put an item behind its equals; what its comparisons raise leaves everything as it was."""
+        """Insert an item behind its equals; if a comparison raises, nothing is changed."""
         chunks = self._chunks
         place = bisect_right(self._firsts, item) if self._firsts else 0
         chunk = chunks[place]

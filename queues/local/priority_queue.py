@@ -1,4 +1,4 @@
-"""`PriorityQueue`: the standard library's, with both ends, peeks and items that become due."""
+"""`PriorityQueue`: that of the standard library, with both ends, peeks and delayed items."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if sys.version_info >= (3, 13):
 else:
 
     class ShutDown(Exception):
-        """The queue was shut down: nothing more is put, and what was there has been taken."""
+        """The queue was shut down: nothing can be put, and it is empty."""
 
 
 T = TypeVar("T")
@@ -31,11 +31,11 @@ class PriorityQueue(Generic[T]):
     An item put with `due` is invisible to get and peek until then, but counts in qsize, maxsize and join.
     """
 
-    # Who is woken. An item that becomes ready wakes one sleeping getter, and only one. While items are delayed, one of
-    # the sleeping getters is the timekeeper: it sleeps no longer than to the next due time, and is woken by a newcomer
-    # that is due earlier; all others sleep until they are woken. A timekeeper that leaves wakes another getter in its
-    # place. For each ready item that a sleeper could have, some woken thread is on its way; every woken thread looks
-    # again before it gives up, so that no wake-up is lost to a timeout.
+    # Wake-ups. An item that becomes ready wakes exactly one sleeping getter. While items are delayed, one sleeping
+    # getter is the timekeeper: it sleeps at most until the next due time, and a new item that is due earlier wakes
+    # it; all other getters sleep until they are woken. A timekeeper that leaves wakes another getter in its place.
+    # For each ready item that a sleeper could take, a woken thread is on its way; every woken thread looks again
+    # before it gives up, so that no wake-up is lost to a timeout.
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class PriorityQueue(Generic[T]):
         clock: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Make an empty queue; `clock` says what is due (seconds since the epoch), `monotonic` measures timeouts."""
+        """Make an empty queue; `clock` (seconds since the epoch) decides due times, `monotonic` timeouts."""
         self.maxsize = maxsize
         self.unfinished_tasks = 0
         self.is_shutdown = False
@@ -71,7 +71,7 @@ class PriorityQueue(Generic[T]):
                 if self.maxsize > 0:
                     self._await_room(block, timeout)
                 if self._delayed.size:
-                    self._move_due()  # what became due before this item arrived stands before its equals
+                    self._move_due()  # items that became due before this one precede it among equals
                 if when is None or when <= self._clock():
                     self._ready.add(item)
                     if self._getters.asleep or self._timekeeper.asleep:
@@ -81,7 +81,7 @@ class PriorityQueue(Generic[T]):
                 self.unfinished_tasks += 1
             except BaseException:
                 if self._size() < self.maxsize:
-                    self._putters.wake(1)  # the room that this thread was woken for is left to another
+                    self._putters.wake(1)  # another thread gets the room for which this one was woken
                 raise
 
     def put_nowait(self, item: T, due: datetime | None = None) -> None:
@@ -114,15 +114,15 @@ class PriorityQueue(Generic[T]):
             return self._size()
 
     def empty(self) -> bool:
-        """Tell whether there are no items; with delayed ones there are, even if nothing can be taken yet."""
+        """Return whether there are no items, neither ready nor delayed."""
         return self.qsize() == 0
 
     def full(self) -> bool:
-        """Tell whether there is no room for another item."""
+        """Return whether there is no room for another item."""
         return 0 < self.maxsize <= self.qsize()
 
     def task_done(self) -> None:
-        """Say that the work on an item that was taken is done."""
+        """Report the work on a taken item as done."""
         with self.mutex:
             if self.unfinished_tasks <= 0:
                 raise ValueError("task_done() called too many times")
@@ -137,7 +137,7 @@ class PriorityQueue(Generic[T]):
                 self._joiners.sleep(None)
 
     def shutdown(self, immediate: bool = False) -> None:
-        """Let nothing more be put; the rest can be taken, delayed items when due, unless `immediate` drops it all.
+        """Refuse puts; items can still be taken, delayed ones when due, unless `immediate` drops them.
 
         Then put, and get once nothing is left, raise ShutDown, also where they wait already.
         """
@@ -151,7 +151,7 @@ class PriorityQueue(Generic[T]):
                     self._joiners.wake_all()
             for sleepers in (self._getters, self._timekeeper, self._putters):
                 sleepers.wake_all()
-        dropped.clear()  # out of the mutex: what an item does when it goes away may use the queue
+        dropped.clear()  # outside of the mutex: destructors of items may use the queue
 
     def _size(self) -> int:
         return self._ready.size + self._delayed.size
@@ -171,7 +171,7 @@ class PriorityQueue(Generic[T]):
             if self._putters.asleep:
                 self._putters.wake(1)
             if self.is_shutdown and not self._size():
-                self._getters.wake_all()  # they waited for what was delayed: this was the last of it
+                self._getters.wake_all()  # they waited for delayed items: this was the last one
                 self._timekeeper.wake_all()
             return item
 
@@ -203,7 +203,7 @@ class PriorityQueue(Generic[T]):
                     self._move_due(taking=1)
         except BaseException:
             if self._ready.size:
-                self._wake_getters(1)  # interrupted: what this thread was woken for is left to another
+                self._wake_getters(1)  # interrupted: another thread gets the item for which this one was woken
             raise
         finally:
             if self._delayed.next_due is not None and not self._timekeeper.asleep:
@@ -233,13 +233,13 @@ class PriorityQueue(Generic[T]):
             self._getters.wake(1)
 
     def _move_due(self, taking: int = 0) -> None:
-        """Make ready what is due, and wake a getter for each but those that the caller itself is `taking`."""
+        """Make due items ready, and wake a getter for each but those that the caller is `taking`."""
         moved = self._delayed.move_due(self._clock(), self._ready)
         if moved > taking:
             self._wake_getters(moved - taking)
 
     def _wake_getters(self, most: int) -> None:
-        """Wake so many sleeping getters, the timekeeper last: then nobody has to take its place."""
+        """Wake `most` sleeping getters, the timekeeper last: it would have to be replaced."""
         if self._getters.wake(most) < most:
             self._timekeeper.wake(1)
 

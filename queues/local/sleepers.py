@@ -1,6 +1,6 @@
-"""Threads that sleep until woken: a condition variable that tells whom it woke.
+"""Sleeping threads: a condition variable that returns how many threads it woke.
 
-The standard library's cannot say whether a notification found a thread, which is what decides whom else to wake.
+The standard library's cannot say whether a notification woke a thread, which decides whether to wake another one.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ class Sleepers:
 
     def __init__(self, mutex: threading.Lock) -> None:
         self._mutex = mutex
-        #: The lock that each thread sleeps on; whoever is woken is not in here any more.
+        #: The lock of each sleeping thread; a woken thread is not in here any more.
         self.asleep: OrderedDict[threading.Lock, None] = OrderedDict()
 
     def sleep(self, seconds: float | None) -> None:
-        """Release the mutex until woken, or until so many seconds have passed."""
+        """Release the mutex until woken, or for at most `seconds`."""
         turn = threading.Lock()
         turn.acquire()
         self.asleep[turn] = None
@@ -32,7 +32,7 @@ class Sleepers:
             self.asleep.pop(turn, None)
 
     def wake(self, most: int) -> int:
-        """Wake at most so many threads; return how many were asleep to be woken."""
+        """Wake at most `most` threads; return how many were woken."""
         woken = 0
         while woken < most and self.asleep:
             self.asleep.popitem(last=False)[0].release()

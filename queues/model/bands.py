@@ -1,4 +1,4 @@
-"""Priority bands: the priority mix of a queue, kept by counters and never by scanning.
+"""Priority bands: the priority mix of a queue, kept in counters.
 
 A queue has at most 16 bands, cut at edges that its config fixes when it is created. Band 0 lies below the first
 edge; band i begins at edge i − 1, which belongs to it.
@@ -17,7 +17,7 @@ from queues.model.priority import Priority, PriorityType, normalize
 
 MAX_BANDS = 16
 
-#: Fine where people choose by hand, coarse where numbers come from measurements; floats are mostly scores.
+#: Fine where people choose numbers by hand, coarse where numbers are measured; floats are mostly scores.
 _INTS = (0, 1, 2, 3, 4, 5, 6, 8, 10, 20, 50, 100, 1_000, 100_000, 10_000_000)
 _FLOATS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 10.0, 100.0, 1_000.0, 1_000_000.0)
 _LETTERS = ("0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "A", "N", "a", "n", "{")
@@ -36,7 +36,7 @@ class Band:
 
     @property
     def label(self) -> str:
-        """Return the band in mathematical words: `< 0`, `5`, `10 … < 20`, `≥ 100`."""
+        """The band as text: `< 0`, `5`, `10 … < 20`, `≥ 100`."""
         if self.low is None:
             return "all" if self.high is None else f"< {self.high}"
         if self.high is None:
@@ -47,7 +47,7 @@ class Band:
 
 
 def default_edges(priority_type: PriorityType) -> tuple[Priority, ...]:
-    """Return the edges for a queue whose creator named none."""
+    """Return the default edges of a priority type."""
     if priority_type == "str":
         return _LETTERS
     if priority_type == "float":
@@ -56,7 +56,7 @@ def default_edges(priority_type: PriorityType) -> tuple[Priority, ...]:
 
 
 def check_edges(edges: Sequence[Priority], priority_type: PriorityType) -> tuple[Priority, ...]:
-    """Return the edges normalized; raise `BadPriority` unless they increase and are at most 15."""
+    """Return normalized edges; raise `BadPriority` unless they increase and are at most 15."""
     checked = tuple(normalize(edge, priority_type) for edge in edges)
     if len(checked) >= MAX_BANDS:
         raise BadPriority("A queue has at most {most} bands, so {edges} edges.", most=MAX_BANDS, edges=MAX_BANDS - 1)
@@ -74,7 +74,7 @@ def bands(edges: tuple[Priority, ...], depths: Sequence[int]) -> tuple[Band, ...
     """Return the bands with their depths, lowest first."""
     lows: tuple[Priority | None, ...] = (None, *edges)
     highs: tuple[Priority | None, ...] = (*edges, None)
-    # -0.0 equals 0.0 and is another priority.
+    # -0.0 equals 0.0, but is another priority.
     make = _new if any(edge == 0 and str(edge) == "-0.0" for edge in edges) else _again
     return tuple(map(make, lows, highs, depths))
 
@@ -83,5 +83,5 @@ def _new(low: Priority | None, high: Priority | None, depth: int) -> Band:
     return Band(low=low, high=high, depth=depth)
 
 
-#: Thousands of queues have the same few edges, and mostly small depths: one band stands for many, 1 apart from 1.0.
+#: Thousands of queues share a few edges and small depths, and so their bands; `typed` keeps 1 and 1.0 apart.
 _again = lru_cache(maxsize=8_192, typed=True)(_new)

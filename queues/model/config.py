@@ -1,4 +1,4 @@
-"""The config of a queue: what operators decide about it, read in every transaction and rarely written."""
+"""Config of a queue: read in every transaction, written by operators only."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_REASON = 500
 #: How often an item is leased before it is dead, unless the queue says otherwise.
 DEFAULT_ATTEMPTS = 5
 MOST_ATTEMPTS = 1_000_000
-#: Kept only where they say something, so that the configs of queues without them read and write as ever.
+#: Written only when they are set.
 _OPTIONAL = ("max_depth", "max_value", "note", "runbook")
 _KNOWN = {"id", "name", "kind", "type", "generations", "last_generation", "base", "edges", "pause", "closed", "created"}
 _KNOWN |= {"prefix", "max_attempts", "redact", *_OPTIONAL}
@@ -33,7 +33,7 @@ def check_kind(kind: str) -> Kind:
 
 
 def check_text(text: str, most: int | None = None) -> str:
-    """Return a text as it is kept, cut to `most` characters; raise `BadText` for a lone surrogate."""
+    """Return a text cut to `most` characters; raise `BadText` for a lone surrogate."""
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -57,17 +57,17 @@ def check_attempts(max_attempts: int | None) -> int | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pause:
-    """Why taking from a queue is stopped."""
+    """Pause of a queue: nothing is taken from it."""
 
     reason: str
-    #: Who paused it; empty when nobody said.
+    #: The person that paused it; empty when unknown.
     by: str
     since: datetime
-    #: When it resumes by itself; None: when somebody resumes it.
+    #: When it resumes by itself; None: when a person resumes it.
     until: datetime | None
 
     def holds(self, now_ms: int) -> bool:
-        """Say whether the pause still stands at this time."""
+        """Return whether the pause is in force at this time."""
         return self.until is None or now_ms < to_ms(self.until)
 
 
@@ -79,9 +79,9 @@ class Config:
     name: str
     kind: Kind
     priority_type: PriorityType
-    #: Live generations, the newest last: pushes go to it, pops take the best head of all. None in an attached queue.
+    #: Live generations, the newest last: pushes go to it, pops take the best head of all. Empty in an attached queue.
     generations: tuple[int, ...]
-    #: The largest generation there ever was, so that none in the trash gets a live namesake; 0: the newest live one.
+    #: The largest generation ever used, so that no number in the trash is used again; 0: the newest live one.
     last_generation: int = 0
     #: Added to every push stamp; raised when data moves between stores.
     base: int
@@ -91,36 +91,36 @@ class Config:
     #: Pushing is refused.
     closed: bool
     created_ms: int
-    #: Where the items of an attached queue lie; None: the queue is this store's own.
+    #: Prefix of the items of an attached queue; None: the queue is this store's own.
     prefix: bytes | None = None
-    #: An item that was leased so often without being acknowledged is dead; None: never.
+    #: Number of attempts after which an item is dead; None: never.
     max_attempts: int | None = DEFAULT_ATTEMPTS
-    #: Pushing is refused beyond so many items, ready and delayed; None: no limit.
+    #: The most items, ready and delayed, that pushes may bring; None: no limit.
     max_depth: int | None = None
-    #: Pushing larger values (bytes) is refused; None: only what no queue takes.
+    #: Size in bytes of the largest value that may be pushed; None: the limit of all queues.
     max_value: int | None = None
     #: What operators should know about the queue.
     note: str = ""
     #: An http or https address, or empty.
     runbook: str = ""
-    #: Keys, names or globs, whose values pages hide.
+    #: Keys to redact on pages: names or globs.
     redact: tuple[str, ...] = ()
-    #: What a later build of this format keeps here besides: written again as it was read.
+    #: Fields of later builds of this format: written again as they were read.
     unknown: dict[str, Any] = field(default_factory=dict, hash=False)
 
     @property
     def attached(self) -> bool:
-        """Say whether the items lie in a subspace that others write."""
+        """Whether the items lie in a subspace that other programs write."""
         return self.prefix is not None
 
     @property
     def limited(self) -> bool:
-        """Say whether it matters how many items come in, or how large they are."""
+        """Whether there is a limit of items or of a value's size."""
         return self.max_depth is not None or self.max_value is not None
 
     @property
     def fifo(self) -> bool:
-        """Say whether this is a FIFO queue."""
+        """Whether this is a FIFO queue."""
         return self.kind == "fifo"
 
     def encode(self) -> bytes:
@@ -202,7 +202,7 @@ class Config:
 
 
 def decode(record: bytes | None) -> Config | None:
-    """Return a config; None when there is none, or it cannot be read."""
+    """Return a config; None when it is absent or unreadable."""
     if record is None:
         return None
     try:

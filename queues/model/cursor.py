@@ -1,6 +1,6 @@
-"""Cursors: an opaque place between two items of one list of one queue, safe to put in an address.
+"""Cursor: an opaque position in a list of one queue, safe in an address.
 
-A cursor is a position, not an item: it stays good when the item it was made from is taken.
+A cursor is a position, not an item: it stays valid when the item that it was made from is taken.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from typing import Literal
 from queues.errors import BadCursor
 
 End = Literal["min", "max"]
-#: Which list a place lies in: ready items from one end, the items of another state, or what a search finds.
+#: The list of a position: ready items from one end, items of another state, or results of a search.
 List = Literal["min", "max", "delayed", "leased", "dead", "search"]
 _LISTS: tuple[List, ...] = ("min", "max", "delayed", "leased", "dead", "search")
 _VERSION = 1
-#: Characters; keys that others wrote have up to 10,000 bytes.
+#: Characters; keys of other programs have up to 10,000 bytes.
 _MAX_LENGTH = 14_000
 
 
 def encode(queue_id: int, where: List, suffix: bytes) -> str:
-    """Return the place in a list just behind the item with this key suffix."""
+    """Return the cursor behind the item with this key suffix."""
     body = bytes([_VERSION, _LISTS.index(where)]) + queue_id.to_bytes(8, "big") + suffix
     return base64.urlsafe_b64encode(zlib.crc32(body).to_bytes(4, "big") + body).rstrip(b"=").decode()
 

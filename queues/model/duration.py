@@ -1,4 +1,4 @@
-"""Durations: a number of seconds or a `timedelta`, checked in one place."""
+"""Durations: a number of seconds or a `timedelta`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KEEP, GRACE, BACKOFF = Words("A time to keep things"), Words("A grace time"), Wo
 def seconds_of(duration: object, what: Words, *, above_zero: bool = False, endless: bool = False) -> float:
     """Return a duration in seconds, 0 or more; raise `BadTime` for anything else.
 
-    `what` it is of stands in the message; `above_zero` refuses 0 too, `endless` accepts infinity.
+    The message names `what`; `above_zero` refuses 0 too, `endless` accepts infinity.
     """
     seconds = _seconds(duration, what)
     if above_zero and seconds <= 0:
@@ -31,7 +31,7 @@ def seconds_of(duration: object, what: Words, *, above_zero: bool = False, endle
 
 
 def delay_of(delay: object) -> timedelta:
-    """Return a delay as a timedelta, a negative one too: what is due by now is ready at once. Raise `BadTime`."""
+    """Return a delay, which may be negative, as a timedelta; raise `BadTime`."""
     if isinstance(delay, timedelta):
         return delay
     seconds = _seconds(delay, DELAY)

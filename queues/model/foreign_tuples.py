@@ -1,7 +1,7 @@
-"""What others wrote: keys and values of the tuple layer, read strictly and shown as text. Never an exception.
+"""Foreign keys and values: tuples written by other programs, decoded strictly and shown as text.
 
-Follows FoundationDB's tuple specification. Decoding is strict: what no tuple layer would have written is no tuple,
-and is shown as it lies there, in hexadecimal digits.
+Follows FoundationDB's tuple specification. Bytes that no tuple layer would write are no tuple: they are shown in
+hexadecimal digits, and raise nothing.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ _NULL, _BYTES, _TEXT, _NESTED = 0x00, 0x01, 0x02, 0x05
 _NEGATIVE, _ZERO, _POSITIVE = 0x0B, 0x14, 0x1D
 _FLOAT, _DOUBLE, _FALSE, _TRUE, _UUID, _VERSIONSTAMP = 0x20, 0x21, 0x26, 0x27, 0x30, 0x33
 _ESCAPED = 0xFF
-#: Deeper nesting is no key that anybody reads.
+#: Deeper nesting is refused: no page could show it.
 _MAX_DEPTH = 32
-#: Characters of one element that are worth showing: as much as the largest integer needs.
+#: Characters of one element that are shown: as many as the largest integer needs.
 MAX_TEXT = 700
-#: Ids of foreign items: no other id begins so.
+#: Beginning of the ids of foreign items.
 _MARK = "key-"
 
 
@@ -32,7 +32,7 @@ class SingleFloat:
 
 @dataclass(frozen=True, slots=True)
 class Versionstamp:
-    """A commit's version and a number within it; no version yet: the key was written incomplete."""
+    """A commit's version and a number within it; without a version, the key was written incomplete."""
 
     version: bytes | None
     number: int
@@ -50,7 +50,7 @@ class ForeignKey:
 
     @property
     def elements(self) -> tuple[Element, ...] | None:
-        """The key as a tuple; None: it is none."""
+        """The key as a tuple; None when it is none."""
         return unpack(self.suffix)
 
     @property
@@ -63,22 +63,22 @@ class ForeignKey:
 
     @property
     def recipe(self) -> bool:
-        """Say whether the key is one that the recipe writes: (priority, count, random), FIFO: (index, random)."""
+        """Whether the key is the recipe's: (priority, count, random), FIFO: (index, random)."""
         return self.count is not None
 
     @property
     def count(self) -> int | None:
-        """The push order; None for a key that is not the recipe's."""
+        """The push order; None unless the key is the recipe's."""
         return self.order[1]
 
     @property
     def priority(self) -> int | float | str | None:
-        """The priority where it is a finite number or text; else None, and `priority_text` shows it."""
+        """The priority if it is a finite number or text; else None, and `priority_text` shows it."""
         return self.order[0]
 
     @property
     def priority_text(self) -> str:
-        """The priority as text, whatever it is; the raw key where it is no tuple. Empty in a FIFO queue."""
+        """The priority, of any type, as text; the raw key if it is no tuple. Empty in a FIFO queue."""
         if self.fifo:
             return ""
         elements = self.elements
@@ -97,12 +97,12 @@ class ForeignKey:
 
 
 def item_id(suffix: bytes) -> str:
-    """Return the id of the item at this key: the key itself, fit for an address."""
+    """Return the id of the item at this key: the key in hexadecimal digits."""
     return _MARK + suffix.hex()
 
 
 def parse_id(text: str) -> bytes | None:
-    """Read an id that `item_id` made; None when it is none."""
+    """Return the key of an id of `item_id`; None for another text."""
     try:
         suffix = bytes.fromhex(text.removeprefix(_MARK))
     except ValueError:
@@ -111,9 +111,9 @@ def parse_id(text: str) -> bytes | None:
 
 
 def decoded_value(value: bytes) -> tuple[Element, ...] | None:
-    """Return a value as the tuple that it packs (the Java recipe writes them so); None when it is none.
+    """Return a value as a tuple, as the Java recipe writes values; None when it is none.
 
-    What reads as text is text: some printable characters are type codes as well.
+    Printable text is no tuple: some printable characters are type codes as well.
     """
     if not value or value[0] > _VERSIONSTAMP or _is_text(value):
         return None
@@ -121,7 +121,7 @@ def decoded_value(value: bytes) -> tuple[Element, ...] | None:
 
 
 def describe(element: Element, limit: int = MAX_TEXT) -> str:
-    """Return an element as text in Python's notation, every invisible character escaped, cut at `limit`."""
+    """Return an element in Python's notation, invisible characters escaped, cut at `limit`."""
     text = _text(element, limit)
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
@@ -214,7 +214,7 @@ def _integer(packed: bytes, at: int, code: int) -> tuple[int, int]:
         if size < 8:
             raise _NotATuple
     raw, at = _some(packed, at, size)
-    # One number has one encoding: the first byte says something.
+    # A number has one encoding, without leading zeros.
     if size and raw[0] == (0xFF if negative else 0x00):
         raise _NotATuple
     number = int.from_bytes(raw, "big")
@@ -223,7 +223,7 @@ def _integer(packed: bytes, at: int, code: int) -> tuple[int, int]:
 
 def _number(packed: bytes, at: int, *, double: bool) -> tuple[float | SingleFloat, int]:
     raw, at = _some(packed, at, 8 if double else 4)
-    # Stored so that bytes order as numbers do: the sign is turned, and all of a negative number.
+    # Stored so that bytes order as numbers: the sign bit is flipped, or all bits of a negative number.
     raw = bytes([raw[0] ^ 0x80]) + raw[1:] if raw[0] & 0x80 else bytes(byte ^ 0xFF for byte in raw)
     value: float = struct.unpack(">d" if double else ">f", raw)[0]
     return (value if double else SingleFloat(value)), at

@@ -1,4 +1,4 @@
-"""Ids: 20 bytes, minted once and kept for life; the recipe's random element, and every item's id and age.
+"""Ids of items: 20 bytes, which are the random element of the recipe's keys.
 
 6 bytes of milliseconds since the epoch, then 14 random bytes; ids of one generator strictly increase (within one
 millisecond, or when the clock steps back, the random part counts up: ULID's rule). No random byte is 0: a tuple
@@ -18,11 +18,11 @@ from itertools import repeat
 from operator import add
 
 SIZE = 20
-#: Bytes of an id that say when it was minted; the others are random.
+#: Bytes of an id that hold the time of its creation; the rest are random.
 TIME = 6
 _RANDOM_BYTES = SIZE - TIME
-#: Random bytes asked of the system at once. Each call gives up the interpreter's lock and takes it again at once: a
-#: thread that minted in a loop with a call for each id kept others from running for seconds.
+#: Random bytes asked of the system at once. Each call releases and takes the interpreter's lock: a thread that created
+#: ids in a loop with a call for each id kept other threads from running for seconds.
 _DRAWN = 256 * _RANDOM_BYTES
 #: Where milliseconds count from.
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -31,26 +31,26 @@ LAST_MS = 253_402_300_799_999
 
 
 class IdGenerator:
-    """Mints increasing ids by one clock. Thread-safe."""
+    """Creates increasing ids by one clock. Thread-safe."""
 
     def __init__(self, clock: Callable[[], float], *, random: Callable[[int], bytes] | None = None) -> None:
-        """`random` returns so many random bytes; by default the system's."""
+        """`random` returns a number of random bytes; by default the system's."""
         self._clock = clock
         self._urandom = random or os.urandom
         self._lock = threading.Lock()
         self._last = 0
-        #: The millisecond that `_last` begins with; ids of the same one only count on.
+        #: The millisecond of `_last`; further ids of the same one count up.
         self._last_ms = -1
         self._random = b""
         self._at = 0
         self._process = _process
 
     def new_id(self) -> bytes:
-        """Return a new id, larger than every earlier one of this minter."""
+        """Return a new id, larger than all earlier ones of this generator."""
         if int(self._clock() * 1000) == self._last_ms and self._process is _process:
             with self._lock:
                 last = self._last + 1
-                if last & 0xFF:  # no byte of `_last` is 0, so no other one is now
+                if last & 0xFF:  # no byte of `_last` is 0, so none of this id is
                     self._last = last
                     return last.to_bytes(SIZE, "big")
         return self.new_ids(1)[0]
@@ -60,7 +60,7 @@ class IdGenerator:
         now_ms = int(self._clock() * 1000)
         with self._lock:
             if self._process is not _process:
-                # A forked child's ids are not its parent's: it draws anew, in the next millisecond if need be.
+                # A forked child draws new random bytes, so that its ids differ from its parent's.
                 self._process = _process
                 self._random, self._at = b"", 0
                 first = self._begin(max(now_ms, self._last_ms + 1))
@@ -82,7 +82,7 @@ class IdGenerator:
         return ms.to_bytes(TIME, "big") + self._draw()
 
     def _next(self) -> bytes:
-        """Return the smallest id without a random byte 0 that is larger than the last; out of them, draw anew."""
+        """Return the smallest larger id without a random byte 0, or a new one when there is none."""
         following = (self._last + 1).to_bytes(SIZE, "big")
         zero = following.find(0, TIME)
         if zero == TIME:  # the carry has reached the milliseconds
@@ -90,7 +90,7 @@ class IdGenerator:
         return following if zero < 0 else following[:zero] + b"\x01" * (SIZE - zero)
 
     def _draw(self) -> bytes:
-        """Return random bytes from 1 to 255 that no caller was given before: bytes 0 are rejected."""
+        """Return fresh random bytes from 1 to 255: bytes 0 are rejected."""
         while len(self._random) - self._at < _RANDOM_BYTES:
             self._random, self._at = self._random[self._at :] + self._urandom(_DRAWN).replace(b"\x00", b""), 0
         drawn = self._random[self._at : self._at + _RANDOM_BYTES]
@@ -99,7 +99,7 @@ class IdGenerator:
 
 
 _BYTES = [bytes([byte]) for byte in range(256)]
-#: Stands for this process: another one in a forked child.
+#: Identifies this process: another object in a forked child.
 _process = object()
 
 
@@ -112,9 +112,9 @@ os.register_at_fork(after_in_child=_forked)
 
 
 def another(rand: bytes, salt: bytes) -> bytes:
-    """Return the id that an item gets in place of one that another item has; the time stays.
+    """Return a replacement for an id that another item has; the time stays.
 
-    The same bytes give the same id, so that a transaction that is tried again writes the same.
+    The same bytes give the same id, so that a retried transaction writes the same.
     """
     drawn, n = b"", 0
     while len(drawn) < _RANDOM_BYTES:
@@ -124,21 +124,21 @@ def another(rand: bytes, salt: bytes) -> bytes:
 
 
 def above(rand: bytes) -> bytes:
-    """Return the smallest bytes of an id's length above one: a page that ends below them begins with it."""
+    """Return the next larger bytes of an id's length: the end of a page that begins with it."""
     return (int.from_bytes(rand, "big") + 1).to_bytes(SIZE, "big")
 
 
 def minted_ms(rand: bytes) -> int:
-    """Return the milliseconds since the epoch at which the id was minted."""
+    """Return the milliseconds since the epoch of the id's creation."""
     return int.from_bytes(rand[:TIME], "big")
 
 
 def minted_at(rand: object) -> datetime | None:
-    """Return when the id was minted; None for an element that others wrote and that says no time."""
+    """Return the time of the id's creation; None for a foreign element without a time."""
     return _minted_at(rand[:TIME]) if isinstance(rand, bytes) and len(rand) == SIZE else None
 
 
-@lru_cache(maxsize=4_096)  # where thousands of items come a second, many begin with the same milliseconds
+@lru_cache(maxsize=4_096)  # at thousands of items a second, many share a millisecond
 def _minted_at(time: bytes) -> datetime | None:
     ms = int.from_bytes(time, "big")
     return at(ms) if ms <= LAST_MS else None
@@ -155,9 +155,9 @@ def to_ms(when: datetime) -> int:
 
 
 def parse(text: str) -> bytes | None:
-    """Read an id as `Item.id` shows it (40 lower-case hexadecimal digits); None when it is none.
+    """Read an id of 40 lower-case hexadecimal digits; None for another text.
 
-    Nothing else is read as the same id: whoever compares ids compares texts.
+    No other text is read as the same id, so that ids can be compared as texts.
     """
     if len(text) != SIZE * 2:
         return None

@@ -1,4 +1,4 @@
-"""What queues hand out: items and pages of items."""
+"""Items, and pages of items."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from queues.model.ids import minted_at
 from queues.model.priority import Priority
 from queues.model.tuples import unpack
 
-#: What a ready item is made of: priority, count and id as they are packed in its key, attempts.
+#: Parts of a ready item: priority, count and id as packed in its key, attempts.
 Parts = tuple[Priority | None, bytes, int]
 
 
 class _Made:
-    """What an item made by `ready_items` is made of, until its fields are asked for."""
+    """The parts of an item of `ready_items`, from which its fields are computed on access."""
 
     __slots__ = ("_parts",)
     _parts: Parts
@@ -32,14 +32,14 @@ class Item(_Made):
 
     #: 40 hexadecimal digits, unique for ever; in an attached queue “key-” and the key in hexadecimal digits.
     id: str
-    #: As normalized by the queue's type; None in a FIFO queue, and for what others wrote that is no number or text.
+    #: As normalized by the queue's type; None in a FIFO queue, and for a foreign key without a number or text.
     priority: Priority | None
     #: Push order: larger was pushed later (exact among pushes that did not overlap); a delayed item gets it when it
-    #: is promoted. None until then, and where others wrote none.
+    #: is promoted. None until then, and for a foreign key without a count.
     count: int | None
     #: Raw bytes; cut when the read asked for a preview.
     value: bytes
-    #: When it was pushed, UTC, by the store's clock; None where others wrote the item.
+    #: When it was pushed, UTC, by the store's clock; None for a foreign item.
     pushed_at: datetime | None
     #: Bytes of the whole value.
     size: int
@@ -52,39 +52,39 @@ class Item(_Made):
     #: When a leased item was leased, and when its lease ends unless it is extended, UTC.
     leased_at: datetime | None = None
     expires_at: datetime | None = None
-    #: How the part of the lease's token behind the “-” begins: enough to tell it in a log, not to end the lease.
+    #: Beginning of the secret part of the lease's token: enough to identify it in a log, not to end the lease.
     lease: str = ""
-    #: Who leased a leased item; who did last, for a dead one.
+    #: The worker that leased the item; for a dead item, the last one.
     worker: str = ""
     #: When a dead item died, UTC.
     died_at: datetime | None = None
-    #: Why a dead item died, or why a delayed one was given back; empty when nobody said.
+    #: Why a dead item died, or a delayed one was released; empty when no reason was given.
     reason: str = ""
     #: The key of an item in an attached queue.
     foreign: ForeignKey | None = None
 
     def __getattr__(self, name: str) -> Any:
-        """Work out a field that was not asked for before: called only for what is not set."""
+        """Compute a field on its first access."""
         if name == "size":
-            worked_out = len(self.value)
+            computed = len(self.value)
         elif name in _FROM_PARTS:
-            worked_out = _FROM_PARTS[name](self._parts)
+            computed = _FROM_PARTS[name](self._parts)
         else:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        object.__setattr__(self, name, worked_out)
-        return worked_out
+        object.__setattr__(self, name, computed)
+        return computed
 
     @property
     def truncated(self) -> bool:
-        """Say whether `value` is only the beginning of the whole value."""
+        """Whether `value` is only the beginning of the whole value."""
         return len(self.value) < self.size
 
 
 def ready_items(values: Sequence[bytes], parts: Iterable[Parts]) -> list[Item]:
     """Return ready items with these whole values.
 
-    To set sixteen fields was a third of what a pop costs, and hardly anybody reads more than the value: so that alone
-    is set, for all items in loops that the interpreter does not see, and `__getattr__` works out the others.
+    Setting sixteen fields was a third of the cost of a pop, and few programs read more than the value. So only the
+    value is set, in loops that run in C, and `__getattr__` computes the other fields.
     """
     items = list(map(_new, repeat(Item, len(values))))
     deque(map(_set_value, items, values), 0)
@@ -100,7 +100,7 @@ def _default(default: Any) -> Callable[[Parts], Any]:
     return lambda _: default
 
 
-#: How each field of an item made by `ready_items` is worked out.
+#: How each field of an item of `ready_items` is computed.
 _FROM_PARTS: dict[str, Callable[[Parts], Any]] = {
     field.name: _default(field.default) for field in fields(Item) if field.default is not MISSING
 } | {
@@ -114,7 +114,7 @@ _FROM_PARTS: dict[str, Callable[[Parts], Any]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """Items in order from one end, and where the next page begins."""
+    """Items in order from one end, and the cursor of the next page."""
 
     items: tuple[Item, ...]
     #: Pass it as `after=` for the next page; None when this is the last.

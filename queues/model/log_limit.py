@@ -1,4 +1,4 @@
-"""A rate limiter for log lines about errors that go on: the first of each kind at once, then one a minute."""
+"""Rate limit of log lines about lasting errors: one of each kind a minute."""
 
 from __future__ import annotations
 
@@ -7,35 +7,35 @@ import threading
 import time
 from collections.abc import Callable
 
-#: Seconds between two lines of one kind; kinds that are remembered.
+#: Seconds between two lines of one kind; number of kinds that are remembered.
 EVERY, _KINDS = 60.0, 1_000
 
 
 class Repeats:
-    """Writes warnings of one logger, and counts those that it leaves out. Thread-safe."""
+    """Writes warnings of one logger, and counts the suppressed ones. Thread-safe."""
 
     def __init__(self, log: logging.Logger, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._log = log
         self._monotonic = monotonic
         self._lock = threading.Lock()
-        #: By kind: when its last line was written, and how many were left out since.
+        #: By kind: when its last line was written, and how many were suppressed since.
         self._told: dict[object, tuple[float, int]] = {}
 
     def warn(self, kind: object, message: str, *values: object, exc_info: bool = False) -> None:
         """Log a warning, unless one of this kind was logged within the last minute."""
         now = self._monotonic()
         with self._lock:
-            last, left_out = self._told.get(kind, (-EVERY, 0))
+            last, suppressed = self._told.get(kind, (-EVERY, 0))
             if now - last < EVERY and kind in self._told:
-                self._told[kind] = last, left_out + 1
+                self._told[kind] = last, suppressed + 1
                 return
             if kind not in self._told and len(self._told) >= _KINDS:
                 self._told.pop(next(iter(self._told)))
             self._told[kind] = now, 0
-        more = f" ({left_out} more like this since the last line)" if left_out else ""
+        more = f" ({suppressed} more like this since the last line)" if suppressed else ""
         self._log.warning(message + more, *values, exc_info=exc_info)
 
     def forget(self, kind: object) -> None:
-        """Let the next warning of a kind be logged at once: it went well again."""
+        """Log the next warning of a kind at once, after a success."""
         with self._lock:
             self._told.pop(kind, None)

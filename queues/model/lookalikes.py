@@ -1,11 +1,11 @@
-"""Characters that cannot be seen, and names that look like other names; told from Unicode's own data alone.
+"""Lookalikes: invisible characters and confusable names, by Unicode's own data.
 
 Invisible are control, format, separator, private and unassigned characters, and those whose Unicode name says that they
-stand for nothing: fillers (U+3164), variation selectors, the grapheme joiner, inherent vowels, blanks.
+are blank: fillers (U+3164), variation selectors, the grapheme joiner, inherent vowels, blanks.
 
 A name looks like another one where a word of it mixes letters of Latin, Cyrillic and Greek (`оrders` with a Cyrillic
 о), or has letters that are another form of ASCII ones (full-width, mathematical). Words end at `. _ : -`. A word that
-is Cyrillic or Greek as a whole is a word of a language, so it is not told.
+is Cyrillic or Greek as a whole is a word of a language, and is not reported.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from __future__ import annotations
 import re
 import unicodedata
 
-#: Scripts whose letters are drawn alike.
+#: Scripts with letters that look alike.
 _SCRIPTS = frozenset({"LATIN", "CYRILLIC", "GREEK"})
 _WORDS = re.compile(r"[^._:\-]+")
 
 
 def lookalikes(name: str) -> tuple[str, ...]:
-    """Return the letters by which a name looks like another one, in their order; none for a plain name."""
+    """Return the letters of a name that look like other letters, in their order."""
     if name.isascii():
         return ()
     found: dict[str, None] = {}
@@ -35,7 +35,7 @@ def lookalikes(name: str) -> tuple[str, ...]:
 
 
 def described(characters: tuple[str, ...]) -> str:
-    """Name characters by their codes and Unicode's names: “о U+043E CYRILLIC SMALL LETTER O”."""
+    """Return characters with their codes and names: “о U+043E CYRILLIC SMALL LETTER O”."""
     return ", ".join(f"{each} U+{ord(each):04X} {unicodedata.name(each, '?')}" for each in characters)
 
 

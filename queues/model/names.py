@@ -1,7 +1,7 @@
-"""Names of queues: which are allowed, and how any name is shown.
+"""Names of queues, and their display.
 
-Our own names are 1 to 200 characters and at most 300 bytes in NFC: letters, marks and digits of any script that can
-be seen, and `. _ : -`. Names that others wrote may be anything, so showing a name never trusts it.
+A name has 1 to 200 characters and at most 300 bytes in NFC: visible letters, marks and digits of any script, and
+`. _ : -`. Foreign names may be anything, so display escapes whatever cannot be seen.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from queues.errors import BadName, Words, is_invisible
 MAX_CHARACTERS = 200
 MAX_BYTES = 300
 PUNCTUATION = frozenset("._:-")
-#: A name of dots alone is a folder to every browser that resolves an address.
+#: Browsers resolve these names as folders.
 _DOTS = frozenset({".", ".."})
 
 
 def canonical(name: str) -> str:
-    """Return a name in the one spelling (NFC) under which it is stored and looked up."""
+    """Return a name in NFC, as it is stored and looked up."""
     return unicodedata.normalize("NFC", name) if len(name) <= MAX_CHARACTERS * 4 else name
 
 
 def check_name(name: str, *, new: bool = True) -> str:
-    """Return the name in NFC; raise `BadName` saying what is wrong with it.
+    """Return a valid name in NFC; raise `BadName`.
 
-    Older releases made queues with letters that cannot be seen: only a name that is new is refused for these.
+    Only a `new` name is refused for invisible letters: older releases allowed them.
     """
     if not isinstance(name, str):
         raise BadName("A queue's name is text, not {type}.", type=type(name).__name__)

@@ -1,4 +1,4 @@
-"""Priorities: normalized at the door by the queue's declared type.
+"""Priorities, normalized by the queue's declared type.
 
 The tuple encoding orders by type before value (every int before every float, a bool is a type of its own,
 −0.0 before 0.0), so one queue holds one type and each value has one spelling.
@@ -18,7 +18,7 @@ TYPES: tuple[str, ...] = get_args(PriorityType)
 
 #: The tuple encoding ends at 255 bytes of magnitude.
 _INT_BOUND = 1 << (255 * 8)
-#: More decimal digits than the bound has: refused before they are converted, which is quadratic.
+#: More decimal digits than the bound has: refused before conversion, which is quadratic.
 _INT_DIGITS = 620
 MAX_STR_BYTES = 200
 
@@ -33,7 +33,7 @@ def check_type(priority_type: str) -> PriorityType:
 
 
 def normalize(priority: object, priority_type: PriorityType) -> Priority:
-    """Return the priority as the queue keeps it; raise `BadPriority` saying what does not fit."""
+    """Return the priority as the queue keeps it; raise `BadPriority`."""
     if isinstance(priority, bool):
         raise BadPriority("A priority of this queue is {noun}, not a bool.", noun=_NOUN[priority_type])
     if priority_type == "int":
@@ -95,7 +95,7 @@ _KINDS = {float: Words("a float"), str: Words("text"), type(None): Words("nothin
 
 
 def parse_priority(text: str, priority_type: PriorityType) -> Priority:
-    """Read a priority as a person types it; raise `BadPriority` saying what does not fit."""
+    """Parse a priority typed by a person; raise `BadPriority`."""
     if priority_type == "str":
         return _str(text)
     text = text.strip()
@@ -114,7 +114,7 @@ def parse_priority(text: str, priority_type: PriorityType) -> Priority:
 
 
 def _number(text: str) -> int | float:
-    """Read digits alone as a whole number, so that one that no float holds is refused and not rounded."""
+    """Parse digits as a whole number: one that no float holds exactly is refused, not rounded."""
     return int(text) if text.lstrip("+-").isdigit() else float(text)
 
 

@@ -1,6 +1,6 @@
-"""Records: one format byte, the header's length, a JSON header, then the raw value.
+"""Records: a format byte, the header's length, a JSON header, the raw value.
 
-Used for whatever the store keeps that is not an item's raw value: configs, trash, audit.
+Everything in the store but raw values of items is a record: configs, trash, audit.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from queues.errors import NewerFormat, QueueError, QueueUnreadable, StoreError, 
 
 log = logging.getLogger("queues.background.sweeper")
 
-#: The largest value that is written, in bytes: a record around it stays below FoundationDB's 100,000.
+#: The largest value in bytes: a record around it stays below FoundationDB's limit of 100,000.
 MAX_VALUE_SIZE = 90_000
-#: What decoding raises.
+#: Exceptions that decoding raises.
 UNREADABLE = (
     NewerFormat,
     ValueError,
@@ -29,12 +29,12 @@ UNREADABLE = (
     RecursionError,
     struct.error,
 )
-#: Hears what was left alone, and why.
+#: Receives what was skipped, and why.
 Tell = Callable[[str, Exception], None]
 
 
 def why(error: Exception) -> Words:
-    """Say for a person why something cannot be read."""
+    """Return why something cannot be read, for a person."""
     if isinstance(error, Worded):
         return error.words
     return Words("Its bytes are damaged ({kind}).", kind=type(error).__name__)
@@ -42,7 +42,7 @@ def why(error: Exception) -> Words:
 
 @contextmanager
 def reading(name: str) -> Iterator[None]:
-    """Raise `QueueUnreadable` for what decoding raises inside of this block; refusals and outages pass."""
+    """Turn errors of decoding inside this block into `QueueUnreadable`; other errors pass."""
     try:
         yield
     except UNREADABLE as error:
@@ -52,7 +52,7 @@ def reading(name: str) -> Iterator[None]:
 
 
 def warn(what: str, error: Exception) -> None:
-    """Log what was left alone."""
+    """Log what was skipped."""
     log.warning("%s is left alone: %s: %s", what, type(error).__name__, error)
 
 
@@ -61,7 +61,7 @@ _encoder = json.JSONEncoder(separators=(",", ":"), sort_keys=True, ensure_ascii=
 
 
 def encode(header: Mapping[str, Any], value: bytes = b"") -> bytes:
-    """Return the record's bytes. Equal headers and values give equal bytes."""
+    """Return the record's bytes, equal for equal headers and values."""
     head = _encoder.encode(header).encode("utf-8", "surrogatepass")
     return b"".join((bytes([_FORMAT]), len(head).to_bytes(3, "big"), head, value))
 
@@ -78,7 +78,7 @@ def decode(record: bytes) -> tuple[dict[str, Any], bytes]:
 
 
 def unknown(header: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
-    """Return the fields of a header that this release does not know; they are written again as they were read."""
+    """Return the header's unknown fields, which are written again as they were read."""
     if len(header) <= len(known) and header.keys() <= known:
         return {}
     return {name: value for name, value in header.items() if name not in known}

@@ -1,7 +1,7 @@
-"""The settings of a queue: what operators choose about it once it is there, and the rules about each.
+"""Settings of a queue: what operators choose, and the validation of each.
 
-They lie in the config, which every transaction reads: so each is bounded. Edges of priority bands are no setting: the
-counters of the bands cannot be made anew while others push and pop, so they are chosen when a queue is created.
+They are part of the config, which every transaction reads, so each is bounded. Edges of priority bands are no setting:
+the counters of bands cannot be rebuilt while items are pushed and popped. They are chosen when a queue is created.
 """
 
 from __future__ import annotations
@@ -17,35 +17,35 @@ from queues.model.records import MAX_VALUE_SIZE
 
 MAX_NOTE = 1_000
 MAX_RUNBOOK = 500
-#: Rules of redaction, and characters of one.
+#: Number of redaction rules, and characters of one.
 MAX_RULES, MAX_RULE = 32, 64
-#: More items than any store holds; beyond it a limit is a slip.
+#: More items than any store holds: a larger limit is a mistake.
 MAX_DEPTH = 10**12
 
 
 class Settings(TypedDict, total=False):
-    """What `configure` changes."""
+    """Arguments of `configure`."""
 
     #: What operators should know about the queue; plain text, at most 1,000 characters.
     note: str
-    #: Where it is written what to do when something is wrong: an http or https address, or empty.
+    #: Address of instructions for incidents: http or https, or empty.
     runbook: str
-    #: Keys whose values pages hide: names or globs (* and ?), whatever their case; at most 32.
+    #: Keys to redact on pages: at most 32 names or globs (* and ?), case-insensitive.
     redact: Sequence[str]
-    #: An item that was leased so often without being acknowledged is dead; None: never.
+    #: Number of attempts after which an item is dead; None: never.
     max_attempts: int | None
     #: Pushing is refused.
     closed: bool
-    #: Pushing is refused that would make more items ready and delayed than this; None: no limit.
+    #: The most items, ready and delayed, that pushes may bring; None: no limit.
     max_depth: int | None
-    #: Pushing larger values (bytes) is refused; None: only what no queue takes.
+    #: Size in bytes of the largest value that may be pushed; None: the limit of all queues.
     max_value: int | None
 
 
 NAMES: tuple[str, ...] = tuple(Settings.__annotations__)
-#: Settings of what others do as well in an attached queue, and would not keep to.
+#: Settings that other programs would ignore in an attached queue.
 _OWN = frozenset({"max_attempts", "closed", "max_depth", "max_value"})
-_WHY = Words("others write its items and would not keep to this setting.")
+_WHY = Words("other programs write its items and would ignore this setting.")
 
 
 def settings_of(config: Config) -> dict[str, Any]:
@@ -54,7 +54,7 @@ def settings_of(config: Config) -> dict[str, Any]:
 
 
 def check_settings(config: Config, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return changes in the one form in which they are kept; raise `BadSetting`, `NotForAttached`."""
+    """Return valid changes in stored form; raise `BadSetting`, `NotForAttached`."""
     unknown = [name for name in changes if name not in NAMES]
     if unknown:
         raise BadSetting(
@@ -103,7 +103,7 @@ def _runbook(value: object) -> str:
     if parts.scheme not in ("http", "https") or not host:
         raise BadSetting("A runbook link begins with http:// or https:// and names a host.", "runbook")
     if "@" in parts.netloc:
-        raise BadSetting("A runbook link cannot hold a user or a password: everybody who looks sees it.", "runbook")
+        raise BadSetting("A runbook link cannot hold a user or a password: all viewers see it.", "runbook")
     if not text.isprintable() or any(c in ' \\"<>`' for c in text):
         raise BadSetting("A runbook link cannot hold spaces, backslashes, quotes or characters not seen.", "runbook")
     return text

@@ -1,4 +1,4 @@
-"""A store's address: what another process needs to open the same store."""
+"""Address of a store, by which another process opens it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from queues.model.tuples import pack, unpack
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreAddress:
-    """Where a store is, whatever the current folder, and how it was opened."""
+    """A store's absolute URL, root and size limit."""
 
     url: str
     root: tuple[Any, ...]
@@ -20,7 +20,7 @@ class StoreAddress:
 
     @classmethod
     def of(cls, url: str, root: tuple[Any, ...], max_bytes: int | None) -> Self | None:
-        """Return the address of a store that was opened so; None for one that only this process has."""
+        """Return the address of an open store; None for a store in this process's memory."""
         engine, _, path = url.partition(":")
         if engine == "memory":
             return None
@@ -32,7 +32,7 @@ class StoreAddress:
 
     @classmethod
     def decode(cls, text: str) -> Self:
-        """Read an address that `encode` wrote."""
+        """Return the address in a line of `encode`."""
         fields = json.loads(text)
         root = tuple(unpack(bytes.fromhex(fields["root"])))
         return cls(url=fields["url"], root=root, max_bytes=fields["max_bytes"])

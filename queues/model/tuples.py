@@ -1,7 +1,7 @@
-"""The tuple encoding: FoundationDB's own bytes, written several times faster for what every push and pop packs.
+"""Tuple encoding: FoundationDB's bytes, written several times faster on the hot path.
 
-Whole numbers of up to seven bytes, byte strings, text and floats are packed here; whatever else a tuple holds is left
-to FoundationDB's tuple layer. Both give the same bytes: tests compare them.
+Whole numbers of up to seven bytes, byte strings, text and floats are packed here, other elements by FoundationDB's
+tuple layer. Both give the same bytes: tests compare them.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Any
 from fdb import tuple as fdb_tuple
 
 Range = tuple[bytes, bytes]
-#: Every encoded element begins with a code between these two, so they bound whatever follows a packed prefix.
+#: Every encoded element begins with a code between these two, so they bound all keys behind a packed prefix.
 FIRST, LAST = b"\x00", b"\xff"
 #: The codes of whole numbers, from the largest negative ones on; the first code after them.
 WHOLE_FIRST, WHOLE_END = b"\x0b", b"\x1e"
-#: The code of the number 0; that of another number lies as far from it as the number has bytes.
+#: The code of the number 0; the code of another number differs from it by the number's bytes.
 ZERO = 0x14
 _CODES = [bytes([code]) for code in range(256)]
 _MASKS = [(1 << 8 * size) - 1 for size in range(8)]
@@ -65,8 +65,8 @@ def pack_number(number: int) -> bytes:
 
 
 def pack_priority(priority: int | float | str) -> bytes:
-    """Return a priority packed as a tuple; a queue has the same ones again and again."""
-    return pack(priority) if type(priority) is float else _pack_again(priority)  # 0.0 and -0.0 would be taken for one
+    """Return a priority packed as a tuple; frequent ones are cached."""
+    return pack(priority) if type(priority) is float else _pack_again(priority)  # the cache would confuse 0.0 and -0.0
 
 
 @lru_cache(maxsize=4_096, typed=True)
@@ -80,7 +80,7 @@ def pack_bytes(element: bytes) -> bytes:
 
 
 def unpack(packed: bytes) -> tuple[Any, ...]:
-    """Return the elements of a tuple; of a count and an id fast."""
+    """Return the elements of a tuple; fast for a count and an id."""
     common = unpack_item(packed, fifo=True)
     elements: tuple[Any, ...] = fdb_tuple.unpack(packed) if common is None else common[1:3]
     return elements
@@ -93,7 +93,7 @@ def unpack_behind(key: bytes, begin: int) -> tuple[Any, ...]:
 
 
 def unpack_again(key: bytes, begin: int) -> tuple[Any, ...]:
-    """Return the same of keys that all queues have alike behind their prefixes, as those of totals are."""
+    """Return the same of keys that many queues share behind their prefixes, such as totals; cached."""
     return _unpack_again(key[begin:])
 
 
@@ -104,18 +104,18 @@ def _unpack_again(packed: bytes) -> tuple[Any, ...]:
 
 
 def children(prefix: bytes) -> Range:
-    """Return the range of all keys with at least one element more than a packed prefix."""
+    """Return the range of all keys with more elements than a packed prefix."""
     return prefix + FIRST, prefix + LAST
 
 
 def behind(prefix: bytes) -> bytes:
-    """Return the first key behind all that begin with `prefix`, whatever bytes follow."""
+    """Return the first key behind all keys that begin with `prefix`."""
     stripped = prefix.rstrip(LAST)
     return stripped[:-1] + bytes([stripped[-1] + 1])
 
 
 def unpack_item(packed: bytes, *, fifo: bool) -> tuple[int | None, int, bytes, bytes] | None:
-    """Return (priority, count, rand, packed rand) of a tuple with them, no number negative; None for any other.
+    """Return (priority, count, rand, packed rand) of such a tuple without negative numbers; else None.
 
     A FIFO queue's tuples have no priority.
     """
@@ -139,12 +139,11 @@ def unpack_item(packed: bytes, *, fifo: bool) -> tuple[int | None, int, bytes, b
     return priority, count, raw, packed[rand:]
 
 
-# Many at once. Loops that the interpreter does not see cost a fifth of those that it runs: what a batch pushes or
-# pops is packed and unpacked column by column.
+# Batches. Loops in C cost a fifth of Python loops, so a batch is packed and unpacked column by column.
 
 
 def pack_numbers(numbers: range) -> list[bytes]:
-    """Return each of these whole numbers, which count up by 1, packed as a tuple."""
+    """Return each of these consecutive numbers packed as a tuple."""
     first, last = numbers[0], numbers[-1]
     size = (first.bit_length() + 7) >> 3
     if first == last or not 0 < size <= 7 or first < 0 or size != (last.bit_length() + 7) >> 3:

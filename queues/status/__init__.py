@@ -1,1 +1,1 @@
-"""Status: what screens read of queues, consistent at one read version."""
+"""Status of queues, consistent at one read version."""

@@ -1,7 +1,7 @@
-"""Depths of attached queues: nobody keeps counters for us, so items are counted, in steps, behind everybody's back.
+"""Depths of attached queues: they have no counters, so a thread counts their items in steps.
 
-A count goes by many short reads, so it is exact when nothing changes meanwhile, and "as of" when it began otherwise.
-One thread counts for all who look; it takes a small share of the time, and ends when nobody looks any more.
+A count takes many short reads: it is exact when nothing changes meanwhile, and otherwise "as of" its beginning. One
+thread counts for all viewers; it takes a small share of the time, and ends when there are no viewers.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from queues.status.status import Snapshot
 
 log = logging.getLogger(__name__)
 
-#: Items of one read: at most, and to begin with; bytes that one read should bring.
+#: Items of one read: at most, and at first; bytes that one read should bring.
 MAX_STEP, FIRST_STEP, STEP_BYTES = 1_000, 100, 1_000_000
 #: Seconds between two counts: at least, and at most because nothing changes.
 SHORTEST, LONGEST = 0.5, 5.0
@@ -38,7 +38,7 @@ LINGER = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Count:
-    """How many items were counted, and when that began, UTC."""
+    """Number of items, and when the count began, UTC."""
 
     depth: int
     counted_at: datetime
@@ -46,7 +46,7 @@ class Count:
 
 @dataclass(slots=True)
 class Pace:
-    """When a queue is counted again: soon where it is small and changes, seldom where it is large or rests."""
+    """Schedule of a queue's counts: often if it is small and changes, seldom if it is large or idle."""
 
     due: float
     #: Seconds between counts: now, and at least.
@@ -54,13 +54,13 @@ class Pace:
     least: float = SHORTEST
 
     def counted(self, now: float, *, took: float, same: bool, sharers: int) -> None:
-        """Note a count that took so many seconds and found the same as before, with so many queues to count."""
+        """Record a count: its seconds, whether the depth is the same, and how many queues are counted."""
         self.least = max(SHORTEST, took * sharers / SHARE)
         self.pause = max(self.least, min(self.pause * 2, LONGEST)) if same else self.least
         self.due = now + self.pause
 
     def hurry(self) -> bool:
-        """Note that the queue changed; say whether it is counted earlier for that."""
+        """Record a change of the queue; return whether it is counted earlier therefore."""
         early = self.pause - self.least
         self.due, self.pause = self.due - early, self.least
         return early > 0
@@ -68,7 +68,7 @@ class Pace:
 
 @dataclass(slots=True)
 class _Wanted:
-    """A queue that somebody looks at."""
+    """A queue with viewers."""
 
     wanted: float
     pace: Pace
@@ -78,25 +78,25 @@ class _Wanted:
 
 
 class Step:
-    """Chooses how many items the next read takes, by the size of those before."""
+    """Adapts the number of items of a read to the size of items."""
 
     def __init__(self) -> None:
         self.limit = FIRST_STEP
 
     def took(self, items: int, size: int) -> None:
-        """Note what a read brought."""
+        """Record the items and bytes of a read."""
         fitting = STEP_BYTES * items // max(size, 1)
         self.limit = max(1, min(fitting, self.limit * 4, MAX_STEP))
 
     def too_much(self) -> bool:
-        """Take less after a read that could not be finished; False when it was one item already."""
+        """Take less after a read that failed; return False when it was one item."""
         smaller = self.limit > 1
         self.limit = max(1, self.limit // 4)
         return smaller
 
 
 def count_within(tr: ReadTransaction, keys: AttachedKeys) -> int:
-    """Count the items in one transaction, as far as its five seconds reach."""
+    """Count the items in one transaction of at most five seconds."""
     step, depth = Step(), 0
     begin, end = keys.range
     while True:
@@ -109,7 +109,7 @@ def count_within(tr: ReadTransaction, keys: AttachedKeys) -> int:
 
 
 class AttachedCounts:
-    """The depths of a store's attached queues, as this process last counted them. Thread-safe."""
+    """Depths of a store's attached queues, as last counted by this process. Thread-safe."""
 
     def __init__(
         self,
@@ -136,7 +136,7 @@ class AttachedCounts:
             return None if wanted is None else wanted.count
 
     def want(self, queue_ids: Iterable[int]) -> None:
-        """Have these queues counted from now on, until nobody wants it any more. Returns at once."""
+        """Start counting these queues, until they were not asked for any longer. Returns at once."""
         now = self._monotonic()
         with self._condition:
             for queue_id in queue_ids:
@@ -148,7 +148,7 @@ class AttachedCounts:
             self._condition.notify_all()
 
     def look(self, snapshot: Snapshot, previous: Snapshot | None) -> None:
-        """Have the attached queues of a snapshot counted, soon those that changed since `previous`."""
+        """Start counting the attached queues of a snapshot, soon those that changed since `previous`."""
         attached = [status for status in snapshot.queues.values() if status.attached]
         if not attached:
             return
@@ -159,14 +159,14 @@ class AttachedCounts:
                 self.hurry(status.id)
 
     def hurry(self, queue_id: int) -> None:
-        """Count a queue soon: it was seen to change."""
+        """Count a queue soon, as it has changed."""
         with self._condition:
             wanted = self._wanted.get(queue_id)
             if wanted is not None and wanted.pace.hurry():
                 self._condition.notify_all()
 
     def count(self, config: Config) -> Count:
-        """Count a queue now, in steps of one read each, and remember the answer."""
+        """Count a queue now, in steps of one read each, and remember the count."""
         count = self.count_unless(lambda: False, config)
         assert count is not None
         return count
@@ -180,7 +180,7 @@ class AttachedCounts:
             thread.join(5)
 
     def count_unless(self, stop: Callable[[], bool], config: Config) -> Count | None:
-        """Count a queue like `count`; `stop` is asked before each read, and where it says so nothing is known: None."""
+        """Count a queue like `count`; return None if `stop` is true before a read."""
         assert config.prefix is not None
         keys = AttachedKeys(config.prefix)
         began, now = self._monotonic(), at(int(self._clock() * 1000))
@@ -231,8 +231,8 @@ class AttachedCounts:
                     self.count_unless(lambda: self._closed, config)
             except (StoreClosed, ForkedStore):
                 return
-            except Exception as error:  # one queue's record may hold anything: the others are counted all the same
-                away = isinstance(error, StoreUnavailable)  # of all queues alike: one line tells enough
+            except Exception as error:  # one queue's record may hold anything; other queues are counted all the same
+                away = isinstance(error, StoreUnavailable)  # the same for all queues: one line is enough
                 self._repeats.warn(
                     type(error) if away else (queue_id, type(error)),
                     "Queue %s is not counted: %s: %s. It is tried again every %g s.",
@@ -245,7 +245,7 @@ class AttachedCounts:
                 self._later(queue_id)
 
     def _next(self) -> int | None:
-        """Wait for the next queue that is due; None: nobody wants any."""
+        """Wait for the next queue that is due; None when there are no viewers."""
         with self._condition:
             while not self._closed:
                 now = self._monotonic()

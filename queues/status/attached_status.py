@@ -1,4 +1,4 @@
-"""The status of an attached queue: both its ends, read each time, and its depth as it was last counted."""
+"""Status of an attached queue: both ends, read each time, and the last counted depth."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from queues.model.item import Item
 from queues.status.attached_counts import AttachedCounts
 from queues.status.status import QueueStatus, Totals, TrafficRead
 
-#: A status that differs only by when its depth was counted is told anew after so long.
+#: A status that differs only by the time of its count is renewed after this time.
 REFRESH = timedelta(seconds=5)
 
 
@@ -70,7 +70,7 @@ def begin_status(
 
 
 def settle(new: QueueStatus, old: QueueStatus | None) -> QueueStatus:
-    """Return `old` itself where `new` says the same: who compares by identity sees that nothing changed."""
+    """Return `old` itself if `new` equals it, so that callers can compare by identity."""
     if old is None or replace(new, counted_at=old.counted_at) != old:
         return new
     if new.counted_at is not None and (old.counted_at is None or new.counted_at - old.counted_at >= REFRESH):
@@ -81,7 +81,7 @@ def settle(new: QueueStatus, old: QueueStatus | None) -> QueueStatus:
 def _depth(
     first: list[KeyValue], last: list[KeyValue], counts: AttachedCounts, queue_id: int, now: datetime
 ) -> tuple[int, datetime | None]:
-    """Return (depth, when it was counted): none and one are seen by the ends; more must have been counted."""
+    """Return (depth, when it was counted): the ends show 0 and 1; more must have been counted."""
     if not first or not last:
         return 0, now
     if first[0][0] == last[0][0]:

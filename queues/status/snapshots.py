@@ -30,7 +30,7 @@ def read_statuses(
 ) -> Snapshot:
     """Read many queues in three rounds of parallel reads; only changed ones past the first round.
 
-    Others write attached queues without telling us, so those are read each time; so are ones that could not be read,
+    Other programs write attached queues without a change key, so those are read each time, as are unreadable ones,
     which raise unless the caller is `tolerant`.
     """
     known = {} if previous is None else previous.queues
@@ -83,7 +83,7 @@ def read_statuses(
     )
 
 
-#: A queue's config seldom changes, its traffic does.
+#: Configs seldom change.
 _config = lru_cache(maxsize=2_048)(Config.decode)
 
 
@@ -94,8 +94,8 @@ def _unreadable(
     changes: Mapping[int, int],
     known: Mapping[int, QueueStatus],
 ) -> dict[int, QueueStatus]:
-    """Say of queues no more than that they are there; the very object of before where nothing differs."""
-    unchanged = {i for i in failed if i in known and known[i].change == changes[i]}  # others may have been renamed
+    """Return statuses of unreadable queues; the same object as before where nothing differs."""
+    unchanged = {i for i in failed if i in known and known[i].change == changes[i]}  # the rest may have been renamed
     names = {queue_id: known[queue_id].name for queue_id in unchanged}
     if names.keys() != failed.keys():
         names |= {queue_id: name for name, queue_id in directory.names(tr, keyspace).items() if queue_id in failed}

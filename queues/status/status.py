@@ -1,4 +1,4 @@
-"""The status of queues: everything that a screen shows of them, read from counters, indexes and both ends.
+"""Status of queues, as screens show it: read from counters, indexes and both ends.
 
 The cost of a status is the same at one thousand and at ten million items. A `Snapshot` holds many queues at one
 read version, so sums over it add up even while items move between queues.
@@ -43,7 +43,7 @@ class Totals:
 
     @property
     def left(self) -> int:
-        """Items that came in and are in no state of the queue now."""
+        """Items that came in and are no longer in the queue."""
         return max(0, self.arrived - self.ready - self.delayed - self.leased - self.dead)
 
 
@@ -58,8 +58,8 @@ class QueueStatus:
     #: Grows with every change of the queue.
     change: int
     totals: Totals
-    #: How often an item became ready, and ceased to be: rates are their differences over time. Each lease counts again;
-    #: `totals` count items.
+    #: How often an item became ready, and ceased to be ready: rates are their differences over time. Each lease counts
+    #: again; `totals` count items.
     arrived: int
     left: int
     #: The priority mix, lowest band first; empty in a FIFO queue.
@@ -77,25 +77,24 @@ class QueueStatus:
     next_expiry: datetime | None
     #: Counters and items were seen to disagree.
     drift: bool
-    #: Processes keep taking the same items from each other, so that one of them takes for all: see
-    #: queues/serving/staging.py.
+    #: Processes keep conflicting, so one of them executes the pops of all: see queues/serving/staging.py.
     staging: bool = False
-    #: Others write the items: no counters, ages, rates, bands, pause. `change` differs when what is shown does, and
-    #: totals are of what we did.
+    #: Other programs write the items: no counters, ages, rates, bands, pause. `change` differs when what is shown does;
+    #: totals count the actions of this store only.
     attached: bool = False
-    #: Where the items of an attached queue lie.
+    #: Prefix of the items of an attached queue.
     prefix: bytes | None = None
-    #: When the items of an attached queue were counted; None: not yet, and there are at least as many as said.
+    #: When the items of an attached queue were counted; None: not yet, and the depth is a lower bound.
     counted_at: datetime | None = None
-    #: What operators should know about the queue, and where it is written what to do.
+    #: What operators should know about the queue, and the address of instructions.
     note: str = ""
     runbook: str = ""
-    #: Keys, names or globs, whose values pages hide.
+    #: Keys to redact on pages: names or globs.
     redact: tuple[str, ...] = ()
-    #: Pushing is refused beyond so many items, and larger values are; None: no limit.
+    #: The most items, and the largest value, that may be pushed; None: no limit.
     max_depth: int | None = None
     max_value: int | None = None
-    #: Why the records cannot be read; then nothing but id, name and change is known, and every number means nothing.
+    #: Why the records cannot be read; then only id, name and change are known, and numbers mean nothing.
     unreadable: str = ""
 
 
@@ -109,9 +108,9 @@ class Snapshot:
     at: datetime
     #: Grows whenever a queue is created, renamed, deleted or restored.
     directory_change: int
-    #: By queue id; queues that are gone are absent. Unchanged ones are the very objects of the previous snapshot.
+    #: By queue id, without deleted queues. Unchanged ones are the same objects as in the previous snapshot.
     queues: Mapping[int, QueueStatus]
-    #: The change number of every queue that was asked for, gone ones included.
+    #: The change number of every requested queue, deleted ones included.
     changes: Mapping[int, int]
 
 
@@ -203,7 +202,7 @@ def begin_status(
 
 
 class _Counters:
-    """The depth totals of every live generation and of what is outside of them, issued and not yet waited for."""
+    """Pending reads of all depth totals."""
 
     def __init__(self, tr: ReadTransaction, keys: QueueKeys, config: Config) -> None:
         self._reads = [(generation, keys.generation(generation)) for generation in (OUTSIDE, *config.generations)]
@@ -221,7 +220,7 @@ class _Counters:
 
 
 class TrafficRead:
-    """The traffic totals, issued and not yet waited for."""
+    """Pending read of the traffic totals."""
 
     def __init__(self, tr: ReadTransaction, keys: QueueKeys) -> None:
         self._keys = keys
@@ -233,7 +232,7 @@ class TrafficRead:
 
 
 class _Mix:
-    """The priority mix, issued and not yet waited for."""
+    """Pending reads of the priority mix."""
 
     def __init__(self, tr: ReadTransaction, keys: QueueKeys, config: Config) -> None:
         self._config = config

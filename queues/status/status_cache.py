@@ -1,4 +1,4 @@
-"""What this process has read of queues lately, for whoever would read the same again. Thread-safe."""
+"""Cache of the statuses that this process has read lately. Thread-safe."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from weakref import WeakValueDictionary
 
 from queues.status.status import QueueStatus
 
-#: Changed queues that are remembered where nobody asks for them: more than anybody looks at.
+#: Changed queues that are remembered until a caller asks for them: more than screens show.
 _MOST = 1_000
 
 
 class Seen:
-    """The newest status of each own queue that somebody keeps, and which of them were seen to change.
+    """The newest status of each queue that is still referenced, and which of them have changed.
 
-    The change numbers of attached queues do not grow, and nobody asks for those.
+    Attached queues are left out: their change numbers do not grow.
     """
 
     def __init__(self) -> None:
@@ -25,10 +25,7 @@ class Seen:
         self._changed: dict[int, None] = {}
 
     def put(self, statuses: Mapping[int, QueueStatus]) -> None:
-        """Take in what was committed when it was read, the very objects of before among it.
-
-        Who comes late with an older reading changes nothing.
-        """
+        """Add statuses that were read; older ones than those known are ignored."""
         for queue_id, status in statuses.items():
             before = self._newest.get(queue_id)
             if before is status or status.attached or (before is not None and before.change > status.change):
@@ -42,11 +39,11 @@ class Seen:
                         del self._changed[next(iter(self._changed))]
 
     def get(self, queue_id: int) -> QueueStatus | None:
-        """Return the newest status that anybody keeps: if the queue's change is still the same, it holds."""
+        """Return the newest status, which is valid while the queue's change number is the same."""
         return self._newest.get(queue_id)
 
     def take_changed(self) -> Iterable[int]:
-        """Return the queues that were seen to change since this was asked last, the latest last."""
+        """Return the queues that have changed since the last call, the latest last."""
         with self._lock:
             taken, self._changed = self._changed, {}
         return taken

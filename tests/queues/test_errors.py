@@ -90,7 +90,7 @@ def test_values_are_never_read_as_templates() -> None:
 
 def test_a_template_and_its_values_are_kept() -> None:
     error = errors.NotForAttached("legacy", "its items are ready or gone, not {state}.", state="dead")
-    assert error.words.template == "{queue} is an attached queue, which others write as well: {why}"
+    assert error.words.template == "{queue} is an attached queue, which other programs write as well: {why}"
     why = error.words.values["why"]
     assert isinstance(why, Words)
     assert why.template == "its items are ready or gone, not {state}."

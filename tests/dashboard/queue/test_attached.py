@@ -239,7 +239,7 @@ def test_acts_that_would_need_others_are_refused_in_clear_words(operator: Desk, 
     for act, words in (("pause", "it cannot be paused"), ("delete", "detach it instead")):
         page = operator.open(f"/queues/legacy/{act}/")
         assert page.status == 409
-        assert "“legacy” is an attached queue, which others write as well" in page
+        assert "“legacy” is an attached queue, which other programs write as well" in page
         assert words in page
         assert not page.has_form(f"/{act}/")
     hidden = operator.open("/queues/legacy/rename/").form("/rename/")[1]
