@@ -65,7 +65,7 @@ def measure(store: Store, queues: list[Queue]) -> dict[str, list[float]]:
             due.append((item.due_at.timestamp(), queue, "delayed item ready"))
         else:
             queue.push(b"x" * 100, priority=1)
-            (lease,) = queue.lease(seconds=seconds)
+            lease = queue.lease(seconds=seconds)
             due.append((lease.expires_at.timestamp(), queue, "lease ended"))
     for moment, queue, what in due:
         snapshot = store.snapshot([queue.id], preview=0)

@@ -91,7 +91,7 @@ def measure(url: str, waiters: int, seconds: float, *, queues: int, busy: bool) 
 def begin(store: Store, name: str) -> threading.Thread:
     """Begin to wait for an item."""
     queue = store.queue(name)
-    thread = threading.Thread(target=lambda: queue.pop_min(timeout=float("inf")), daemon=True)
+    thread = threading.Thread(target=lambda: queue.pop_min(wait=True), daemon=True)
     thread.start()
     return thread
 

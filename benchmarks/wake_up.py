@@ -123,7 +123,7 @@ def popping(store: Store) -> Callable[[], Wait]:
         pass
 
     def wait() -> None:
-        if queue.pop_min(timeout=_PATIENCE) is None:
+        if queue.pop_min(wait=_PATIENCE) is None:
             raise SystemExit("a push woke nobody")
 
     return lambda: wait
@@ -135,7 +135,7 @@ def crowd(store: Store) -> Iterator[None]:
     queue = store.queue("jobs")
 
     def work() -> None:
-        while (item := queue.pop_min(timeout=_PATIENCE)) is not None and item.value != b"end":
+        while (item := queue.pop_min(wait=_PATIENCE)) is not None and item.value != b"end":
             _got.put(time.monotonic())
 
     threads = [threading.Thread(target=work, daemon=True) for _ in range(_CROWD)]

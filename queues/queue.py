@@ -19,7 +19,7 @@ from queues.kv.port import ReadTransaction, Transaction
 from queues.model import cursor as cursors
 from queues.model.config import MAX_REASON, Pause, check_text
 from queues.model.cursor import End
-from queues.model.duration import LEASE, Duration, seconds_of
+from queues.model.duration import LEASE, Duration, Wait, seconds_of
 from queues.model.item import Item, Page
 from queues.model.priority import Priority, normalize
 from queues.model.records import MAX_VALUE_SIZE
@@ -107,23 +107,23 @@ class Queue(Waiting, Deaths, Searching):
             for value, priority, *when in items
         ]
 
-    def pop_min(self, *, timeout: Duration | None = None, tr: Transaction | None = None) -> Item | None:
+    def pop_min(self, *, wait: Wait = False, tr: Transaction | None = None) -> Item | None:
         """Take the item of the smallest priority, the oldest among equals; None when nothing is ready.
 
-        With `timeout` (seconds or a timedelta), wait so long for one, through a pause too; infinity waits for ever.
+        `wait=True` waits forever for one, `wait=5.0` or a timedelta that long, through a pause too.
         """
-        if timeout is None and tr is None and self._guess[1].kind == "priority":
+        if wait is False and tr is None and self._guess[1].kind == "priority":
             return self._take_one("min")
-        return self._wait(lambda: _only(self.pop_many(1, end="min", tr=tr)), None, timeout, tr)
+        return self._wait(lambda: _only(self.pop_many(1, end="min", tr=tr)), None, wait, tr)
 
-    def pop_max(self, *, timeout: Duration | None = None, tr: Transaction | None = None) -> Item | None:
+    def pop_max(self, *, wait: Wait = False, tr: Transaction | None = None) -> Item | None:
         """Take the item of the largest priority, the newest among equals; None when nothing is ready.
 
-        `timeout` is that of pop_min.
+        `wait` is that of pop_min.
         """
-        if timeout is None and tr is None and self._guess[1].kind == "priority":
+        if wait is False and tr is None and self._guess[1].kind == "priority":
             return self._take_one("max")
-        return self._wait(lambda: _only(self.pop_many(1, end="max", tr=tr)), None, timeout, tr)
+        return self._wait(lambda: _only(self.pop_many(1, end="max", tr=tr)), None, wait, tr)
 
     def pop_many(self, n: int, *, end: str = "min", tr: Transaction | None = None) -> list[Item]:
         """Take at most `n` items (1 to 1,000, 5 MB) from one end as one, the first to leave first."""
@@ -169,12 +169,12 @@ class Queue(Waiting, Deaths, Searching):
         common = either(delay, due)
         return self._push([(check_value(value), None, common) for value in values], tr)
 
-    def dequeue(self, *, timeout: Duration | None = None, tr: Transaction | None = None) -> Item | None:
+    def dequeue(self, *, wait: Wait = False, tr: Transaction | None = None) -> Item | None:
         """Take the item at the head; None when nothing is ready.
 
-        With `timeout` (seconds or a timedelta), wait so long for one, through a pause too; infinity waits for ever.
+        `wait=True` waits forever for one, `wait=5.0` or a timedelta that long, through a pause too.
         """
-        return self._wait(lambda: _only(self.dequeue_many(1, tr=tr)), None, timeout, tr)
+        return self._wait(lambda: _only(self.dequeue_many(1, tr=tr)), None, wait, tr)
 
     def dequeue_many(self, n: int, *, tr: Transaction | None = None) -> list[Item]:
         """Take at most `n` items (1 to 1,000, 5 MB) from the head as one, in order."""
@@ -190,30 +190,47 @@ class Queue(Waiting, Deaths, Searching):
 
     def lease(
         self,
-        n: int = 1,
         *,
         seconds: Duration = 60.0,
         end: str = "min",
         worker: str | None = None,
         keep: bool = False,
-        timeout: Duration | None = None,
+        wait: Wait = False,
+        tr: Transaction | None = None,
+    ) -> Lease | None:
+        """Hold the item at one end for a time; None when nothing is ready.
+
+        No other caller gets it meanwhile. Acknowledge it with `ack`. An item that is neither acknowledged, released
+        nor extended in time returns to its place, or is dead after its last attempt. `worker` names the holder, by
+        default this process. `wait` is that of pop_min.
+
+        A lease is a context manager too: see `Lease`. With `keep` it is extended by `seconds` again and again while
+        its block runs.
+        """
+        leases = self.lease_many(1, seconds=seconds, end=end, worker=worker, keep=keep, wait=wait, tr=tr)
+        return leases[0] if leases else None
+
+    def lease_many(
+        self,
+        n: int,
+        *,
+        seconds: Duration = 60.0,
+        end: str = "min",
+        worker: str | None = None,
+        keep: bool = False,
+        wait: Wait = False,
         tr: Transaction | None = None,
     ) -> list[Lease]:
         """Hold at most `n` items (1 to 1,000, 5 MB) from one end for a time, the first to leave first.
 
-        Nobody else gets them meanwhile. Acknowledge each with `ack`; what is neither acknowledged, released nor
-        extended in time comes back to its place, or dies after its last attempt. `worker` says who holds them, by
-        default this process. `timeout` is that of pop_min.
-
-        A lease is a context manager too: see `Lease`. With `keep` it is extended by `seconds` again and again while
-        its block runs.
+        With `wait`, it returns as soon as there is at least one. The rest is as for `lease`.
         """
         side = self._leasing_end(end)
         held = seconds_of(seconds, LEASE, above_zero=True)
         return self._wait(
             lambda: self._lease(n, seconds=held, end=side, worker=worker, keep=keep, tr=tr),
             list[Lease](),
-            timeout,
+            wait,
             tr,
         )
 

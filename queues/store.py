@@ -266,7 +266,7 @@ class Store(QueueCatalog):
     def wait_for_items(self, outlooks: Iterable[Outlook], *, timeout: Duration = LONGEST) -> bool:
         """Block until one of several queues may have got something to take, or something earlier to wait for.
 
-        False after `timeout` seconds. To wait for one queue, give its verbs a timeout.
+        False after `timeout` seconds. To wait for one queue, give its verbs `wait`.
         """
         known = {key: value for outlook in outlooks for key, value in outlook.known.items()}
         return self._kv.watch(known, timeout=check_timeout(timeout))

@@ -21,7 +21,7 @@ def make_store(folder: Path) -> str:
         for name in ("jobs", "mail", "other"):
             ann.create_queue(name)
             store.queue(name).push_many([(rng.randbytes(rng.choice([50, 300, 3_000])), n) for n in range(150)])
-        store.queue("jobs").lease(3, seconds=100)
+        store.queue("jobs").lease_many(3, seconds=100)
         store.queue("jobs").pop_many(50)
         ann.pause("mail", reason="r")
     return url

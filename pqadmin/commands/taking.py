@@ -22,12 +22,12 @@ def end_of(queue: Queue, options: Options) -> str:
 
 
 @contextmanager
-def waited(timeout: float) -> Iterator[None]:
+def waited(wait: float) -> Iterator[None]:
     """Take once more after waiting in vain: a paused queue is reported as paused, not as empty."""
     try:
         yield
     except QueuePaused as paused:
-        raise CommandError(f"Nothing came within {age(timeout)}: {paused}") from paused
+        raise CommandError(f"Nothing came within {age(wait)}: {paused}") from paused
 
 
 def finish(command: StoreCommand, queue: Queue, options: Options, *, empty: bool) -> None:

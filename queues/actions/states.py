@@ -135,27 +135,27 @@ class StateActs(ItemActs):
         def act(tr: Transaction, audit: Note) -> Lease | None:
             queue, keyspace = self._queue(tr, queue_name, expect_id), self._context.keyspace
             looked = None if mark is None or expect is None else locate.look(tr, keyspace, queue.config, [expect])
-            leases = queue.lease(seconds=seconds, end=end, worker=self._actor, tr=tr)
-            if expect is not None and (not leases or leases[0].item.id != expect):
-                if not leases:
+            lease = queue.lease(seconds=seconds, end=end, worker=self._actor, tr=tr)
+            if expect is not None and (lease is None or lease.item.id != expect):
+                if lease is None:
                     raise HeadChanged("Nothing is ready here any more: nothing was taken.", None)
                 raise HeadChanged(
                     "Another item stands at this end now than the one you confirmed: nothing was taken.",
-                    leases[0].item,
+                    lease.item,
                 )
-            if not leases:
+            if lease is None:
                 return None
             if looked is not None and any(each.mark != mark for each in looked.picked):
                 raise ItemChanged("The item is not as you saw it any more: somebody changed it. Nothing was taken.")
             audit(
                 queue,
                 "lease",
-                item=leases[0].item.id,
+                item=lease.item.id,
                 reason=reason,
-                before=shown(leases[0].item),
+                before=shown(lease.item),
                 after={"seconds": seconds_of(seconds, LEASE, above_zero=True), "worker": self._actor},
             )
-            return leases[0]
+            return lease
 
         return self._act(act)
 

@@ -1,7 +1,7 @@
 """Queues for coroutines: the verbs of `Queue` to be awaited, beside those that block a thread.
 
     jobs = AsyncQueue(store.queue("jobs"))
-    item = await jobs.pop_min(timeout=5)
+    item = await jobs.pop_min(wait=5)
 
 No thread waits for a coroutine's request: it goes straight to where requests are served together, and the answers of a
 batch wake the event loop once.

@@ -9,12 +9,12 @@ from typing import Any
 
 from queues.aio.lease_block import AsyncBinding
 from queues.aio.mailbox import Arrival, Mailbox, mailbox
-from queues.aio.waiting import wait
+from queues.aio.waiting import wait_for
 from queues.errors import NotForAttached
 from queues.items.admission import check_value
 from queues.kv.port import Server
 from queues.model.cursor import End
-from queues.model.duration import LEASE, Duration, seconds_of
+from queues.model.duration import LEASE, Duration, Wait, seconds_of
 from queues.model.item import Item
 from queues.model.priority import Priority
 from queues.operations.delay import either
@@ -31,7 +31,7 @@ class AsyncQueue:
 
     A coroutine that is canceled has either done nothing, or gets its answer all the same and is canceled as soon as
     it waits again: no item is taken into nobody's hands. (`asyncio.wait_for` of Python 3.11 throws answers away when
-    it is canceled itself: give `timeout=`, or use `asyncio.timeout`.)
+    it is canceled itself: give `wait=`, or use `asyncio.timeout`.)
     """
 
     def __init__(self, queue: Queue) -> None:
@@ -81,33 +81,33 @@ class AsyncQueue:
 
     # Taking
 
-    async def pop_min(self, *, timeout: Duration | None = None) -> Item | None:
+    async def pop_min(self, *, wait: Wait = False) -> Item | None:
         """Take the item of the smallest priority, or wait for one: see `Queue.pop_min`."""
-        if timeout is None:
+        if wait is False:
             item = await self._popping("min")
             return await self._late("min") if item is LATE else item
-        return await self._wait_for_one("min", timeout)
+        return await self._wait_for_one("min", wait)
 
-    async def pop_max(self, *, timeout: Duration | None = None) -> Item | None:
+    async def pop_max(self, *, wait: Wait = False) -> Item | None:
         """Take the item of the largest priority, or wait for one: see `Queue.pop_max`."""
-        if timeout is None:
+        if wait is False:
             item = await self._popping("max")
             return await self._late("max") if item is LATE else item
-        return await self._wait_for_one("max", timeout)
+        return await self._wait_for_one("max", wait)
 
     async def pop_many(self, n: int, *, end: str = "min") -> list[Item]:
         """Take at most `n` items from one end: see `Queue.pop_many`."""
         self.queue._require("priority", "pop", "dequeue")
         return await self._pop(n, check_end(end))
 
-    async def dequeue(self, *, timeout: Duration | None = None) -> Item | None:
+    async def dequeue(self, *, wait: Wait = False) -> Item | None:
         """Take the item at the head, or wait for one: see `Queue.dequeue`."""
         self.queue._require("fifo", "dequeue", "pop")
 
         async def take() -> Item | None:
             return _only(await self._pop(1, "min"))
 
-        return await wait(self.queue, take, None, timeout)
+        return await wait_for(self.queue, take, None, wait)
 
     async def dequeue_many(self, n: int) -> list[Item]:
         """Take at most `n` items from the head: see `Queue.dequeue_many`."""
@@ -116,15 +116,28 @@ class AsyncQueue:
 
     async def lease(
         self,
-        n: int = 1,
         *,
         seconds: Duration = 60.0,
         end: str = "min",
         worker: str | None = None,
         keep: bool = False,
-        timeout: Duration | None = None,
+        wait: Wait = False,
+    ) -> Lease | None:
+        """Hold the item at one end for a time: see `Queue.lease`. Use a lease in `async with`."""
+        leases = await self.lease_many(1, seconds=seconds, end=end, worker=worker, keep=keep, wait=wait)
+        return leases[0] if leases else None
+
+    async def lease_many(
+        self,
+        n: int,
+        *,
+        seconds: Duration = 60.0,
+        end: str = "min",
+        worker: str | None = None,
+        keep: bool = False,
+        wait: Wait = False,
     ) -> list[Lease]:
-        """Hold at most `n` items for a time, or wait for some: see `Queue.lease`. Use a lease in `async with`."""
+        """Hold at most `n` items for a time: see `Queue.lease_many`. Use a lease in `async with`."""
         queue, side = self.queue, self.queue._leasing_end(end)
         held = seconds_of(seconds, LEASE, above_zero=True)
 
@@ -133,7 +146,7 @@ class AsyncQueue:
             entries = await self._punctually(leasing(n, side, queue._terms(n, held, worker)))
             return queue._as_leases(entries, AsyncBinding(self, seconds=held, keep=keep))
 
-        return await wait(queue, take, list[Lease](), timeout)
+        return await wait_for(queue, take, list[Lease](), wait)
 
     # What is held
 
@@ -195,14 +208,14 @@ class AsyncQueue:
     async def _late(self, end: End) -> Item | None:
         return _only(await self._after_late(self.queue._now_taking(end)))
 
-    async def _wait_for_one(self, end: End, timeout: Duration) -> Item | None:
+    async def _wait_for_one(self, end: End, wait: Wait) -> Item | None:
         queue = self.queue
         queue._require("priority", "pop", "dequeue")
 
         async def take() -> Item | None:
             return _only(await self._pop(1, end))
 
-        return await wait(queue, take, None, timeout)
+        return await wait_for(queue, take, None, wait)
 
     async def _pop(self, n: int, end: End) -> list[Item]:
         check_number(n)

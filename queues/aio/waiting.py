@@ -13,8 +13,8 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
-from queues.model.duration import Duration
-from queues.operations.wait import LONGEST, NOT_NOW, check_timeout
+from queues.model.duration import Wait, wait_seconds
+from queues.operations.wait import LONGEST, NOT_NOW
 from queues.serving.waiters import Call, Line, Place
 
 if TYPE_CHECKING:
@@ -131,11 +131,11 @@ def _seconds(left: float) -> float | None:
     return max(0.0, left) if left < threading.TIMEOUT_MAX else None
 
 
-async def wait(queue: Queue, take: Callable[[], Awaitable[T]], nothing: T, timeout: Duration | None) -> T:
-    """Return what `take` takes as soon as that is something; `nothing` when so many seconds have passed."""
-    if timeout is None:
+async def wait_for(queue: Queue, take: Callable[[], Awaitable[T]], nothing: T, wait: Wait) -> T:
+    """Return what `take` takes as soon as that is something; `nothing` after the longest wait."""
+    if wait is False:
         return await take()
-    deadline = time.monotonic() + check_timeout(timeout)
+    deadline = time.monotonic() + wait_seconds(wait)
     found = await _try(take, nothing)
     if found or time.monotonic() >= deadline:
         return found

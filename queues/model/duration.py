@@ -10,8 +10,10 @@ from queues.errors import BadTime, Words
 
 #: A number of seconds, or a `timedelta`.
 Duration: TypeAlias = float | timedelta
+#: How long to wait for items: False does not wait, True waits forever, a duration is the longest wait.
+Wait: TypeAlias = bool | Duration
 
-DELAY, LEASE, TIMEOUT = Words("A delay"), Words("A lease"), Words("A timeout")
+DELAY, LEASE, TIMEOUT, WAIT = Words("A delay"), Words("A lease"), Words("A timeout"), Words("A wait")
 KEEP, GRACE, BACKOFF = Words("A time to keep things"), Words("A grace time"), Words("A back-off")
 
 
@@ -28,6 +30,15 @@ def seconds_of(duration: object, what: Words, *, above_zero: bool = False, endle
     if seconds == math.inf and not endless:
         raise BadTime("{what} has an end: infinity is no number of seconds here.", what=what)
     return seconds
+
+
+def wait_seconds(wait: object) -> float:
+    """Return the longest time to wait, in seconds: infinity for True. Raise `BadTime`."""
+    if isinstance(wait, bool):
+        return math.inf if wait else 0.0
+    if not isinstance(wait, int | float | timedelta):
+        raise BadTime("wait= is True, False, a number of seconds or a timedelta, not {value}.", value=f"{wait!r:.40}")
+    return seconds_of(wait, WAIT, endless=True)
 
 
 def delay_of(delay: object) -> timedelta:

@@ -17,7 +17,7 @@ from queues.errors import BadTime, Conflict, QueueNotFound, QueuePaused, StoreCl
 from queues.items.counters import total
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model.config import Config
-from queues.model.duration import TIMEOUT, Duration, seconds_of
+from queues.model.duration import TIMEOUT, Duration, Wait, seconds_of, wait_seconds
 from queues.model.ids import to_ms
 from queues.operations.lease import Leases
 from queues.serving.waiters import Call, Line, Place
@@ -65,16 +65,16 @@ class Waiting(Leases):
         self.promote()
         self.expire()
 
-    def _wait(self, take: Callable[[], T], nothing: T, timeout: Duration | None, tr: Transaction | None) -> T:
-        """Return what `take` takes as soon as that is something; `nothing` when so many seconds have passed.
+    def _wait(self, take: Callable[[], T], nothing: T, wait: Wait, tr: Transaction | None) -> T:
+        """Return what `take` takes as soon as that is something; `nothing` after the longest wait.
 
-        No timeout: `take` alone, without waiting. While taking is paused, waiting goes on.
+        `wait` is False: `take` alone, once. While taking is paused, waiting goes on.
         """
-        if timeout is None:
+        if wait is False:
             return take()
         if tr is not None:
-            raise BadTime("A transaction cannot wait for items: give tr= or timeout=, not both.")
-        deadline = time.monotonic() + check_timeout(timeout)
+            raise BadTime("A transaction cannot wait for items: give tr= or wait=, not both.")
+        deadline = time.monotonic() + wait_seconds(wait)
         found = _try(take, nothing)
         if found or time.monotonic() >= deadline:
             return found

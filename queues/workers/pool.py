@@ -331,7 +331,7 @@ class Pool:
         handler = self._handlers[queue]
         while n:
             try:
-                leases = queue.lease(n, seconds=handler.seconds, end=handler.end, worker=self._name)
+                leases = queue.lease_many(n, seconds=handler.seconds, end=handler.end, worker=self._name)
             except (QueueNotFound, QueuePaused, Conflict):  # other workers were faster: look again
                 break
             except TooLarge:  # large items: fewer at once

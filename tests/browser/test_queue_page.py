@@ -22,10 +22,10 @@ def jobs(store: Store) -> Queue:
     jobs = store.create_queue("jobs")
     jobs.configure(max_attempts=1, note="Ask the owners first.", runbook="https://wiki.example/jobs")
     jobs.push_many([(f"dead-{n} {EVIL * 20}".encode(), -9) for n in range(3)])
-    for lease in jobs.lease(3, worker=EVIL * 5):
+    for lease in jobs.lease_many(3, worker=EVIL * 5):
         jobs.release(lease, reason=EVIL * 9)
     jobs.push_many([(b"held-%d" % n, -8) for n in range(3)])
-    jobs.lease(3, seconds=3600, worker=EVIL * 5)
+    jobs.lease_many(3, seconds=3600, worker=EVIL * 5)
     jobs.push_many([(b"later-%d" % n, n, timedelta(minutes=9 + n)) for n in range(4)])
     jobs.push_many([(b"ready-%02d" % n, n) for n in range(70)])
     store.acts("eve").delete_item("jobs", jobs.items(end="max").items[0].id)

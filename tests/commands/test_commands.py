@@ -247,7 +247,7 @@ def test_depth_of_every_state(run: Run, shop: Shop, jobs: Queue) -> None:
     """`depth QUEUE` prints what can be taken; the other states are asked for, or all of them."""
     shop.store.create_queue("mail", kind="fifo")
     jobs.push(b"later", priority=1, delay=timedelta(hours=1))
-    jobs.lease(1, seconds=60)
+    jobs.lease(seconds=60)
     kill(shop, jobs)
     told = {"ready": 1, "delayed": 1, "leased": 1, "dead": 1}
     for state, number in told.items():
@@ -262,7 +262,7 @@ def test_depth_of_every_state(run: Run, shop: Shop, jobs: Queue) -> None:
 def kill(shop: Shop, queue: Queue) -> None:
     """Let the next item be dead."""
     shop.store.acts("ada").configure(queue.name, max_attempts=1)
-    (lease,) = queue.lease(1, seconds=60)
+    lease = queue.lease(seconds=60)
     queue.release(lease, reason="no address")
 
 
@@ -315,9 +315,9 @@ def test_items_that_come_back_arrive_once(run: Run, shop: Shop) -> None:
     jobs = shop.store.create_queue("jobs")
     jobs.push_many([(b"%d" % n, n) for n in range(30)])
     for _ in range(2):
-        for lease in jobs.lease(14, seconds=60):
+        for lease in jobs.lease_many(14, seconds=60):
             jobs.release(lease)
-    for lease in jobs.lease(5, seconds=60)[:3]:
+    for lease in jobs.lease_many(5, seconds=60)[:3]:
         jobs.ack(lease)
     shape = run("queues", "--json").json["queues"][0]
     assert (shape["arrived"], shape["left"], shape["ready"], shape["leased"]) == (30, 3, 25, 2)

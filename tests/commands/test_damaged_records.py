@@ -44,7 +44,7 @@ def whole() -> list[KeyValue]:
             queue = store.queue(name)
             queue.push_many([(b"x%d" % n, n) for n in range(3)])
             queue.push(b"later", priority=1, delay=timedelta(hours=1))
-            queue.lease(1, seconds=100)
+            queue.lease(seconds=100)
         first = store.queue("jobs").peek_min()
         assert first is not None
         ann.delete_items("jobs", [first.id])

@@ -68,7 +68,7 @@ def test_an_operator_takes_a_lease_back_and_its_worker_is_refused(run: Run, shop
     jobs = shop.store.create_queue("jobs")
     run("configure", "jobs", "--max-attempts=5")
     item = jobs.push(b"a", priority=1)
-    (lease,) = jobs.lease(seconds=60, worker="stuck")
+    lease = jobs.lease(seconds=60, worker="stuck")
     assert run("release_items", "jobs", item.id, "--json").json["items"] == 1
     assert jobs.depth() == 1
     assert run("ack", "jobs", lease.token).code == 1
@@ -112,7 +112,7 @@ def test_dead_items_are_retried_and_deleted(run: Run, shop: Shop) -> None:
     jobs = shop.store.create_queue("jobs")
     run("configure", "jobs", "--max-attempts=1")
     jobs.push_many([(b"a", 1), (b"b", 2)])
-    for lease in jobs.lease(2, seconds=60):
+    for lease in jobs.lease_many(2, seconds=60):
         jobs.release(lease, reason="no such customer")
     dead = run("peek", "jobs", "--state=dead", "-n", "9", "--json").json["items"]
     assert [(item["reason"], item["attempts"]) for item in dead] == [("no such customer", 1)] * 2
@@ -132,7 +132,7 @@ def test_one_item_is_not_called_items(run: Run, shop: Shop) -> None:
     assert "Undone in jobs: 1 item is as before." in run("undo", moved.split()[-1]).out
     assert "jobs: 1 item is in the trash." in run("delete_items", "jobs", second.id).out
     assert "jobs: 2 items have a new place." in run("reprioritize", "jobs", first.id, jobs.peek_max().id, "--back").out
-    (lease,) = jobs.lease(seconds=60)
+    lease = jobs.lease(seconds=60)
     assert "jobs: 1 item is done." in run("ack", "jobs", lease.token).out
     assert review.depth() == 0
 
@@ -172,11 +172,11 @@ def test_a_queue_is_renamed_deleted_and_comes_back(run: Run, shop: Shop) -> None
 @pytest.mark.parametrize("verb", ["pop", "lease"])
 def test_whoever_waits_gets_what_is_pushed_meanwhile(run: Run, shop: Shop, verb: str) -> None:
     jobs = shop.store.create_queue("jobs")
-    assert run(verb, "jobs", "--timeout=0s", "--json").json["items" if verb == "pop" else "leases"] == []
+    assert run(verb, "jobs", "--wait=0s", "--json").json["items" if verb == "pop" else "leases"] == []
     answers: list[list[str]] = []
 
     def wait() -> None:
-        found = run(verb, "jobs", "--timeout=60s", "--json").json
+        found = run(verb, "jobs", "--wait=60s", "--json").json
         answers.append([item["value"] for item in found.get("items") or found["leases"]])
 
     waiter = threading.Thread(target=wait)
@@ -191,7 +191,7 @@ def test_whoever_waited_in_vain_for_a_paused_queue_hears_of_the_pause(run: Run, 
     jobs = shop.store.create_queue("jobs")
     jobs.push(b"kept", priority=1)
     shop.store.acts("ann").pause("jobs", reason="deploy")
-    at_once, waited = run(verb, "jobs"), run(verb, "jobs", "--timeout=0.1s")
+    at_once, waited = run(verb, "jobs"), run(verb, "jobs", "--wait=0.1s")
     assert (at_once.code, at_once.error) == (1, "jobs is paused by ann: deploy")
     assert (waited.code, waited.error) == (1, "Nothing came within 0.1 s: jobs is paused by ann: deploy")
     assert (waited.out, jobs.depth()) == ("", 1)
@@ -204,7 +204,7 @@ def test_whoever_waits_through_a_pause_gets_what_is_there_when_it_ends(run: Run,
     shop.store.acts("ann").pause("jobs", reason="deploy")
     resuming = threading.Timer(0.1, lambda: shop.store.acts("ann").resume("jobs"))
     resuming.start()
-    found = run(verb, "jobs", "--timeout=60s", "--json").json
+    found = run(verb, "jobs", "--wait=60s", "--json").json
     resuming.join()
     assert [item["value"] for item in found["items" if verb == "pop" else "leases"]] == ["kept"]
 
@@ -215,7 +215,7 @@ def test_nothing_ready_ends_a_loop_in_a_shell(run: Run, shop: Shop, verb: str) -
     jobs = shop.store.create_queue("jobs")
     jobs.push_many([(b"a", 1), (b"b", 2)])
     assert [run(verb, "jobs").code, run(verb, "jobs", "-n", "9").code, run(verb, "jobs").code] == [0, 0, 4]
-    for told in ((), ("--json",), ("--timeout=0.01s",)):
+    for told in ((), ("--json",), ("--wait=0.01s",)):
         found = run(verb, "jobs", *told)
         assert (found.code, found.error, found.err) == (4, "", "")
         assert run(verb, "jobs", *told, "--exit-empty=0").code == 0

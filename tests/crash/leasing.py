@@ -21,7 +21,7 @@ def work_for_ever(report: Report, url: str, name: str, threads: str, seed: str) 
     def work(thread: int) -> None:
         dice = random.Random(f"{seed}/{thread}")
         while True:
-            for lease in queue.lease(dice.randint(1, 3), seconds=SECONDS):
+            for lease in queue.lease_many(dice.randint(1, 3), seconds=SECONDS):
                 chance = dice.random()
                 if chance < 0.1:
                     queue.expire()

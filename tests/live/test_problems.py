@@ -135,7 +135,7 @@ def test_items_that_were_pushed_long_ago_and_are_ready_since_now_do_not_stall(st
     store.sweep()
     assert watched.look() == (), "it fell due"
     assert watched.after(61) == ("stalled",)
-    (lease,) = jobs.lease(seconds=600)
+    lease = jobs.lease(seconds=600)
     assert watched.look() == ()
     assert watched.after(300) == ()
     jobs.release(lease)
@@ -167,7 +167,7 @@ def test_items_that_are_dead(store: Store, clock: Clock) -> None:
     watched = Watched(store, clock)
     watched.jobs.configure(max_attempts=1)
     watched.jobs.push(b"x", priority=1)
-    (lease,) = watched.jobs.lease(seconds=10)
+    lease = watched.jobs.lease(seconds=10)
     assert watched.look() == ()
     watched.jobs.release(lease)
     assert watched.look() == ("dead",)

@@ -210,5 +210,5 @@ class _CrowdCall(Call):
         """A take like a pop, as far as order and others are concerned."""
         take = Take(queue=self._queue, end=self._end, n=self._random.randint(1, 2))
         operation.takes.append(take)
-        leases = queue.lease(take.n, seconds=1e6, end=self._end)
+        leases = queue.lease_many(take.n, seconds=1e6, end=self._end)
         take.values = self._history.saw(self._queue, [lease.item for lease in leases])

@@ -76,7 +76,7 @@ class Model(RuleBasedStateMachine):
 
     @rule(worker=st.sampled_from(["w1", "w2"]))
     def lease(self, worker: str) -> None:
-        for lease in self.jobs.lease(seconds=100_000, worker=worker):
+        for lease in self.jobs.lease_many(1, seconds=100_000, worker=worker):
             assert self.there[lease.item.id].state == "ready"
             self.look(lease.item.id)
             self.leases.append(lease)

@@ -187,7 +187,7 @@ class TimeModel(RuleBasedStateMachine):
     @rule(n=st.integers(min_value=1, max_value=4), end=ENDS, seconds=SECONDS, ahead=SIDE)
     def lease(self, n: int, end: str, seconds: float, ahead: bool) -> None:
         now_ms = self.now_ms(ahead=ahead)
-        leases = self.queues[ahead].lease(n, seconds=seconds, end="min" if self.kind == "fifo" else end)
+        leases = self.queues[ahead].lease_many(n, seconds=seconds, end="min" if self.kind == "fifo" else end)
         self.note_late(now_ms)
         expected = self.front(n, end)
         assert [lease.item.id for lease in leases] == [item.id for item in expected]

@@ -115,7 +115,7 @@ class TimeSchedule(Schedule):
         self._push(act, queue, dice, timedelta(milliseconds=dice.choice((1, 20, 80))))
 
     def _lease(self, act: Act, queue: Queue, dice: random.Random) -> None:
-        leases = queue.lease(dice.randint(1, 2), seconds=dice.choice((0.005, 0.02, 0.1)))
+        leases = queue.lease_many(dice.randint(1, 2), seconds=dice.choice((0.005, 0.02, 0.1)))
         ended = self.tick()
         for lease in leases:
             self.log.grants.append(

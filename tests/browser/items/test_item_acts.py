@@ -21,7 +21,7 @@ def jobs(store: Store) -> Queue:
     queue.configure(max_attempts=2)
     queue.push(b"dying", priority=0)
     for _ in range(2):
-        queue.release(queue.lease(seconds=60, worker="w")[0], reason="no such customer")
+        queue.release(queue.lease(seconds=60, worker="w"), reason="no such customer")
     queue.push(b"held", priority=0)
     queue.lease(seconds=3600, worker="worker-1")
     queue.push(b"later", priority=3, delay=timedelta(hours=1))

@@ -70,10 +70,10 @@ def test_each_state_shows_what_matters_in_it(new_page: NewPage, jobs: Queue, sto
     delayed = put(jobs, "json", delay=timedelta(hours=3))
     jobs.configure(max_attempts=1)
     put(jobs, "json")
-    dead = jobs.lease(1, worker="render-3")[0]
+    dead = jobs.lease(worker="render-3")
     jobs.release(dead, reason="no such frame <b>12</b>")
     put(jobs, "json")
-    leased = jobs.lease(1, seconds=600, worker="render-7:4412")[0]
+    leased = jobs.lease(seconds=600, worker="render-7:4412")
     page = new_page(viewport={"width": 320, "height": 800})
     for address, words in (
         (delayed, [r"Due\s*in \d", "Promote…", "Reschedule…"]),

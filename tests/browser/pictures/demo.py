@@ -155,13 +155,13 @@ def _happen(store: Store, ago: int, random: Random) -> None:
         ada.resume(SHOWN, reason="provider answers again")
     elif ago == 10:
         shown.configure(max_attempts=1)
-        for held in shown.lease(3, seconds=60, worker="mailer-2"):
+        for held in shown.lease_many(3, seconds=60, worker="mailer-2"):
             shown.release(held, reason="550 mailbox unavailable")
         shown.configure(max_attempts=10)
     elif ago == 0:
         values = [planning.value(_SHOWN.plan, random) for _ in range(14)]
         shown.push_many([(value, 10, timedelta(minutes=3 + n)) for n, value in enumerate(values)])
-        store.queue("orders:eu:payments").lease(6, seconds=900, worker="payments-1")
+        store.queue("orders:eu:payments").lease_many(6, seconds=900, worker="payments-1")
 
 
 class Flow:

@@ -153,7 +153,7 @@ def test_releasing_by_hand_conflicts_with_the_workers_acknowledgement(store: Sto
         lambda acts, lease: acts.release("jobs", [lease.item.id]),
         lambda acts, lease: acts.delete_items("jobs", [lease.item.id]),
     ):
-        (lease,) = jobs.lease()
+        lease = jobs.lease()
         tr = begin(store)
         act(ann(store, tr), lease)
         jobs.ack(lease)
@@ -163,7 +163,7 @@ def test_releasing_by_hand_conflicts_with_the_workers_acknowledgement(store: Sto
 
 def test_retrying_and_deleting_a_dead_item_conflict(store: Store, jobs: Queue) -> None:
     jobs.configure(max_attempts=1)
-    jobs.release(jobs.lease()[0])
+    jobs.release(jobs.lease())
     (dead,) = jobs.dead().items
     one, two = begin(store), begin(store)
     ann(store, one).retry_dead("jobs", [dead.id])

@@ -73,7 +73,7 @@ def test_a_move_conflicts_with_whoever_takes_the_item_and_with_nobody_else(store
 
 def test_of_a_worker_that_acknowledges_and_a_person_who_releases_one_wins(store: Store, jobs: Queue) -> None:
     for worker_first in (True, False):
-        (lease,) = jobs.lease(seconds=60)
+        lease = jobs.lease(seconds=60)
         person, worker = begin(store), begin(store)
         found = find(person, store._keyspace, jobs.config, [lease.item.id], skip_missing=False).stored_items
         transition.release(person, store._keyspace, jobs.config, found, now_ms=0, reason="")

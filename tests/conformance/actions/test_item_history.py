@@ -84,7 +84,7 @@ def test_neighbors_are_who_leaves_before_and_after(store: Store) -> None:
     assert read is not None
     assert read.lower is not None
     assert (read.lower.id, read.higher) == (head.id, None)
-    lease = jobs.lease(1)[0]
+    lease = jobs.lease()
     held = jobs.find(lease.item.id)
     assert held is not None
     assert store.read(lambda tr: neighbors(jobs, held, preview=9, tr=tr)) is None

@@ -41,12 +41,12 @@ def in_every_state(store: Store, clock: Clock) -> tuple[Queue, dict[str, str]]:
     for n in range(2):
         jobs.push(b"dying%d" % n, priority=1)
         clock.advance(0.01)
-        found["dead"] = jobs.lease(seconds=1)[0].item.id
+        found["dead"] = jobs.lease(seconds=1).item.id
         clock.advance(2)
         assert jobs.expire() == 1
     for n in range(2):
         jobs.push(b"held%d" % n, priority=2)
-        found["leased"] = jobs.lease(seconds=60)[0].item.id
+        found["leased"] = jobs.lease(seconds=60).item.id
     for n in range(2):
         found["ready"] = jobs.push(b"ready%d" % n, priority=11).id
         found["delayed"] = jobs.push(b"later%d" % n, priority=12, delay=timedelta(hours=1)).id

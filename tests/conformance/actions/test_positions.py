@@ -90,7 +90,7 @@ def test_fifo_items_go_to_the_front_and_the_back(store: Store) -> None:
 def test_what_would_be_refused_is_refused_before(store: Store) -> None:
     jobs = furnish(store, [1, 2])
     ann = store.acts("ann")
-    lease = jobs.lease(seconds=60)[0]
+    lease = jobs.lease(seconds=60)
     with pytest.raises(ItemLeased):
         ann.preview_reprioritize("jobs", [lease.item.id], priority=4)
     with pytest.raises(BadPriority):

@@ -55,7 +55,7 @@ def test_a_purge_takes_ready_and_delayed_and_its_undo_leaves_no_trace(store: Sto
     clock.advance(2)
     jobs.expire()
     jobs.push(b"held", priority=0)
-    lease = jobs.lease(seconds=60)[0]
+    lease = jobs.lease(seconds=60)
     fill(jobs, 30)
     before, was = dump(store, jobs), jobs.status()
     seen = jobs.items().items
@@ -113,7 +113,7 @@ def test_pushes_after_a_purge_and_its_undo_stand_in_one_order(store: Store) -> N
 def test_a_merge_keeps_attempts_delays_and_order_and_goes_on_where_it_was(store: Store, clock: Clock) -> None:
     jobs = store.create_queue("jobs", bands=[3])
     jobs.push(b"tried", priority=0)
-    jobs.release(jobs.lease()[0])
+    jobs.release(jobs.lease())
     fill(jobs, 250)
     seen, delayed = jobs.items(limit=1_000).items, jobs.delayed().items
     trash_id = purge(store)
@@ -128,7 +128,7 @@ def test_a_merge_keeps_attempts_delays_and_order_and_goes_on_where_it_was(store:
     assert [item for item in jobs.items(limit=1_000).items if item.id != newcomer.id] == list(seen)
     assert jobs.delayed().items == delayed
     assert jobs.find(seen[0].id).attempts == 1
-    assert jobs.lease()[0].item.attempts == 2
+    assert jobs.lease().item.attempts == 2
 
 
 def test_at_most_two_generations_hold_items(store: Store) -> None:

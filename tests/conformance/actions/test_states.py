@@ -34,11 +34,11 @@ def in_every_state(store: Store, clock: Clock) -> tuple[Queue, dict[str, list[st
         item = jobs.push(b"dying%d" % n, priority=1)
         for _ in range(2):
             clock.advance(0.01)
-            jobs.release(jobs.lease(seconds=1)[0], reason="no such customer")
+            jobs.release(jobs.lease(seconds=1), reason="no such customer")
         found["dead"].append(item.id)
     for n in range(2):
         jobs.push(b"held%d" % n, priority=2)
-        found["leased"].append(jobs.lease(seconds=60, worker=f"worker-{n}")[0].item.id)
+        found["leased"].append(jobs.lease(seconds=60, worker=f"worker-{n}").item.id)
     for n in range(2):
         found["ready"].append(jobs.push(b"ready%d" % n, priority=11).id)
         found["delayed"].append(jobs.push(b"later%d" % n, priority=12, delay=timedelta(hours=1 + n)).id)
@@ -137,7 +137,7 @@ def test_what_is_promoted_stands_behind_what_was_pushed_before(store: Store) -> 
 def test_what_is_delayed_is_taken_by_nobody_and_comes_back_with_its_attempts(store: Store, clock: Clock) -> None:
     jobs, mail = store.create_queue("jobs"), store.create_queue("mail", kind="fifo")
     tried = jobs.push(b"tried", priority=5)
-    jobs.release(jobs.lease()[0])
+    jobs.release(jobs.lease())
     jobs.push(b"next", priority=5)
     first, _second = mail.enqueue_many([b"first", b"second"])
     ann = store.acts("ann")
@@ -181,7 +181,7 @@ def test_a_worker_whose_lease_was_taken_back_cannot_acknowledge_until_it_is_his_
 ) -> None:
     jobs = store.create_queue("jobs")
     jobs.push(b"a", priority=1)
-    lease = jobs.lease(seconds=60, worker="w1")[0]
+    lease = jobs.lease(seconds=60, worker="w1")
     ann = store.acts("ann")
     changed = ann.release("jobs", [lease.item.id])
     entry = store.audit.entries(queue="jobs").entries[0]
@@ -198,13 +198,13 @@ def test_a_worker_whose_lease_was_taken_back_cannot_acknowledge_until_it_is_his_
 def test_releasing_takes_nothing_from_the_next_worker(store: Store, clock: Clock) -> None:
     jobs = store.create_queue("jobs")
     jobs.push(b"a", priority=1)
-    first = jobs.lease(seconds=60, worker="w1")[0]
+    first = jobs.lease(seconds=60, worker="w1")
     ann = store.acts("ann")
     seen = {first.item.id: ann.pick("jobs", [first.item.id]).picked[0].mark}
     jobs.extend(first, seconds=600)
     assert ann.pick("jobs", [first.item.id]).picked[0].mark == seen[first.item.id], "extending is no change"
     jobs.release(first)
-    second = jobs.lease(seconds=60, worker="w2")[0]
+    second = jobs.lease(seconds=60, worker="w2")
     with pytest.raises(ItemChanged):
         ann.release("jobs", [first.item.id], expect=seen)
     jobs.ack(second)
@@ -214,7 +214,7 @@ def test_releasing_the_last_attempt_leaves_a_dead_item_and_undo_the_lease(store:
     jobs = store.create_queue("jobs")
     jobs.configure(max_attempts=1)
     jobs.push(b"a", priority=1)
-    lease = jobs.lease(seconds=60, worker="w1")[0]
+    lease = jobs.lease(seconds=60, worker="w1")
     before = dump(store, jobs)
     ann = store.acts("ann")
     changed = ann.release("jobs", [lease.item.id], reason="hangs")

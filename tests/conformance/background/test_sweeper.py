@@ -85,7 +85,7 @@ def test_what_falls_due_soon_wakes_who_sleeps_and_what_is_far_does_not(
     jobs.push_many([(b"%d" % n, n) for n in range(9)])
     known = sweeper.round().known
     jobs.push(b"far", priority=1, delay=timedelta(hours=1))
-    (lease,) = jobs.lease(seconds=60)
+    lease = jobs.lease(seconds=60)
     assert not woken(store, known), "it looks again before that"
     jobs.extend(lease, seconds=61)
     jobs.ack(lease)
@@ -95,9 +95,9 @@ def test_what_falls_due_soon_wakes_who_sleeps_and_what_is_far_does_not(
     for act in (
         lambda: jobs.push(b"near", priority=1, delay=timedelta(seconds=2 * LONGEST - 0.1)),
         lambda: jobs.lease(seconds=2 * LONGEST - 0.1),
-        lambda: jobs.release(jobs.lease()[0], delay=timedelta(seconds=1)),
+        lambda: jobs.release(jobs.lease(), delay=timedelta(seconds=1)),
         lambda: jobs.reschedule(jobs.delayed().items[0].id, delay=timedelta(seconds=1)),
-        lambda: jobs.extend(jobs.lease()[0], seconds=1),
+        lambda: jobs.extend(jobs.lease(), seconds=1),
     ):
         known = sweeper.round().known
         act()
@@ -124,8 +124,8 @@ def test_a_lease_that_was_acknowledged_leaves_the_agenda_when_its_second_has_com
 ) -> None:
     jobs.push_many([(b"%d" % n, n) for n in range(40)])
     for n in range(20):
-        jobs.ack(jobs.lease(seconds=30 + n)[0])
-    (kept,) = jobs.lease(seconds=90.5)
+        jobs.ack(jobs.lease(seconds=30 + n))
+    kept = jobs.lease(seconds=90.5)
     assert len(marks(store)) == 21
     clock.advance(60)
     assert not sweeper.sweep()
@@ -274,7 +274,7 @@ def test_a_mark_that_is_set_anew_is_not_cleared(concurrent: Store, clock: Clock,
 
 def leased(jobs: Queue, seconds: float) -> str:
     jobs.push(b"x", priority=1)
-    return jobs.lease(seconds=seconds)[0].token
+    return jobs.lease(seconds=seconds).token
 
 
 def test_marks_conflict_with_nobody(concurrent: Store, clock: Clock) -> None:

@@ -118,11 +118,11 @@ def test_other_states_are_acted_on_too(store: Store, clock: Clock) -> None:
     jobs, review = store.create_queue("jobs"), store.create_queue("review")
     jobs.configure(max_attempts=1)
     jobs.push_many([(b"dead", 1)] * 30)
-    jobs.lease(30, seconds=1)
+    jobs.lease_many(30, seconds=1)
     clock.advance(2)
     assert jobs.expire() == 30
     jobs.push_many([(b"held", 1)] * 30)
-    leases = jobs.lease(30, seconds=60)
+    leases = jobs.lease_many(30, seconds=60)
     jobs.push_many([(b"later", n) for n in range(30)], delay=timedelta(hours=1))
     ann = store.acts("ann")
     before = dump(store, jobs, review)

@@ -98,11 +98,11 @@ def test_items_come_to_other_states_and_back(store: Store, clock: Clock) -> None
     jobs.push_many([(b"%d" % n, n % 3) for n in range(20)], delay=timedelta(hours=1))
     jobs.push_many([(b"dead %d" % n, n % 3) for n in range(20)])
     for _ in range(2):
-        jobs.lease(20, seconds=1)
+        jobs.lease_many(20, seconds=1)
         clock.advance(2)
         assert jobs.expire() == 20
     jobs.push_many([(b"held %d" % n, n % 3) for n in range(20)])
-    leases = jobs.lease(20, seconds=3_600, worker="w")
+    leases = jobs.lease_many(20, seconds=3_600, worker="w")
     before = dump(store, jobs)
     ann = store.acts("ann")
     for act, state in (("promote", "delayed"), ("retry", "dead"), ("release", "leased")):

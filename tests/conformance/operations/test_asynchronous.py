@@ -66,20 +66,20 @@ def test_every_verb_answers_as_its_twin(store: Store, jobs: Queue, clock: Clock)
         assert await queue.pop_min() is None
         assert await queue.push_many([]) == []
         await queue.push(b"x", priority=1)
-        (lease,) = await queue.lease(seconds=30, worker="w")
+        lease = await queue.lease(seconds=30, worker="w")
         assert lease.item.worker == "w"
         extended = await queue.extend(lease, seconds=90)
         assert extended.expires_at > lease.expires_at
         assert (await queue.release(lease, count_attempt=False)).attempts == 0
-        (lease,) = await queue.lease()
+        lease = await queue.lease()
         assert (await queue.release(lease)).attempts == 1
         with pytest.raises(StaleLease):
             await queue.ack(lease)
-        (lease,) = await queue.lease()
+        lease = await queue.lease()
         await queue.ack(lease)
         await queue.ack(lease)
         assert await queue.ack_many([lease]) == []
-        assert await queue.lease() == []
+        assert await queue.lease() is None
 
     run(work())
     clock.advance(3601)
@@ -93,7 +93,7 @@ def test_lines(store: Store) -> None:
     async def work() -> None:
         await queue.enqueue(b"a")
         await queue.enqueue_many([b"b", b"c"])
-        assert [await queue.dequeue(), await queue.dequeue(timeout=1)] == [await_value(b"a"), await_value(b"b")]
+        assert [await queue.dequeue(), await queue.dequeue(wait=1)] == [await_value(b"a"), await_value(b"b")]
         assert [item.value for item in await queue.dequeue_many(5)] == [b"c"]
         with pytest.raises(WrongKind):
             await queue.pop_min()
@@ -127,17 +127,17 @@ def test_it_refuses_what_its_twin_refuses(store: Store, jobs: Queue) -> None:
     async def work() -> None:
         await refused(ValueTooLarge, queue.push(bytes(90_001), priority=1))
         await refused(BadPriority, queue.push(b"", priority="1"))
-        await refused(BadTime, queue.pop_min(timeout=-1))
+        await refused(BadTime, queue.pop_min(wait=-1))
         await refused(WrongKind, queue.enqueue(b""))
         await queue.push(b"x", priority=1)
         jobs.pause(reason="r")
         await refused(QueuePaused, queue.pop_min())
-        assert await queue.pop_min(timeout=0) is None
+        assert await queue.pop_min(wait=0) is None
         jobs.resume()
         store.delete_queue("jobs")
         await refused(QueueNotFound, queue.pop_min())
         await refused(QueueNotFound, queue.push(b"x", priority=1))
-        await refused(QueueNotFound, queue.lease(timeout=1))
+        await refused(QueueNotFound, queue.lease(wait=1))
 
     run(work())
     with pytest.raises(NotForAttached):
@@ -352,7 +352,7 @@ def test_an_acknowledgement_that_was_done_is_told_in_spite_of_a_cancellation(
 ) -> None:
     """That nothing was stale is an answer, though an empty one."""
     jobs.push(b"x", priority=1)
-    (lease,) = jobs.lease()
+    lease = jobs.lease()
     queue = AsyncQueue(jobs)
     began, go = threading.Event(), threading.Event()
     serve = Errands.serve
@@ -422,7 +422,7 @@ def test_a_stale_lease_makes_nobody_else_be_served_again(
     store: Store, jobs: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     jobs.push_many([(b"%d" % n, n) for n in range(9)])
-    leases = jobs.lease(9)
+    leases = jobs.lease_many(9)
     jobs.ack(leases[4])
     jobs.release(leases[5])
     queue, noted = AsyncQueue(jobs), Noted(monkeypatch, Errands)
@@ -473,8 +473,8 @@ def test_waiters_are_woken_one_for_an_item(store: Store, jobs: Queue) -> None:
 
     async def work() -> None:
         before = set(threading.enumerate())
-        waiters = [asyncio.create_task(queue.pop_min(timeout=LONG)) for _ in range(20)]
-        leases = asyncio.create_task(queue.lease(timeout=LONG))
+        waiters = [asyncio.create_task(queue.pop_min(wait=LONG)) for _ in range(20)]
+        leases = asyncio.create_task(queue.lease_many(1, wait=LONG))
         await asyncio.sleep(0.05)
         for n in range(21):
             await queue.push(b"%d" % n, priority=1)
@@ -490,8 +490,8 @@ def test_threads_and_coroutines_wait_in_one_line(jobs: Queue) -> None:
     queue = AsyncQueue(jobs)
 
     async def work() -> None:
-        both = [asyncio.create_task(asyncio.to_thread(jobs.pop_min, timeout=LONG)) for _ in range(3)]
-        both += [asyncio.create_task(queue.pop_min(timeout=LONG)) for _ in range(3)]
+        both = [asyncio.create_task(asyncio.to_thread(jobs.pop_min, wait=LONG)) for _ in range(3)]
+        both += [asyncio.create_task(queue.pop_min(wait=LONG)) for _ in range(3)]
         await asyncio.sleep(0.05)
         for n in range(6):
             await queue.push(b"%d" % n, priority=n)
@@ -506,11 +506,11 @@ def test_a_waiter_that_gives_up_takes_nothing_and_lets_the_next_one_lead(jobs: Q
     queue = AsyncQueue(jobs)
 
     async def work() -> None:
-        assert await queue.pop_min(timeout=0.01) is None
-        assert await queue.lease(timeout=0.01) == []
-        leader = asyncio.create_task(queue.pop_min(timeout=float("inf")))
+        assert await queue.pop_min(wait=0.01) is None
+        assert await queue.lease(wait=0.01) is None
+        leader = asyncio.create_task(queue.pop_min(wait=True))
         await asyncio.sleep(0.02)
-        nexts = [asyncio.create_task(queue.pop_min(timeout=LONG)) for _ in range(2)]
+        nexts = [asyncio.create_task(queue.pop_min(wait=LONG)) for _ in range(2)]
         await asyncio.sleep(0.02)
         leader.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -529,7 +529,7 @@ def test_canceled_again_and_again_nothing_is_lost(store: Store, jobs: Queue) -> 
     got: list[bytes] = []
 
     async def take() -> None:
-        item = await queue.pop_min(timeout=LONG)
+        item = await queue.pop_min(wait=LONG)
         assert item is not None
         got.append(item.value)
 
@@ -561,7 +561,7 @@ def test_closing_the_store_is_told_to_whoever_waits(store: Store, jobs: Queue) -
     queue = AsyncQueue(jobs)
 
     async def work() -> None:
-        waiters = [asyncio.create_task(queue.pop_min(timeout=LONG)) for _ in range(3)]
+        waiters = [asyncio.create_task(queue.pop_min(wait=LONG)) for _ in range(3)]
         await asyncio.sleep(0.05)
         await asyncio.to_thread(store.close)
         results = await asyncio.gather(*waiters, return_exceptions=True)

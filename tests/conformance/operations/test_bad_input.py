@@ -170,7 +170,7 @@ def test_half_a_character_is_refused_in_every_reason_and_name_of_a_person(store:
     half = "because \ud800"
     queue = store.create_queue("jobs")
     item = queue.push(b"x", priority=1)
-    (lease,) = queue.lease(seconds=60)
+    lease = queue.lease(seconds=60)
     acts = store.acts("ann")
     refused: list[Callable[[], object]] = [
         lambda: queue.pause(reason=half),

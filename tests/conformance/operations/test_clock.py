@@ -116,7 +116,7 @@ def test_a_lease_stays_with_its_holder_whatever_other_clocks_say(machines: Machi
         wrong, right = machines.process(ahead=ahead), machines.process()
     here, there = right.create_queue("jobs"), wrong.queue("jobs")
     here.push(b"once", priority=1)
-    (lease,) = here.lease(seconds=600)
+    lease = here.lease(seconds=600)
     for _ in range(11):
         machines.advance(54.0)
         calibrate(right, wrong)
@@ -134,12 +134,12 @@ def test_a_lease_expires_for_all_at_the_same_time(machines: Machines, ahead: flo
     here, there = right.create_queue("jobs"), wrong.queue("jobs")
     here.push(b"once", priority=1)
     there.push(b"twice", priority=2)
-    (mine,), (theirs,) = here.lease(seconds=600), there.lease(seconds=600)
+    mine, theirs = here.lease(seconds=600), there.lease(seconds=600)
     machines.advance(599.0)
     assert (here.expire(), there.expire()) == (0, 0)
     machines.advance(1.1)
     assert there.expire() == 2
-    assert len(there.lease(seconds=600, n=2)) == 2
+    assert len(there.lease_many(seconds=600, n=2)) == 2
     for queue, lease in ((here, mine), (there, theirs)):
         with pytest.raises(StaleLease):
             queue.ack(lease)
@@ -550,7 +550,7 @@ with open_store(sys.argv[1]) as store:
     queue = store.queue("jobs")
     store.sweep()
     skew = time.time() - store.now().timestamp()
-    print(len(queue.lease(seconds=600)), queue.pop_min(), round(store.skew), round(skew))
+    print(len(queue.lease_many(1, seconds=600)), queue.pop_min(), round(store.skew), round(skew))
 """
 
 
@@ -562,7 +562,7 @@ def test_a_program_on_a_machine_with_a_wrong_clock_steals_nothing(tmp_path: Path
         queue = store.create_queue("jobs")
         queue.push(b"leased", priority=1)
         queue.push(b"later", priority=2, delay=timedelta(seconds=600))
-        (lease,) = queue.lease(seconds=600)
+        lease = queue.lease(seconds=600)
         done = subprocess.run(
             ["faketime", "-f", offset, sys.executable, "-c", PROGRAM, url],
             env=os.environ | {"DONT_FAKE_MONOTONIC": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"},

@@ -85,7 +85,7 @@ def leased_and_ready(twins: Twins, **settings: Any) -> tuple[Queue, Queue, Any]:
     """Return a queue with two items of one id: the first is leased, the second ready."""
     ours, theirs = twins.queue(**settings)
     first = ours.push(b"first", priority=1)
-    (lease,) = ours.lease(1, seconds=60)
+    lease = ours.lease(seconds=60)
     second = theirs.push(b"second", priority=2)
     assert first.id == second.id == lease.item.id
     return ours, theirs, lease
@@ -127,7 +127,7 @@ def test_a_push_that_waits_and_one_that_does_not_are_refused_together(twins: Twi
 
 def test_the_second_of_two_leases_gets_an_id_of_its_own(twins: Twins) -> None:
     ours, theirs, first = leased_and_ready(twins)
-    (second,) = theirs.lease(1, seconds=60)
+    second = theirs.lease(seconds=60)
     assert second.item.value == b"second"
     assert second.item.id != first.item.id
     assert second.item.id[:12] == first.item.id[:12]
@@ -144,7 +144,7 @@ def test_the_second_of_two_leases_gets_an_id_of_its_own(twins: Twins) -> None:
 def test_items_of_one_id_are_leased_together(twins: Twins) -> None:
     ours, theirs, first = leased_and_ready(twins)
     twins.one.transact(lambda tr: as_release_0_1_gave_back(twins, ours, first, tr))
-    leases = theirs.lease(5, seconds=60)
+    leases = theirs.lease_many(5, seconds=60)
     assert [lease.item.value for lease in leases] == [b"first", b"second"]
     assert len({lease.item.id for lease in leases}) == 2
     assert theirs.ack_many(leases) == []
@@ -180,7 +180,7 @@ def test_a_released_item_gets_another_id(twins: Twins, delay: timedelta | None) 
 def test_a_released_item_that_waits_gets_another_id(twins: Twins) -> None:
     ours, theirs = twins.queue()
     ours.push(b"first", priority=1)
-    (first,) = ours.lease(1, seconds=60)
+    first = ours.lease(seconds=60)
     theirs.push(b"second", priority=1, delay=HOUR)
     assert ours.release(first, delay=HOUR).id != first.item.id
     assert values(ours) == [b"first", b"second"]
@@ -190,7 +190,7 @@ def test_a_released_item_that_waits_gets_another_id(twins: Twins) -> None:
 def test_the_second_item_to_die_gets_another_id(twins: Twins) -> None:
     ours, theirs, first = leased_and_ready(twins, max_attempts=1)
     ours.release(first)
-    (second,) = theirs.lease(1, seconds=60)
+    second = theirs.lease(seconds=60)
     theirs.release(second)
     assert states(twins.one, ours) == {"dead": 2}
     assert values(ours) == [b"first", b"second"]
@@ -348,14 +348,14 @@ def ready_and_dead(twins: Twins) -> Queue:
 def leased_and_dead(twins: Twins) -> Queue:
     ours, theirs, first = leased_and_ready(twins, max_attempts=1)
     ours.release(first)
-    theirs.lease(1, seconds=60)
+    theirs.lease(seconds=60)
     return ours
 
 
 def delayed_and_leased(twins: Twins) -> Queue:
     ours, theirs = twins.queue()
     ours.push(b"first", priority=1)
-    ours.lease(1, seconds=60)
+    ours.lease(seconds=60)
     theirs.push(b"second", priority=1, delay=HOUR)
     return ours
 

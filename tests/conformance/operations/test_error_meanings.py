@@ -46,8 +46,8 @@ MISTAKES: list[tuple[type[QueueError], type[QueueError], Callable[[Store, Queue]
     (BadState, BadQueueKind, lambda store, jobs: jobs.depth("taken")),
     (BadState, BadQueueKind, lambda store, jobs: jobs.search(Query(state="taken"))),
     (BadLimit, TooLarge, lambda store, jobs: jobs.pop_many(0)),
-    (BadLimit, TooLarge, lambda store, jobs: jobs.lease(0)),
-    (BadLimit, TooLarge, lambda store, jobs: jobs.lease(1_001)),
+    (BadLimit, TooLarge, lambda store, jobs: jobs.lease_many(0)),
+    (BadLimit, TooLarge, lambda store, jobs: jobs.lease_many(1_001)),
     (BadLimit, TooLarge, lambda store, jobs: jobs.items(limit=0)),
     (BadLimit, TooLarge, lambda store, jobs: jobs.items(limit=True)),
     (BadLimit, TooLarge, lambda store, jobs: jobs.items(limit="5")),  # type: ignore[arg-type]

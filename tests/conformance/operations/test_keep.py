@@ -69,7 +69,7 @@ def test_deleting_and_purging_keep_nothing_where_told_so(store: Store, clock: Cl
     before = trash_keys(store)
     jobs.push_many([(b"%d" % number, number) for number in range(10)])
     jobs.push(b"later", priority=1, delay=timedelta(hours=1))
-    lease = jobs.lease(seconds=60)[0]
+    lease = jobs.lease(seconds=60)
     program = store.acts("cron", keep=NOT_AT_ALL)
     deleted = program.delete_items("jobs", [lease.item.id, jobs.items().items[0].id])
     assert (deleted.count, deleted.trash_id) == (2, None)

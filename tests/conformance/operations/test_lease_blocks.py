@@ -29,11 +29,6 @@ def jobs(store: Store) -> Queue:
     return jobs
 
 
-def one(leases: list[Lease]) -> Lease:
-    (lease,) = leases
-    return lease
-
-
 def until(fact: Callable[[], bool]) -> None:
     end = time.monotonic() + LONG
     while not fact():
@@ -42,7 +37,7 @@ def until(fact: Callable[[], bool]) -> None:
 
 
 def test_a_block_that_succeeds_acknowledges(store: Store, jobs: Queue) -> None:
-    with one(jobs.lease()) as lease:
+    with jobs.lease() as lease:
         assert lease.item.value == b"1"
         assert jobs.depth("leased") == 1
     assert jobs.totals().leased == jobs.depth() == 0
@@ -51,7 +46,7 @@ def test_a_block_that_succeeds_acknowledges(store: Store, jobs: Queue) -> None:
 
 def test_a_block_that_fails_releases_with_the_error_as_reason(store: Store, jobs: Queue) -> None:
     for attempt in (1, 2, 3, 4, 5):
-        with pytest.raises(ZeroDivisionError), one(jobs.lease()) as lease:
+        with pytest.raises(ZeroDivisionError), jobs.lease() as lease:
             assert lease.item.attempts == attempt
             raise ZeroDivisionError("five by nothing")
     (dead,) = jobs.dead().items
@@ -61,20 +56,20 @@ def test_a_block_that_fails_releases_with_the_error_as_reason(store: Store, jobs
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit, GeneratorExit])
 def test_a_block_that_is_stopped_counts_no_attempt(jobs: Queue, stop: type[BaseException]) -> None:
-    with pytest.raises(stop), one(jobs.lease()):
+    with pytest.raises(stop), jobs.lease():
         raise stop
-    assert one(jobs.lease()).item.attempts == 1
+    assert jobs.lease().item.attempts == 1
 
 
 def test_an_acknowledgement_that_comes_too_late_is_told(jobs: Queue, clock: Clock) -> None:
-    with pytest.raises(StaleLease), one(jobs.lease(seconds=5)):
+    with pytest.raises(StaleLease), jobs.lease(seconds=5):
         clock.advance(6)
         jobs.expire()
-        one(jobs.lease())
+        jobs.lease()
 
 
 def test_the_error_of_a_block_goes_on_when_the_item_cannot_be_released(jobs: Queue, clock: Clock) -> None:
-    with pytest.raises(ZeroDivisionError) as caught, one(jobs.lease(seconds=5)):
+    with pytest.raises(ZeroDivisionError) as caught, jobs.lease(seconds=5):
         clock.advance(6)
         jobs.expire()
         raise ZeroDivisionError
@@ -85,7 +80,7 @@ def test_the_error_of_a_block_goes_on_when_the_item_cannot_be_released(jobs: Que
 
 def test_what_was_acknowledged_in_a_transaction_of_the_block_is_done_once(store: Store, jobs: Queue) -> None:
     results = store.space("results")
-    with one(jobs.lease()) as lease:
+    with jobs.lease() as lease:
 
         def finish(tr) -> None:
             jobs.ack(lease, must_hold=True, tr=tr)
@@ -96,7 +91,7 @@ def test_what_was_acknowledged_in_a_transaction_of_the_block_is_done_once(store:
 
 
 def test_a_kept_lease_is_extended_while_its_block_runs(jobs: Queue, clock: Clock) -> None:
-    with one(jobs.lease(seconds=0.3, keep=True)) as lease:
+    with jobs.lease(seconds=0.3, keep=True) as lease:
         for _ in range(3):
             clock.advance(0.25)
             now = clock.now
@@ -107,13 +102,13 @@ def test_a_kept_lease_is_extended_while_its_block_runs(jobs: Queue, clock: Clock
 
 
 def test_a_lease_that_is_not_kept_expires_within_its_block(jobs: Queue, clock: Clock) -> None:
-    with one(jobs.lease(seconds=0.3)):
+    with jobs.lease(seconds=0.3):
         clock.advance(0.4)
         assert jobs.expire() == 1
 
 
 def test_a_lease_stays_a_value(jobs: Queue) -> None:
-    lease = one(jobs.lease())
+    lease = jobs.lease()
     for twin in (pickle.loads(pickle.dumps(lease)), copy.copy(lease), copy.deepcopy(lease)):
         assert (twin, hash(twin), repr(twin)) == (lease, hash(lease), repr(lease))
         assert asdict(twin) == asdict(lease)
@@ -123,7 +118,7 @@ def test_a_lease_stays_a_value(jobs: Queue) -> None:
 
 
 def test_an_extended_lease_settles_itself_too(jobs: Queue) -> None:
-    lease = one(jobs.lease(seconds=5))
+    lease = jobs.lease(seconds=5)
     extended = jobs.extend(lease, seconds=50)
     assert (extended.token, extended.expires_at > lease.expires_at) == (lease.token, True)
     with extended:
@@ -135,7 +130,7 @@ def test_an_extended_lease_settles_itself_too(jobs: Queue) -> None:
 
 def _extended_by_token(jobs: Queue) -> Lease:
     jobs.push(b"2", priority=1)
-    return jobs.extend(one(jobs.lease()).token, seconds=5)
+    return jobs.extend(jobs.lease().token, seconds=5)
 
 
 def run(work) -> None:
@@ -151,9 +146,9 @@ def test_blocks_of_coroutines(jobs: Queue, clock: Clock) -> None:
 
     async def work() -> None:
         with pytest.raises(ZeroDivisionError):
-            async with one(await queue.lease()):
+            async with await queue.lease():
                 raise ZeroDivisionError("async")
-        async with one(await queue.lease(seconds=0.3, keep=True)) as lease:
+        async with await queue.lease(seconds=0.3, keep=True) as lease:
             assert lease.item.attempts == 2
             clock.advance(0.25)
             until = clock.now + 0.29
@@ -171,7 +166,7 @@ def test_a_canceled_block_releases_without_an_attempt(jobs: Queue) -> None:
         begun = asyncio.Event()
 
         async def handle() -> None:
-            async with one(await queue.lease(keep=True)):
+            async with await queue.lease(keep=True):
                 begun.set()
                 await asyncio.Event().wait()
 
@@ -180,7 +175,7 @@ def test_a_canceled_block_releases_without_an_attempt(jobs: Queue) -> None:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert one(await queue.lease()).item.attempts == 1
+        assert (await queue.lease()).item.attempts == 1
 
     run(work)
 
@@ -190,10 +185,10 @@ def test_threads_use_with_and_coroutines_async_with(jobs: Queue) -> None:
     queue = AsyncQueue(jobs)
 
     async def work() -> None:
-        with pytest.raises(LeaseNotBound, match="Queue"), one(await queue.lease()):
+        with pytest.raises(LeaseNotBound, match="Queue"), await queue.lease():
             pytest.fail("it would block the loop")
         with pytest.raises(LeaseNotBound, match="AsyncQueue"):
-            async with one(jobs.lease()):
+            async with jobs.lease():
                 pytest.fail("it knows no loop")
 
     run(work)

@@ -45,11 +45,6 @@ def values(items: list[Item] | tuple[Item, ...]) -> list[bytes]:
     return [item.value for item in items]
 
 
-def one(leases: list[Lease]) -> Lease:
-    (lease,) = leases
-    return lease
-
-
 def at(clock: Clock, seconds: float = 0) -> datetime:
     return datetime.fromtimestamp(clock.now + seconds, UTC)
 
@@ -64,14 +59,14 @@ def depths(queue: Queue) -> tuple[int, int, int, int]:
 def kill(jobs: Queue, times: int = 5, reason: str = "") -> Item:
     """Lease the first item and give it back until it is dead."""
     for _ in range(times):
-        item = jobs.release(one(jobs.lease()), reason=reason)
+        item = jobs.release(jobs.lease(), reason=reason)
     assert item.state == "dead"
     return item
 
 
 def test_a_leased_item_is_nobody_elses(jobs: Queue, clock: Clock) -> None:
     pushed = jobs.push(b"x", priority=5)
-    lease = one(jobs.lease(seconds=30, worker="w1"))
+    lease = jobs.lease(seconds=30, worker="w1")
     item = lease.item
     assert (item.id, item.value, item.priority, item.count) == (pushed.id, b"x", 5, pushed.count)
     assert (item.state, item.attempts, item.worker) == ("leased", 1, "w1")
@@ -79,7 +74,7 @@ def test_a_leased_item_is_nobody_elses(jobs: Queue, clock: Clock) -> None:
     assert jobs.find(pushed.id) == item
     assert jobs.leased().items == (item,)
     assert jobs.pop_min() is jobs.peek_min() is jobs.oldest() is None
-    assert jobs.lease() == []
+    assert jobs.lease() is None
     assert depths(jobs) == (0, 0, 1, 0)
     status = jobs.status()
     assert (status.totals.leased, status.next_expiry) == (1, at(clock, 30))
@@ -89,23 +84,23 @@ def test_a_leased_item_is_nobody_elses(jobs: Queue, clock: Clock) -> None:
 
 def test_leases_are_taken_in_order_from_either_end(store: Store, jobs: Queue) -> None:
     jobs.push_many([(b"%d" % n, n) for n in range(6)])
-    assert [lease.item.value for lease in jobs.lease(2)] == [b"0", b"1"]
-    assert [lease.item.value for lease in jobs.lease(2, end="max")] == [b"5", b"4"]
-    assert [lease.item.value for lease in jobs.lease(1_000)] == [b"2", b"3"]
+    assert [lease.item.value for lease in jobs.lease_many(2)] == [b"0", b"1"]
+    assert [lease.item.value for lease in jobs.lease_many(2, end="max")] == [b"5", b"4"]
+    assert [lease.item.value for lease in jobs.lease_many(1_000)] == [b"2", b"3"]
     mail = store.create_queue("mail", kind="fifo")
     mail.enqueue_many([b"1", b"2"])
-    assert one(mail.lease(end="head")).item.value == b"1"
+    assert mail.lease(end="head").item.value == b"1"
     for end in ("max", "tail"):
         with pytest.raises(WrongKind, match="head only"):
             mail.lease(end=end)
-    again = mail.release(one(mail.lease()))
+    again = mail.release(mail.lease())
     assert (again.priority, mail.peek()) == (None, again)
     check_full_count(store, mail)
 
 
 def test_what_is_acknowledged_is_gone_for_good(jobs: Queue, clock: Clock) -> None:
     jobs.push(b"x", priority=1)
-    lease = one(jobs.lease())
+    lease = jobs.lease()
     jobs.ack(lease)
     assert jobs.find(lease.item.id) is None
     assert depths(jobs) == (0, 0, 0, 0)
@@ -122,7 +117,7 @@ def test_what_is_acknowledged_is_gone_for_good(jobs: Queue, clock: Clock) -> Non
 def test_a_lease_that_is_not_acknowledged_in_time_comes_back_to_its_place(jobs: Queue, clock: Clock) -> None:
     jobs.push_many([(b"first", 1), (b"second", 1)])
     first = jobs.peek_min()
-    lease = one(jobs.lease(seconds=10))
+    lease = jobs.lease(seconds=10)
     clock.advance(9.999)
     assert jobs.expire() == 0
     clock.advance(0.001)
@@ -143,10 +138,10 @@ def test_a_lease_that_is_not_acknowledged_in_time_comes_back_to_its_place(jobs: 
 
 def test_only_the_present_holder_can_acknowledge(jobs: Queue, clock: Clock) -> None:
     jobs.push(b"x", priority=1)
-    old = one(jobs.lease(seconds=10))
+    old = jobs.lease(seconds=10)
     clock.advance(10)
     jobs.expire()
-    new = one(jobs.lease(seconds=10))
+    new = jobs.lease(seconds=10)
     assert (new.item.id, new.item.attempts) == (old.item.id, 2)
     assert new.token != old.token
     for late in (jobs.ack, jobs.release, lambda lease: jobs.extend(lease, seconds=5)):
@@ -160,16 +155,16 @@ def test_only_the_present_holder_can_acknowledge(jobs: Queue, clock: Clock) -> N
 
 def test_many_are_acknowledged_and_stale_ones_told(jobs: Queue, clock: Clock) -> None:
     jobs.push_many([(b"%d" % n, n) for n in range(5)])
-    short, long = jobs.lease(2, seconds=5), jobs.lease(2, seconds=50)
+    short, long = jobs.lease_many(2, seconds=5), jobs.lease_many(2, seconds=50)
     clock.advance(5)
     assert jobs.expire() == 2
-    for lease in jobs.lease(2):  # the same two: the first leases are stale now
+    for lease in jobs.lease_many(2):  # the same two: the first leases are stale now
         jobs.release(lease)
     assert jobs.ack_many([*short, *long, long[0].token]) == [short[0].token, short[1].token]
     assert depths(jobs) == (3, 0, 0, 0)
     assert jobs.totals().traffic["ack"] == 2
     assert jobs.ack_many([]) == jobs.ack_many(long) == []
-    lease = one(jobs.lease())
+    lease = jobs.lease()
     with pytest.raises(BadToken):
         jobs.ack_many([lease.token[:40].upper() + lease.token[40:]])
     assert jobs.ack_many([lease, lease.token, lease]) == []
@@ -180,7 +175,7 @@ def test_many_are_acknowledged_and_stale_ones_told(jobs: Queue, clock: Clock) ->
 
 def expired(jobs: Queue, clock: Clock) -> Lease:
     """Return a lease that has expired, its item ready at its place again."""
-    lease = one(jobs.lease(seconds=10))
+    lease = jobs.lease(seconds=10)
     clock.advance(10)
     assert jobs.expire() == 1
     return lease
@@ -215,10 +210,10 @@ def test_a_lease_that_expired_at_the_last_attempt_is_acknowledged(jobs: Queue, c
 def test_many_expired_leases_are_acknowledged_with_others(store: Store, jobs: Queue, clock: Clock) -> None:
     mail = store.create_queue("mail", kind="fifo")
     mail.enqueue_many([b"%d" % n for n in range(6)])
-    short, long = mail.lease(2, seconds=5), mail.lease(2, seconds=50)
+    short, long = mail.lease_many(2, seconds=5), mail.lease_many(2, seconds=50)
     clock.advance(5)
     mail.expire()
-    again = one(mail.lease())
+    again = mail.lease()
     assert again.item.id == short[0].item.id
     assert mail.ack_many([*long, *short]) == [short[0].token]
     assert values(mail.items().items) == [b"4", b"5"]
@@ -235,8 +230,8 @@ def there_and_back(store: Store, item: Item) -> None:
 
 OTHERWISE = {
     "leased by another worker": lambda store, jobs, item: jobs.lease(),
-    "leased and given back": lambda store, jobs, item: jobs.release(one(jobs.lease())),
-    "leased and given back uncounted": lambda store, jobs, item: jobs.release(one(jobs.lease()), count_attempt=False),
+    "leased and given back": lambda store, jobs, item: jobs.release(jobs.lease()),
+    "leased and given back uncounted": lambda store, jobs, item: jobs.release(jobs.lease(), count_attempt=False),
     "edited": lambda store, jobs, item: store.acts("o").edit_item("jobs", item.id, b"other", expect=item.value),
     "of another priority": lambda store, jobs, item: store.acts("o").reprioritize("jobs", [item.id], priority=3),
     "delayed": lambda store, jobs, item: store.acts("o").delay("jobs", [item.id], delay=MINUTE),
@@ -309,10 +304,10 @@ def test_an_expired_lease_of_a_purged_item_is_over(store: Store, jobs: Queue, cl
 def test_a_released_item_is_back_at_once(jobs: Queue) -> None:
     pushed = jobs.push(b"x", priority=1)
     jobs.push(b"y", priority=1)
-    item = jobs.release(one(jobs.lease()), reason="not mine")
+    item = jobs.release(jobs.lease(), reason="not mine")
     assert (item.state, item.id, item.count, item.attempts) == ("ready", pushed.id, pushed.count, 1)
     assert jobs.peek_min() == item
-    assert one(jobs.lease()).item.attempts == 2
+    assert jobs.lease().item.attempts == 2
     assert jobs.totals().traffic == {"push": 2, "lease": 2, "release": 1}
 
 
@@ -320,44 +315,44 @@ def test_a_release_may_count_no_attempt(jobs: Queue, clock: Clock) -> None:
     jobs.configure(max_attempts=2)
     pushed = jobs.push(b"x", priority=1)
     for _ in range(5):
-        item = jobs.release(one(jobs.lease()), count_attempt=False)
+        item = jobs.release(jobs.lease(), count_attempt=False)
         assert (item.state, item.id, item.count, item.attempts) == ("ready", pushed.id, pushed.count, 0)
-    jobs.release(one(jobs.lease()))
-    item = jobs.release(one(jobs.lease()), count_attempt=False, reason="the process stops")
+    jobs.release(jobs.lease())
+    item = jobs.release(jobs.lease(), count_attempt=False, reason="the process stops")
     assert (item.state, item.attempts) == ("ready", 1), "not dead at the last attempt"
     assert jobs.peek_min() == item
-    item = jobs.release(one(jobs.lease()), count_attempt=False, delay=MINUTE)
+    item = jobs.release(jobs.lease(), count_attempt=False, delay=MINUTE)
     assert (item.state, item.attempts) == ("delayed", 1)
     jobs.promote_now(item.id)
-    last = one(jobs.lease())
+    last = jobs.lease()
     jobs.configure(max_attempts=1)
     assert jobs.release(last, count_attempt=False).state == "ready", "not dead by a lower limit"
-    assert jobs.release(one(jobs.lease())).state == "dead"
+    assert jobs.release(jobs.lease()).state == "dead"
     assert "expire" not in jobs.totals().traffic
 
 
 def test_a_released_item_may_come_back_later(jobs: Queue, clock: Clock) -> None:
     jobs.push_many([(b"x", 3), (b"y", 3)])
-    item = jobs.release(one(jobs.lease()), delay=MINUTE, reason="try later")
+    item = jobs.release(jobs.lease(), delay=MINUTE, reason="try later")
     assert (item.state, item.due_at, item.attempts, item.reason) == ("delayed", at(clock, 60), 1, "try later")
     assert jobs.find(item.id) == item == jobs.delayed().items[0]
     assert depths(jobs) == (1, 1, 0, 0)
     clock.advance(60)
     assert jobs.promote() == 1
-    assert [(lease.item.value, lease.item.attempts) for lease in jobs.lease(2)] == [(b"y", 1), (b"x", 2)]
+    assert [(lease.item.value, lease.item.attempts) for lease in jobs.lease_many(2)] == [(b"y", 1), (b"x", 2)]
     with pytest.raises(BadTime):
         jobs.release(f"{item.id}-{0:016x}", delay="60")
 
 
 def test_a_release_without_delay_to_speak_of_is_at_once(jobs: Queue) -> None:
     jobs.push(b"x", priority=1)
-    assert jobs.release(one(jobs.lease()), delay=timedelta(0)).state == "ready"
-    assert jobs.release(one(jobs.lease()), delay=-MINUTE).state == "ready"
+    assert jobs.release(jobs.lease(), delay=timedelta(0)).state == "ready"
+    assert jobs.release(jobs.lease(), delay=-MINUTE).state == "ready"
 
 
 def test_a_lease_is_extended_and_keeps_its_token(jobs: Queue, clock: Clock) -> None:
     jobs.push(b"x", priority=1)
-    lease = one(jobs.lease(seconds=10))
+    lease = jobs.lease(seconds=10)
     clock.advance(8)
     longer = jobs.extend(lease, seconds=10)
     assert (longer.token, longer.expires_at) == (lease.token, at(clock, 10))
@@ -376,7 +371,7 @@ def test_a_lease_is_extended_and_keeps_its_token(jobs: Queue, clock: Clock) -> N
 def test_an_item_is_dead_after_its_last_attempt(jobs: Queue, clock: Clock) -> None:
     pushed = jobs.push(b"x", priority=12)
     for attempt in range(1, 6):
-        lease = one(jobs.lease(seconds=1, worker=f"w{attempt}"))
+        lease = jobs.lease(seconds=1, worker=f"w{attempt}")
         assert lease.item.attempts == attempt
         clock.advance(1)
         assert jobs.expire() == 1
@@ -387,15 +382,15 @@ def test_an_item_is_dead_after_its_last_attempt(jobs: Queue, clock: Clock) -> No
     assert jobs.dead().items == (dead,)
     assert depths(jobs) == (0, 0, 0, 1)
     assert jobs.totals().traffic == {"push": 1, "lease": 5, "expire": 5, "dead": 1}
-    assert jobs.lease() == jobs.pop_many(1) == []
+    assert jobs.lease() is jobs.pop_min() is None
 
 
 def test_a_release_of_the_last_attempt_says_why_it_is_dead(jobs: Queue) -> None:
     jobs.configure(max_attempts=1)
     jobs.push_many([(b"x", 1), (b"y", 2)])
-    item = jobs.release(one(jobs.lease(worker="w")), delay=MINUTE, reason="no such customer")
+    item = jobs.release(jobs.lease(worker="w"), delay=MINUTE, reason="no such customer")
     assert (item.state, item.reason, item.worker) == ("dead", "no such customer", "w")
-    assert jobs.release(one(jobs.lease())).reason == "released at attempt 1"
+    assert jobs.release(jobs.lease()).reason == "released at attempt 1"
     assert depths(jobs) == (0, 0, 0, 2)
     assert len(kill_long_reason(jobs).reason) == 500
 
@@ -413,9 +408,9 @@ def test_attempts_may_be_any_number_or_none(store: Store, jobs: Queue) -> None:
     jobs.configure(max_attempts=None)
     jobs.push(b"y", priority=1)
     for attempt in range(1, 12):
-        assert jobs.release(one(jobs.lease())).attempts == attempt
+        assert jobs.release(jobs.lease()).attempts == attempt
     jobs.configure(max_attempts=11)
-    assert jobs.release(one(jobs.lease())).state == "dead"
+    assert jobs.release(jobs.lease()).state == "dead"
     store.rename_queue("jobs", "tasks")
     trash_id = store.delete_queue("tasks")
     assert store.restore(trash_id).config.max_attempts == 11
@@ -436,7 +431,7 @@ def test_a_dead_item_is_retried_with_all_its_attempts(jobs: Queue) -> None:
     assert depths(jobs) == (2, 0, 0, 0)
     assert jobs.totals().traffic["retry"] == 1
     assert jobs.retry_dead(pushed.id) is jobs.delete_dead(pushed.id) is None
-    assert one(jobs.lease()).item.attempts == 1
+    assert jobs.lease().item.attempts == 1
 
 
 def test_a_dead_item_is_deleted(jobs: Queue) -> None:
@@ -477,9 +472,9 @@ def test_pages_walk_each_item_once_in_order(jobs: Queue, clock: Clock, limit: in
 def test_cursors_of_different_lists_are_told_apart(jobs: Queue) -> None:
     jobs.push_many([(b"", 1)] * 4)
     jobs.configure(max_attempts=1)
-    for lease in jobs.lease(2):
+    for lease in jobs.lease_many(2):
         jobs.release(lease)
-    jobs.lease(2)
+    jobs.lease_many(2)
     leased, dead = jobs.leased(limit=1).cursor, jobs.dead(limit=1).cursor
     for page, cursor in ((jobs.leased, dead), (jobs.dead, leased), (jobs.delayed, dead), (jobs.items, leased)):
         with pytest.raises(BadCursor, match="another list"):
@@ -515,14 +510,14 @@ def test_bad_times_numbers_and_names_are_refused(jobs: Queue) -> None:
             jobs.lease(seconds=seconds)
     for n in (0, -1, 1_001, True, 1.0):
         with pytest.raises(TooLarge):
-            jobs.lease(n)
+            jobs.lease_many(n)
     for limit in (0, 1_001):
         with pytest.raises(TooLarge):
             jobs.expire(limit)
     with pytest.raises(BadValue, match="name"):
         jobs.lease(worker=5)
     assert depths(jobs) == (1, 0, 0, 0)
-    lease = one(jobs.lease(worker="w" * 1_000))
+    lease = jobs.lease(worker="w" * 1_000)
     assert len(lease.item.worker) == 200
     for seconds in (0, math.nan):
         with pytest.raises(BadTime):
@@ -534,24 +529,24 @@ def test_bad_times_numbers_and_names_are_refused(jobs: Queue) -> None:
 
 def test_a_worker_is_named_after_its_process(jobs: Queue) -> None:
     jobs.push(b"x", priority=1)
-    assert one(jobs.lease()).item.worker.endswith(f":{os.getpid()}")
+    assert jobs.lease().item.worker.endswith(f":{os.getpid()}")
 
 
 def test_popping_says_how_often_an_item_was_tried(store: Store, jobs: Queue) -> None:
     jobs.push_many([(b"x", 1), (b"y", 2)])
-    jobs.release(one(jobs.lease()))
+    jobs.release(jobs.lease())
     assert [item.attempts for item in jobs.items().items] == [1, 0]
     assert jobs.oldest().attempts == 1
     popped = store.acts("ann").pop("jobs")
     assert popped.item.attempts == 1
     store.acts("ann").put_back(popped.trash_id)
-    assert one(jobs.lease()).item.attempts == 2
+    assert jobs.lease().item.attempts == 2
     assert jobs.pop_max().attempts == 0
 
 
 def test_a_pause_stops_leasing_and_nothing_else(jobs: Queue, clock: Clock) -> None:
     jobs.push_many([(b"%d" % n, n) for n in range(4)])
-    a, b, c = jobs.lease(3, seconds=10)
+    a, b, c = jobs.lease_many(3, seconds=10)
     jobs.pause(reason="r")
     with pytest.raises(QueuePaused):
         jobs.lease()
@@ -565,7 +560,7 @@ def test_a_pause_stops_leasing_and_nothing_else(jobs: Queue, clock: Clock) -> No
 
 def test_leases_survive_renaming_deleting_and_restoring(store: Store, jobs: Queue, clock: Clock) -> None:
     jobs.push_many([(b"%d" % n, n) for n in range(4)])
-    a, b, c, d = jobs.lease(4, seconds=60)
+    a, b, c, d = jobs.lease_many(4, seconds=60)
     store.rename_queue("jobs", "tasks")
     jobs.ack(a)
     trash_id = store.delete_queue("tasks")
@@ -589,7 +584,7 @@ def test_leases_are_outside_of_generations(store: Store, jobs: Queue, clock: Clo
     jobs.configure(max_attempts=1)
     dead = kill(jobs, times=1)
     jobs.configure(max_attempts=5)
-    a, b = jobs.lease(2, seconds=60)
+    a, b = jobs.lease_many(2, seconds=60)
     jobs._reconfigure(lambda config: replace(config, generations=(2,)), None)
     assert depths(jobs) == (0, 0, 2, 1)
     jobs.ack(a)
@@ -600,7 +595,7 @@ def test_leases_are_outside_of_generations(store: Store, jobs: Queue, clock: Clo
     check_full_count(store, jobs)
     jobs._reconfigure(lambda config: replace(config, generations=(1, 2)), None)
     assert values(jobs.items().items) == [b"0", b"2", b"3"]
-    assert [lease.item.attempts for lease in jobs.lease(3)] == [1, 2, 1]
+    assert [lease.item.attempts for lease in jobs.lease_many(3)] == [1, 2, 1]
 
 
 def test_everything_joins_a_transaction(store: Store, jobs: Queue) -> None:
@@ -608,7 +603,7 @@ def test_everything_joins_a_transaction(store: Store, jobs: Queue) -> None:
     jobs.push_many([(b"%d" % n, n) for n in range(4)])
 
     def work(tr):
-        a, b, c, d = jobs.lease(4, seconds=60, tr=tr)
+        a, b, c, d = jobs.lease_many(4, seconds=60, tr=tr)
         assert jobs.depth("leased", tr=tr) == 4
         assert jobs.leased(tr=tr).items == (a.item, b.item, c.item, d.item)
         jobs.ack(a, tr=tr)
@@ -640,7 +635,7 @@ def test_everything_joins_a_transaction(store: Store, jobs: Queue) -> None:
 def test_a_lease_brings_in_what_is_late(jobs: Queue, clock: Clock) -> None:
     jobs.push(b"late", priority=1, delay=MINUTE)
     clock.advance(61)
-    assert one(jobs.lease()).item.value == b"late"
+    assert jobs.lease().item.value == b"late"
 
 
 @pytest.mark.parametrize("verb", ["lease", "pop_min", "pop_max", "pop_many"])
@@ -652,7 +647,7 @@ def test_whoever_polls_gets_what_a_dead_worker_held(jobs: Queue, clock: Clock, v
     assert not take[verb](), "whoever sweeps is not late yet"
     clock.advance(0.1)
     taken = take[verb]()
-    item = taken[0].item if verb == "lease" else taken[0] if verb == "pop_many" else taken
+    item = taken.item if verb == "lease" else taken[0] if verb == "pop_many" else taken
     assert (item.id, item.count, item.attempts) == (pushed.id, pushed.count, 2 if verb == "lease" else 1)
     assert jobs.totals().traffic["expire"] == 1
 
@@ -660,13 +655,13 @@ def test_whoever_polls_gets_what_a_dead_worker_held(jobs: Queue, clock: Clock, v
 def test_taking_ends_a_few_leases_and_leaves_the_rest_to_others(jobs: Queue, clock: Clock) -> None:
     jobs.configure(max_attempts=1)
     jobs.push_many([(b"", n) for n in range(20)])
-    jobs.lease(20, seconds=1)
+    jobs.lease_many(20, seconds=1)
     jobs.push(b"late", priority=1, delay=timedelta(seconds=1))
     clock.advance(2)
     assert jobs.pop_min().value == b"late"
     assert depths(jobs) == (0, 0, 12, 8)
     assert {item.died_at for item in jobs.dead().items} == {at(clock)}
-    assert jobs.lease() == []
+    assert jobs.lease() is None
     assert depths(jobs) == (0, 0, 4, 16)
 
 
@@ -674,7 +669,7 @@ def test_taking_in_a_transaction_or_while_paused_ends_no_lease(store: Store, job
     jobs.push(b"x", priority=1)
     jobs.lease(seconds=1)
     clock.advance(60)
-    assert store.transact(lambda tr: (jobs.pop_min(tr=tr), jobs.lease(tr=tr))) == (None, [])
+    assert store.transact(lambda tr: (jobs.pop_min(tr=tr), jobs.lease(tr=tr))) == (None, None)
     jobs.pause(reason="r")
     with pytest.raises(QueuePaused):
         jobs.pop_min()
@@ -682,19 +677,19 @@ def test_taking_in_a_transaction_or_while_paused_ends_no_lease(store: Store, job
 
 
 def test_a_lease_waits_for_an_item(jobs: Queue) -> None:
-    assert jobs.lease(timeout=0.01) == []
+    assert jobs.lease(wait=0.01) is None
     jobs.push(b"x", priority=1)
-    assert one(jobs.lease(timeout=60)).item.value == b"x"
+    assert jobs.lease(wait=60).item.value == b"x"
 
 
 def test_sweeping_goes_in_steps_by_number_and_by_size(jobs: Queue, clock: Clock) -> None:
     jobs.push_many([(b"", n) for n in range(25)])
-    jobs.lease(25, seconds=1)
+    jobs.lease_many(25, seconds=1)
     clock.advance(1)
     assert [jobs.expire(10) for _ in range(4)] == [10, 10, 5, 0]
     jobs.pop_many(25)
     jobs.push_many([(bytes(90_000), n) for n in range(25)])
-    jobs.lease(25, seconds=1)
+    jobs.lease_many(25, seconds=1)
     clock.advance(1)
     assert [jobs.expire() for _ in range(4)] == [11, 11, 3, 0]
 
@@ -704,7 +699,7 @@ def test_the_largest_item_goes_through_all_states(store: Store, clock: Clock) ->
     value = bytes(range(256)) * 351 + bytes(144)
     pushed = texts.push(value, priority="\x00" * 200)
     texts.configure(max_attempts=2)
-    lease = one(texts.lease(worker="\x00" * 300))
+    lease = texts.lease(worker="\x00" * 300)
     texts.extend(lease, seconds=5)
     assert texts.release(lease, delay=MINUTE, reason="\x00" * 900).value == value
     clock.advance(60)
@@ -724,9 +719,9 @@ def test_a_minute_of_clock_skew_harms_only_punctuality(store: Store, clock: Cloc
     here, there = store.create_queue("jobs"), ahead.queue("jobs")
 
     here.push_many([(b"%d" % n, n) for n in range(3)])
-    lease = one(here.lease(seconds=30))
+    lease = here.lease(seconds=30)
     assert there.expire() == 1, "too early by our clock"
-    stolen = one(there.lease(seconds=30))
+    stolen = there.lease(seconds=30)
     assert (stolen.item.id, stolen.item.attempts) == (lease.item.id, 2)
     for late in (here.ack, here.release, lambda lease: here.extend(lease, seconds=5)):
         with pytest.raises(StaleLease):
@@ -741,7 +736,7 @@ def test_a_minute_of_clock_skew_harms_only_punctuality(store: Store, clock: Cloc
     ahead_clock.advance(80)
     assert there.promote() == 1
     assert here.pop_min().value == b"later"
-    mine = one(here.lease(seconds=30))
+    mine = here.lease(seconds=30)
     there.ack(mine)
     here.ack(mine)
     assert depths(here) == depths(there) == (1, 0, 0, 0)
@@ -753,7 +748,7 @@ def test_attached_queues_have_no_leases(store: Store) -> None:
     token = f"{0:040x}-{0:016x}"
     for verb in (
         legacy.lease,
-        lambda: legacy.lease(timeout=1),
+        lambda: legacy.lease(wait=1),
         lambda: legacy.ack(token),
         lambda: legacy.ack_many([token]),
         lambda: legacy.release(token),
@@ -776,7 +771,7 @@ def test_a_full_store_still_leases_and_acknowledges(tmp_path: Path, clock: Clock
         with pytest.raises(StoreFull):
             while True:
                 pushed += len(jobs.push_many([(bytes(10_000), 1)] * 10))
-        leases = [lease for _ in range(4) for lease in jobs.lease(10, seconds=10)]
+        leases = [lease for _ in range(4) for lease in jobs.lease_many(10, seconds=10)]
         jobs.extend(leases[0], seconds=10)
         jobs.configure(max_attempts=1)
         dead = jobs.release(leases[1])

@@ -36,7 +36,7 @@ def fields(store: Store, key: bytes) -> dict:
 def test_a_lease_that_is_extended_keeps_them(store: Store) -> None:
     jobs = store.create_queue("jobs")
     jobs.push(b"a", priority=1)
-    (lease,) = jobs.lease(1, seconds=60)
+    lease = jobs.lease(seconds=60)
     key = KEYS.queue(jobs.id).lease(bytes.fromhex(lease.item.id))
     add_field(store, key)
     jobs.extend(lease, seconds=600)
@@ -97,7 +97,7 @@ def test_a_root_that_leaves_no_room_for_keys_is_refused_at_once(engine: str, tmp
     with open_store(url, root=("r" * 190,), clock=clock) as store:
         queue = store.create_queue("é" * 150)
         queue.push(b"a", priority=-(2 ** (8 * 255) - 1))
-        (lease,) = queue.lease(1)
+        lease = queue.lease()
         queue.release(lease, delay=HOUR)
         popped = store.acts("p" * 500).delete_item(queue.name, lease.item.id)
         store.acts("p" * 500).put_back(popped.trash_id)

@@ -59,7 +59,7 @@ def mixed(store: Store, clock: Clock) -> Queue:
             clock.advance(1.7)
             rows = [(b'{"n":%d,"k":"%s"}' % (dice.randrange(99), dice.choice((b"Abc", b"xyz"))), dice.randrange(9))]
             mixed.push_many(rows * 2 + [(*rows[0], timedelta(hours=n % 4 + 1))])
-        for lease in mixed.lease(6, seconds=600 + dice.randrange(99), worker="w"):
+        for lease in mixed.lease_many(6, seconds=600 + dice.randrange(99), worker="w"):
             if dice.random() < 0.5:
                 clock.advance(0.3)
                 mixed.release(lease, reason="broken")
@@ -138,7 +138,7 @@ def test_items_that_come_and_go_are_met_once_and_stop_nothing(store: Store, cloc
 def test_a_lease_that_is_extended_is_found_once(store: Store, clock: Clock) -> None:
     jobs = store.create_queue("jobs")
     jobs.push_many([(b"item", 0) for _ in range(20)])
-    leases = jobs.lease(20, seconds=10)
+    leases = jobs.lease_many(20, seconds=10)
 
     def extend() -> None:
         clock.advance(1)
@@ -225,7 +225,9 @@ def test_the_reason_of_a_dead_item_is_looked_through_as_its_value_is(store: Stor
     jobs = store.create_queue("jobs")
     jobs.configure(max_attempts=1)
     jobs.push_many([(b"one", 1), (b"two timeout", 2), (b"three", 3), (b"four", 4)])
-    for lease, reason in zip(jobs.lease(3, seconds=60), ("Timeout of the Übersetzer", "", "no such card"), strict=True):
+    for lease, reason in zip(
+        jobs.lease_many(3, seconds=60), ("Timeout of the Übersetzer", "", "no such card"), strict=True
+    ):
         jobs.release(lease, reason=reason)
     assert [item.value for item in walk(jobs, Query(state="dead", text="tIMEOUT"), limit=1, scan=1)] == [
         b"one",
@@ -244,7 +246,7 @@ def test_a_job_on_dead_items_takes_those_that_the_search_finds_by_reason(store: 
     jobs = store.create_queue("jobs")
     jobs.configure(max_attempts=1)
     jobs.push_many([(b"%d" % n, n) for n in range(6)])
-    for n, lease in enumerate(jobs.lease(6, seconds=60)):
+    for n, lease in enumerate(jobs.lease_many(6, seconds=60)):
         jobs.release(lease, reason="timeout" if n % 2 else "refused")
     acts = store.acts("ann")
     job = acts.begin_bulk("delete", "jobs", query=Query(state="dead", text="timeout"))
@@ -255,7 +257,7 @@ def test_a_job_on_dead_items_takes_those_that_the_search_finds_by_reason(store: 
 def test_attempts_of_ready_items_are_told(store: Store) -> None:
     jobs = store.create_queue("jobs")
     jobs.push_many([(b"a", 1), (b"b", 2)])
-    jobs.release(jobs.lease()[0])
+    jobs.release(jobs.lease())
     assert [item.attempts for item in jobs.search(Query()).items] == [1, 0]
     assert [item.attempts for item in jobs.search(Query(since=at(0))).items] == [1, 0]
 

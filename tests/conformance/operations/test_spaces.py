@@ -90,7 +90,7 @@ def test_a_result_and_an_acknowledgement_are_one_transaction(store: Store) -> No
         if fails:
             raise RuntimeError("after both")
 
-    (lease,), fails = jobs.lease(), True
+    lease, fails = jobs.lease(), True
     with pytest.raises(RuntimeError):
         store.transact(finish)
     assert (jobs.depth("leased"), done.get(item.id)) == (1, None)

@@ -81,7 +81,7 @@ def test_a_lease_and_a_pop_conflict_only_on_the_same_item(store: Store, jobs: Qu
 
 @pytest.mark.parametrize("delay", [None, MINUTE])
 def test_no_push_conflicts_with_any_verb_of_leases(store: Store, jobs: Queue, clock: Clock, delay: timedelta) -> None:
-    held = jobs.lease(4, seconds=10)
+    held = jobs.lease_many(4, seconds=10)
     clock.advance(10)
     verbs: list[Callable[[Any], object]] = [
         lambda tr: strict_lease(jobs, tr),
@@ -107,7 +107,7 @@ def test_two_delayed_pushes_never_conflict(store: Store, jobs: Queue) -> None:
 
 
 def test_acks_of_different_leases_never_conflict(store: Store, jobs: Queue) -> None:
-    a, b, c = jobs.lease(3)
+    a, b, c = jobs.lease_many(3)
     first, second = begin(store), begin(store)
     jobs.ack(a, tr=first)
     jobs.ack(b, tr=second)
@@ -120,7 +120,7 @@ def test_acks_of_different_leases_never_conflict(store: Store, jobs: Queue) -> N
 
 @pytest.mark.parametrize("ack_first", [True, False])
 def test_of_an_ack_and_an_expiry_exactly_one_wins(store: Store, jobs: Queue, clock: Clock, ack_first: bool) -> None:
-    (lease,) = jobs.lease(seconds=10)
+    lease = jobs.lease(seconds=10)
     clock.advance(10)
     ack, expiry = begin(store), begin(store)
     jobs.ack(lease, tr=ack)
@@ -144,7 +144,7 @@ def test_of_an_ack_of_an_expired_lease_and_anything_else_exactly_one_wins(
     store: Store, jobs: Queue, clock: Clock, verb: str, ack_first: bool, dead: bool
 ) -> None:
     jobs.configure(max_attempts=1 if dead else 5)
-    (lease,) = jobs.lease(seconds=10)
+    lease = jobs.lease(seconds=10)
     clock.advance(10)
     jobs.expire()
     ack, other = begin(store), begin(store)
@@ -168,7 +168,7 @@ def test_of_an_ack_of_an_expired_lease_and_anything_else_exactly_one_wins(
 
 
 def test_no_push_conflicts_with_the_ack_of_an_expired_lease(store: Store, jobs: Queue, clock: Clock) -> None:
-    (lease,) = jobs.lease(seconds=10)
+    lease = jobs.lease(seconds=10)
     clock.advance(10)
     jobs.expire()
     ack, push = begin(store), begin(store)
@@ -179,7 +179,7 @@ def test_no_push_conflicts_with_the_ack_of_an_expired_lease(store: Store, jobs: 
 
 @pytest.mark.parametrize("extend_first", [True, False])
 def test_of_an_extension_and_an_expiry_one_wins(store: Store, jobs: Queue, clock: Clock, extend_first: bool) -> None:
-    (lease,) = jobs.lease(seconds=10)
+    lease = jobs.lease(seconds=10)
     clock.advance(10)
     extension, expiry = begin(store), begin(store)
     jobs.extend(lease, seconds=10, tr=extension)
@@ -191,7 +191,7 @@ def test_of_an_extension_and_an_expiry_one_wins(store: Store, jobs: Queue, clock
 
 def test_of_two_sweeps_one_does_it(store: Store, jobs: Queue, clock: Clock) -> None:
     jobs.push_many([(b"", 1)] * 3, delay=MINUTE)
-    jobs.lease(2, seconds=60)
+    jobs.lease_many(2, seconds=60)
     clock.advance(60)
     for verb, number in ((jobs.promote, 3), (jobs.expire, 2)):
         first, second = begin(store), begin(store)
@@ -224,7 +224,7 @@ def test_sweeps_of_different_items_do_not_conflict(store: Store, jobs: Queue, cl
 
 def test_of_two_retries_and_deletions_of_a_dead_item_one_does_it(store: Store, jobs: Queue) -> None:
     jobs.configure(max_attempts=1)
-    (lease,) = jobs.lease()
+    lease = jobs.lease()
     dead = jobs.release(lease)
     first, second, third = begin(store), begin(store), begin(store)
     assert jobs.retry_dead(dead.id, tr=first).state == "ready"
@@ -237,7 +237,7 @@ def test_of_two_retries_and_deletions_of_a_dead_item_one_does_it(store: Store, j
 
 
 def test_a_change_of_the_attempts_aborts_what_began_before_it(store: Store, jobs: Queue) -> None:
-    (lease,) = jobs.lease()
+    lease = jobs.lease()
     tr = begin(store)
     assert jobs.release(lease, tr=tr).state == "ready"
     jobs.configure(max_attempts=1)

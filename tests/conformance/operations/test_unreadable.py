@@ -74,7 +74,7 @@ def test_a_damaged_record_of_an_item_is_told_by_whatever_reads_it(store: Store, 
     jobs = store.create_queue("jobs")
     jobs.configure(max_attempts=1)
     jobs.push_many([(b"a", 1), (b"b", 2)])
-    jobs.release(jobs.lease(seconds=600)[0])
+    jobs.release(jobs.lease(seconds=600))
     jobs.lease(seconds=600)
     jobs.push(b"later", priority=1, delay=timedelta(hours=1))
     (item,) = jobs.search(Query(state=state)).items

@@ -6,16 +6,19 @@ up. How soon waiters wake is measured by `benchmarks/wake_up.py`, what idle ones
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, TypeVar
 
 import pytest
 
 from queues import Item, Queue, Store, open_store
+from queues.aio import AsyncQueue
 from queues.errors import BadTime, QueueNotFound, StoreClosed, WrongKind
 from queues.kv.watching import WatchBoard
 from queues.serving.waiters import Call, Line, Place
@@ -24,7 +27,6 @@ from tests.others import PREFIX, Others
 
 T = TypeVar("T")
 LONG = 120.0
-FOREVER = float("inf")
 
 
 def begin(work: Callable[[], T]) -> Future[T]:
@@ -44,7 +46,7 @@ def begin(work: Callable[[], T]) -> Future[T]:
 def begin_pops(queue: Queue, n: int = 1) -> list[Future[Item | None]]:
     """Begin so many pops, and return when they all stand in line and one of them watches."""
     before = stored(queue)
-    pops = [begin(lambda: queue.pop_min(timeout=FOREVER)) for _ in range(n)]
+    pops = [begin(lambda: queue.pop_min(wait=True)) for _ in range(n)]
     await_true(lambda: stored(queue) == before + n and watchers(queue) == 1)
     return pops
 
@@ -76,29 +78,29 @@ def watchers(queue: Queue) -> int:
     return len(board)
 
 
-def test_without_a_timeout_nothing_waits(store: Store) -> None:
+def test_verbs_do_not_wait_by_default(store: Store) -> None:
     jobs, mail = store.create_queue("jobs"), store.create_queue("mail", kind="fifo")
     assert jobs.pop_min() is None
-    assert jobs.pop_max(timeout=0) is None
-    assert mail.dequeue(timeout=0) is None
+    assert jobs.pop_max(wait=0) is None
+    assert mail.dequeue(wait=0) is None
     jobs.push(b"a", priority=1)
-    assert jobs.pop_min(timeout=0).value == b"a"
+    assert jobs.pop_min(wait=0).value == b"a"
 
 
 def test_what_is_there_is_taken_at_once(store: Store) -> None:
     jobs, mail = store.create_queue("jobs"), store.create_queue("mail", kind="fifo")
     jobs.push_many([(b"low", 1), (b"high", 2)])
     mail.enqueue(b"first")
-    assert jobs.pop_max(timeout=FOREVER).value == b"high"
-    assert jobs.pop_min(timeout=FOREVER).value == b"low"
-    assert mail.dequeue(timeout=FOREVER).value == b"first"
+    assert jobs.pop_max(wait=True).value == b"high"
+    assert jobs.pop_min(wait=True).value == b"low"
+    assert mail.dequeue(wait=True).value == b"first"
 
 
 @pytest.mark.parametrize("timeout", [0.02, 0.2])
 def test_the_time_is_up(store: Store, timeout: float) -> None:
     jobs = store.create_queue("jobs")
     begun = time.monotonic()
-    pops = [begin(lambda: jobs.pop_min(timeout=timeout)) for _ in range(5)]
+    pops = [begin(lambda: jobs.pop_min(wait=timeout)) for _ in range(5)]
     assert [pop.result(LONG) for pop in pops] == [None] * 5
     assert time.monotonic() - begun >= timeout
     assert stored(jobs) == 0
@@ -141,7 +143,7 @@ def test_nothing_sleeps_past_the_time_that_it_was_given(
     for timeout in (0.03, 0.1):
         ends.clear()
         begun = time.monotonic()
-        assert jobs.pop_min(timeout=timeout) is None
+        assert jobs.pop_min(wait=timeout) is None
         # Its deadline was set before it entered the line.
         assert ends
         assert ends[0][1] >= begun + timeout
@@ -153,7 +155,7 @@ def test_nothing_sleeps_past_the_time_that_it_was_given(
 def test_an_item_that_comes_ends_the_wait(store: Store, verb: str) -> None:
     queue = store.create_queue("jobs", kind="fifo" if verb == "dequeue" else "priority")
     for n in range(20):  # with luck the push comes at every moment of the way into sleep
-        taking = begin(lambda: getattr(queue, verb)(timeout=FOREVER))
+        taking = begin(lambda: getattr(queue, verb)(wait=True))
         item = queue.enqueue(b"a") if verb == "dequeue" else queue.push(b"a", priority=n)
         assert taking.result(LONG) == item
 
@@ -208,7 +210,7 @@ def test_an_item_costs_the_same_however_many_wait(store: Store) -> None:
 def test_a_process_has_one_watch_for_each_queue(store: Store) -> None:
     jobs, mail = store.create_queue("jobs"), store.create_queue("mail")
     pops = begin_pops(jobs, 5)
-    pops += [begin(lambda: mail.pop_min(timeout=FOREVER)) for _ in range(5)]
+    pops += [begin(lambda: mail.pop_min(wait=True)) for _ in range(5)]
     await_true(lambda: stored(mail) == 5 and watchers(mail) == 2)
     for queue in (jobs, mail):
         queue.push_many([(b"x", 1)] * 5)
@@ -221,7 +223,7 @@ def test_nothing_is_lost_or_doubled_among_many(store: Store) -> None:
 
     def work() -> list[str]:
         taken: list[str] = []
-        while (item := jobs.pop_min(timeout=FOREVER)).value != b"end":
+        while (item := jobs.pop_min(wait=True)).value != b"end":
             taken.append(item.id)
         return taken
 
@@ -235,9 +237,9 @@ def test_nothing_is_lost_or_doubled_among_many(store: Store) -> None:
 
 def test_whoever_gives_up_while_watching_passes_the_watch_on(store: Store) -> None:
     jobs = store.create_queue("jobs")
-    first = begin(lambda: jobs.pop_min(timeout=0.05))
+    first = begin(lambda: jobs.pop_min(wait=0.05))
     await_true(lambda: watchers(jobs) == 1 or first.done())
-    others = [begin(lambda: jobs.pop_min(timeout=FOREVER)) for _ in range(2)]
+    others = [begin(lambda: jobs.pop_min(wait=True)) for _ in range(2)]
     assert first.result(LONG) is None
     jobs.push_many([(b"x", 1)] * 2)
     assert all(other.result(LONG) for other in others)
@@ -246,7 +248,7 @@ def test_whoever_gives_up_while_watching_passes_the_watch_on(store: Store) -> No
 def test_whoever_gives_up_asleep_leaves_the_line(store: Store) -> None:
     jobs = store.create_queue("jobs")
     (first,) = begin_pops(jobs)
-    assert begin(lambda: jobs.pop_min(timeout=0.02)).result(LONG) is None
+    assert begin(lambda: jobs.pop_min(wait=0.02)).result(LONG) is None
     assert stored(jobs) == 1
     jobs.push(b"x", priority=1)
     assert first.result(LONG)
@@ -256,7 +258,7 @@ def test_giving_up_never_loses_an_item(store: Store) -> None:
     jobs = store.create_queue("jobs")
 
     def work(patience: float) -> list[str]:
-        pops = (jobs.pop_min(timeout=patience) for _ in range(20))
+        pops = (jobs.pop_min(wait=patience) for _ in range(20))
         return [item.id for item in pops if item is not None]
 
     workers = [begin(lambda n=n: work(0.001 * n)) for n in range(5)]  # type: ignore[misc]
@@ -338,7 +340,7 @@ def test_an_act_that_brings_an_item_ends_the_wait(store: Store, how: str) -> Non
     if how == "retry":
         jobs.configure(max_attempts=1)
         jobs.push(b"a", priority=1)
-        item_id = jobs.release(jobs.lease()[0]).id
+        item_id = jobs.release(jobs.lease()).id
     else:
         item_id = other.push(b"a", priority=1).id
     (pop,) = begin_pops(jobs)
@@ -411,7 +413,7 @@ def test_a_wait_sits_out_a_pause(store: Store) -> None:
     jobs.pause(reason="ledger closing")
     item = jobs.push(b"a", priority=1)
     pops = begin_pops(jobs, 2)
-    assert jobs.pop_max(timeout=0.02) is None
+    assert jobs.pop_max(wait=0.02) is None
     assert jobs.depth() == 1
     jobs.resume()
     jobs.push(b"b", priority=2)
@@ -445,7 +447,7 @@ def test_a_wait_ends_at_the_end_of_a_pause_without_a_sound() -> None:
         jobs = real.create_queue("jobs")
         jobs.pause(reason="r", until=datetime.now(UTC) + timedelta(milliseconds=100))
         jobs.push(b"a", priority=1)
-        assert begin(lambda: jobs.pop_min(timeout=FOREVER)).result(LONG).value == b"a"
+        assert begin(lambda: jobs.pop_min(wait=True)).result(LONG).value == b"a"
 
 
 # Delayed items
@@ -507,8 +509,8 @@ def test_items_that_are_due_together_end_as_many_waits(store: Store, clock: Cloc
 
 def test_a_lease_waits_for_an_item(store: Store) -> None:
     jobs = store.create_queue("jobs")
-    assert jobs.lease(3, timeout=0.02) == []
-    leasing = begin(lambda: jobs.lease(3, timeout=FOREVER))
+    assert jobs.lease_many(3, wait=0.02) == []
+    leasing = begin(lambda: jobs.lease_many(3, wait=True))
     item = jobs.push(b"a", priority=1)
     assert [lease.item.id for lease in leasing.result(LONG)] == [item.id]
 
@@ -517,7 +519,7 @@ def test_a_lease_waits_for_an_item(store: Store) -> None:
 def test_a_released_item_ends_the_wait(store: Store, delay: timedelta | None) -> None:
     jobs = store.create_queue("jobs")
     item = jobs.push(b"a", priority=1)
-    (lease,) = jobs.lease()
+    lease = jobs.lease()
     (pop,) = begin_pops(jobs)
     jobs.release(lease, delay=delay)
     assert pop.result(LONG).id == item.id
@@ -541,7 +543,7 @@ def test_a_wait_ends_when_a_lease_expires_without_a_sound() -> None:
     with open_store("memory:") as real:
         jobs = real.create_queue("jobs")
         item = jobs.push(b"a", priority=1)
-        (pop,) = [begin(lambda: jobs.pop_min(timeout=FOREVER)) for lease in jobs.lease(seconds=0.1)]
+        (pop,) = [begin(lambda: jobs.pop_min(wait=True)) for lease in jobs.lease_many(1, seconds=0.1)]
         assert pop.result(LONG).id == item.id
 
 
@@ -557,7 +559,7 @@ def test_a_wait_on_an_attached_queue_sees_what_others_push(store: Store) -> None
     (pop,) = begin_pops(legacy)
     legacy.push(b"ours", priority=1)
     assert pop.result(LONG).value == b"ours"
-    assert legacy.pop_max(timeout=0.02) is None
+    assert legacy.pop_max(wait=0.02) is None
 
 
 def test_detaching_ends_every_wait(store: Store) -> None:
@@ -571,19 +573,55 @@ def test_detaching_ends_every_wait(store: Store) -> None:
 # Refusals
 
 
-@pytest.mark.parametrize("timeout", [-1, float("nan"), "3", True, None])
-def test_a_timeout_that_cannot_be_kept_is_refused(store: Store, timeout: object) -> None:
+def taking_verbs(store: Store) -> list[tuple[Callable[..., Any], Callable[..., Any]]]:
+    """Return each verb that waits for items, for threads and for coroutines."""
+    jobs, mail = store.create_queue("jobs"), store.create_queue("mail", kind="fifo")
+    return [
+        (jobs.pop_min, AsyncQueue(jobs).pop_min),
+        (jobs.pop_max, AsyncQueue(jobs).pop_max),
+        (mail.dequeue, AsyncQueue(mail).dequeue),
+        (jobs.lease, AsyncQueue(jobs).lease),
+        (partial(jobs.lease_many, 2), partial(AsyncQueue(jobs).lease_many, 2)),
+    ]
+
+
+@pytest.mark.parametrize("wait", [False, 0, 0.01, timedelta(milliseconds=10)])
+def test_every_verb_takes_every_form_of_a_wait(store: Store, wait: Any) -> None:
+    for verb, coroutine in taking_verbs(store):
+        assert not verb(wait=wait)
+        assert not asyncio.run(coroutine(wait=wait))
+
+
+def test_every_verb_waits_forever(store: Store) -> None:
+    verbs = taking_verbs(store)
+    jobs, mail = store.queue("jobs"), store.queue("mail")
+    for verb, coroutine in verbs:
+        for take in (partial(verb, wait=True), lambda made=coroutine: asyncio.run(made(wait=True))):
+            taking = begin(take)
+            jobs.push(b"a", 1)
+            mail.enqueue(b"a")
+            assert taking.result(LONG)
+            while jobs.pop_min() or mail.dequeue():
+                continue
+
+
+@pytest.mark.parametrize("wait", [-1, float("nan"), "3", None, timedelta(seconds=-1)])
+def test_a_wait_of_another_form_is_refused(store: Store, wait: object) -> None:
+    for verb, coroutine in taking_verbs(store):
+        with pytest.raises(BadTime, match="wait"):
+            verb(wait=wait)
+        with pytest.raises(BadTime, match="wait"):
+            asyncio.run(coroutine(wait=wait))
+
+
+def test_a_transaction_does_not_wait(store: Store) -> None:
     jobs = store.create_queue("jobs")
-    if timeout is None:  # in a transaction: it would hold everybody up, and see nothing new anyway
-        with pytest.raises(BadTime, match="not both"):
-            store.transact(lambda tr: jobs.pop_min(timeout=1.0, tr=tr))
-    else:
-        with pytest.raises(BadTime, match="A timeout is"):
-            jobs.pop_min(timeout=timeout)  # type: ignore[arg-type]
+    with pytest.raises(BadTime, match="not both"):
+        store.transact(lambda tr: jobs.pop_min(wait=1.0, tr=tr))
 
 
 def test_the_wrong_kind_is_refused_at_once(store: Store) -> None:
     with pytest.raises(WrongKind):
-        store.create_queue("jobs").dequeue(timeout=FOREVER)
+        store.create_queue("jobs").dequeue(wait=True)
     with pytest.raises(WrongKind):
-        store.create_queue("mail", kind="fifo").pop_min(timeout=FOREVER)
+        store.create_queue("mail", kind="fifo").pop_min(wait=True)

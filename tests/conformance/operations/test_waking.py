@@ -40,7 +40,7 @@ def test_waiters_are_told_of_what_they_may_take_or_wake_up_for(store: Store, job
         assert changes == 1, "each transaction tells viewers once"
         return wakes
 
-    a, b, c, d, e, f = jobs.lease(6, seconds=3600)
+    a, b, c, d, e, f = jobs.lease_many(6, seconds=3600)
     soon, late = jobs.push_many([(b"soon", 1), (b"late", 1)], delay=HOUR)
     assert tells(lambda: jobs.push(b"x", priority=1, delay=timedelta(seconds=10)))
     assert tells(lambda: jobs.push_many([(b"x", 1), (b"x", 1, HOUR)]))
@@ -62,12 +62,12 @@ def test_waiters_are_told_of_what_they_may_take_or_wake_up_for(store: Store, job
     assert tells(lambda: jobs.configure(max_attempts=1))
     assert not tells(lambda: jobs.release(f)), "a dead item is for nobody"
     assert tells(lambda: jobs.retry_dead(f.item.id))
-    jobs.release(jobs.lease()[0])
+    jobs.release(jobs.lease())
     assert not tells(lambda: jobs.delete_dead(jobs.dead().items[0].id))
 
 
 def test_what_changes_nothing_tells_nobody(store: Store, jobs: Queue) -> None:
-    (lease,) = jobs.lease()
+    lease = jobs.lease()
     jobs.ack(lease)
     jobs.push(b"x", priority=1, delay=HOUR)
     for verb in (

@@ -101,7 +101,7 @@ def test_one_process_takes_for_the_other(jobs: tuple[Queue, Queue]) -> None:
     assert first.pop_min().value == b"1"
     assert second.pop_max().value == b"9"
     assert [item.value for item in second.pop_many(3)] == [b"2", b"3", b"4"]
-    (lease,) = second.lease(seconds=30, worker="w")
+    lease = second.lease(seconds=30, worker="w")
     assert (lease.item.value, lease.item.worker, lease.item.attempts) == (b"5", "w", 1)
     assert second.depth("leased") == 1
     second.ack(lease)
@@ -114,7 +114,7 @@ def test_one_process_takes_for_the_other(jobs: tuple[Queue, Queue]) -> None:
 
 def test_it_gives_an_item_as_it_is(jobs: tuple[Queue, Queue]) -> None:
     first, second = jobs
-    first.release(first.lease()[0])
+    first.release(first.lease())
     there = first.peek_min()
     take_for_all(first)
     assert second.pop_min() == there

@@ -335,7 +335,7 @@ def _in_state(store: Store, operator: Desk, state: str) -> str:
     due = timedelta(hours=1) if state == "delayed" else None
     item = queue.push(b'{"user": "ada", "password": "hunter2"}', priority=1, delay=due)
     if state != "delayed":
-        lease = queue.lease(1)[0]
+        lease = queue.lease()
         if state == "dead":
             queue.release(lease, reason="broken")
     addresses = [f"/queues/jobs-{state}/?state={state}", f"/queues/jobs-{state}/items/{item.id}/"]

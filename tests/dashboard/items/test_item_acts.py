@@ -23,7 +23,7 @@ def jobs(store: Store) -> Queue:
     for n in range(2):
         queue.push(b"dying%d" % n, priority=0)
         for _ in range(2):
-            queue.release(queue.lease(seconds=60, worker="w")[0], reason="no such customer")
+            queue.release(queue.lease(seconds=60, worker="w"), reason="no such customer")
     for n in range(2):
         queue.push(b"held%d" % n, priority=0)
         queue.lease(seconds=600, worker=f"worker-{n}")
@@ -142,7 +142,7 @@ def test_a_lease_that_another_worker_got_is_not_taken_from_it(operator: Desk, jo
     form = operator.open(path("release", item))
     assert "worker-0 loses the lease" in form
     operator.send(operator.open(path("release", item)), "/act/")
-    (lease,) = jobs.lease(seconds=60, worker="worker-9")
+    lease = jobs.lease(seconds=60, worker="worker-9")
     assert lease.item.id == item.id
     page = operator.send(form, "/act/")
     assert page.status == 409
@@ -372,7 +372,7 @@ def test_hostile_text_stays_text(operator: Desk, store: Store, act: str) -> None
     evil = store.create_queue("evil", priority_type="str")
     evil.configure(max_attempts=1)
     evil.push(HOSTILE.encode(), priority="1")
-    evil.release(evil.lease(worker=HOSTILE)[0], reason=HOSTILE)
+    evil.release(evil.lease(worker=HOSTILE), reason=HOSTILE)
     evil.push(HOSTILE.encode(), priority="1")
     evil.lease(seconds=600, worker=HOSTILE)
     evil.push(HOSTILE.encode(), priority=HOSTILE)

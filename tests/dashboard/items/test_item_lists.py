@@ -25,10 +25,10 @@ def jobs(store: Store) -> Queue:
     jobs = store.create_queue("jobs")
     jobs.configure(max_attempts=1)
     jobs.push_many([(b"hopeless-%d" % n, -9) for n in range(3)])
-    for lease in jobs.lease(3, worker="w0"):
+    for lease in jobs.lease_many(3, worker="w0"):
         jobs.release(lease, reason="no such <customer>")
     jobs.push_many([(b"held-%d" % n, -n - 1) for n in range(2)])
-    jobs.lease(2, seconds=3600, worker="w<1>")
+    jobs.lease_many(2, seconds=3600, worker="w<1>")
     jobs.push_many([(b"ready-%02d" % n, n) for n in range(60)])
     jobs.push_many([(b"later-%02d" % n, n, (n + 1) * HOUR) for n in range(55)])
     return jobs
@@ -275,7 +275,7 @@ def test_hostile_names_values_and_reasons_stay_text(operator: Desk, store: Store
     jobs = store.create_queue("jobs", priority_type="str")
     jobs.configure(max_attempts=1)
     jobs.push_many([(evil.encode(), evil), (evil.encode(), "b")])
-    jobs.release(jobs.lease(worker=evil)[0], reason=evil)
+    jobs.release(jobs.lease(worker=evil), reason=evil)
     jobs.lease(worker=evil)
     jobs.push(evil.encode(), priority=evil, delay=HOUR)
     for query in ("state=dead", "state=leased", "state=delayed", "q=<script>", "low=<b>", "id=<b>", "until=<b>"):

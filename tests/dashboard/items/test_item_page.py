@@ -30,7 +30,7 @@ def in_state(jobs: Queue, state: str) -> Item:
     """Push an item and bring it to a state."""
     item = jobs.push(b"x", priority=1, delay=timedelta(hours=3) if state == "delayed" else None)
     if state in ("leased", "dead"):
-        lease = jobs.lease(1, seconds=600, worker="render-7")[0]
+        lease = jobs.lease(seconds=600, worker="render-7")
         if state == "dead":
             jobs.release(lease, reason="no <b>frame</b>")
     found = jobs.find(item.id)

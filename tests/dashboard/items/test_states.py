@@ -19,11 +19,11 @@ def jobs(store: Store) -> Queue:
     jobs = store.create_queue("jobs")
     jobs.configure(max_attempts=1)
     jobs.push(b"hopeless", priority=-9)
-    (lease,) = jobs.lease()
+    lease = jobs.lease()
     jobs.release(lease, reason="no such customer")
     jobs.push_many([(b"ready-%d" % n, n) for n in range(4)])
     jobs.push_many([(b"held-%d" % n, -n - 1) for n in range(2)])
-    jobs.lease(2, seconds=3600, worker="w1")
+    jobs.lease_many(2, seconds=3600, worker="w1")
     jobs.push_many([(b"later-%d" % n, n, (n + 1) * HOUR) for n in range(3)])
     return jobs
 

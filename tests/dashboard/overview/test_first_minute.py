@@ -101,7 +101,7 @@ def test_the_sample_load_moves_items_until_it_is_stopped(operator: Desk, store: 
     created = [entry for entry in store.audit.entries(limit=100).entries if (entry.queue or "").startswith("demo:")]
     assert {entry.actor for entry in created} == {"ada"}
     assert len(created) == 24
-    assert store.queue("demo:orders:eu:payments").lease(timeout=120), "nothing was pushed"
+    assert store.queue("demo:orders:eu:payments").lease(wait=120), "nothing was pushed"
     again = operator.open("/")
     assert "The sample load is running" in again
     assert "has stopped" in operator.send(again, "/sample-load/stop/")

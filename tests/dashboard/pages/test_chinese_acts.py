@@ -48,7 +48,7 @@ def done(store: Store) -> Acts:
     lease = acts.lease("订单", seconds=60)
     acts.ack("订单", lease.item.id)
     orders.configure(max_attempts=1)
-    (held,) = orders.lease(seconds=60)
+    held = orders.lease(seconds=60)
     orders.release(held)
     acts.retry_dead("订单", [held.item.id])
     acts.configure(

@@ -123,7 +123,7 @@ def test_an_item_found_by_its_id_comes_with_the_acts_that_its_page_has(operator:
     jobs.lease(seconds=60, worker="w")
     dead = jobs.push(b"dying", priority=0)
     jobs.configure(max_attempts=1)
-    jobs.release(jobs.lease(seconds=60, worker="w")[0])
+    jobs.release(jobs.lease(seconds=60, worker="w"))
     later = jobs.push(b"later", priority=1, delay=timedelta(hours=1))
     ready, fifo = jobs.push(b"now", priority=1), store.create_queue("mail", kind="fifo").enqueue(b"x")
     held = jobs.leased().items[0]

@@ -181,7 +181,7 @@ def test_undoing_a_push_leaves_alone_what_has_gone_on(operator: Desk, store: Sto
     if when:
         ann.promote("jobs", [ids[2]])
     else:
-        assert jobs.lease(worker="bob")[0].item.value == b"edited"
+        assert jobs.lease(worker="bob").item.value == b"edited"
         ann.reprioritize("jobs", [ids[2]], priority=9)
     undone = operator.send(pushed, "restore/")
     assert "Undone: 1 item was taken out again. 3 have gone on since and were left alone." in undone

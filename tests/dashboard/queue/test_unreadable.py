@@ -205,7 +205,7 @@ def test_jobs_of_a_queue_that_cannot_be_read_are_canceled_and_fail_with_the_reas
 def test_a_list_with_a_damaged_record_of_an_item_says_so(operator: Desk, store: Store, jobs: Queue, state: str) -> None:
     jobs.push(b"later", priority=1, delay=timedelta(hours=1))
     jobs.configure(max_attempts=1)
-    jobs.release(jobs.lease(seconds=600)[0])
+    jobs.release(jobs.lease(seconds=600))
     jobs.lease(seconds=600)
     (item,) = jobs.search(Query(state=state)).items
     keys = jobs._keys

@@ -263,7 +263,7 @@ def test_a_deleted_queue_does_not_stop_the_others(store: Store, jobs: Queue, des
 def test_a_queue_that_fails_neither_loses_nor_holds_up_what_others_give(
     store: Store, jobs: Queue, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mail, lease = store.create_queue("mail"), Queue.lease
+    mail, lease = store.create_queue("mail"), Queue.lease_many
     failed = threading.Event()
 
     def fail(queue: Queue, n: int, **how: object) -> list[Lease]:
@@ -272,7 +272,7 @@ def test_a_queue_that_fails_neither_loses_nor_holds_up_what_others_give(
             raise OutcomeUnknown("It may have been applied.")
         return lease(queue, n, **how)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Queue, "lease", fail)
+    monkeypatch.setattr(Queue, "lease_many", fail)
     monkeypatch.setattr("queues.workers.pool.AFTER_TROUBLE", 10 * LONG)
     with working(store, worker_of(desk, "jobs", "mail"), "jobs", "mail", threads=2) as pool:
         await_true(lambda: pool._idle == 2)
@@ -292,7 +292,7 @@ def test_a_queue_that_fails_neither_loses_nor_holds_up_what_others_give(
 def test_once_does_not_end_while_a_queue_that_failed_rests(
     store: Store, jobs: Queue, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lease, tries = Queue.lease, []
+    lease, tries = Queue.lease_many, []
 
     def fail_first(queue: Queue, n: int, **how: object) -> list[Lease]:
         tries.append(queue.name)
@@ -300,7 +300,7 @@ def test_once_does_not_end_while_a_queue_that_failed_rests(
             raise OutcomeUnknown("It may have been applied.")
         return lease(queue, n, **how)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Queue, "lease", fail_first)
+    monkeypatch.setattr(Queue, "lease_many", fail_first)
     monkeypatch.setattr("queues.workers.pool.AFTER_TROUBLE", 0.01)
     store.create_queue("mail")
     jobs.push(b"a", priority=1)
@@ -364,7 +364,7 @@ def test_items_become_ready_while_every_thread_is_at_work(store: Store, jobs: Qu
 
 def test_leases_of_workers_that_died_come_back(store: Store, jobs: Queue, desk: Desk, clock: Clock) -> None:
     jobs.push(b"a", priority=1)
-    jobs.lease(1, seconds=30, worker="dead")
+    jobs.lease(seconds=30, worker="dead")
     with working(store, worker_of(desk)):
         clock.advance(30)
         await_true(lambda: desk.values == [b"a"], meanwhile=store.interrupt)
@@ -391,7 +391,7 @@ def test_who_lost_the_lease_does_not_take_the_item_from_its_next_holder(
         await_true(lambda: desk.values == [b"wait"])
         clock.advance(61)  # as after the sleep of a machine
         jobs.expire()
-        (theirs,) = jobs.lease(1, seconds=1_000)
+        theirs = jobs.lease(seconds=1_000)
         desk.may_end.set()
         await_true(lambda: "was not acknowledged" in caplog.text)
         assert pool.tally().done == 0
@@ -431,7 +431,7 @@ def test_an_unanswered_acknowledgement_that_was_not_applied_is_not_taken_for_one
         if len(tries) == 1:  # meanwhile the item goes to somebody else
             clock.advance(61)
             jobs.expire()
-            assert jobs.lease(1, seconds=1_000)
+            assert jobs.lease(seconds=1_000)
             raise OutcomeUnknown("It may have been applied.")
         ack(queue, lease)
 
@@ -506,7 +506,7 @@ def test_stopping_gives_back_what_does_not_finish(
 def test_what_is_leased_while_the_pool_is_stopped_is_given_back_unbegun(
     store: Store, jobs: Queue, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lease, leased, may_return = Queue.lease, threading.Event(), threading.Event()
+    lease, leased, may_return = Queue.lease_many, threading.Event(), threading.Event()
 
     def linger(queue: Queue, n: int, **how: object) -> list[Lease]:
         leases = lease(queue, n, **how)  # type: ignore[arg-type]
@@ -514,7 +514,7 @@ def test_what_is_leased_while_the_pool_is_stopped_is_given_back_unbegun(
         assert may_return.wait(LONG)
         return leases
 
-    monkeypatch.setattr(Queue, "lease", linger)
+    monkeypatch.setattr(Queue, "lease_many", linger)
     item = jobs.push(b"a", priority=1)
     pool = Pool(store, worker_of(desk), ["jobs"], threads=2)
     pool.start()
@@ -567,7 +567,7 @@ def test_five_restarts_of_a_handler_that_stops_cost_no_attempt(store: Store, job
 def test_a_stop_costs_no_attempt_at_the_last_one_either(store: Store, jobs: Queue) -> None:
     item, begun = jobs.push(b"long", priority=1), threading.Event()
     jobs.configure(max_attempts=2)
-    jobs.release(jobs.lease()[0])
+    jobs.release(jobs.lease())
     for _ in range(3):
         assert restart(store, ending_at_a_stop(begun, Stopped), begun, LONG).tally().stopped == 1
         assert (jobs.peek_min().id, jobs.peek_min().attempts) == (item.id, 1)

@@ -21,18 +21,18 @@ class Command(StoreCommand):
         COUNT,
         LEASE_FOR,
         Argument("--worker", metavar="NAME", help="the holder's name (default: this machine and process)"),
-        Argument("--timeout", type=seconds, metavar="SPAN", help="wait so long for an item"),
+        Argument("--wait", type=seconds, metavar="SPAN", help="wait so long for an item"),
         EXIT_CODE,
     )
 
     def run(self, store: Store, options: Options) -> None:
         """Lease the items and show them."""
-        queue, timeout = store.queue(options["queue"]), options["timeout"]
+        queue, wait = store.queue(options["queue"]), options["wait"]
         shared = {"seconds": options["span"], "end": end_of(queue, options), "worker": options["worker"]}
-        held = queue.lease(options["n"], timeout=timeout, **shared)
-        if not held and timeout is not None:
-            with waited(timeout):
-                held = queue.lease(options["n"], **shared)
+        held = queue.lease_many(options["n"], wait=False if wait is None else wait, **shared)
+        if not held and wait is not None:
+            with waited(wait):
+                held = queue.lease_many(options["n"], **shared)
         if held and not options["json"]:
             print_items(console(self.stdout), [lease.item for lease in held], store.now())
         leases = [

@@ -27,7 +27,7 @@ class Command(StoreCommand):
         END,
         COUNT,
         Argument(
-            "--timeout",
+            "--wait",
             type=seconds,
             metavar="SPAN",
             help="wait so long for the first item: 90s, 15m; through a pause too",
@@ -43,7 +43,7 @@ class Command(StoreCommand):
         end = end_of(queue, options)
         taken: list[Popped] = []
         try:
-            self._wait(queue, options["timeout"], lambda: self._take(store, queue.name, end, taken, options), taken)
+            self._wait(queue, options["wait"], lambda: self._take(store, queue.name, end, taken, options), taken)
         except (QueueError, StoreError):
             if taken:  # what was taken before is shown all the same
                 self._show(queue.name, taken, options, store.now())
@@ -51,17 +51,17 @@ class Command(StoreCommand):
         self._show(queue.name, taken, options, store.now())
         finish(self, queue, options, empty=not taken)
 
-    def _wait(self, queue: Queue, timeout: float | None, take: Callable[[], None], taken: list[Popped]) -> None:
+    def _wait(self, queue: Queue, wait: float | None, take: Callable[[], None], taken: list[Popped]) -> None:
         """Take items; while there are none, wait for the rest of the time and try again."""
-        if timeout is None:
+        if wait is None:
             take()
             return
-        deadline = time.monotonic() + timeout
+        deadline = time.monotonic() + wait
         while not taken and queue.wait(max(0.0, deadline - time.monotonic())):
             with contextlib.suppress(QueuePaused):  # paused meanwhile
                 take()
         if not taken:
-            with waited(timeout):
+            with waited(wait):
                 take()
 
     def _take(self, store: Store, name: str, end: str, taken: list[Popped], options: Options) -> None:
