@@ -7,7 +7,7 @@ from typing import Any
 
 from pqadmin.store import get_store, store_now
 from queues import Transaction
-from queues.model.ids import IdGenerator
+from queues.admin import IdGenerator
 
 _id_generator = IdGenerator(lambda: store_now().timestamp())
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from pqadmin.store import opened_store
 from queues import Job, Store
-from queues.bulk.runner import JobRunner
+from queues.admin import JobRunner
 
 log = logging.getLogger(__name__)
 

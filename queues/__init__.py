@@ -14,11 +14,13 @@ from queues.actions.actions import Acts, Popped
 from queues.actions.actor import RequestKey
 from queues.actions.attached import Purged
 from queues.actions.items import Changed, Undone
-from queues.audit import AuditEntry, AuditPage
+from queues.aio.queue import AsyncQueue
+from queues.audit.audit import AuditEntry, AuditPage
 from queues.bulk.bulk_job import Job, JobPage
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model.bands import Band
 from queues.model.config import Pause
+from queues.model.duration import Duration, Wait
 from queues.model.foreign_tuples import ForeignKey
 from queues.model.item import Item, Page
 from queues.model.priority import Priority
@@ -34,10 +36,12 @@ from queues.trash.trash import TrashEntry, TrashPage
 __all__ = [
     "Acts",
     "Answer",
+    "AsyncQueue",
     "AuditEntry",
     "AuditPage",
     "Band",
     "Changed",
+    "Duration",
     "ForeignKey",
     "Found",
     "Item",
@@ -62,5 +66,6 @@ __all__ = [
     "TrashEntry",
     "TrashPage",
     "Undone",
+    "Wait",
     "open_store",
 ]

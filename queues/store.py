@@ -10,7 +10,7 @@ from typing import Any, Self, TypeVar
 
 from queues.actions.actions import Acts
 from queues.actions.actor import RequestKey
-from queues.audit import Audit
+from queues.audit.audit import Audit
 from queues.background.commit_slots import sweep_slots
 from queues.background.empty_trash import sweep_trash
 from queues.background.merge_generations import merge

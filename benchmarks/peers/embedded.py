@@ -15,7 +15,7 @@ from benchmarks.peers.peer import Door
 from queues import Queue, Store, open_store
 
 if TYPE_CHECKING:
-    from queues.aio import AsyncQueue
+    from queues import AsyncQueue
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class OpenStore:
 
     async def async_client(self) -> EmbeddedAsyncClient:
         """Return the queue for one more coroutine."""
-        from queues.aio import AsyncQueue
+        from queues import AsyncQueue
 
         return EmbeddedAsyncClient(AsyncQueue(self.queue))
 

@@ -10,7 +10,7 @@ from pqadmin.accounts import arming
 from pqadmin.accounts.rights import Right
 from pqadmin.accounts.scope import scope_of
 from pqadmin.conf.proxy import UNDECLARED
-from queues.model.names import canonical
+from queues.admin import canonical_name
 
 
 def account(request: HttpRequest) -> dict[str, Any]:
@@ -33,4 +33,4 @@ def account(request: HttpRequest) -> dict[str, Any]:
 
 def _queue(request: HttpRequest) -> str | None:
     name = request.resolver_match.kwargs.get("name") if request.resolver_match else None
-    return canonical(name) if isinstance(name, str) else None
+    return canonical_name(name) if isinstance(name, str) else None

@@ -7,7 +7,7 @@ import unicodedata
 
 from django.utils.translation import gettext as _
 
-from queues.model.names import MAX_CHARACTERS, canonical, check_name
+from queues.admin import MAX_NAME_CHARACTERS, canonical_name, check_name
 
 #: Wildcards in one glob: more tell nothing apart that anybody could still read.
 MAX_WILDCARDS = 16
@@ -19,12 +19,12 @@ class BadGlob(ValueError):
 
 def check_glob(text: str) -> str:
     """Return the glob in its one spelling; raises BadGlob, or BadName for what no name can hold."""
-    glob = re.sub(r"\*+", "*", canonical(text.strip()))
+    glob = re.sub(r"\*+", "*", canonical_name(text.strip()))
     if not glob:
         raise BadGlob(_("A glob is a queue's name in which * stands for any characters and ? for one."))
-    if len(glob) > MAX_CHARACTERS:
+    if len(glob) > MAX_NAME_CHARACTERS:
         words = _("A glob has at most %(most)s characters; this one has %(n)s.")
-        raise BadGlob(words % {"most": MAX_CHARACTERS, "n": f"{len(glob):,}"})
+        raise BadGlob(words % {"most": MAX_NAME_CHARACTERS, "n": f"{len(glob):,}"})
     if sum(glob.count(wildcard) for wildcard in "*?") > MAX_WILDCARDS:
         raise BadGlob(_("A glob has at most %(most)s wildcards.") % {"most": MAX_WILDCARDS})
     # A mark may stand behind a wildcard, as it stands behind a letter: ask with a letter in the wildcard's place.

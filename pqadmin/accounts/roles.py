@@ -11,8 +11,8 @@ from django.http.response import HttpResponseBase
 from pqadmin.accounts import arming
 from pqadmin.accounts.rights import GROUPS, Right, RightMissing, Role
 from pqadmin.accounts.scope import forget, scope_of
+from queues.admin import canonical_name
 from queues.errors import QueueNotFound
-from queues.model.names import canonical
 
 __all__ = ["GROUPS", "SAFE", "Right", "RightMissing", "Role", "can", "grant", "require", "role_of"]
 
@@ -50,7 +50,7 @@ def require(
             if not isinstance(name, str):
                 if not scope.anywhere(right):
                     raise RightMissing(right, scope.role)
-            elif not scope.can(right, queue := canonical(name)):
+            elif not scope.can(right, queue := canonical_name(name)):
                 if scope.sees(queue):
                     raise RightMissing(right, scope.role_on(queue), name)
                 if not scope.anywhere(Right.READ):

@@ -9,7 +9,7 @@ from functools import lru_cache
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
 
 from pqadmin.accounts.rights import GRANTABLE, GROUPS, Right, Role
-from queues.model import name_patterns
+from queues.admin import name_pattern
 
 #: A glob and the role on the queues that it matches.
 GrantOf = tuple[str, Role]
@@ -146,5 +146,5 @@ def _highest(groups: Iterable[str]) -> Role:
 
 @lru_cache(maxsize=1024)
 def _matcher(grants: tuple[GrantOf, ...], right: Right) -> Callable[[str], bool]:
-    found = name_patterns.pattern(tuple(glob for glob, given in grants if given.has(right)))
+    found = name_pattern(tuple(glob for glob, given in grants if given.has(right)))
     return lambda name: found.fullmatch(name) is not None

@@ -18,8 +18,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from pqadmin.commands.shapes import STATES
 from queues import Priority, Queue
-from queues.model.priority import TYPES, parse_priority
-from queues.model.records import MAX_VALUE_SIZE
+from queues.admin import MAX_VALUE_SIZE, PRIORITY_TYPES, parse_priority
 
 N = TypeVar("N", int, float)
 
@@ -108,7 +107,7 @@ STATE = Argument("--state", choices=STATES, default="ready", help="items of this
 #: How many items a command takes or shows.
 COUNT = Argument("-n", type=whole_number, default=1, metavar="N", help="at most N items (default: 1)")
 KIND = Argument("--kind", choices=("priority", "fifo"), default="priority", help="default: %(default)s")
-PRIORITY_TYPE = Argument("--priority-type", choices=TYPES, default="int", help="default: %(default)s")
+PRIORITY_TYPE = Argument("--priority-type", choices=PRIORITY_TYPES, default="int", help="default: %(default)s")
 FORMAT = Argument("--format", choices=("ndjson", "csv"), help="default: by the file's ending, or its first byte")
 TOKEN = Argument("token", metavar="TOKEN")
 LEASE_FOR = Argument("--for", dest="span", type=seconds, default=60.0, metavar="SPAN", help="default: 60s")

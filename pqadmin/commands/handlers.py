@@ -19,8 +19,7 @@ from django.core.management.base import CommandError
 from django.db import close_old_connections
 
 from pqadmin.conf.log import OneLine
-from queues.workers import Job, Worker
-from queues.workers.worker import Function
+from queues.workers import Function, Job, Worker
 
 #: The name of the Worker in a module, unless another is given.
 DEFAULT_NAME = "worker"

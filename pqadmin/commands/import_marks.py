@@ -15,7 +15,7 @@ from datetime import datetime
 
 from pqadmin.files.entries import Entry
 from queues import AuditEntry, Queue, Store, Transaction
-from queues.model.ids import IdGenerator
+from queues.admin import IdGenerator
 
 #: Audit records of the queue that are searched, newest first, for the last mark of a file.
 _LOOK_BACK = 100_000

@@ -11,8 +11,7 @@ from datetime import datetime
 
 from pqadmin.files.plain_text import plain_text
 from queues import Item, Job, Pause, Queue, QueueStatus, Totals
-from queues.model.ids import to_ms
-from queues.tools.backup import Backup
+from queues.admin import Backup, to_ms
 
 Shape = dict[str, object]
 

@@ -26,8 +26,8 @@ from pqadmin.conf.log import log_json
 from pqadmin.files.formats import BadFormat
 from pqadmin.files.plain_text import json_text
 from queues import Acts, Store, open_store
+from queues.admin import verify_store
 from queues.errors import QueueError, StoreDamaged, StoreError, StoreUnavailable
-from queues.tools.verify import verify_store
 
 #: What a shell reports for a program that was stopped by SIGINT or by a closed pipe.
 EXIT_INTERRUPTED = 130

@@ -19,8 +19,8 @@ from pqadmin.display import items as foreign
 from pqadmin.display.format import UNKNOWN, age_since, clock, counted, number, visible
 from pqadmin.display.redaction import NOTHING
 from queues import Item, Job, QueueStatus
+from queues.admin import described_name, lookalikes
 from queues.errors import display_name
-from queues.model.lookalikes import described, lookalikes
 
 #: Width of a table in a file or a pipe: nothing is folded.
 _PIPE_WIDTH = 200
@@ -54,7 +54,7 @@ def _name(name: str) -> Text:
     """Write a queue's name, with a mark behind one that looks like another name."""
     shown = Text(display_name(name), "bold")
     letters = lookalikes(name)
-    return shown.append(f"  (looks like another name: {described(letters)})", "yellow") if letters else shown
+    return shown.append(f"  (looks like another name: {described_name(letters)})", "yellow") if letters else shown
 
 
 def print_queues(output: Console, statuses: Sequence[QueueStatus], now: datetime) -> None:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from pqadmin.display import format as write
 from pqadmin.display.redaction import Redaction
 from pqadmin.display.values import one_line
-from queues.model.item import Item
+from queues import Item
 
 #: Characters of a key on a line of its own.
 KEY_WIDTH = 40

@@ -14,7 +14,7 @@ from uuid import UUID
 from django.utils.translation import gettext as _
 
 from pqadmin.display import format as write
-from queues.model.foreign_tuples import describe, unpack
+from queues.admin import describe_element, unpack_tuple
 
 #: Longer texts are no prefix of at most 256 bytes, however they are written.
 MAX_TYPED = 2_000
@@ -63,8 +63,8 @@ def escaped(prefix: bytes) -> str:
 
 def as_tuple(prefix: bytes) -> str:
     """Write the tuple that a prefix packs; empty when it packs none."""
-    elements = unpack(prefix)
-    return write.visible(describe(elements)) if elements else ""
+    elements = unpack_tuple(prefix)
+    return write.visible(describe_element(elements)) if elements else ""
 
 
 def prefix_text(prefix: bytes | None) -> str:

@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy, pgettext, pgettext_lazy
 from pqadmin.display import format as write
 from pqadmin.display.errors import said
 from queues import TrashEntry
-from queues.background.staging_leftovers import NOBODY
+from queues.admin import UNCLAIMED_BY
 
 
 def item_state_word(state: str) -> str:
@@ -220,7 +220,7 @@ _DETAIL_VALUES = {
 
 def actor_words(name: str) -> str:
     """Return who did something: a person's name, or what stands there for nobody."""
-    return _("a process that died") if name == NOBODY else write.visible(name)
+    return _("a process that died") if name == UNCLAIMED_BY else write.visible(name)
 
 
 def setting_words(name: str) -> str:

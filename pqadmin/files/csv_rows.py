@@ -19,8 +19,8 @@ from pqadmin.files.entries import NAMES, REDACTED, BadEntry, Blank, Entry, Outco
 from pqadmin.files.formula import is_formula
 from pqadmin.files.lines import MAX_LINE_BYTES, LongLine, numbered, too_long
 from pqadmin.files.plain_text import plain_text
+from queues.admin import PriorityType
 from queues.errors import Worded, Words
-from queues.model.priority import PriorityType
 
 #: Cells of a header that are looked at: there are not so many names.
 MAX_COLUMNS = 50

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from pqadmin.display.format import shorten, visible
 from pqadmin.files.strict_json import BadJSON, LongInteger, Member, parse
+from queues import Priority
+from queues.admin import MAX_VALUE_SIZE, PriorityType, normalize_priority, parse_priority
 from queues.errors import BadPriority, Worded, Words
-from queues.model.priority import Priority, PriorityType, normalize, parse_priority
-from queues.model.records import MAX_VALUE_SIZE
 
 VALUE_NAMES = ("value", "value_base64", "value_json")
 PRIORITY_NAMES = ("priority", "priority_base64")
@@ -151,7 +151,7 @@ def _priority_of_json(given: object, priority_type: PriorityType | None) -> Prio
     if isinstance(given, LongInteger):
         raise Unfit("the priority has {digits:,} digits; at most 614 are allowed", digits=given.digits)
     try:
-        return normalize(given, priority_type)
+        return normalize_priority(given, priority_type)
     except BadPriority as error:
         raise Unfit(error.words.within()) from None
 
@@ -164,7 +164,7 @@ def _priority_of_base64(encoded: str, other: object, priority_type: PriorityType
     if priority_type != "str":
         raise Unfit("priority_base64 is only for text priorities")
     try:
-        return normalize(_from_base64("priority_base64", encoded).decode(), priority_type)
+        return normalize_priority(_from_base64("priority_base64", encoded).decode(), priority_type)
     except UnicodeDecodeError:
         raise Unfit("priority_base64 is not UTF-8") from None
     except BadPriority as error:

@@ -10,8 +10,8 @@ from typing import IO, Literal
 
 from pqadmin.files import csv_rows, ndjson
 from pqadmin.files.entries import Entry, Outcome
+from queues.admin import PriorityType
 from queues.errors import Worded
-from queues.model.priority import PriorityType
 
 Format = Literal["ndjson", "csv"]
 _SUFFIXES: dict[str, Format] = {".ndjson": "ndjson", ".jsonl": "ndjson", ".json": "ndjson", ".csv": "csv"}

@@ -21,7 +21,7 @@ from pqadmin.files.entries import REDACTED
 from pqadmin.files.formula import defused, is_formula
 from pqadmin.files.plain_text import json_text, plain_text
 from queues import Item, Query, Queue
-from queues.model.cursor import End
+from queues.admin import End
 
 Format = Literal["csv", "ndjson"]
 #: Items of one step, and how many it looks at for them; with values of 90,000 B a step ends at 1 MB.

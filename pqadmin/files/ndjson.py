@@ -11,9 +11,9 @@ from pqadmin.files.entries import BadEntry, Blank, Entry, Outcome, Unfit, entry_
 from pqadmin.files.lines import LongLine, numbered, too_long
 from pqadmin.files.plain_text import json_text, plain_text
 from pqadmin.files.strict_json import BadJSON, parse_members
+from queues import Priority
+from queues.admin import MAX_VALUE_SIZE, PriorityType
 from queues.errors import Words
-from queues.model.priority import Priority, PriorityType
-from queues.model.records import MAX_VALUE_SIZE
 
 #: Characters of a line that holds a list or an object: the largest value, the longest priority, and room.
 MAX_NESTED_LINE = MAX_VALUE_SIZE + 10_000

@@ -25,8 +25,8 @@ from pqadmin.live.release import release
 from pqadmin.live.requests import Ack, BadRequest, Resync, Visible, Watch
 from pqadmin.live.slot import BEAT, Slot
 from pqadmin.store import store_now
+from queues.admin import Repeats
 from queues.errors import StoreError
-from queues.model.log_limit import Repeats
 
 #: Close code of a client that keeps sending nonsense; RFC 6455 leaves 4000 to 4999 to applications.
 ABUSE = 4400

@@ -20,7 +20,7 @@ from django.utils import timezone
 from pqadmin.accounts.rights import Right
 from pqadmin.accounts.scope import Scope, scopes_of
 from pqadmin.live.isolation import isolate
-from queues.model.log_limit import Repeats
+from queues.admin import Repeats
 
 log = logging.getLogger(__name__)
 _repeats = Repeats(log)

@@ -19,7 +19,7 @@ from pqadmin.live.guard import Pass
 from pqadmin.live.isolation import isolate
 from pqadmin.live.slot import Slot
 from pqadmin.live.ticks import Tick
-from queues.model.log_limit import Repeats
+from queues.admin import Repeats
 
 log = logging.getLogger(__name__)
 _repeats = Repeats(log)

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
-from queues.model.log_limit import Repeats
+from queues.admin import Repeats
 
 log = logging.getLogger(__name__)
 _repeats = Repeats(log)

@@ -27,8 +27,8 @@ from pqadmin.live.screens import Screens
 from pqadmin.live.sweep import Sweep
 from pqadmin.live.waiter import Waiter
 from pqadmin.store import get_store, store_now
+from queues import Store
 from queues.errors import StoreError
-from queues.store import Store
 
 logger = logging.getLogger(__name__)
 

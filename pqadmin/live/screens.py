@@ -15,8 +15,8 @@ from pqadmin.live.board.totals import Totals
 from pqadmin.live.hub import Shown
 from pqadmin.live.ticks import Tick
 from pqadmin.live.wire import Ends
-from queues.status.status import QueueStatus, Snapshot
-from queues.store import MAX_SNAPSHOT, Store
+from queues import QueueStatus, Snapshot, Store
+from queues.admin import MAX_SNAPSHOT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from pqadmin.live.board.board import Board
-from queues.status.status import Snapshot
-from queues.store import MAX_SNAPSHOT, Store
+from queues import Snapshot, Store
+from queues.admin import MAX_SNAPSHOT
 
 #: Seconds from the end of one round over all queues to the beginning of the next.
 ROUND_PAUSE = 1.0

@@ -10,9 +10,8 @@ import contextlib
 import threading
 from collections.abc import Callable
 
+from queues import Snapshot, Store
 from queues.errors import StoreError
-from queues.status.status import Snapshot
-from queues.store import Store
 
 #: Seconds after which a watch is armed anew though nothing happened.
 LONGEST = 60.0

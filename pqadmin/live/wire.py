@@ -20,9 +20,9 @@ from pqadmin.display.redaction import Redaction, rules_of
 from pqadmin.live.board.health import PROBLEMS
 from pqadmin.live.board.rows import Row
 from pqadmin.live.board.sums import Summary
+from queues import Item
+from queues.admin import described_name, lookalikes
 from queues.errors import display_name
-from queues.model.item import Item
-from queues.model.lookalikes import described, lookalikes
 
 #: The version of this format; a client that expects another one loads its page anew.
 PROTOCOL = 1
@@ -107,7 +107,7 @@ def row(row: Row) -> str:
     rules = rules_of(status.redact)
     said: dict[str, Any] = {"said": in_languages(status.unreadable)} if status.unreadable else {}
     if letters := lookalikes(status.name):
-        said["alike"] = described(letters)
+        said["alike"] = described_name(letters)
     return _text(
         {
             "id": str(status.id),

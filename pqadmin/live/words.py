@@ -13,7 +13,7 @@ from pqadmin.display.prefixes import prefix_text
 from pqadmin.live.board.health import Outlook, Problem, State
 from pqadmin.live.board.rows import Row
 from pqadmin.live.board.sums import Attached
-from queues.model.config import Pause
+from queues import Pause
 
 
 def words() -> dict[str, str]:

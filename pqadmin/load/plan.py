@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Literal
 
-from queues import Queue
-from queues.model.priority import Priority, PriorityType
+from queues import Priority, Queue
+from queues.admin import PriorityType
 
 Mix = Literal["urgency", "deadline", "tier", "score", "day", "none"]
 #: (kind of work, priorities, whether it stands once for each region)

@@ -20,8 +20,7 @@ from pqadmin.live.monitor import get_monitor, problem_rules
 from pqadmin.live.words import attached_title
 from pqadmin.store import get_store, store_now
 from queues import Band, QueueStatus
-from queues.model.ids import to_ms
-from queues.model.lookalikes import described, lookalikes
+from queues.admin import described_name, lookalikes, to_ms
 
 #: Bytes of a value that lists show.
 PREVIEW_BYTES = 256
@@ -89,7 +88,7 @@ def about(request: HttpRequest, status: QueueStatus, **more: Any) -> dict[str, A
         "name_group": group,
         "name_rest": rest,
         "fifo": status.kind == "fifo",
-        "lookalikes": described(lookalikes(status.name)),
+        "lookalikes": described_name(lookalikes(status.name)),
         "attached_title": attached_title(status.prefix) if status.attached else "",
         "can_act": can(request.user, Right.ACT, status.name),
         "rules": rules_of(status.redact),

@@ -27,8 +27,8 @@ from pqadmin.accounts.scope import scope_of
 from pqadmin.display import format as write
 from pqadmin.display.errors import said
 from pqadmin.live import guard
+from queues.admin import Repeats
 from queues.errors import QueueError, StoreError
-from queues.model.log_limit import Repeats
 
 log = logging.getLogger(__name__)
 _repeats = Repeats(log)

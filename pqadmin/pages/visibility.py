@@ -14,8 +14,8 @@ from pqadmin.accounts.scope import Scope, scope_of
 from pqadmin.display import format as write
 from pqadmin.store import get_store
 from queues import AuditEntry, Job, Queue, TrashEntry
+from queues.admin import canonical_name
 from queues.errors import JobNotFound, QueueError, QueueNotFound, TrashNotFound, display_name
-from queues.model.names import canonical
 
 #: Acts on people and on how the site guards itself: for those who may do the same.
 PEOPLE_VERBS = frozenset(
@@ -64,7 +64,7 @@ def names(request: HttpRequest, right: Right, *, but: str = "", limit: int = 300
 
 def target(request: HttpRequest, name: str) -> Queue:
     """Return the queue that items shall be brought to; raise `QueueNotFound`, `NotThere`."""
-    may, name = scope(request), canonical(name)
+    may, name = scope(request), canonical_name(name)
     if not may.sees(name):
         raise QueueNotFound(name)
     try:
@@ -79,7 +79,7 @@ def target(request: HttpRequest, name: str) -> Queue:
 
 def may_name(may: Scope, name: str) -> bool:
     """Say whether a queue may be given this name: whoever makes a queue acts on it afterwards."""
-    return may.can(Right.ACT, canonical(name))
+    return may.can(Right.ACT, canonical_name(name))
 
 
 def granted(may: Scope, right: Right) -> str:

@@ -13,7 +13,7 @@ from pqadmin.conf import ip
 from pqadmin.limits.places import Places
 from pqadmin.server import plain_page
 from pqadmin.server.pool import Application
-from queues.model.log_limit import Repeats
+from queues.admin import Repeats
 
 log = logging.getLogger(__name__)
 _repeats = Repeats(log)

@@ -25,9 +25,8 @@ from pqadmin.server.plain_page import RETRY_AFTER
 from pqadmin.server.pool import Application
 from pqadmin.server.security import HEADERS
 from pqadmin.store import get_store, store_skew
+from queues.admin import SKEWED_CLOCK, Repeats
 from queues.errors import QueueError, StoreError
-from queues.model.log_limit import Repeats
-from queues.serving.clock import SKEWED
 
 log = logging.getLogger(__name__)
 _repeats = Repeats(log)
@@ -106,7 +105,7 @@ def _report(found: dict[str, bool]) -> tuple[int, dict[str, Any]]:
         "status": "ok" if ready else "unavailable",
         "checks": {name: "ok" if ok else "unavailable" for name, ok in found.items()},
     }
-    if abs(skew) > SKEWED:  # times go by the store's clock all the same
+    if abs(skew) > SKEWED_CLOCK:  # times go by the store's clock all the same
         body["clock_skew_seconds"] = round(skew, 1)
     return 200 if ready else 503, body
 

@@ -13,7 +13,7 @@ from django.conf import settings
 from django.db import DatabaseError, connections, transaction
 
 from pqadmin.store import opened_store
-from queues.background.service import Upkeep
+from queues.admin import Upkeep
 
 log = logging.getLogger(__name__)
 

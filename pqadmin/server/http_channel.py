@@ -19,7 +19,7 @@ from twisted.web import http
 from pqadmin.conf import ip
 from pqadmin.limits.places import Places
 from pqadmin.server import plain_page
-from queues.model.log_limit import Repeats
+from queues.admin import Repeats
 
 _Protocol: Any = protocol.Protocol  # half of Twisted is typed, not this half
 _TimeoutMixin: Any = policies.TimeoutMixin

@@ -28,7 +28,7 @@ from twisted.internet.tcp import Connection
 
 from pqadmin.limits.allowance import Allowance
 from pqadmin.live.fast_path import Shared
-from queues.model.log_limit import Repeats
+from queues.admin import Repeats
 
 log = logging.getLogger(__name__)
 _repeats = Repeats(log)

@@ -6,7 +6,7 @@ import logging
 
 from twisted.logger import LogEvent, LogLevel, formatEvent
 
-from queues.model.log_limit import Repeats
+from queues.admin import Repeats
 
 log = logging.getLogger(__name__)
 _repeats = Repeats(log)

@@ -11,7 +11,7 @@ from pqadmin.display import format as write
 from pqadmin.display.redaction import Redaction
 from pqadmin.display.values import Shown, show
 from queues import Item
-from queues.actions.position import Neighbors
+from queues.admin import Neighbors
 
 _RULES = Redaction(["password"])
 _HOSTILE = write.visible("<b>\u202eeve\u0007" + "x" * 60)

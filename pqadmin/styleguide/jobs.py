@@ -7,8 +7,7 @@ from datetime import datetime, timedelta
 
 from pqadmin.dashboard.jobs.words import Told, tell
 from queues import Job
-from queues.bulk.bulk_job import HELD_MS
-from queues.model.ids import to_ms
+from queues.admin import BULK_HELD_MS, to_ms
 
 
 def sample_jobs(now: datetime) -> list[Told]:
@@ -29,7 +28,7 @@ def sample_jobs(now: datetime) -> list[Told]:
         met=1_234_567,
         done=1_234_000,
         skipped=567,
-        held_ms=ms + HELD_MS,
+        held_ms=ms + BULK_HELD_MS,
         started_ms=ms - 90_000,
         seen=((ms - 10_000, 1_100_000),) * 2,
     )

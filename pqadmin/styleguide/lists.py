@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from pqadmin.dashboard.items.list import ACT_WORDS, ACTS, Act
 from pqadmin.dashboard.items.search import EMPTY, Listed
 from queues import Item
-from queues.keys.queue_keys import STATES
+from queues.admin import STATES
 
 _HOSTILE = "<script>alert('name')<b>\u202e\u0007"
 

@@ -13,8 +13,7 @@ from pqadmin.display.redaction import rules_of
 from pqadmin.display.values import show
 from pqadmin.display.words import trash_words
 from pqadmin.live.board.rows import Row
-from queues import AuditEntry, Item
-from queues.trash.entries import TrashEntry
+from queues import AuditEntry, Item, TrashEntry
 
 _RAW = "<script>alert('name')<b>\u202e\u0007"
 _HOSTILE = write.visible(_RAW)

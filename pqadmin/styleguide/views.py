@@ -35,11 +35,8 @@ from pqadmin.styleguide.jobs import sample_jobs
 from pqadmin.styleguide.lists import sample_lists
 from pqadmin.styleguide.pages import sample_audit, sample_pages
 from pqadmin.styleguide.wall import sample_wall
-from queues import Band, Item, Pause, QueueStatus, Totals, errors
-from queues.items.attached import as_item
-from queues.model.bands import default_edges
-from queues.model.priority import Priority
-from queues.status.status import unreadable_status
+from queues import Band, Item, Pause, Priority, QueueStatus, Totals, errors
+from queues.admin import attached_item, default_edges, unreadable_status
 
 _HOSTILE = "<script>alert('name')<b>\u202e\u0007"
 _VALUES = (
@@ -195,7 +192,7 @@ def _rows(now: datetime) -> list[Row]:
 
 def _attached(now: datetime, name: str, depth: int | None, suffix: bytes, value: bytes) -> Row:
     """Return the row of an attached queue; depth None is not counted yet."""
-    item = as_item(suffix, value, fifo=False)
+    item = attached_item(suffix, value, fifo=False)
     status = replace(
         _row(now, name, depth or 2, State.OK, Problem.NONE, None, None).status,
         bands=(),

@@ -21,8 +21,8 @@ from pqadmin.wall.picture import Picture, choose, cut
 from pqadmin.wall.release import release
 from pqadmin.wall.slot import WallSlot
 from pqadmin.wall.specs import SPECS
+from queues.admin import Repeats
 from queues.errors import StoreError
-from queues.model.log_limit import Repeats
 
 log = logging.getLogger(__name__)
 _repeats = Repeats(log)

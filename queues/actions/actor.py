@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from queues.audit import Audit
+from queues.audit.audit import Audit
 from queues.context import StoreContext
 from queues.errors import AlreadyDone, QueueNotFound
 from queues.kv.port import ReadTransaction, Transaction

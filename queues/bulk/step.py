@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from queues.audit import Audit
+from queues.audit.audit import Audit
 from queues.bulk import incoming
 from queues.bulk.apply import change, config_of
 from queues.bulk.bulk_job import (

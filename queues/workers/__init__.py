@@ -15,6 +15,6 @@ from queues.workers.backoff import Backoff
 from queues.workers.dispatcher import Dispatcher
 from queues.workers.job import Job, Stopped
 from queues.workers.pool import Pool, Tally
-from queues.workers.worker import Handler, Worker
+from queues.workers.worker import Function, Handler, Worker
 
-__all__ = ["Backoff", "Dispatcher", "Handler", "Job", "Pool", "Stopped", "Tally", "Worker"]
+__all__ = ["Backoff", "Dispatcher", "Function", "Handler", "Job", "Pool", "Stopped", "Tally", "Worker"]

@@ -38,8 +38,8 @@ from pqadmin.pages import streaming, visibility
 from pqadmin.pages.read_until import until_something
 from pqadmin.store import get_store, store_now
 from queues import AuditEntry, AuditPage
+from queues.admin import canonical_name
 from queues.errors import BadCursor, BadName, KeyTooLarge, QueueNotFound
-from queues.model.names import canonical
 
 PAGE = 50
 #: Characters of one value of a before or after that are shown.
@@ -170,7 +170,7 @@ def _page(asked: Asked, after: str | None, limit: int, may: Scope) -> tuple[Audi
     }
     queue, entries = asked.kept.get("queue"), get_store().audit.entries
     try:
-        if queue is not None and not may.sees(canonical(queue)):
+        if queue is not None and not may.sees(canonical_name(queue)):
             raise QueueNotFound(queue)
         return entries(queue=queue, **filters), ""
     except (QueueNotFound, BadName, KeyTooLarge):

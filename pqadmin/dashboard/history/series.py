@@ -13,9 +13,17 @@ from django.utils.translation import gettext_lazy as _
 from pqadmin.accounts.scope import Scope
 from pqadmin.pages import visibility
 from queues import AuditEntry, QueueStatus, Store
-from queues.history import HOURS, MINUTES, SECONDS, Point, Resolution, Stretch
-from queues.history.sampling import as_point, shares
-from queues.model.ids import EPOCH
+from queues.admin import (
+    EPOCH,
+    HOURS,
+    MINUTES,
+    SECONDS,
+    HistoryPoint,
+    HistoryResolution,
+    HistoryStretch,
+    as_history_point,
+    history_shares,
+)
 
 #: Acts that are marked on the charts, at most.
 MAX_MARKS = 100
@@ -32,7 +40,7 @@ class Span:
     name: str
     label: object
     seconds: int
-    resolution: Resolution
+    resolution: HistoryResolution
 
 
 SPANS = {
@@ -113,19 +121,19 @@ def marks(store: Store, status: QueueStatus, span: Span, now: datetime, may: Sco
     return found[:MAX_MARKS]
 
 
-def _within(stretch: Stretch, since: int, until: int, status: QueueStatus) -> list[Point]:
+def _within(stretch: HistoryStretch, since: int, until: int, status: QueueStatus) -> list[HistoryPoint]:
     """Return the points of a window from its beginning to now: between two of them nothing changed."""
     points = list(stretch.points)
     if stretch.before is not None and (not points or points[0].at > since):
         points.insert(0, replace(stretch.before, at=since, waits_ms=None))
-    last = as_point(status, until)
+    last = as_history_point(status, until)
     if points and points[-1].at >= until:
         points.pop()
     waits = points[-1].waits_ms if points and points[-1].counts == last.counts else None
-    return [*points, replace(last, mix=shares(status), waits_ms=waits)]
+    return [*points, replace(last, mix=history_shares(status), waits_ms=waits)]
 
 
-def with_ages(changes: Sequence[Point], step: int) -> list[Point]:
+def with_ages(changes: Sequence[HistoryPoint], step: int) -> list[HistoryPoint]:
     """Add how the queue was a step before a change, where something waited for longer: all was the same, but older."""
     points = []
     for before, change in pairwise(changes):
@@ -135,13 +143,15 @@ def with_ages(changes: Sequence[Point], step: int) -> list[Point]:
     return [*points, *changes[-1:]]
 
 
-def _at(points: Sequence[Point], changes: Sequence[Point], rates: Sequence[float | None]) -> list[float | None]:
+def _at(
+    points: Sequence[HistoryPoint], changes: Sequence[HistoryPoint], rates: Sequence[float | None]
+) -> list[float | None]:
     """Return the rates up to these points: between changes, what it was up to the later one."""
     moments = [change.at for change in changes]
     return [rates[bisect_left(moments, point.at)] for point in points]
 
 
-def _rates(points: Sequence[Point], total: Callable[[Point], int]) -> list[float | None]:
+def _rates(points: Sequence[HistoryPoint], total: Callable[[HistoryPoint], int]) -> list[float | None]:
     """Return the rate up to each point; nobody knows the first, nor one over a purge, which begins to count anew."""
     rates: list[float | None] = [None]
     for before, point in pairwise(points):
@@ -150,8 +160,8 @@ def _rates(points: Sequence[Point], total: Callable[[Point], int]) -> list[float
     return rates
 
 
-def _mix(points: Sequence[Point], bands: int) -> list[list[float | None]]:
-    def percent(point: Point, band: int) -> float | None:
+def _mix(points: Sequence[HistoryPoint], bands: int) -> list[list[float | None]]:
+    def percent(point: HistoryPoint, band: int) -> float | None:
         return round(100 * point.mix[band] / max(sum(point.mix), 1), 1) if band < len(point.mix) else None
 
     return [[percent(point, band) for point in points] for band in range(bands)]

@@ -31,8 +31,8 @@ from pqadmin.pages.queue_context import about
 from pqadmin.pages.refusals import NoTarget, Refusal, explain
 from pqadmin.store import get_store, store_now
 from queues import Acts, QueueStatus, ReadTransaction
+from queues.admin import Picked, Selection
 from queues.errors import BadPriority, NotForAttached, QueueError, QueueNotFound, StoreError
-from queues.items.locate import Picked, Selection
 
 #: Items that are listed on the page of an act on many.
 _LISTED = 12

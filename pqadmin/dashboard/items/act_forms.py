@@ -12,10 +12,9 @@ from django.utils.translation import gettext as _
 
 from pqadmin.display.errors import said
 from pqadmin.display.moments import MAX_ZONE, UNITS, BadMoment, BadZone, parse_moment
+from queues import Priority
+from queues.admin import ItemPlace, PriorityType, check_name, parse_priority
 from queues.errors import BadName, BadPriority
-from queues.items.edit import Place
-from queues.model.names import check_name
-from queues.model.priority import Priority, PriorityType, parse_priority
 
 _MAX_REASON = 500
 #: As much text as the largest value can take in any encoding; the core judges the bytes.
@@ -89,7 +88,7 @@ class ReprioritizeForm(ActForm):
         how = cleaned.get("how") or ("front" if self._fifo else "set")
         cleaned["how"] = how
         if how in ("front", "back"):
-            self._change = {"place": cast("Place", how)}
+            self._change = {"place": cast("ItemPlace", how)}
             return cleaned
         field = "priority" if how == "set" else "shift"
         if field in self.errors:

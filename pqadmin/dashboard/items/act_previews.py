@@ -18,8 +18,7 @@ from pqadmin.pages import visibility
 from pqadmin.pages.refusals import NoTarget, explain
 from pqadmin.store import get_store, store_now
 from queues import Item, QueueStatus
-from queues.actions.position import Position
-from queues.actions.preview import ReprioritizePreview
+from queues.admin import Position, ReprioritizePreview
 from queues.errors import BadPriority, QueueError, QueueNotFound, StoreError, display_name
 
 

@@ -24,11 +24,9 @@ from pqadmin.pages import act_view, visibility
 from pqadmin.pages.queue_context import about, status_of
 from pqadmin.pages.refusals import Refusal, explain
 from pqadmin.store import get_store, store_now
-from queues import QueueStatus
-from queues.bulk.apply import ACTS
-from queues.bulk.survey import SCAN, Survey, survey
+from queues import Query, QueueStatus
+from queues.admin import BULK_ACTIONS, SURVEY_SCAN, Survey, survey_matches
 from queues.errors import DepthChanged, NotForAttached, display_name
-from queues.operations.search import Query
 
 #: A busy queue may change by this share of its count between the look and the confirmation, and by this many items.
 _TOLERATED_SHARE, _TOLERATED = 10, 10
@@ -55,7 +53,7 @@ def bulk(request: HttpRequest, name: str) -> HttpResponse:
         )
         return act_view.answer(request, "dashboard/bulk.html", about(request, status), refusal=refusal)
     act = request.GET.get("act", "")
-    act = act if act in ACTS[query.state] else ACTS[query.state][0]
+    act = act if act in BULK_ACTIONS[query.state] else BULK_ACTIONS[query.state][0]
     if request.method != "POST":
         return render(request, "dashboard/bulk.html", _about(request, status, act, query, _count(name, query), None))
     form = BulkForm(request.POST, act=act, status=status, target=partial(visibility.target, request))
@@ -104,7 +102,7 @@ def _recheck(name: str, query: Query, form: BulkForm, tolerance: int) -> None:
     if not query.filters:
         return  # the core compares the counters in the transaction that begins it
     seen, searched = form.cleaned_data["count"], form.cleaned_data["searched"] or 0
-    now = _count(name, query, scan=SCAN if form.cleaned_data["ended"] else max(1, min(searched, SCAN)))
+    now = _count(name, query, scan=SURVEY_SCAN if form.cleaned_data["ended"] else max(1, min(searched, SURVEY_SCAN)))
     if now.differs(seen, tolerance):
         raise DepthChanged(
             _("%(now)s items match now, not the %(seen)s you confirmed: nothing was begun.")
@@ -113,9 +111,9 @@ def _recheck(name: str, query: Query, form: BulkForm, tolerance: int) -> None:
         )
 
 
-def _count(name: str, query: Query, *, scan: int = SCAN) -> Survey:
+def _count(name: str, query: Query, *, scan: int = SURVEY_SCAN) -> Survey:
     queue = get_store().queue(name)
-    return survey(queue, query, scan=scan, shown=what_searchers_see(queue.config) if query.text else None)
+    return survey_matches(queue, query, scan=scan, shown=what_searchers_see(queue.config) if query.text else None)
 
 
 def _tolerance(count: int) -> int:
@@ -130,7 +128,7 @@ def _about(
         request,
         status,
         act=act,
-        acts=[(each, f"{here}?{urlencode({'act': each, **kept})}") for each in ACTS[query.state]],
+        acts=[(each, f"{here}?{urlencode({'act': each, **kept})}") for each in BULK_ACTIONS[query.state]],
         action=f"{here}?{urlencode({'act': act, **kept})}",
         list_url=f"{queue_url(status.name)}?{urlencode(kept)}#items",
         state=state_word(query.state),

@@ -12,10 +12,8 @@ from pqadmin.dashboard.items.act_forms import ReprioritizeForm
 from pqadmin.display.errors import said
 from pqadmin.pages.visibility import NotThere
 from queues import Queue, QueueStatus
-from queues.bulk.apply import FASTEST, SLOWEST
+from queues.admin import BULK_FASTEST, BULK_SLOWEST, check_name, parse_priority
 from queues.errors import BadName, BadPriority, QueueNotFound
-from queues.model.names import check_name
-from queues.model.priority import parse_priority
 
 _MAX_NAME, _MAX_PRIORITY, _MAX_REASON = 20_000, 2_000, 500
 
@@ -95,7 +93,7 @@ class BulkForm(forms.Form):
             rate = float(text)
         except ValueError:
             rate = 0.0
-        if not SLOWEST <= rate <= FASTEST:
+        if not BULK_SLOWEST <= rate <= BULK_FASTEST:
             self.add_error("rate", _("A number of items a second, from 1 on; nothing for as fast as it goes."))
             return
         self.arguments["rate"] = rate

@@ -23,8 +23,8 @@ from pqadmin.pages.queue_context import about
 from pqadmin.pages.refusals import Refusal, explain
 from pqadmin.store import get_store
 from queues import Changed, Item, QueueStatus
+from queues.admin import item_digest
 from queues.errors import ItemLeased, NotForAttached, QueueError, StoreError
-from queues.items.located import digest
 
 
 def _checks(request: HttpRequest) -> bool:
@@ -89,7 +89,7 @@ def _open(request: HttpRequest, status: QueueStatus, item: Item) -> HttpResponse
 def _save(request: HttpRequest, status: QueueStatus, item: Item, form: EditForm, queue_id: int) -> HttpResponse:
     changed: list[Changed] = []
     address = item_url(status.name, item.id)
-    expect = digest(item.value) if _is_seal(request, status, item, form.cleaned_data["digest"]) else "-"
+    expect = item_digest(item.value) if _is_seal(request, status, item, form.cleaned_data["digest"]) else "-"
 
     def act() -> str:
         changed.append(
@@ -163,7 +163,7 @@ def _context(request: HttpRequest, status: QueueStatus, item: Item) -> dict[str,
 
 def _seal(request: HttpRequest, status: QueueStatus, item: Item) -> str:
     """Return what a page holds of the value it shows: good for this item and person, and nothing to guess by."""
-    seen = f"{request.user.pk}:{status.id}:{item.id}:{digest(item.value)}"
+    seen = f"{request.user.pk}:{status.id}:{item.id}:{item_digest(item.value)}"
     return salted_hmac("pqadmin.edit", seen, algorithm="sha256").hexdigest()[:32]
 
 

@@ -17,8 +17,8 @@ from pqadmin.display.words import verb_words
 from pqadmin.pages import visibility
 from pqadmin.store import get_store
 from queues import AuditEntry
+from queues.admin import to_ms
 from queues.errors import QueueError, display_name
-from queues.model import ids
 
 #: Acts on an item that its page shows; the audit has them all.
 SHOWN = 10
@@ -123,7 +123,7 @@ def _moved(entry: AuditEntry, item_id: str) -> Whereabouts:
 
 def _in_trash(entry: AuditEntry, queue_id: int, item_id: str) -> str:
     """Return the id of the trash entry of what this act took; empty when it cannot be restored any more."""
-    after = ids.to_ms(entry.at + _APART).to_bytes(6, "big").hex() + "f" * 28
+    after = to_ms(entry.at + _APART).to_bytes(6, "big").hex() + "f" * 28
     for kept in get_store().trash.entries(limit=_TRASH, after=after).entries:
         if kept.at < entry.at - _APART:
             break

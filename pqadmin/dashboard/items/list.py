@@ -24,9 +24,8 @@ from pqadmin.display.words import trash_words
 from pqadmin.pages import once, visibility
 from pqadmin.store import get_store
 from queues import Item, QueueStatus, TrashEntry, TrashPage
-from queues.bulk.apply import ACTS as ALL_ACTS
+from queues.admin import BULK_ACTIONS, STATES
 from queues.errors import BadCursor, QueueNotFound, display_name
-from queues.keys.queue_keys import STATES
 
 #: Acts on chosen items by state, in the order of their buttons; what needs no confirmation first.
 ACTS = {
@@ -268,7 +267,7 @@ def _acts(seen: Seen, url: str) -> list[Act]:
 
 def _all_url(seen: Seen, url: str, act: str) -> str:
     asked = seen.asked
-    if seen.status.attached or asked.wrong or act not in ALL_ACTS[asked.state]:
+    if seen.status.attached or asked.wrong or act not in BULK_ACTIONS[asked.state]:
         return ""
     if not seen.listed.items and seen.listed.ended:
         return ""

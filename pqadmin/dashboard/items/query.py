@@ -20,12 +20,9 @@ from pqadmin.display import format as write
 from pqadmin.display.errors import said
 from pqadmin.display.moments import MAX_ZONE, BadMoment, BadZone, kept_zone, parse_past, write_moment
 from pqadmin.store import store_now
-from queues import Query, Queue, QueueStatus
+from queues import Priority, Query, Queue, QueueStatus
+from queues.admin import MAX_SEARCH_TEXT, STATES, End, parse_priority
 from queues.errors import BadPriority
-from queues.keys.queue_keys import STATES
-from queues.model.cursor import End
-from queues.model.priority import Priority, parse_priority
-from queues.operations.search import MAX_TEXT
 
 T = TypeVar("T")
 
@@ -161,9 +158,9 @@ class _Reading:
 
     def _text(self) -> str:
         self.typed["q"] = text = self._fields.get("q", "")
-        if len(text) > MAX_TEXT:
-            self.typed["q"] = text[:MAX_TEXT]
-            self.wrong["q"] = _("One looks for at most %(n)s characters.") % {"n": write.number(MAX_TEXT)}
+        if len(text) > MAX_SEARCH_TEXT:
+            self.typed["q"] = text[:MAX_SEARCH_TEXT]
+            self.wrong["q"] = _("One looks for at most %(n)s characters.") % {"n": write.number(MAX_SEARCH_TEXT)}
             return ""
         return text
 

@@ -19,10 +19,8 @@ from pqadmin.display.addresses import item_url
 from pqadmin.display.words import verb_words
 from pqadmin.store import store_now
 from queues import AuditEntry, Item
+from queues.admin import Picked, Selection, time_of_ms, to_ms
 from queues.errors import display_name
-from queues.items.locate import Picked, Selection
-from queues.model.ids import at as moment_of
-from queues.model.ids import to_ms
 
 #: The hidden fields of a form on a selection: ids with marks, and the moment it was shown.
 PICKED, SHOWN_AT = "picked", "shown_at"
@@ -145,7 +143,7 @@ def fates(queue_name: str, seen: Mapping[str, str], now: Selection, data: QueryD
     gone = [item_id for item_id in seen if item_id not in there]
     changed = [item_id for item_id in seen if item_id in there and there[item_id].mark != seen[item_id]]
     text = data.get(SHOWN_AT, "")
-    since = moment_of(int(text)) if text.isdecimal() and len(text) < 15 else None
+    since = time_of_ms(int(text)) if text.isdecimal() and len(text) < 15 else None
     told = [_gone(item_id, may) for item_id in gone[:_TOLD]]
     told += [_changed(queue_name, there[item_id].item, since, may) for item_id in changed[: _TOLD - len(told)]]
     return Fates(gone=len(gone), changed=len(changed), told=tuple(told))

@@ -26,8 +26,7 @@ from pqadmin.pages.queue_context import PREVIEW_BYTES, about
 from pqadmin.pages.refusals import Refusal
 from pqadmin.store import get_store, store_now
 from queues import Item, QueueStatus, ReadTransaction
-from queues.actions.position import Neighbors, neighbors
-from queues.model import ids
+from queues.admin import Neighbors, minted_at, neighbors, parse_item_id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,14 +130,14 @@ def reveal(request: HttpRequest, name: str, item_id: str) -> HttpResponse:
 def gone(request: HttpRequest, status: QueueStatus, item_id: str) -> HttpResponse:
     """Say that the item is not in the queue, and where it went as far as anybody knows."""
     where = history.whereabouts(status.id, item_id, visibility.scope(request))
-    rand = ids.parse(item_id)
+    rand = parse_item_id(item_id)
     context = about(
         request,
         status,
         item_id=write.shorten(write.visible(item_id), 60),
         raw_item_id=item_id[:25_000],
         where=where,
-        pushed_at=None if rand is None else ids.minted_at(rand),
+        pushed_at=None if rand is None else minted_at(rand),
         restore_number=once.number(request, f"restore:{where.trash_id}") if where and where.trash_id else "",
         history=history.history_of(item_id, visibility.scope(request)),
     )

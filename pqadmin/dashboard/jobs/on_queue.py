@@ -10,7 +10,7 @@ from pqadmin.dashboard.jobs.words import Told, tell
 from pqadmin.pages import visibility
 from pqadmin.store import get_store, store_now
 from queues import Job
-from queues.bulk.bulk_job import PUSH, UNDO
+from queues.admin import BULK_PUSH, BULK_UNDO
 
 #: Jobs that are named; more are counted.
 _NAMED = 3
@@ -54,8 +54,8 @@ def _concerns(job: Job, queue_id: int) -> bool:
 
 
 def _takes(job: Job, queue_id: int) -> bool:
-    return job.act == UNDO or (job.act != PUSH and job.queue_id == queue_id)
+    return job.act == BULK_UNDO or (job.act != BULK_PUSH and job.queue_id == queue_id)
 
 
 def _brings(job: Job, queue_id: int) -> bool:
-    return job.act in (UNDO, PUSH) or job.to_id == queue_id
+    return job.act in (BULK_UNDO, BULK_PUSH) or job.to_id == queue_id

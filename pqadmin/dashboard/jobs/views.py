@@ -24,8 +24,8 @@ from pqadmin.pages.read_until import until_something
 from pqadmin.pages.refusals import explain
 from pqadmin.store import get_store, store_now
 from queues import Acts, Job, JobPage
+from queues.admin import minted_ms, time_of_ms
 from queues.errors import BadCursor, JobNotFound, QueueError, StoreError, Unreadable
-from queues.model.ids import at, minted_ms
 
 PAGE = 50
 #: Characters of an id that are shown; longer ones are none.
@@ -88,7 +88,7 @@ def job(request: HttpRequest, job_id: str) -> HttpResponse:
 
 
 def _unreadable(job_id: str) -> dict[str, Any]:
-    return {"id": job_id, "began_at": at(minted_ms(bytes.fromhex(job_id))), "url": job_url(job_id)}
+    return {"id": job_id, "began_at": time_of_ms(minted_ms(bytes.fromhex(job_id))), "url": job_url(job_id)}
 
 
 def _about(request: HttpRequest, found: Job) -> dict[str, Any]:

@@ -12,11 +12,9 @@ from django.utils.translation import ngettext, pgettext
 from pqadmin.display import format as write
 from pqadmin.display.addresses import item_url, queue_url
 from pqadmin.display.errors import said
-from queues import Job
-from queues.bulk.bulk_job import PUSH
+from queues import Job, Query
+from queues.admin import BULK_PUSH, time_of_ms, to_ms
 from queues.errors import display_name
-from queues.model.ids import at, to_ms
-from queues.operations.search import Query
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,13 +178,13 @@ def _seconds(job: Job, now: datetime) -> float | None:
 
 
 def _scope(job: Job) -> list[str]:
-    if job.act != PUSH:
+    if job.act != BULK_PUSH:
         return scope_words(job.wanted)
     if job.ready_ms is None:
         return [_("what was pasted or uploaded, in its order")]
     return [
         _("what was pasted or uploaded, in its order"),
-        _("due %(at)s") % {"at": write.moment(at(job.ready_ms))},
+        _("due %(at)s") % {"at": write.moment(time_of_ms(job.ready_ms))},
     ]
 
 

@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from pqadmin.live.board.health import PROBLEMS, Outlook, State
 from pqadmin.live.board.rows import Row
 from pqadmin.live.board.sums import label_of
-from queues.model import name_patterns
+from queues.admin import name_pattern
 
 #: Longer filters are cut: nobody types them.
 MAX_LENGTH = 400
@@ -135,7 +135,7 @@ def _term(part: str, key: str, value: str, favorites: Container[int]) -> Test:
     if key == "group":
         group = wanted.rstrip(":")
         if "*" in group:
-            pattern = name_patterns.pattern((group,))
+            pattern = name_pattern((group,))
             return lambda row, now: pattern.fullmatch(label_of(row.status.name).rstrip(":").casefold()) is not None
         # The groups within a group are in it.
         return lambda row, now: f"{label_of(row.status.name).casefold()}:".startswith(f"{group}:")
@@ -187,6 +187,6 @@ def _wait(row: Row) -> float | None:
 def _name(part: str) -> Test:
     wanted = part.casefold()
     if "*" in wanted:
-        pattern = name_patterns.pattern((wanted,))
+        pattern = name_pattern((wanted,))
         return lambda row, now: pattern.fullmatch(row.status.name.casefold()) is not None
     return lambda row, now: wanted in row.status.name.casefold()

@@ -13,8 +13,9 @@ from django.utils.translation import gettext as _
 
 from pqadmin.display.errors import said
 from pqadmin.display.moments import MAX_ZONE, UNITS, BadMoment, BadZone, parse_moment
+from queues import Priority
+from queues.admin import PriorityType, parse_priority
 from queues.errors import BadPriority
-from queues.model.priority import Priority, PriorityType, parse_priority
 
 #: As much text as the largest value can take in any encoding; the core judges the bytes.
 MAX_TYPED = 400_000

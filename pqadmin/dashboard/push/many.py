@@ -26,11 +26,9 @@ from pqadmin.pages import act_view, once, toasts, uploads
 from pqadmin.pages.queue_context import about, status_of
 from pqadmin.pages.refusals import Refusal, explain
 from pqadmin.store import get_store
-from queues import Item, Job, QueueStatus
-from queues.actions import push
-from queues.actions.actor import Pushed
+from queues import Item, Job, Priority, QueueStatus
+from queues.admin import MAX_PUSH_JOB_ITEMS, Pushed
 from queues.errors import QueueError, QueueNotFound, StoreError
-from queues.model.priority import Priority
 
 #: Good entries that are shown before they are pushed.
 _SAMPLES = 5
@@ -168,7 +166,7 @@ def _many_context(
         first=first,
         text="",
         max_file=uploads.MAX_FILE,
-        most=push.MAX_ITEMS,
+        most=MAX_PUSH_JOB_ITEMS,
         form_number=once.number(request, f"push-many:{status.id}"),
     )
 

@@ -14,9 +14,7 @@ from pqadmin.display import format as write
 from pqadmin.display.errors import said
 from pqadmin.files import formats
 from pqadmin.files.entries import BadEntry, Entry
-from queues.actions import push
-from queues.items.ready import MAX_BYTES, MAX_ITEMS
-from queues.model.priority import PriorityType
+from queues.admin import MAX_PUSH_JOB_ITEMS, MAX_TRANSACTION_BYTES, MAX_TRANSACTION_ITEMS, PriorityType
 
 #: Wrong lines that are shown.
 MAX_SHOWN = 50
@@ -46,7 +44,7 @@ class Batch:
     @property
     def large(self) -> bool:
         """Say whether it is more than one transaction takes: a job pushes it then."""
-        return self.count > MAX_ITEMS or self.size > MAX_BYTES
+        return self.count > MAX_TRANSACTION_ITEMS or self.size > MAX_TRANSACTION_BYTES
 
     @property
     def good(self) -> bool:
@@ -82,7 +80,7 @@ def read(
     at_once: bool = False,
 ) -> Batch:
     """Look through a text; `priority_type` None is a FIFO queue. With `at_once`, one transaction has to take it."""
-    most = MAX_ITEMS if at_once else push.MAX_ITEMS
+    most = MAX_TRANSACTION_ITEMS if at_once else MAX_PUSH_JOB_ITEMS
     entries: list[Entry] = []
     bad: list[BadEntry] = []
     count = size = bad_count = 0
@@ -115,15 +113,15 @@ def read(
             "These are %(n)s items. A job pushes at most %(items)s. "
             "Push them in parts, or as many as you like with the command below."
         ) % {"n": write.number(count), "items": write.number(most)}
-    if not wrong and at_once and (count > MAX_ITEMS or size > MAX_BYTES):
+    if not wrong and at_once and (count > MAX_TRANSACTION_ITEMS or size > MAX_TRANSACTION_BYTES):
         wrong = _(
             "These are %(n)s items of %(size)s together. One transaction takes at most %(items)s items and %(most)s, "
             "so that they arrive all or none. Push them in parts, or as many as you like with the command below."
         ) % {
             "n": write.number(count),
             "size": write.size(size),
-            "items": write.number(MAX_ITEMS),
-            "most": write.size(MAX_BYTES),
+            "items": write.number(MAX_TRANSACTION_ITEMS),
+            "most": write.size(MAX_TRANSACTION_BYTES),
         }
     return Batch(
         entries=tuple(entries),

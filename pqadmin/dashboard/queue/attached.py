@@ -27,8 +27,7 @@ from pqadmin.pages import act_view, once, toasts
 from pqadmin.pages.queue_context import PREVIEW_BYTES, about, status_of
 from pqadmin.pages.refusals import explain
 from pqadmin.store import get_store
-from queues import Item, QueueStatus, Transaction
-from queues.actions.attached import Purged
+from queues import Item, Purged, QueueStatus, Transaction
 from queues.errors import NotAttached, QueueError, StoreError, display_name
 
 #: Seconds after which a purge stops and says how far it came: nobody waits longer for a page.

@@ -12,9 +12,9 @@ from django.utils.translation import gettext_lazy
 from pqadmin.display.errors import said
 from pqadmin.display.moments import MAX_ZONE, BadMoment, BadZone, parse_moment
 from pqadmin.display.prefixes import BadPrefixText, parse_prefix
+from queues import Priority
+from queues.admin import PriorityType, check_name, parse_priority
 from queues.errors import BadName, BadPriority
-from queues.model.names import check_name
-from queues.model.priority import Priority, PriorityType, parse_priority
 
 _MAX_REASON = 500
 #: How long an operator may pause a queue from the list of choices.

@@ -22,8 +22,8 @@ from pqadmin.pages.queue_context import PREVIEW_BYTES, about
 from pqadmin.pages.refusals import Refusal
 from pqadmin.store import get_store
 from queues import AuditEntry, Queue, QueueStatus, ReadTransaction
+from queues.admin import MAX_NOTE, MAX_RULE, MAX_RULES, SETTING_NAMES, settings_of
 from queues.errors import BadSetting, SettingsChanged
-from queues.model.settings import MAX_NOTE, MAX_RULE, MAX_RULES, NAMES, settings_of
 
 #: How far back it is looked for who changed a setting.
 _LOOK_BACK = 100
@@ -91,7 +91,7 @@ def settings(request: HttpRequest, name: str) -> HttpResponse:
         context = _context(request, queue, status, form, typed=_typed(form))
         return act_view.answer(request, "dashboard/settings.html", context, refusal=refused)
     if form.changes:
-        changed = ", ".join(setting_words(changed) for changed in NAMES if changed in form.changes)
+        changed = ", ".join(setting_words(changed) for changed in SETTING_NAMES if changed in form.changes)
         toasts.done(request, _("Saved: %(settings)s.") % {"settings": changed})
     else:
         toasts.done(request, _("Nothing was different: nothing was changed."))

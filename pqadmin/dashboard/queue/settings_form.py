@@ -14,8 +14,7 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext as _
 
-from queues.model.config import Config
-from queues.model.settings import NAMES, plain, settings_of
+from queues.admin import SETTING_NAMES, Config, plain_settings, settings_of
 
 #: Settings of attached queues: others would not keep to the rest.
 ATTACHED = ("note", "runbook", "redact")
@@ -39,10 +38,10 @@ class SettingsForm(forms.Form):
 
     def __init__(self, *args: Any, attached: bool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.names = ATTACHED if attached else NAMES
+        self.names = ATTACHED if attached else SETTING_NAMES
         self.expected: dict[str, Any] = {}
         self.changes: dict[str, Any] = {}
-        for name in NAMES:
+        for name in SETTING_NAMES:
             if name not in self.names:
                 del self.fields[name]
 
@@ -58,7 +57,7 @@ class SettingsForm(forms.Form):
             except ValueError:
                 self.add_error(name, _("This is no whole number."))
                 continue
-            if plain({name: value})[name] != self.expected.get(name):
+            if plain_settings({name: value})[name] != self.expected.get(name):
                 self.changes[name] = value
         return cleaned
 
@@ -95,5 +94,5 @@ def typed_of(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def seen_of(config: Config) -> str:
     """Return the settings of a queue as the form carries them."""
-    names = ATTACHED if config.attached else NAMES
-    return json.dumps({name: value for name, value in plain(settings_of(config)).items() if name in names})
+    names = ATTACHED if config.attached else SETTING_NAMES
+    return json.dumps({name: value for name, value in plain_settings(settings_of(config)).items() if name in names})

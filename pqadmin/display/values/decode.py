@@ -15,7 +15,7 @@ from pqadmin.display.values.compressed import Unpacked
 from pqadmin.display.values.json_text import NotJSON, parse_json
 from pqadmin.display.values.nested import Inside, joined, parts
 from pqadmin.display.values.tree import written
-from queues.model.foreign_tuples import Element, decoded_value, describe
+from queues.admin import TupleElement, decoded_value, describe_element
 
 #: Characters of a tuple or of msgpack written as text.
 MAX_WRITTEN = 400_000
@@ -97,11 +97,11 @@ def look(value: bytes, rules: Redaction) -> Look:
     )
 
 
-def tuple_text(elements: tuple[Element, ...], rules: Redaction, limit: int) -> str:
+def tuple_text(elements: tuple[TupleElement, ...], rules: Redaction, limit: int) -> str:
     """Write a tuple as text, with what is hidden marked."""
     if Inside(rules).any(elements):
         return MARK
-    text = describe(elements, limit).encode("utf-8", "replace")
+    text = describe_element(elements, limit).encode("utf-8", "replace")
     return covered(text, rules.spans(text), MARK.encode()).decode()
 
 

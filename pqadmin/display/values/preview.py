@@ -8,7 +8,7 @@ from pqadmin.display.values import compressed, msgpack
 from pqadmin.display.values.decode import tuple_text
 from pqadmin.display.values.nested import Inside, parts
 from pqadmin.display.values.tree import written
-from queues.model.foreign_tuples import decoded_value
+from queues.admin import decoded_value
 
 #: Bytes of a value that are looked at, packed and unpacked.
 _SAMPLE = 1_024

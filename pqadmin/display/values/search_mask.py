@@ -7,7 +7,7 @@ from functools import partial
 
 from pqadmin.display.redaction import rules_of
 from pqadmin.display.values import masked
-from queues.model.config import Config
+from queues.admin import Config
 
 
 def what_searchers_see(config: Config) -> Callable[[bytes], bytes] | None:

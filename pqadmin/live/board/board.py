@@ -22,7 +22,7 @@ from pqadmin.live.board.rates import Meter
 from pqadmin.live.board.rollups import Roll
 from pqadmin.live.board.rows import Row, attached_row, depth_of, three_digits, unreadable_row
 from pqadmin.live.visible_queues import Sight, Sights
-from queues.status.status import QueueStatus, Snapshot
+from queues import QueueStatus, Snapshot
 
 #: Seconds after which rows and the sum are worked out again though no queue changed: rates fall, ages grow.
 DERIVE_EVERY = 1.0

@@ -6,9 +6,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pqadmin.live.wire import Ends
-from queues import ReadTransaction
-from queues.status.status import QueueStatus, Snapshot
-from queues.store import MAX_SNAPSHOT, Store
+from queues import QueueStatus, ReadTransaction, Snapshot, Store
+from queues.admin import MAX_SNAPSHOT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,9 +31,8 @@ from pqadmin.live.board.rows import Row
 from pqadmin.live.board.sparks import COLUMNS as COLUMNS_OF_LINE
 from pqadmin.live.board.sparks import HEIGHT
 from pqadmin.live.words import attached_title, countdown_words, counted_words, outlook_words, state_words
-from queues.model.bands import Band
-from queues.model.item import Item
-from queues.model.lookalikes import described, lookalikes
+from queues import Band, Item
+from queues.admin import described_name, lookalikes
 
 #: Columns of the table, without and with the actions.
 COLUMNS = 7
@@ -194,7 +193,7 @@ def _alike(name: str) -> str:
     letters = lookalikes(name)
     if not letters:
         return ""
-    words = _safe(described(letters))
+    words = _safe(described_name(letters))
     return f'<small class="tag" data-part="alike" role="img" title="{words}" aria-label="{words}">≈</small>'
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from pqadmin.live.board.health import Outlook, Problem, State
-from queues.status.status import QueueStatus
+from queues import QueueStatus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

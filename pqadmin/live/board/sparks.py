@@ -8,9 +8,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 
-from queues.history import Stretch
-from queues.model.records import UNREADABLE
-from queues.store import Store
+from queues import Store
+from queues.admin import UNREADABLE_RECORD, HistoryStretch
 
 #: Seconds that a line tells of, and columns of the drawing.
 SPAN, COLUMNS = 3_600, 30
@@ -49,15 +48,15 @@ class Sparks:
         return {queue_id: line for queue_id, line in found.items() if line}
 
 
-def _read(store: Store, queue_ids: Sequence[int], now: float) -> Mapping[int, Stretch]:
+def _read(store: Store, queue_ids: Sequence[int], now: float) -> Mapping[int, HistoryStretch]:
     """Read histories; a damaged one costs the lines of its window, not the page."""
     try:
         return store.history.of_many(queue_ids, "m", since=int(now) - SPAN, until=int(now))
-    except UNREADABLE:
+    except UNREADABLE_RECORD:
         return {}
 
 
-def path(stretch: Stretch | None, depth: int | None, now: float) -> str:
+def path(stretch: HistoryStretch | None, depth: int | None, now: float) -> str:
     """Return the path of one line, `depth` being the newest; empty when nothing is known, with gaps where it is not."""
     if stretch is None or (stretch.before is None and not stretch.points):
         return ""
@@ -83,7 +82,7 @@ def path(stretch: Stretch | None, depth: int | None, now: float) -> str:
     return "".join([*parts, f"h{run}"] if run else parts)
 
 
-def _columns(stretch: Stretch, depth: int | None, now: float) -> Sequence[int | None]:
+def _columns(stretch: HistoryStretch, depth: int | None, now: float) -> Sequence[int | None]:
     """Return the depth at the end of each column: between two points a queue was as at the first of them."""
     columns: list[int | None] = []
     last = None if stretch.before is None else stretch.before.ready

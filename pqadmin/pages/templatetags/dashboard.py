@@ -28,8 +28,8 @@ from pqadmin.pages.theme import chosen
 from pqadmin.pages.time_zone import chosen as time_zone_chosen
 from pqadmin.pages.toasts import Toast, read
 from pqadmin.store import store_now, store_skew
+from queues.admin import SKEWED_CLOCK
 from queues.errors import display_name
-from queues.serving.clock import SKEWED
 
 register = template.Library()
 
@@ -149,7 +149,7 @@ def time_zones() -> Sequence[str]:
 def clock_skew() -> dict[str, str]:
     """Say by how much this site's clock is ahead of the store's, or behind; nothing while that is little."""
     skew = store_skew()
-    return {"ahead" if skew > 0 else "behind": write.age(abs(skew))} if abs(skew) > SKEWED else {}
+    return {"ahead" if skew > 0 else "behind": write.age(abs(skew))} if abs(skew) > SKEWED_CLOCK else {}
 
 
 @register.simple_tag(takes_context=True)

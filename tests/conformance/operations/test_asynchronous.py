@@ -11,8 +11,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from queues import Item, Queue, Store
-from queues.aio import AsyncQueue
+from queues import AsyncQueue, Item, Queue, Store
 from queues.aio.mailbox import Mailbox
 from queues.errors import (
     BadPriority,

@@ -7,8 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from queues import Queue, Store
-from queues.aio import AsyncQueue
+from queues import AsyncQueue, Queue, Store
 from queues.errors import BadTime
 from queues.workers import Backoff, Worker
 from tests.conftest import Clock

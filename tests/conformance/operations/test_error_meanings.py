@@ -8,8 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from queues import Query, Queue, Store
-from queues.aio import AsyncQueue
+from queues import AsyncQueue, Query, Queue, Store
 from queues.errors import (
     BadEnd,
     BadLimit,

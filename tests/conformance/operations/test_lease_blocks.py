@@ -12,8 +12,7 @@ from dataclasses import asdict
 
 import pytest
 
-from queues import Lease, Queue, Store
-from queues.aio import AsyncQueue
+from queues import AsyncQueue, Lease, Queue, Store
 from queues.errors import LeaseNotBound, StaleLease
 from tests.conftest import Clock
 from tests.full_count import check_full_count

@@ -17,8 +17,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from queues import Item, Queue, Store, open_store
-from queues.aio import AsyncQueue
+from queues import AsyncQueue, Item, Queue, Store, open_store
 from queues.errors import BadTime, QueueNotFound, StoreClosed, WrongKind
 from queues.kv.watching import WatchBoard
 from queues.serving.waiters import Call, Line, Place

@@ -4,7 +4,7 @@ from pqadmin.commands.arguments import Argument
 from pqadmin.commands.shapes import backup_shape
 from pqadmin.commands.store_command import Options, StoreCommand
 from pqadmin.display.format import size
-from queues.tools.backup import back_up
+from queues.admin import back_up
 
 
 class Command(StoreCommand):

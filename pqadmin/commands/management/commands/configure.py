@@ -6,7 +6,7 @@ from typing import Any
 from pqadmin.commands.arguments import QUEUE, REASON, Argument, OneOf, flag, whole_number
 from pqadmin.commands.store_command import Options, StoreCommand
 from queues import Store
-from queues.model.settings import Settings, plain, settings_of
+from queues.admin import Settings, plain_settings, settings_of
 
 
 def _limit(text: str) -> int:
@@ -50,7 +50,7 @@ class Command(StoreCommand):
             changes["closed"] = options["close"]
         if changes:
             queue = self.acts(store).configure(queue.name, reason=options["reason"], **changes)
-        settings = plain(settings_of(queue.config))
+        settings = plain_settings(settings_of(queue.config))
         self.answer(
             {"queue": queue.name, "settings": dict(settings)},
             *(f"{name}: {_words(value)}" for name, value in settings.items()),

@@ -11,8 +11,8 @@ from pqadmin.commands.interruption import Interrupted, Interruption
 from pqadmin.commands.store_command import EXIT_INTERRUPTED, StoreCommand, refuse_missing
 from pqadmin.display.format import number, size
 from pqadmin.files.plain_text import json_text
+from queues.admin import Copied, Progress, copy_store
 from queues.errors import BadSetting, NotAStore, SourceChanged, StoreError, TargetNotEmpty
-from queues.tools.copy import Copied, Progress, copy_store
 
 #: Seconds between two lines of progress.
 _EVERY = 1.0

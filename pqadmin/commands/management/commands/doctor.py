@@ -13,10 +13,7 @@ from pqadmin.commands.store_command import Options, StoreCommand, os_user
 from pqadmin.commands.tables import console
 from pqadmin.display.format import moment, number, visible
 from queues import Store
-from queues.catalog.store_record import FORMAT
-from queues.serving.clock import SKEWED, describe, spelled
-from queues.tools.doctor import Examination
-from queues.tools.verify import verify_store
+from queues.admin import SKEWED_CLOCK, STORE_FORMAT, Examination, describe_skew, spelled_duration, verify_store
 
 
 class Unhealthy(CommandError):
@@ -50,7 +47,7 @@ class Command(StoreCommand):
             way = "forward" if moved >= 0 else "back"
             self.answer(
                 {"store": store.url, "time": time_shape(store.now()), "forward_seconds": round(moved, 3)},
-                f"The store's clock was set {way} by {spelled(abs(moved))}: {moment(store.now())}.",
+                f"The store's clock was set {way} by {spelled_duration(abs(moved))}: {moment(store.now())}.",
             )
             return
         repair = bool(options["repair"])
@@ -81,15 +78,15 @@ def _lines(found: Examination, *, repaired: bool) -> Iterator[str]:
         yield f"Space {visible(name)}: {_counted(keys, 'key')} of the application, not examined."
     if found.healthy:
         queues, items = _counted(found.queues, "queue"), _counted(found.items, "item")
-        yield f"Healthy: {queues} with {items} counted, store format {FORMAT}."
+        yield f"Healthy: {queues} with {items} counted, store format {STORE_FORMAT}."
 
 
 def _notes(store: Store) -> Iterator[str]:
     """Describe the store's clock, if it differs, and the retention of the audit."""
-    if abs(store.skew) > SKEWED:
+    if abs(store.skew) > SKEWED_CLOCK:
         yield (
-            f"Note: {describe(store.skew)}, which shows {moment(store.now())}. Times follow the store's. Correct this "
-            "machine's clock, or, where the store's is wrong, run doctor --set-clock."
+            f"Note: {describe_skew(store.skew)}, which shows {moment(store.now())}. Times follow the store's. Correct "
+            "this machine's clock, or, where the store's is wrong, run doctor --set-clock."
         )
     if (oldest := store.audit.oldest_at()) is not None:
         days = settings.PQADMIN_AUDIT_DAYS
@@ -103,7 +100,7 @@ def _shape(store: Store, found: Examination) -> Shape:
     return {
         "store": store.url,
         "store_id": store.id,
-        "format": FORMAT,
+        "format": STORE_FORMAT,
         "healthy": found.healthy,
         "queues": found.queues,
         "items": found.items,

@@ -8,7 +8,7 @@ from pqadmin.commands.shapes import status_shape
 from pqadmin.commands.store_command import Options, StoreCommand
 from pqadmin.commands.tables import console, print_queues
 from queues import QueueStatus, Store
-from queues.model.names import canonical
+from queues.admin import canonical_name
 
 #: Queues of one read transaction.
 _STEP = 500
@@ -35,7 +35,9 @@ class Command(StoreCommand):
 
 
 def _statuses(store: Store, prefix: str) -> Iterator[QueueStatus]:
-    named = [(name, queue_id) for name, queue_id in store.directory().items() if name.startswith(canonical(prefix))]
+    named = [
+        (name, queue_id) for name, queue_id in store.directory().items() if name.startswith(canonical_name(prefix))
+    ]
     for at in range(0, len(named), _STEP):
         ids = [queue_id for _, queue_id in named[at : at + _STEP]]
         snapshot = store.snapshot(ids, preview=0, tolerant=True)

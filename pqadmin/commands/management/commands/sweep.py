@@ -11,7 +11,7 @@ from pqadmin.commands.interruption import Interrupted, Interruption
 from pqadmin.commands.store_command import Options, StoreCommand
 from pqadmin.files.plain_text import json_text
 from queues import Store
-from queues.background.sweeper import Swept
+from queues.admin import Swept
 
 #: Seconds between two checks that the store is still there.
 _LOOK_EVERY = 1.0

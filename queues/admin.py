@@ -1,0 +1,158 @@
+"""What administration tools need beside the public API: one module to import for screens and commands.
+
+It defines nothing. It offers the parts of the core that show, parse and check values, and the maintenance tools.
+"""
+
+from queues.actions.actor import Pushed
+from queues.actions.position import Neighbors, Position, neighbors
+from queues.actions.preview import ReprioritizePreview
+from queues.actions.push import MAX_ITEMS as MAX_PUSH_JOB_ITEMS
+from queues.background.service import Upkeep
+from queues.background.staging_leftovers import NOBODY as UNCLAIMED_BY
+from queues.background.sweeper import Swept
+from queues.bulk.apply import ACTS as BULK_ACTIONS
+from queues.bulk.apply import FASTEST as BULK_FASTEST
+from queues.bulk.apply import SLOWEST as BULK_SLOWEST
+from queues.bulk.bulk_job import HELD_MS as BULK_HELD_MS
+from queues.bulk.bulk_job import PUSH as BULK_PUSH
+from queues.bulk.bulk_job import UNDO as BULK_UNDO
+from queues.bulk.runner import JobRunner
+from queues.bulk.survey import SCAN as SURVEY_SCAN
+from queues.bulk.survey import Survey
+from queues.bulk.survey import survey as survey_matches
+from queues.catalog.store_record import FORMAT as STORE_FORMAT
+from queues.history import HOURS, MINUTES, SECONDS
+from queues.history import Point as HistoryPoint
+from queues.history import Resolution as HistoryResolution
+from queues.history import Stretch as HistoryStretch
+from queues.history.sampling import as_point as as_history_point
+from queues.history.sampling import shares as history_shares
+from queues.items.attached import as_item as attached_item
+from queues.items.edit import Place as ItemPlace
+from queues.items.locate import Picked, Selection
+from queues.items.located import digest as item_digest
+from queues.items.ready import MAX_BYTES as MAX_TRANSACTION_BYTES
+from queues.items.ready import MAX_ITEMS as MAX_TRANSACTION_ITEMS
+from queues.keys.queue_keys import STATES
+from queues.model.bands import default_edges
+from queues.model.config import Config
+from queues.model.cursor import End
+from queues.model.foreign_tuples import Element as TupleElement
+from queues.model.foreign_tuples import decoded_value
+from queues.model.foreign_tuples import describe as describe_element
+from queues.model.foreign_tuples import unpack as unpack_tuple
+from queues.model.ids import EPOCH, IdGenerator, minted_at, minted_ms, to_ms
+from queues.model.ids import at as time_of_ms
+from queues.model.ids import parse as parse_item_id
+from queues.model.log_limit import Repeats
+from queues.model.lookalikes import described as described_name
+from queues.model.lookalikes import lookalikes
+from queues.model.name_patterns import pattern as name_pattern
+from queues.model.names import MAX_CHARACTERS as MAX_NAME_CHARACTERS
+from queues.model.names import canonical as canonical_name
+from queues.model.names import check_name
+from queues.model.priority import TYPES as PRIORITY_TYPES
+from queues.model.priority import PriorityType, parse_priority
+from queues.model.priority import normalize as normalize_priority
+from queues.model.records import MAX_VALUE_SIZE
+from queues.model.records import UNREADABLE as UNREADABLE_RECORD
+from queues.model.settings import MAX_NOTE, MAX_RULE, MAX_RULES, Settings, settings_of
+from queues.model.settings import NAMES as SETTING_NAMES
+from queues.model.settings import plain as plain_settings
+from queues.operations.search import MAX_TEXT as MAX_SEARCH_TEXT
+from queues.serving.clock import SKEWED as SKEWED_CLOCK
+from queues.serving.clock import describe as describe_skew
+from queues.serving.clock import spelled as spelled_duration
+from queues.status.status import unreadable_status
+from queues.store import MAX_SNAPSHOT
+from queues.tools.backup import Backup, back_up, restore_backup
+from queues.tools.copy import Copied, Progress, copy_store
+from queues.tools.doctor import Examination
+from queues.tools.verify import verify_store
+
+__all__ = [
+    "BULK_ACTIONS",
+    "BULK_FASTEST",
+    "BULK_HELD_MS",
+    "BULK_PUSH",
+    "BULK_SLOWEST",
+    "BULK_UNDO",
+    "EPOCH",
+    "HOURS",
+    "MAX_NAME_CHARACTERS",
+    "MAX_NOTE",
+    "MAX_PUSH_JOB_ITEMS",
+    "MAX_RULE",
+    "MAX_RULES",
+    "MAX_SEARCH_TEXT",
+    "MAX_SNAPSHOT",
+    "MAX_TRANSACTION_BYTES",
+    "MAX_TRANSACTION_ITEMS",
+    "MAX_VALUE_SIZE",
+    "MINUTES",
+    "PRIORITY_TYPES",
+    "SECONDS",
+    "SETTING_NAMES",
+    "SKEWED_CLOCK",
+    "STATES",
+    "STORE_FORMAT",
+    "SURVEY_SCAN",
+    "UNCLAIMED_BY",
+    "UNREADABLE_RECORD",
+    "Backup",
+    "Config",
+    "Copied",
+    "End",
+    "Examination",
+    "HistoryPoint",
+    "HistoryResolution",
+    "HistoryStretch",
+    "IdGenerator",
+    "ItemPlace",
+    "JobRunner",
+    "Neighbors",
+    "Picked",
+    "Position",
+    "PriorityType",
+    "Progress",
+    "Pushed",
+    "Repeats",
+    "ReprioritizePreview",
+    "Selection",
+    "Settings",
+    "Survey",
+    "Swept",
+    "TupleElement",
+    "Upkeep",
+    "as_history_point",
+    "attached_item",
+    "back_up",
+    "canonical_name",
+    "check_name",
+    "copy_store",
+    "decoded_value",
+    "default_edges",
+    "describe_element",
+    "describe_skew",
+    "described_name",
+    "history_shares",
+    "item_digest",
+    "lookalikes",
+    "minted_at",
+    "minted_ms",
+    "name_pattern",
+    "neighbors",
+    "normalize_priority",
+    "parse_item_id",
+    "parse_priority",
+    "plain_settings",
+    "restore_backup",
+    "settings_of",
+    "spelled_duration",
+    "survey_matches",
+    "time_of_ms",
+    "to_ms",
+    "unpack_tuple",
+    "unreadable_status",
+    "verify_store",
+]

@@ -1,0 +1,1 @@
+"""Audit: the record of all actions of people."""
