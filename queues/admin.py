@@ -30,9 +30,9 @@ from queues.history.sampling import shares as history_shares
 from queues.items.attached import as_item as attached_item
 from queues.items.edit import Place as ItemPlace
 from queues.items.locate import Picked, Selection
-from queues.items.located import digest as item_digest
 from queues.items.ready import MAX_BYTES as MAX_TRANSACTION_BYTES
 from queues.items.ready import MAX_ITEMS as MAX_TRANSACTION_ITEMS
+from queues.items.stored_item import digest as item_digest
 from queues.keys.queue_keys import STATES
 from queues.model.bands import default_edges
 from queues.model.config import Config

@@ -14,6 +14,7 @@ from queues.errors import BadEnd, BadState, BadTime, NaiveTime, TimePassed, Wron
 from queues.items import ready
 from queues.items.admission import check_value
 from queues.items.counters import counted_in, total
+from queues.items.stored_item import ItemRead, as_item
 from queues.keys.queue_keys import STATES, GenerationKeys
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model import cursor as cursors
@@ -267,7 +268,8 @@ class Queue(Waiting, Deaths, Searching):
         def look(tr: ReadTransaction) -> Item | None:
             config, read = self._with_config(tr, lambda config: ready.OldestRead(tr, self._keys, config.generations))
             found = read.wait()
-            return None if found is None else ready.at_place(tr, self._keys, config, found[1])
+            there = None if found is None else ItemRead(tr, self._keys, found[0], "ready", found[1]).wait()
+            return None if there is None else as_item(there, fifo=config.fifo)
 
         return self._context.read(look, tr)
 

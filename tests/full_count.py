@@ -6,8 +6,8 @@ from collections import Counter
 
 from queues import Queue, Store
 from queues.background import due_index
-from queues.items import leased
 from queues.items.counters import total
+from queues.items.stored_item import from_lease
 from queues.keys.queue_keys import OUTSIDE, QueueKeys
 from queues.keys.suffix import read_place, ready_elements, timed_elements
 from queues.kv.port import ReadTransaction
@@ -104,7 +104,7 @@ def _leased(tr: ReadTransaction, keys: QueueKeys) -> dict:
     places, expiries = {}, set()
     for key, record in tr.get_range(*keys.leases(), limit=EVERYTHING).wait():
         rand = keys.elements(key)[-1]
-        lease = leased.decode(rand, record)
+        lease = from_lease(rand, record)
         places[rand] = (lease.generation, lease.suffix)
         expiries.add((lease.expires_ms, rand))
     found = [

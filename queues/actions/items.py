@@ -12,7 +12,7 @@ from queues.errors import BadPriority, ItemNotFound, SameQueue, TrashNotFound, d
 from queues.items import edit, locate, undo_log
 from queues.items.admission import check_value
 from queues.items.edit import Place
-from queues.items.undo_log import Change
+from queues.items.transition import Change
 from queues.kv.port import Transaction
 from queues.model.item import Item
 from queues.model.priority import Priority
@@ -216,7 +216,7 @@ class ItemActs(Picks):
     ) -> Changed:
         """Give an item another value, its place kept; raise `ValueChanged` unless its value still is `expect`.
 
-        `expect` is the value that was seen, or `queues.items.located.digest` of it.
+        `expect` is the value that was seen, or `queues.items.stored_item.digest` of it.
         """
         value = check_value(value)
         trash_id = self._trash_id([item_id])

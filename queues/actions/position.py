@@ -10,8 +10,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from queues.items.counters import total
-from queues.items.located import StoredItem
 from queues.items.ready import Entry, as_item
+from queues.items.stored_item import StoredItem
 from queues.keys.queue_keys import QueueKeys
 from queues.keys.suffix import ready_elements, ready_suffix
 from queues.kv.port import ReadTransaction

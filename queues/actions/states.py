@@ -12,9 +12,9 @@ from typing import TypedDict, Unpack
 from queues.actions.actor import Note, Popped, shown
 from queues.actions.items import Changed, ItemActs
 from queues.errors import STATE_WORDS, BadTime, HeadChanged, ItemChanged, ItemLeased, NotForAttached
-from queues.items import locate, transition
-from queues.items.located import StoredItem
-from queues.items.undo_log import Change
+from queues.items import locate, state_changes
+from queues.items.stored_item import StoredItem
+from queues.items.transition import Change
 from queues.kv.port import Transaction
 from queues.model.config import MAX_REASON, check_text
 from queues.model.duration import LEASE, Duration, seconds_of
@@ -46,7 +46,7 @@ class StateActs(ItemActs):
         keyspace = self._context.keyspace
 
         def do(tr: Transaction, queue: Queue, found: list[StoredItem]) -> list[Change]:
-            return transition.promote(tr, keyspace, queue.config, found)
+            return state_changes.promote(tr, keyspace, queue.config, found)
 
         return self._bring("promote", "delayed", do, queue_name, item_ids, **how)
 
@@ -66,7 +66,7 @@ class StateActs(ItemActs):
         at_ms = due_ms(when, self._context.clock())
 
         def do(tr: Transaction, queue: Queue, found: list[StoredItem]) -> list[Change]:
-            return transition.reschedule(tr, keyspace, queue.config, found, due_ms=at_ms)
+            return state_changes.reschedule(tr, keyspace, queue.config, found, due_ms=at_ms)
 
         return self._bring("reschedule", "delayed", do, queue_name, item_ids, **how)
 
@@ -89,7 +89,7 @@ class StateActs(ItemActs):
         at_ms = due_ms(when, self._context.clock())
 
         def do(tr: Transaction, queue: Queue, found: list[StoredItem]) -> list[Change]:
-            return transition.delay(tr, keyspace, queue.config, found, due_ms=at_ms)
+            return state_changes.delay(tr, keyspace, queue.config, found, due_ms=at_ms)
 
         return self._bring("delay", "ready", do, queue_name, item_ids, **how)
 
@@ -98,7 +98,7 @@ class StateActs(ItemActs):
         keyspace = self._context.keyspace
 
         def do(tr: Transaction, queue: Queue, found: list[StoredItem]) -> list[Change]:
-            return transition.retry(tr, keyspace, queue.config, found)
+            return state_changes.retry(tr, keyspace, queue.config, found)
 
         return self._bring("retry", "dead", do, queue_name, item_ids, **how)
 
@@ -111,7 +111,7 @@ class StateActs(ItemActs):
         why = check_text(how.get("reason", ""), MAX_REASON)
 
         def do(tr: Transaction, queue: Queue, found: list[StoredItem]) -> list[Change]:
-            return transition.release(tr, keyspace, queue.config, found, now_ms=now_ms, reason=why)
+            return state_changes.release(tr, keyspace, queue.config, found, now_ms=now_ms, reason=why)
 
         return self._bring("release", "leased", do, queue_name, item_ids, **how)
 
@@ -181,7 +181,7 @@ class StateActs(ItemActs):
             item = locate.item_of(there, queue.config)
             if there.state == "leased" and item.worker != self._actor:
                 raise ItemLeased("Another worker holds this item: only who leased it says that it is done.")
-            transition.acknowledge(tr, keyspace, queue.config, there)
+            state_changes.acknowledge(tr, keyspace, queue.config, there)
             self._trash.put_item(tr, trash_id, queue.config, item, by=self._actor, act="ack", there=there)
             audit(queue, "ack", item=item.id, reason=reason, before=shown(item))
             return Popped(item=item, trash_id=self._kept(trash_id))
@@ -210,7 +210,7 @@ class StateActs(ItemActs):
                 raise NotForAttached(queue.name, "its items are never {never}.", never=never)
             keyspace = self._context.keyspace
             found = locate.find(tr, keyspace, queue.config, item_ids, skip_missing=skip_missing, expect=expect)
-            some = transition.in_state(found.stored_items, state) if skip_missing else found.stored_items
+            some = state_changes.in_state(found.stored_items, state) if skip_missing else found.stored_items
             changed = do(tr, queue, some or found.stored_items)
             if changed:
                 self._trash.put_changes(tr, trash_id, queue.config, changed, by=self._actor, act=verb)

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from queues.items import generations, ready
+from queues.items import generations, transition
 from queues.items.counters import CounterDelta, total
-from queues.items.equal_ids import FreeIds
+from queues.items.stored_item import StoredItem, at_place, from_record, with_stored
 from queues.keys.keyspace import Keyspace
-from queues.keys.queue_keys import QueueKeys
-from queues.keys.suffix import in_generation, place, read_place, ready_elements, timed_elements, timed_suffix, with_rand
+from queues.keys.queue_keys import SIDES, QueueKeys
+from queues.keys.suffix import place, read_place, ready_elements
 from queues.kv.port import KeyValue, KeyValueStore, Transaction
-from queues.model.bands import band_of
 from queues.model.config import Config
 from queues.model.records import UNREADABLE, Tell, warn
 
@@ -71,68 +70,43 @@ def merge_step(tr: Transaction, keyspace: Keyspace, queue_id: int) -> int | None
     old = keys.generation(config.generations[0])
     pairs = tr.snapshot.get_range(*old.ready_range, limit=_STEP).wait()
     if pairs:
-        return _move_ready(tr, keys, config, _within(pairs))
+        return _move(tr, keys, config, "ready", _ready(tr, keys, config, _within(pairs)))
     pairs = tr.snapshot.get_range(*old.delayed_range(), limit=_STEP).wait()
     if pairs:
-        return _move_delayed(tr, keys, config, _within(pairs))
+        return _move(tr, keys, config, "delayed", _delayed(keys, config, _within(pairs)))
     _finish(tr, keyspace, config)
     return None
 
 
-def _move_ready(tr: Transaction, keys: QueueKeys, config: Config, pairs: list[KeyValue]) -> int:
-    generation, newest = config.generations[0], config.generations[-1]
-    old, new = keys.generation(generation), keys.generation(newest)
-    entries = [ready.Entry(generation, old.suffix_of(key), key, value) for key, value in pairs]
-    delta = CounterDelta(keys, wake=False)
-    elements = [ready_elements(entry.suffix, fifo=config.fifo) for entry in entries]
-    reads = [tr.get(keys.index("ready", rand, generation)) for _, _, rand in elements]
-    ids = FreeIds(tr, lambda rand: keys.index("ready", rand, newest), [rand for _, _, rand in elements])
-    for entry, (priority, _, rand), read in zip(entries, elements, reads, strict=True):
-        where = read.wait()
-        if where is None or read_place(where)[1] != entry.suffix:
-            where = place(generation, entry.suffix)
-        suffix, free = entry.suffix, ids.give(rand, entry.key)
-        if free != rand:
-            suffix = with_rand(suffix, free, fifo=config.fifo)
-            where = place(generation, suffix, read_place(where)[2])
-        tr.add_read_conflict_key(entry.key)
-        tr.clear(entry.key)
-        tr.clear(keys.index("ready", rand, generation))
-        tr.set(new.ready(suffix), entry.value)
-        tr.set(keys.index("ready", free, newest), in_generation(where, newest))
-        if read_place(where)[2]:
-            tr.set(new.tried, b"")
-        if priority is not None:
-            band = band_of(priority, config.edges)
-            delta.band(generation, band, "out")
-            delta.band(newest, band, "in")
-    _count(delta, config, "ready", len(entries))
-    delta.apply(tr)
-    return len(entries)
+def _ready(tr: Transaction, keys: QueueKeys, config: Config, pairs: list[KeyValue]) -> list[StoredItem]:
+    """Return the ready items of these pairs; attempts stand in their indexes."""
+    generation = config.generations[0]
+    suffixes = [keys.generation(generation).suffix_of(key) for key, _ in pairs]
+    rands = [ready_elements(suffix, fifo=config.fifo)[2] for suffix in suffixes]
+    reads = [tr.get(keys.index("ready", rand, generation)) for rand in rands]
+    bare = [
+        at_place(rand, "ready", place(generation, suffix) if where is None or read_place(where)[1] != suffix else where)
+        for rand, suffix, where in zip(rands, suffixes, (read.wait() for read in reads), strict=True)
+    ]
+    return [with_stored(there, value) for there, (_, value) in zip(bare, pairs, strict=True)]
 
 
-def _move_delayed(tr: Transaction, keys: QueueKeys, config: Config, pairs: list[KeyValue]) -> int:
-    generation, newest = config.generations[0], config.generations[-1]
-    old, new = keys.generation(generation), keys.generation(newest)
-    suffixes = [(key, old.delayed_suffix_of(key), stored) for key, stored in pairs]
-    reads = [tr.get(keys.index("delayed", timed_elements(suffix)[1], generation)) for _, suffix, _ in suffixes]
-    rands = [timed_elements(suffix)[1] for _, suffix, _ in suffixes]
-    ids = FreeIds(tr, lambda rand: keys.index("delayed", rand, newest), rands)
+def _delayed(keys: QueueKeys, config: Config, pairs: list[KeyValue]) -> list[StoredItem]:
+    generation = config.generations[0]
+    suffix_of = keys.generation(generation).delayed_suffix_of
+    return [from_record("delayed", suffix_of(key), record, generation=generation) for key, record in pairs]
+
+
+def _move(tr: Transaction, keys: QueueKeys, config: Config, state: str, items: list[StoredItem]) -> int:
+    """Bring items from the older generation to the newest one; nothing comes to the queue or leaves it."""
     delta = CounterDelta(keys, wake=False)
-    for (key, suffix, stored), read in zip(suffixes, reads, strict=True):
-        due_ms, rand = timed_elements(suffix)
-        where = read.wait()
-        attempts = 0 if where is None else read_place(where)[2]
-        tr.add_read_conflict_key(key)
-        tr.clear(key)
-        tr.clear(keys.index("delayed", rand, generation))
-        free = ids.give(rand, key)
-        suffix = timed_suffix(due_ms, free)
-        tr.set(new.delayed(suffix), stored)
-        tr.set(keys.index("delayed", free, newest), place(newest, suffix, attempts))
-    _count(delta, config, "delayed", len(suffixes))
+    for there in items:
+        tr.add_read_conflict_key(there.key(keys))
+        transition.change(tr, keys, config, there, replace(there, generation=config.generations[-1]), delta)
+    for side in SIDES:
+        delta.state(config.generations[0], state, side, -len(items))
     delta.apply(tr)
-    return len(suffixes)
+    return len(items)
 
 
 def _finish(tr: Transaction, keyspace: Keyspace, config: Config) -> None:
@@ -151,11 +125,6 @@ def _finish(tr: Transaction, keyspace: Keyspace, config: Config) -> None:
     delta.apply(tr)
     generations.drop(tr, keys, generation)
     tr.clear(keyspace.merge(config.id))
-
-
-def _count(delta: CounterDelta, config: Config, state: str, n: int) -> None:
-    delta.state(config.generations[0], state, "in", -n)
-    delta.state(config.generations[-1], state, "in", n)
 
 
 def _within(pairs: list[KeyValue]) -> list[KeyValue]:

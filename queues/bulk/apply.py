@@ -16,13 +16,12 @@ from queues.errors import (
     WrongKind,
     display_name,
 )
-from queues.items import edit, located, transition
-from queues.items.counters import CounterDelta
+from queues.items import edit, state_changes, transition
 from queues.items.edit import Place
-from queues.items.located import StoredItem
 from queues.items.ready import Heads
 from queues.items.scan import Order
-from queues.items.undo_log import Change
+from queues.items.stored_item import StoredItem
+from queues.items.transition import Change
 from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import STATES
 from queues.keys.suffix import ready_elements, ready_suffix
@@ -108,11 +107,11 @@ def change(
     if job.act == "delete":
         return edit.delete(tr, keyspace, config, some)
     if job.act == "promote":
-        return transition.promote(tr, keyspace, config, some)
+        return state_changes.promote(tr, keyspace, config, some)
     if job.act == "retry":
-        return transition.retry(tr, keyspace, config, some)
+        return state_changes.retry(tr, keyspace, config, some)
     if job.act == "release":
-        return transition.release(tr, keyspace, config, some, now_ms=now_ms, reason=job.reason)
+        return state_changes.release(tr, keyspace, config, some, now_ms=now_ms, reason=job.reason)
     if job.act == "reprioritize":
         if job.ahead is not None:
             return _bring(tr, keyspace, job, config, some)
@@ -142,18 +141,11 @@ def ahead_of(
 def _bring(tr: Transaction, keyspace: Keyspace, job: Job, config: Config, some: Sequence[StoredItem]) -> list[Change]:
     assert job.ahead is not None
     priority, first = job.ahead
-    keys = keyspace.queue(config.id)
-    delta = CounterDelta(keys, wake=True)
-    delta.traffic("reprioritize", len(some))
-    afters = [
-        located.at_suffix(there, ready_suffix(priority, n, there.rand))
+    changes = [
+        Change(before=there, after=transition.at_suffix(there, ready_suffix(priority, n, there.rand)))
         for n, there in enumerate(some, start=first + job.done)
     ]
-    located.refuse_taken(tr, keys, config, list(zip(some, afters, strict=True)))
-    for there, after in zip(some, afters, strict=True):
-        located.change(tr, keys, config, there, after, delta)
-    delta.apply(tr)
-    return [Change(before=there, after=after) for there, after in zip(some, afters, strict=True)]
+    return transition.apply(tr, keyspace, config, changes, "reprioritize")
 
 
 def refuse_state(act: str, state: str) -> None:

@@ -11,12 +11,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 
-from queues.items import admission, delayed, located
+from queues.items import admission, transition
 from queues.items.counters import CounterDelta
 from queues.items.equal_ids import minted_before
-from queues.items.located import StoredItem
+from queues.items.stored_item import StoredItem
 from queues.keys.keyspace import Keyspace
-from queues.keys.suffix import ready_suffix, timed_suffix
+from queues.keys.suffix import ready_suffix
 from queues.kv.port import KeyValueStore, ReadTransaction, Transaction
 from queues.model import records
 from queues.model.config import Config
@@ -152,15 +152,12 @@ def push(
     arriving = []
     for (value, priority), rand in zip(arrivals, rands, strict=True):
         if ready_ms is None or ready_ms <= now_ms:
-            state, suffix, stored = "ready", ready_suffix(priority, config.base + tr.stamp(), rand), value
+            suffix = ready_suffix(priority, config.base + tr.stamp(), rand)
+            arriving.append(transition.new_ready(rand, value, config, suffix))
         else:
-            state, suffix = "delayed", timed_suffix(ready_ms, rand)
-            stored = delayed.record_of(priority, 0, value)
-        there = StoredItem(
-            state=state, rand=rand, generation=config.generations[-1], suffix=suffix, attempts=0, stored=stored
-        )
-        arriving.append(there)
-    located.refuse_taken(tr, keys, config, [(None, there) for there in arriving])
-    pushed = [located.put(tr, keys, config, there, delta) for there in arriving]
+            arriving.append(transition.new_delayed(rand, value, config, priority, ready_ms))
+    transition.refuse_taken(tr, keys, config, [(None, there) for there in arriving])
+    for there in arriving:
+        transition.change(tr, keys, config, None, there, delta)
     delta.apply(tr)
-    return pushed
+    return arriving

@@ -40,9 +40,8 @@ from queues.errors import (
     Unreadable,
     ValueTooLarge,
 )
-from queues.items import located
-from queues.items.located import StoredItem
-from queues.items.undo_log import Change
+from queues.items.stored_item import StoredItem, as_item, find
+from queues.items.transition import Change
 from queues.kv.port import Transaction
 from queues.model.config import MAX_REASON, Config
 from queues.model.records import UNREADABLE, why
@@ -224,7 +223,7 @@ class Steps:
             if not self._mine(job) or job.mark != seen.mark:
                 return job
             config = config_of(tr, keyspace, job.queue_id, job.queue)
-            found = located.find(tr, keyspace.queue(config.id), config, wanted) if wanted else []
+            found = find(tr, keyspace.queue(config.id), config, wanted) if wanted else []
             some, gone, handled = self._some(job, config, seen, found)
             changed = change(tr, keyspace, job, config, some, rands=rands, now_ms=now_ms) if some else []
             after = onward(job, now_ms=now_ms, met=handled, done=len(changed))
@@ -260,13 +259,13 @@ class Steps:
             if rand is None:
                 continue
             one = next(there)
-            if one is None or not query.matches(located.as_item(one, fifo=config.fifo), shown=shown):
+            if one is None or not query.matches(as_item(one, fifo=config.fifo), shown=shown):
                 gone += 1
                 continue
-            if some and size + len(one.stored) > _CHUNK_BYTES:
+            if some and size + len(one.value) > _CHUNK_BYTES:
                 return some, gone, n
             some.append(one)
-            size += len(one.stored)
+            size += len(one.value)
         return some, gone, len(seen.met)
 
     def _note(

@@ -10,13 +10,12 @@ from collections.abc import Iterable
 
 from queues.errors import BadValue, QueueClosed, QueueFull, ValueTooLarge, Words, display_name
 from queues.items.counters import counted_in, total
-from queues.keys.queue_keys import QueueKeys, Side
+from queues.keys.queue_keys import SIDES, QueueKeys, Side
 from queues.kv.port import Result, Transaction
 from queues.model.config import Config
 from queues.model.records import MAX_VALUE_SIZE
 
 _WAITING = ("ready", "delayed")
-_SIDES: tuple[Side, ...] = ("in", "out")
 #: How a refusal ends that has nothing more to say.
 _END = Words(".")
 
@@ -53,7 +52,7 @@ def _waiting(tr: Transaction, keys: QueueKeys, config: Config) -> int:
         (side, tr.snapshot.get(keys.generation(generation).counter(state, side)))
         for state in _WAITING
         for generation in counted_in(config, state)
-        for side in _SIDES
+        for side in SIDES
     ]
     return sum(total(read.wait()) if side == "in" else -total(read.wait()) for side, read in reads)
 

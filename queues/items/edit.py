@@ -20,12 +20,12 @@ from queues.errors import (
     display_name,
     some_are,
 )
-from queues.items import admission, located
+from queues.items import admission, transition
 from queues.items import attached as attached_items
 from queues.items.counters import CounterDelta
-from queues.items.located import StoredItem
 from queues.items.ready import Heads
-from queues.items.undo_log import Change, attached, value_of
+from queues.items.stored_item import StoredItem, as_item, attached, digest
+from queues.items.transition import Change
 from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import AttachedKeys, QueueKeys
 from queues.keys.suffix import ready_elements, ready_suffix
@@ -63,7 +63,7 @@ def move(
     priority is kept where it fits, or `priority` given to it.
     """
     priorities = arriving(source, target, stored_items, priority=priority)
-    sizes = (len(value_of(there)) for there in stored_items)
+    sizes = (len(there.value) for there in stored_items)
     admission.admit(tr, keyspace.queue(target.id), target, sizes, Words(": nothing was moved."))
     delta, arrivals = (CounterDelta(keyspace.queue(config.id), wake=True) for config in (source, target))
     delta.traffic("move", len(stored_items))
@@ -101,25 +101,21 @@ def _into(
     delta: CounterDelta,
 ) -> list[StoredItem]:
     keys = keyspace.queue(target.id)
-    generation = target.generations[-1]
     arriving = []
     for there, priority, minted in zip(stored_items, priorities, rands, strict=True):
         rand = there.rand or minted
         if there.state == "delayed":
-            after = replace(located.with_header(there, priority), generation=generation)
+            after = replace(transition.with_priority(there, target, priority), generation=target.generations[-1])
         else:
-            after = StoredItem(
-                state="ready",
-                rand=rand,
-                generation=generation,
-                suffix=ready_suffix(priority, target.base + tr.stamp(), rand),
-                # The dead begin anew, or the next worker's failure would be their last again.
-                attempts=there.attempts if there.state == "ready" else 0,
-                stored=value_of(there),
-            )
+            suffix = ready_suffix(priority, target.base + tr.stamp(), rand)
+            # Dead items begin anew, or the next worker's failure would be their last again.
+            attempts = there.attempts if there.state == "ready" else 0
+            after = transition.new_ready(rand, there.value, target, suffix, attempts=attempts)
         arriving.append(after)
-    located.refuse_taken(tr, keys, target, [(None, after) for after in arriving])
-    return [located.put(tr, keys, target, after, delta) for after in arriving]
+    transition.refuse_taken(tr, keys, target, [(None, after) for after in arriving])
+    for after in arriving:
+        transition.change(tr, keys, target, None, after, delta)
+    return arriving
 
 
 def _into_attached(
@@ -130,7 +126,7 @@ def _into_attached(
     rands: Sequence[bytes],
 ) -> list[StoredItem]:
     assert target.prefix is not None
-    values = [(value_of(there), priority) for there, priority in zip(stored_items, priorities, strict=True)]
+    values = [(there.value, priority) for there, priority in zip(stored_items, priorities, strict=True)]
     ours = [there.rand or minted for there, minted in zip(stored_items, rands, strict=True)]
     suffixes = attached_items.write(tr, AttachedKeys(target.prefix), values, ours)
     return [attached(suffix, value) for suffix, (value, _) in zip(suffixes, values, strict=True)]
@@ -157,8 +153,7 @@ def reprioritize(
         for before, after in zip(stored_items, afters, strict=True)
         if after != before
     ]
-    _apply(tr, keyspace.queue(config.id), config, changes, "reprioritize")
-    return changes
+    return transition.apply(tr, keyspace, config, changes, "reprioritize")
 
 
 def reprioritized(
@@ -183,7 +178,7 @@ def reprioritized(
             "{queue} is a fifo queue: its items go to the front or the back.", queue=display_name(config.name)
         )
     return [
-        located.with_priority(there, config, _shifted(there.priority(fifo=config.fifo), priority, shift, config))
+        transition.with_priority(there, config, _shifted(there.priority(fifo=config.fifo), priority, shift, config))
         for there in stored_items
     ]
 
@@ -196,27 +191,14 @@ def edit(
         raise NotForAttached(config.name, "its items are not edited.")
     _refuse_leased([there])
     now = there.value
-    if (located.digest(now) if isinstance(expect, str) else now) != expect:
+    if (digest(now) if isinstance(expect, str) else now) != expect:
         raise ValueChanged(
             "The item has another value now than the one you saw: nothing was changed.",
-            located.as_item(there, fifo=config.fifo),
+            as_item(there, fifo=config.fifo),
         )
-    after = located.with_value(there, value)
+    after = transition.with_value(there, value)
     changes = [Change(before=there, after=after)] if after != there else []
-    _apply(tr, keyspace.queue(config.id), config, changes, "edit")
-    return changes
-
-
-def _apply(tr: Transaction, keys: QueueKeys, config: Config, changes: Sequence[Change], verb: str) -> None:
-    if not changes:
-        return
-    delta = CounterDelta(keys, wake=True)
-    delta.traffic(verb, len(changes))
-    located.refuse_taken(tr, keys, config, [(each.before, each.after) for each in changes if each.after is not None])
-    for change in changes:
-        assert change.after is not None
-        located.change(tr, keys, config, change.before, change.after, delta)
-    delta.apply(tr)
+    return transition.apply(tr, keyspace, config, changes, "edit")
 
 
 def _take(
@@ -227,7 +209,7 @@ def _take(
         if config.prefix is not None:
             attached_items.clear(tr, AttachedKeys(config.prefix), there.suffix)
         else:
-            located.lift(tr, keyspace.queue(config.id), config, there, delta)
+            transition.change(tr, keyspace.queue(config.id), config, there, None, delta)
 
 
 def _to_place(
@@ -243,7 +225,7 @@ def _to_place(
     afters = list(stored_items)
     for offset, n in enumerate(order):
         suffix = ready_suffix(priority, first + offset, stored_items[n].rand)
-        afters[n] = located.at_suffix(stored_items[n], suffix)
+        afters[n] = transition.at_suffix(stored_items[n], suffix)
     return afters
 
 
@@ -283,7 +265,7 @@ def _priority_in(target: Config, now: Priority | None, given: Priority | None) -
 
 def _check_sizes(target: Config, stored_items: Sequence[StoredItem]) -> None:
     """Raise `ValueTooLarge` for what others wrote larger than our queues take."""
-    largest = max(len(value_of(there)) for there in stored_items)
+    largest = max(len(there.value) for there in stored_items)
     if largest > MAX_VALUE_SIZE:
         raise ValueTooLarge(
             "A value in {queue} has at most {most:,} bytes; one of these has {size:,}. Nothing was moved.",

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from queues.errors import StillMerging, display_name
 from queues.items.counters import CounterDelta, total
 from queues.keys.keyspace import Keyspace
-from queues.keys.queue_keys import IN_GENERATIONS, QueueKeys, Side
+from queues.keys.queue_keys import IN_GENERATIONS, SIDES, QueueKeys
 from queues.kv.port import Transaction
 from queues.model.config import Config
 
@@ -103,12 +103,11 @@ def drop(tr: Transaction, keys: QueueKeys, generation: int) -> None:
 
 def _totals(tr: Transaction, keys: QueueKeys, generations: tuple[int, ...]) -> dict[int, Totals]:
     """Read the totals by snapshot: what others push until this commits must not keep it from committing."""
-    sides: tuple[Side, Side] = ("in", "out")
     reads = {
         generation: [
             tr.snapshot.get(keys.generation(generation).counter(state, side))
             for state in IN_GENERATIONS
-            for side in sides
+            for side in SIDES
         ]
         for generation in generations
     }

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 
 from queues.errors import BadLimit, ItemChanged, ItemNotFound, KeyTooLarge, TooLarge, some_are
 from queues.items import attached as attached_items
-from queues.items import located
-from queues.items.located import StoredItem
+from queues.items import stored_item
 from queues.items.ready import MAX_BYTES, MAX_ITEMS
-from queues.items.undo_log import ATTACHED, attached, record_of, value_of
+from queues.items.stored_item import ATTACHED, StoredItem, attached, digest
 from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import AttachedKeys
 from queues.kv.port import MAX_KEY_SIZE, ReadTransaction
@@ -107,7 +106,7 @@ def find(
                 "{what} not as you saw it any more: somebody changed it. Nothing was changed by you.", what=what
             )
         stored_items, missing = same, missing + changed
-    if sum(len(found.stored) for found in stored_items) > MAX_BYTES:
+    if sum(len(found.value) for found in stored_items) > MAX_BYTES:
         raise TooLarge("These items hold more than 5 MB together: act on fewer at once.")
     return Found(stored_items=stored_items, missing=missing)
 
@@ -119,24 +118,24 @@ def arrived(tr: ReadTransaction, keyspace: Keyspace, config: Config, items: Sequ
 
 def mark(there: StoredItem) -> str:
     """Return a short name of an item as it stands. A lease that is extended is still the same."""
-    record = {**(record_of(there) or {})}
+    record = dict(there.header)
     record.pop("expires", None)
     place = {"state": there.state, "suffix": there.suffix.hex(), "attempts": there.attempts, "record": record}
-    return located.digest(encode(place, value_of(there)))
+    return digest(encode(place, there.value))
 
 
 def item_of(there: StoredItem, config: Config) -> Item:
     """Return an item as it stands, in an attached queue too."""
     if there.state == ATTACHED:
         return attached_items.as_item(there.suffix, there.stored, fifo=config.fifo)
-    return located.as_item(there, fifo=config.fifo)
+    return stored_item.as_item(there, fifo=config.fifo)
 
 
 def _standings(
     tr: ReadTransaction, keyspace: Keyspace, config: Config, wanted: Sequence[str]
 ) -> list[StoredItem | None]:
     if config.prefix is None:
-        return located.find(tr, keyspace.queue(config.id), config, [ids.parse(item_id) for item_id in wanted])
+        return stored_item.find(tr, keyspace.queue(config.id), config, [ids.parse(item_id) for item_id in wanted])
     foreign = AttachedKeys(config.prefix)
     suffixes = [parse_id(item_id) for item_id in wanted]
     reads = [

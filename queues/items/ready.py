@@ -17,12 +17,10 @@ from typing import NamedTuple
 
 from queues.errors import TooLarge
 from queues.items.counters import CounterDelta, total, total_bytes
-from queues.items.equal_ids import refuse_taken
 from queues.keys.queue_keys import IN_GENERATIONS, QueueKeys
 from queues.keys.ready_batch import columns_of, places
-from queues.keys.suffix import place, read_place, ready_elements, ready_suffix
+from queues.keys.suffix import place, read_place, ready_elements
 from queues.kv.port import KeyValue, ReadTransaction, Result, Transaction
-from queues.model.bands import band_of
 from queues.model.config import Config
 from queues.model.cursor import End
 from queues.model.ids import minted_at
@@ -75,48 +73,6 @@ def insert(
     tr.set_new(list(map(add, repeat(begin), suffixes)), contents)
     tr.set_new(list(map(add, repeat(index), ids)), list(map(add, repeat(place(generation, b"")), suffixes)))
     return ready_items(contents, zip(priorities, tails, [0] * n, strict=True))
-
-
-def put_back(tr: Transaction, keys: QueueKeys, config: Config, item: Item, *, verb: str = "restore") -> None:
-    """Write an item that was taken back under its same key, in the newest generation."""
-    delta = CounterDelta(keys, wake=True)
-    assert item.count is not None
-    rand, generation = bytes.fromhex(item.id), config.generations[-1]
-    suffix = ready_suffix(item.priority, item.count, rand)
-    refuse_taken(tr, [keys.index("ready", rand, generation), keys.generation(generation).ready(suffix)])
-    become_ready(tr, keys, config, delta, suffix=suffix, value=item.value, attempts=item.attempts)
-    delta.traffic(verb)
-    delta.apply(tr)
-
-
-def become_ready(
-    tr: Transaction,
-    keys: QueueKeys,
-    config: Config,
-    delta: CounterDelta,
-    *,
-    suffix: bytes,
-    value: bytes,
-    attempts: int,
-    nonce: bytes = b"",
-) -> Item:
-    """Write one item, new or from another state, as ready at this place in the newest generation.
-
-    `nonce` is that of its lease that expired.
-    """
-    generation = config.generations[-1]
-    ready = keys.generation(generation)
-    entry = Entry(generation, suffix, ready.ready(suffix), value, attempts)
-    item = as_item(entry, config)
-    tr.set(entry.key, value)
-    tr.set(keys.index("ready", bytes.fromhex(item.id), generation), place(generation, suffix, attempts, nonce))
-    if attempts:
-        tr.set(ready.tried, b"")
-    delta.wake()
-    delta.state(generation, "ready", "in")
-    if item.priority is not None:
-        delta.band(generation, band_of(item.priority, config.edges), "in")
-    return item
 
 
 class Heads:
@@ -346,12 +302,6 @@ class PlaceRead:
     def wait(self) -> bytes | None:
         """Return the place, or None when no item of the state has this id."""
         return next((where for read in self._reads if (where := read.wait()) is not None), None)
-
-
-def at_place(tr: ReadTransaction, keys: QueueKeys, config: Config, where: bytes) -> Item | None:
-    """Return the ready item that an index entry points to."""
-    entry = entry_at(tr, keys, where)
-    return None if entry is None else as_item(entry, config)
 
 
 def entry_at(tr: ReadTransaction, keys: QueueKeys, where: bytes) -> Entry | None:

@@ -7,12 +7,13 @@ place for life. A walk remembers nothing but the last place: what comes and goes
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from queues.items import dead, delayed, leased, ready
+from queues.items import ready
+from queues.items.stored_item import ItemRead, StoredItem, as_item, from_lease, from_record
 from queues.keys.queue_keys import IN_GENERATIONS, GenerationKeys, QueueKeys
-from queues.keys.suffix import read_place, timed_elements
+from queues.keys.suffix import timed_elements
 from queues.kv.port import KeyValue, ReadTransaction
 from queues.model.config import Config
 from queues.model.cursor import End
@@ -108,12 +109,32 @@ def read_places(
     """Return what lies at places of a state's own order, None where an item is gone; raise `QueueUnreadable`."""
     with reading(config.name):
         if state == "ready":
-            return [_ready(config, place, lane, pair) for place, lane, pair in found]
-        if state == "delayed":
-            return [_delayed(keys, place, lane, pair) for place, lane, pair in found]
-        if state == "dead":
-            return [_dead(keys, place, pair) for place, _, pair in found]
-        return _leases(tr, keys, config, [(place, timed_elements(place)[1]) for place, _, _ in found])
+            return [_ready(config, place, ready.Entry(lane.generation, place, *pair)) for place, lane, pair in found]
+        if state == "leased":
+            return _leases(tr, keys, config, [(place, timed_elements(place)[1]) for place, _, _ in found])
+        return [
+            _met(config, place, from_record(state, place, pair[1], generation=lane.generation))
+            for place, lane, pair in found
+        ]
+
+
+def page(
+    tr: ReadTransaction,
+    keys: QueueKeys,
+    config: Config,
+    state: str,
+    *,
+    after: bytes | None,
+    limit: int,
+    preview: int | None = None,
+) -> list[tuple[bytes, Item]]:
+    """Return items of a state that is not ready behind a place, with their places, values cut to `preview` bytes."""
+    found, _ = along(tr, by_place(keys, config, state), after=after, end="min", limit=limit)
+    met = [one for one in read_places(tr, keys, config, state, found) if one is not None]
+    items = [(one.place, one.item()) for one in met]
+    if preview is None:
+        return items
+    return [(place, replace(item, value=item.value[:preview])) for place, item in items]
 
 
 def read_index(
@@ -129,24 +150,8 @@ def _read_index(
 ) -> list[Met | None]:
     if state == "leased":
         return _leases(tr, keys, config, [(rand, rand) for rand, _, _ in found])
-    met: list[Met | None] = []
-    reads = []
-    for rand, _, (_, where) in found:
-        generation, suffix, attempts = read_place(where)
-        key = keys.dead_item(suffix) if state == "dead" else keys.generation(generation).stored(state, suffix)
-        reads.append((rand, generation, suffix, attempts, key, tr.get(key)))
-    for rand, generation, suffix, attempts, key, read in reads:
-        value = read.wait()
-        if value is None:
-            met.append(None)
-        elif state == "ready":
-            met.append(_as_ready(config, rand, ready.Entry(generation, suffix, key, value, attempts)))
-        elif state == "delayed":
-            lost = delayed.decode(generation, keys.generation(generation), (key, value))
-            met.append(_as_delayed(rand, lost))
-        else:
-            met.append(_dead(keys, rand, (key, value)))
-    return met
+    reads = [(rand, ItemRead(tr, keys, rand, state, where)) for rand, _, (_, where) in found]
+    return [None if there is None else _met(config, rand, there) for rand, read in reads for there in [read.wait()]]
 
 
 def _indexed(keys: QueueKeys, state: str, generation: int, since_ms: int | None, until_ms: int | None) -> Lane:
@@ -170,36 +175,20 @@ def _within(of: GenerationKeys, low: Priority | None, high: Priority | None) -> 
     return begin if low is None else of.from_priority(low)[0], end if high is None else of.from_priority(high)[1]
 
 
-def _ready(config: Config, place: bytes, lane: Lane, pair: KeyValue) -> Met:
-    return _as_ready(config, place, ready.Entry(lane.generation, place, pair[0], pair[1]))
-
-
-def _as_ready(config: Config, place: bytes, entry: ready.Entry) -> Met:
+def _ready(config: Config, place: bytes, entry: ready.Entry) -> Met:
     return Met(place, entry.value, lambda: ready.as_item(entry, config))
 
 
-def _delayed(keys: QueueKeys, place: bytes, lane: Lane, pair: KeyValue) -> Met:
-    return _as_delayed(place, delayed.decode(lane.generation, keys.generation(lane.generation), pair))
-
-
-def _as_delayed(place: bytes, entry: delayed.Entry) -> Met:
-    return Met(place, entry.value, lambda: delayed.as_item(entry))
-
-
-def _dead(keys: QueueKeys, place: bytes, pair: KeyValue) -> Met:
-    entry = dead.decode(keys, pair)
-    return Met(place, entry.value, lambda: dead.as_item(entry))
+def _met(config: Config, place: bytes, there: StoredItem) -> Met:
+    return Met(place, there.value, lambda: as_item(there, fifo=config.fifo))
 
 
 def _leases(
     tr: ReadTransaction, keys: QueueKeys, config: Config, at: Iterable[tuple[bytes, bytes]]
 ) -> list[Met | None]:
     reads = [(place, rand, tr.get(keys.lease(rand))) for place, rand in at]
-    return [_lease(config, place, rand, read.wait()) for place, rand, read in reads]
-
-
-def _lease(config: Config, place: bytes, rand: bytes, record: bytes | None) -> Met | None:
-    if record is None:
-        return None
-    entry = leased.decode(rand, record)
-    return Met(place, entry.value, lambda: leased.as_item(entry, config))
+    return [
+        None if record is None else _met(config, place, from_lease(rand, record))
+        for place, rand, read in reads
+        for record in [read.wait()]
+    ]

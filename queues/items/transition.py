@@ -1,204 +1,295 @@
-"""Bringing items to another state by hand in one transaction: promote, reschedule, delay, retry, release, acknowledge.
+"""The state machine of items: from one stored item to the next, with keys, indexes and counters.
 
-Each returns what it changed, to be noted. The due times of delayed items, the places of dead ones and the leases of
-leased ones stay in that note, so that undoing brings them back: a lease that was taken back is the same worker's again.
+A transition has two halves. A function says what the item becomes (`delayed_until`, `given_back` …). Then `change`
+writes that: the item before, if there was one, and the item after, if there is one. Verbs, sweeps, actions of people,
+undo and bulk jobs all go this way. Only pushes and pops of ready items have a packed form (`queues.items.ready`), which
+tests compare with this one.
+
+    before            after             by
+    (nothing)         ready, delayed    push, move, restore
+    ready             leased            lease
+    ready             delayed           delay
+    delayed           ready             promote, or when it is due
+    delayed           delayed           reschedule
+    leased            ready, delayed    release, or when the lease expires
+    leased            dead              the same after the last attempt
+    dead              ready             retry
+    any               (nothing)         pop, acknowledge, delete, move
+
+Whoever calls `change` has read the item in the same transaction, or conflicts on its key: so of two transactions that
+change one item, one commits and the other begins anew.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
-from queues.errors import STATE_WORDS, Words, WrongState, some_are
-from queues.items import dead, delayed, leased, located
+from queues.items import equal_ids
 from queues.items.counters import CounterDelta
-from queues.items.located import StoredItem
-from queues.items.undo_log import Change
+from queues.items.stored_item import StoredItem
 from queues.keys.keyspace import Keyspace
-from queues.keys.queue_keys import OUTSIDE
-from queues.keys.suffix import ready_elements, ready_suffix, timed_suffix
-from queues.kv.port import Transaction
+from queues.keys.queue_keys import IN_GENERATIONS, OUTSIDE, QueueKeys, Side
+from queues.keys.suffix import place, ready_elements, ready_suffix, timed_suffix
+from queues.kv.port import ReadTransaction, Transaction
+from queues.model.bands import band_of
 from queues.model.config import Config
-from queues.model.records import decode
+from queues.model.priority import Priority
+
+# What an item becomes
 
 
-def promote(tr: Transaction, keyspace: Keyspace, config: Config, stored_items: Sequence[StoredItem]) -> list[Change]:
-    """Make delayed items ready now, behind whatever was pushed before, in the order given."""
-    _only(stored_items, "delayed", Words("only delayed items are promoted."))
-    changes = [Change(before=there, after=_ready_now(tr, config, there)) for there in stored_items]
-    _apply(tr, keyspace, config, changes, "promote")
-    return changes
+def promoted(there: StoredItem, config: Config, count: int) -> StoredItem:
+    """Return a delayed item as ready, pushed last by this count."""
+    return _as_ready(there, config, ready_suffix(there.header["priority"], count, there.rand))
 
 
-def reschedule(
-    tr: Transaction, keyspace: Keyspace, config: Config, stored_items: Sequence[StoredItem], *, due_ms: int | None
-) -> list[Change]:
-    """Let delayed items be due at another time; None: now. Those that are due then already are left out."""
-    if due_ms is None:
-        return promote(tr, keyspace, config, stored_items)
-    _only(stored_items, "delayed", Words("only delayed items are rescheduled."))
-    changes = []
-    for there in stored_items:
-        after = replace(there, generation=config.generations[-1], suffix=timed_suffix(due_ms, there.rand))
-        if after.suffix != there.suffix:
-            changes.append(Change(before=there, after=after))
-    _apply(tr, keyspace, config, changes, None)
-    return changes
-
-
-def delay(
-    tr: Transaction, keyspace: Keyspace, config: Config, stored_items: Sequence[StoredItem], *, due_ms: int | None
-) -> list[Change]:
-    """Let ready items wait until they are due; None: that has passed, so nothing changes. Attempts stay with them."""
-    _only(stored_items, "ready", Words("only ready items are delayed."))
-    if due_ms is None:
-        return []
-    changes = []
-    for there in stored_items:
-        after = StoredItem(
-            state="delayed",
-            rand=there.rand,
-            generation=config.generations[-1],
-            suffix=timed_suffix(due_ms, there.rand),
-            attempts=there.attempts,
-            stored=delayed.record_of(there.priority(fifo=config.fifo), there.attempts, there.stored),
-        )
-        changes.append(Change(before=there, after=after))
-    _apply(tr, keyspace, config, changes, None)
-    return changes
-
-
-def retry(tr: Transaction, keyspace: Keyspace, config: Config, stored_items: Sequence[StoredItem]) -> list[Change]:
-    """Put dead items back at their places, with all their attempts before them."""
-    _only(stored_items, "dead", Words("only dead items are retried."))
-    changes = []
-    for there in stored_items:
-        header, value = decode(there.stored)
-        suffix = ready_suffix(header["priority"], header["count"], there.rand)
-        after = StoredItem(
-            state="ready",
-            rand=there.rand,
-            generation=config.generations[-1],
-            suffix=suffix,
-            attempts=0,
-            stored=value,
-        )
-        changes.append(Change(before=there, after=after))
-    _apply(tr, keyspace, config, changes, "retry")
-    return changes
-
-
-def release(
-    tr: Transaction,
-    keyspace: Keyspace,
-    config: Config,
-    stored_items: Sequence[StoredItem],
-    *,
-    now_ms: int,
-    reason: str,
-) -> list[Change]:
-    """Take items back from the workers who hold them: to their places, or to the dead after their last attempt."""
-    _only(stored_items, "leased", Words("only leased items are released."))
-    changes = [
-        Change(before=there, after=_given_back(config, there, now_ms=now_ms, reason=reason)) for there in stored_items
-    ]
-    died = sum(change.after is not None and change.after.state == "dead" for change in changes)
-    _apply(tr, keyspace, config, changes, "release", died=died)
-    return changes
-
-
-def acknowledge(tr: Transaction, keyspace: Keyspace, config: Config, there: StoredItem) -> None:
-    """Take a leased item out of its queue as done."""
-    _only([there], "leased", Words("only leased items are acknowledged."))
-    tr.use_reserve()
-    keys = keyspace.queue(config.id)
-    delta = CounterDelta(keys, wake=False)
-    located.lift(tr, keys, config, there, delta)
-    delta.traffic("ack")
-    delta.apply(tr)
-
-
-def in_state(stored_items: Sequence[StoredItem], state: str) -> list[StoredItem]:
-    """Return the items that are in a state."""
-    return [there for there in stored_items if there.state == state]
-
-
-def _only(stored_items: Sequence[StoredItem], state: str, rule: Words) -> None:
-    others = [there for there in stored_items if there.state != state]
-    if not others:
-        return
-    if len(stored_items) == 1:
-        now, wanted = STATE_WORDS[others[0].state], STATE_WORDS[state]
-        what = Words("The item is {now}, not {state}", now=now, state=wanted)
-    else:
-        what = Words("{items} not {state}", items=some_are(len(others), len(stored_items)), state=STATE_WORDS[state])
-    raise WrongState("{what}: {rule} Nothing was changed.", what=what, rule=rule)
-
-
-def _ready_now(tr: Transaction, config: Config, there: StoredItem) -> StoredItem:
-    header, value = decode(there.stored)
+def delayed_until(there: StoredItem, config: Config, due_ms: int, *, reason: str = "") -> StoredItem:
+    """Return a ready, delayed or leased item as delayed; a delayed one keeps its reason."""
+    header: Mapping[str, Any] = there.header
+    if there.state != "delayed":
+        header = {"priority": there.priority(fifo=config.fifo), "attempts": there.attempts}
+        header |= {"reason": reason} if reason else {}
     return StoredItem(
-        state="ready",
+        state="delayed",
         rand=there.rand,
         generation=config.generations[-1],
-        suffix=ready_suffix(header["priority"], config.base + tr.stamp(), there.rand),
+        suffix=timed_suffix(due_ms, there.rand),
         attempts=there.attempts,
-        stored=value,
+        value=there.value,
+        header=header,
     )
 
 
-def _given_back(config: Config, there: StoredItem, *, now_ms: int, reason: str) -> StoredItem:
-    entry = leased.decode(there.rand, there.stored)
-    if not leased.is_last(entry, config):
-        return StoredItem(
-            state="ready",
-            rand=there.rand,
-            generation=config.generations[-1],
-            suffix=entry.suffix,
-            attempts=entry.attempts,
-            stored=entry.value,
-        )
-    priority, count, _ = ready_elements(entry.suffix, fifo=config.fifo)
-    died = dead.Entry(
-        rand=there.rand,
-        died_ms=now_ms,
-        priority=priority,
-        count=count,
-        attempts=entry.attempts,
-        worker=entry.worker,
-        reason=reason or f"released at attempt {entry.attempts}",
-        value=entry.value,
-    )
+def leased_until(there: StoredItem, expires_ms: int, *, now_ms: int, worker: str, nonce: bytes) -> StoredItem:
+    """Return a ready item as leased, its attempts one more."""
+    header = {
+        "nonce": nonce.hex(),
+        "expires": expires_ms,
+        "leased": now_ms,
+        "generation": there.generation,
+        "suffix": there.suffix.hex(),
+        "attempts": there.attempts + 1,
+        "worker": worker,
+    }
+    return replace(there, state="leased", attempts=there.attempts + 1, header=header, nonce=nonce)
+
+
+def extended(there: StoredItem, expires_ms: int) -> StoredItem:
+    """Return a leased item whose lease ends at another time."""
+    return replace(there, header={**there.header, "expires": expires_ms})
+
+
+def is_last(there: StoredItem, config: Config) -> bool:
+    """Say whether a leased item is dead when its lease ends without being acknowledged."""
+    return config.max_attempts is not None and there.attempts >= config.max_attempts
+
+
+def given_back(
+    there: StoredItem, config: Config, *, now_ms: int, reason: str = "", expired: bool = False, dies: bool = True
+) -> StoredItem:
+    """Return a leased item as ready at its place, or as dead after its last attempt if it `dies` by that.
+
+    The nonce of a lease that expired stays with the item: it can still be acknowledged by that lease.
+    """
+    nonce = there.nonce if expired else b""
+    if not dies or not is_last(there, config):
+        return _as_ready(there, config, there.suffix, nonce=nonce)
+    priority, count, _ = ready_elements(there.suffix, fifo=config.fifo)
     return StoredItem(
         state="dead",
         rand=there.rand,
         generation=OUTSIDE,
-        suffix=died.suffix,
-        attempts=entry.attempts,
-        stored=died.encode(),
+        suffix=timed_suffix(now_ms, there.rand),
+        attempts=there.attempts,
+        value=there.value,
+        header={
+            "priority": priority,
+            "count": count,
+            "attempts": there.attempts,
+            "worker": there.header["worker"],
+            "reason": reason or f"released at attempt {there.attempts}",
+        },
+        nonce=nonce,
     )
 
 
-def _apply(
+def retried(there: StoredItem, config: Config) -> StoredItem:
+    """Return a dead item as ready at its place, with all its attempts before it."""
+    suffix = ready_suffix(there.header["priority"], there.header["count"], there.rand)
+    return _as_ready(there, config, suffix, attempts=0)
+
+
+def new_ready(rand: bytes, value: bytes, config: Config, suffix: bytes, *, attempts: int = 0) -> StoredItem:
+    """Return an item that arrives as ready."""
+    generation = config.generations[-1]
+    return StoredItem(state="ready", rand=rand, generation=generation, suffix=suffix, attempts=attempts, value=value)
+
+
+def new_delayed(rand: bytes, value: bytes, config: Config, priority: Priority | None, due_ms: int) -> StoredItem:
+    """Return an item that arrives as delayed."""
+    return StoredItem(
+        state="delayed",
+        rand=rand,
+        generation=config.generations[-1],
+        suffix=timed_suffix(due_ms, rand),
+        attempts=0,
+        value=value,
+        header={"priority": priority, "attempts": 0},
+    )
+
+
+def with_priority(there: StoredItem, config: Config, priority: Priority | None) -> StoredItem:
+    """Return the item with another priority, its push order kept."""
+    if there.state == "ready":
+        count = ready_elements(there.suffix, fifo=config.fifo)[1]
+        return at_suffix(there, ready_suffix(priority, count, there.rand))
+    return replace(there, header={**there.header, "priority": priority}, nonce=b"")
+
+
+def at_suffix(there: StoredItem, suffix: bytes) -> StoredItem:
+    """Return the item at another place of its state."""
+    return replace(there, suffix=suffix, nonce=b"")
+
+
+def with_value(there: StoredItem, value: bytes) -> StoredItem:
+    """Return the item with another value."""
+    return replace(there, value=value, nonce=b"")
+
+
+def _as_ready(
+    there: StoredItem, config: Config, suffix: bytes, *, attempts: int | None = None, nonce: bytes = b""
+) -> StoredItem:
+    return StoredItem(
+        state="ready",
+        rand=there.rand,
+        generation=config.generations[-1],
+        suffix=suffix,
+        attempts=there.attempts if attempts is None else attempts,
+        value=there.value,
+        nonce=nonce,
+    )
+
+
+# Writing it
+
+
+def change(
     tr: Transaction,
-    keyspace: Keyspace,
+    keys: QueueKeys,
     config: Config,
-    changes: Sequence[Change],
-    verb: str | None,
+    before: StoredItem | None,
+    after: StoredItem | None,
+    delta: CounterDelta,
     *,
-    died: int = 0,
+    now_ms: int | None = None,
 ) -> None:
+    """Bring an item from one state to the next; before None it arrives, after None it leaves the queue.
+
+    `now_ms` spares the workers and sweepers that need not hear of what falls due later.
+    """
+    if after is not None:
+        after = settled(config, after)
+    if before is not None:
+        _clear(tr, keys, before)
+    if after is not None:
+        write(tr, keys, after)
+        if after.state == "ready":
+            delta.wake()
+        elif after.state == "delayed":
+            delta.falls_due(after.due_ms, now_ms)
+        elif after.state == "leased":
+            delta.falls_due(after.expires_ms, now_ms)
+    stays = before is not None and after is not None and _counted_with(before) == _counted_with(after)
+    if before is not None and after is not None and (before.state, after.state) == ("leased", "dead"):
+        delta.traffic("dead")
+    if before is not None:
+        _count(config, before, delta, "out", whole=not stays)
+    if after is not None:
+        _count(config, after, delta, "in", whole=not stays)
+
+
+def settled(config: Config, there: StoredItem) -> StoredItem:
+    """Return where an item comes to stand: in the newest generation if its own is no longer live."""
+    if there.state in IN_GENERATIONS and there.generation not in config.generations:
+        return replace(there, generation=config.generations[-1])
+    return there
+
+
+def write(tr: Transaction, keys: QueueKeys, there: StoredItem) -> None:
+    """Write an item and its indexes, counting nothing."""
+    tr.set(there.key(keys), there.stored)
+    nonce = b"" if there.state == "leased" else there.nonce
+    tr.set(there.index(keys), place(there.generation, there.suffix, there.attempts, nonce))
+    if there.state == "ready" and there.attempts:
+        tr.set(keys.generation(there.generation).tried, b"")
+    if there.state == "leased":
+        tr.set(there.expiry(keys), b"")
+
+
+def _clear(tr: Transaction, keys: QueueKeys, there: StoredItem) -> None:
+    tr.clear(there.key(keys))
+    tr.clear(there.index(keys))
+    if there.state == "leased":
+        tr.clear(there.expiry(keys))
+
+
+def _counted_with(there: StoredItem) -> tuple[str, int]:
+    return there.state, there.generation if there.state in IN_GENERATIONS else OUTSIDE
+
+
+def _count(config: Config, there: StoredItem, delta: CounterDelta, side: Side, *, whole: bool) -> None:
+    """Count an item in or out; one that stays in its state and generation by its band alone."""
+    state, generation = _counted_with(there)
+    if whole:
+        delta.state(generation, state, side)
+    priority = there.priority(fifo=config.fifo) if state == "ready" else None
+    if priority is not None:
+        delta.band(generation, band_of(priority, config.edges), side)
+
+
+# Places that another item has
+
+
+def refuse_taken(
+    tr: ReadTransaction, keys: QueueKeys, config: Config, changes: Iterable[tuple[StoredItem | None, StoredItem]]
+) -> None:
+    """Raise `IdTaken` when another item stands where one of these is to stand."""
+    equal_ids.refuse_taken(tr, [key for before, after in changes for key in new_keys(keys, config, before, after)])
+
+
+def new_keys(keys: QueueKeys, config: Config, before: StoredItem | None, after: StoredItem) -> list[bytes]:
+    """Return the keys by which the item after is found and the item before was not."""
+    after = settled(config, after)
+    had = () if before is None else (before.key(keys), before.index(keys))
+    return [key for key in (after.key(keys), after.index(keys)) if key not in had]
+
+
+# Several at once
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One item, before an action and after it."""
+
+    before: StoredItem
+    #: None: the item is in no queue.
+    after: StoredItem | None
+
+
+def apply(
+    tr: Transaction, keyspace: Keyspace, config: Config, changes: Sequence[Change], verb: str | None = None
+) -> list[Change]:
+    """Write changes of items of one queue, counted under a verb; raise `IdTaken`."""
     if not changes:
-        return
-    tr.use_reserve()  # values move, they do not come in
+        return []
     keys = keyspace.queue(config.id)
     delta = CounterDelta(keys, wake=True)
     if verb is not None:
         delta.traffic(verb, len(changes))
-    if died:
-        delta.traffic("dead", died)
-    located.refuse_taken(tr, keys, config, [(each.before, each.after) for each in changes if each.after is not None])
-    for change in changes:
-        assert change.after is not None
-        located.change(tr, keys, config, change.before, change.after, delta)
+    refuse_taken(tr, keys, config, [(each.before, each.after) for each in changes if each.after is not None])
+    for each in changes:
+        change(tr, keys, config, each.before, each.after, delta)
     delta.apply(tr)
+    return list(changes)

@@ -8,16 +8,16 @@ since (taken, moved, edited, tried) is not touched: its undo is refused, or, whe
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from queues.errors import ItemGoneOn, PlaceTaken, some_have
 from queues.items import attached as attached_items
-from queues.items import located
+from queues.items import transition
 from queues.items.counters import CounterDelta
 from queues.items.equal_ids import taken
-from queues.items.located import StoredItem
 from queues.items.ready import MAX_ITEMS
+from queues.items.stored_item import ATTACHED, StoredItem, attached, find
+from queues.items.transition import Change
 from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import AttachedKeys
 from queues.kv.port import KeyValue, Result, Transaction
@@ -25,29 +25,13 @@ from queues.model import records
 from queues.model.config import Config
 from queues.model.foreign_tuples import item_id
 
-#: The state of items of attached queues: their suffix is their key behind the prefix.
-ATTACHED = "attached"
 #: Parts of what lies beside a trash record; the names sort so.
 KEY, VALUE = "k", "v"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
-    """One item, before an act and after it."""
-
-    before: StoredItem
-    #: None: the item is nowhere.
-    after: StoredItem | None
 
 
 def id_of(there: StoredItem) -> str:
     """Return an item's id, in an attached queue too."""
     return item_id(there.suffix) if there.state == ATTACHED else there.rand.hex()
-
-
-def value_of(there: StoredItem) -> bytes:
-    """Return an item's value, in an attached queue too."""
-    return there.stored if there.state == ATTACHED else there.value
 
 
 def note(tr: Transaction, keyspace: Keyspace, trash_id: bytes, changes: Sequence[Change]) -> None:
@@ -58,8 +42,8 @@ def note(tr: Transaction, keyspace: Keyspace, trash_id: bytes, changes: Sequence
         if after is not None:
             header["after"] = {**place_of(after), "digest": after.digest()}
         tr.set(keyspace.trash_part(trash_id, n, KEY), records.encode(header))
-        if after is None or value_of(after) != value_of(before):
-            tr.set(keyspace.trash_part(trash_id, n, VALUE), value_of(before))
+        if after is None or after.value != before.value:
+            tr.set(keyspace.trash_part(trash_id, n, VALUE), before.value)
 
 
 def note_arrivals(tr: Transaction, keyspace: Keyspace, trash_id: bytes, arrived: Sequence[StoredItem]) -> None:
@@ -147,12 +131,12 @@ class Undoing:
         else:
             keys = self._keyspace.queue(config.id)
             rands = [bytes.fromhex(after["rand"]) for after in afters]
-            stored_items = located.find(self._tr, keys, config, rands)
+            stored_items = find(self._tr, keys, config, rands)
             found = [(after, now) for after, now in zip(afters, stored_items, strict=True) if now is not None]
         return {
             _name(after): now
             for after, now in found
-            if now.digest() == after["digest"] and now.same_place(standing_of(after, b""))
+            if now.digest() == after["digest"] and now.same_place(standing_of(after, None, b""))
         }
 
     def _in_the_way(
@@ -170,18 +154,18 @@ class Undoing:
             if header["before"] is None or (after is not None and now is None):
                 continue
             here = now if self._source.id == self._target.id else None
-            before = standing_of(header["before"], b"")
-            reads[n] = [self._tr.get(key) for key in located.new_keys(keys, self._source, here, before)]
+            before = standing_of(header["before"], header["record"], b"")
+            reads[n] = [self._tr.get(key) for key in transition.new_keys(keys, self._source, here, before)]
         return {n for n, found in reads.items() if any(read.wait() is not None for read in found)}
 
     def _undo(self, header: dict[str, Any], now: StoredItem | None, value: bytes | None) -> None:
         if value is None:
             assert now is not None  # what stayed in no queue has its value noted
-            value = value_of(now)
-        before = standing_of(header["before"], stored_of(header["record"], value))
+            value = now.value
+        before = standing_of(header["before"], header["record"], value)
         source, target = self._source, self._target
         if now is not None and source.id == target.id and before.state != ATTACHED:
-            located.change(self._tr, self._keyspace.queue(source.id), source, now, before, self._delta_of(source))
+            transition.change(self._tr, self._keyspace.queue(source.id), source, now, before, self._delta_of(source))
             return
         if now is not None:
             self._lift(target, now)
@@ -190,14 +174,14 @@ class Undoing:
     def _lift(self, config: Config, now: StoredItem) -> None:
         delta = self._delta_of(config)
         if config.prefix is None:
-            located.lift(self._tr, self._keyspace.queue(config.id), config, now, delta)
+            transition.change(self._tr, self._keyspace.queue(config.id), config, now, None, delta)
         else:
             attached_items.clear(self._tr, AttachedKeys(config.prefix), now.suffix)
 
     def _put(self, config: Config, before: StoredItem) -> None:
         delta = self._delta_of(config)
         if config.prefix is None:
-            located.put(self._tr, self._keyspace.queue(config.id), config, before, delta)
+            transition.change(self._tr, self._keyspace.queue(config.id), config, None, before, delta)
             return
         foreign = AttachedKeys(config.prefix)
         if self._tr.get_range(*foreign.only(before.suffix), limit=1).wait():
@@ -211,19 +195,9 @@ class Undoing:
         return delta
 
 
-def attached(suffix: bytes, value: bytes) -> StoredItem:
-    """Return an item of an attached queue as it stands."""
-    return StoredItem(state=ATTACHED, rand=b"", generation=0, suffix=suffix, attempts=0, stored=value)
-
-
 def record_of(there: StoredItem) -> dict[str, Any] | None:
-    """Return what the record around an item's value says; None where the value lies there alone."""
-    return None if there.state in ("ready", ATTACHED) else records.decode(there.stored)[0]
-
-
-def stored_of(record: dict[str, Any] | None, value: bytes) -> bytes:
-    """Return what lies at a place: the value, in a record where it had one."""
-    return value if record is None else records.encode(record, value)
+    """Return the fields of the record around an item's value; None where the value lies alone."""
+    return dict(there.header) or None
 
 
 def place_of(there: StoredItem) -> dict[str, Any]:
@@ -238,7 +212,7 @@ def place_of(there: StoredItem) -> dict[str, Any]:
     return where | ({"nonce": there.nonce.hex()} if there.nonce else {})
 
 
-def standing_of(header: dict[str, Any], stored: bytes) -> StoredItem:
+def standing_of(header: dict[str, Any], record: dict[str, Any] | None, value: bytes) -> StoredItem:
     """Return an item at the place that a trash record keeps."""
     return StoredItem(
         state=header["state"],
@@ -246,7 +220,8 @@ def standing_of(header: dict[str, Any], stored: bytes) -> StoredItem:
         generation=header["generation"],
         suffix=bytes.fromhex(header["suffix"]),
         attempts=header["attempts"],
-        stored=stored,
+        value=value,
+        header=record or {},
         nonce=bytes.fromhex(header.get("nonce", "")),
     )
 

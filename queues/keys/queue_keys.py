@@ -25,6 +25,7 @@ from queues.model.tuples import (
 #: The states that generations hold, and that a purge takes.
 IN_GENERATIONS = ("ready", "delayed")
 Side = Literal["in", "out"]
+SIDES: tuple[Side, Side] = ("in", "out")
 STATES = ("ready", "delayed", "leased", "dead")
 #: The generation of the totals of leased and dead items, which no purge removes; live ones begin at 1.
 OUTSIDE = 0

@@ -84,10 +84,5 @@ def expired_nonce(value: bytes) -> bytes:
     return value[_HEAD : _behind_nonce(value)]
 
 
-def in_generation(value: bytes, generation: int) -> bytes:
-    """Return the same index value for another generation."""
-    return value[:5] + generation.to_bytes(4, "big") + value[_HEAD:]
-
-
 def _behind_nonce(value: bytes) -> int:
     return _HEAD + int.from_bytes(value[:1], "big")  # a damaged value may be empty

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from queues.items import dead, ready
+from queues.items import transition
 from queues.items.counters import CounterDelta
-from queues.items.dead import Entry
-from queues.items.equal_ids import refuse_taken
-from queues.keys.suffix import ready_suffix
+from queues.items.scan import page
+from queues.items.stored_item import as_item, find
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model import ids
 from queues.model.config import Config
@@ -36,49 +33,37 @@ class Deaths(Delays):
         self._own(_WHY_NOT)
 
         def look(tr: ReadTransaction, config: Config, behind: bytes | None, limit: int) -> list[tuple[bytes, Item]]:
-            entries = dead.look(tr, self._keys, after=behind, limit=limit)
-            return [(entry.suffix, dead.as_item(entry, preview=preview)) for entry in entries]
+            return page(tr, self._keys, config, "dead", after=behind, limit=limit, preview=preview)
 
         return self._state_page("dead", look, limit=limit, after=after, tr=tr)
 
     def retry_dead(self, item_id: str, *, tr: Transaction | None = None) -> Item | None:
         """Put a dead item back at its place, with all its attempts before it; None when no dead item has this id."""
 
-        def revive(tr: Transaction, config: Config, entry: Entry, delta: CounterDelta) -> Item:
-            delta.traffic("retry")
-            suffix = ready_suffix(entry.priority, entry.count, entry.rand)
-            refuse_taken(tr, [self._keys.index("ready", entry.rand, config.generations[-1])])
-            return ready.become_ready(tr, self._keys, config, delta, suffix=suffix, value=entry.value, attempts=0)
-
-        return self._end_death(item_id, revive, tr)
+        return self._end_death(item_id, "retry", tr)
 
     def delete_dead(self, item_id: str, *, tr: Transaction | None = None) -> Item | None:
         """Take a dead item out for good, and return it; None when no dead item has this id."""
 
-        def bury(tr: Transaction, config: Config, entry: Entry, delta: CounterDelta) -> Item:
-            delta.traffic("delete")
-            return dead.as_item(entry)
+        return self._end_death(item_id, "delete", tr)
 
-        return self._end_death(item_id, bury, tr)
-
-    def _end_death(
-        self,
-        item_id: str,
-        then: Callable[[Transaction, Config, Entry, CounterDelta], Item],
-        tr: Transaction | None,
-    ) -> Item | None:
+    def _end_death(self, item_id: str, verb: str, tr: Transaction | None) -> Item | None:
         self._own(_WHY_NOT)
         rand = ids.parse(item_id)
 
         def write(tr: Transaction) -> Item | None:
             config = self._current(tr)
-            entry = None if rand is None else dead.entry_of(tr, self._keys, rand)
-            if entry is None:
+            (there,) = find(tr, self._keys, config, [rand], ["dead"])
+            if there is None:
                 return None
+            after = transition.retried(there, config) if verb == "retry" else None
+            if after is not None:
+                transition.refuse_taken(tr, self._keys, config, [(there, after)])
+            tr.use_reserve()
             delta = CounterDelta(self._keys, wake=False)
-            dead.remove(tr, self._keys, entry, delta)
-            item = then(tr, config, entry, delta)
+            delta.traffic(verb)
+            transition.change(tr, self._keys, config, there, after, delta)
             delta.apply(tr)
-            return item
+            return as_item(after or there, fifo=config.fifo)
 
         return self._context.transact(write, tr)

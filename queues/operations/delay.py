@@ -8,10 +8,12 @@ from functools import partial
 from math import ceil
 
 from queues.errors import BadTime, NaiveTime
-from queues.items import delayed, ready
+from queues.items import delayed, transition
 from queues.items.counters import CounterDelta
-from queues.items.equal_ids import refuse_taken, taken
-from queues.keys.suffix import ready_suffix, timed_suffix
+from queues.items.equal_ids import taken
+from queues.items.scan import page
+from queues.items.stored_item import as_item, find
+from queues.keys.suffix import ready_suffix
 from queues.kv.port import ReadTransaction, Result, Transaction
 from queues.model import ids
 from queues.model.config import Config
@@ -80,8 +82,7 @@ class Delays(Taking):
         self._own("its items are never delayed.")
 
         def look(tr: ReadTransaction, config: Config, behind: bytes | None, limit: int) -> list[tuple[bytes, Item]]:
-            entries = delayed.look(tr, self._keys, config, after=behind, limit=limit)
-            return [(entry.suffix, delayed.as_item(entry, preview=preview)) for entry in entries]
+            return page(tr, self._keys, config, "delayed", after=behind, limit=limit, preview=preview)
 
         return self._state_page("delayed", look, limit=limit, after=after, tr=tr)
 
@@ -94,35 +95,20 @@ class Delays(Taking):
 
         def write(tr: Transaction) -> Item | None:
             config = self._current(tr)
-            entry = None if rand is None else delayed.entry_of(tr, self._keys, config, rand)
-            if entry is None:
+            (there,) = find(tr, self._keys, config, [rand], ["delayed"])
+            if there is None:
                 return None
             delta = CounterDelta(self._keys, wake=False)
             if due_ms is None:
-                ids = delayed.free_ids(tr, self._keys, config, [entry])
-                item = delayed.promote(tr, self._keys, config, entry, delta, ids)
+                after = transition.promoted(there, config, config.base + tr.stamp())
+                delta.traffic("promote")
             else:
-                tr.use_reserve()
-                suffix = timed_suffix(due_ms, entry.rand)
-                if suffix != entry.suffix:
-                    refuse_taken(tr, [self._keys.generation(config.generations[-1]).delayed(suffix)])
-                delayed.remove(tr, self._keys, entry, delta)
-                item = delayed.insert(
-                    tr,
-                    self._keys,
-                    config,
-                    delta,
-                    rand=entry.rand,
-                    due_ms=due_ms,
-                    now_ms=now_ms,
-                    priority=entry.priority,
-                    value=entry.value,
-                    attempts=entry.attempts,
-                    reason=entry.reason,
-                    unknown=entry.unknown,
-                )
+                after = transition.delayed_until(there, config, due_ms)
+            tr.use_reserve()
+            transition.refuse_taken(tr, self._keys, config, [(there, after)])
+            transition.change(tr, self._keys, config, there, after, delta, now_ms=now_ms)
             delta.apply(tr)
-            return item
+            return as_item(after, fifo=config.fifo)
 
         return self._context.transact(write, tr)
 
@@ -154,32 +140,27 @@ class Delays(Taking):
             return partial(finish, tr, generation, [tr.get(key) for key in stored(generation)])
 
         def finish(
-            tr: Transaction, generation: int, there: list[Result[bytes | None]], config: Config, delta: CounterDelta
+            tr: Transaction,
+            generation: int,
+            held: list[Result[bytes | None]],
+            config: Config,
+            delta: CounterDelta,
         ) -> list[Item]:
             self._admit(tr, config, values)
             if config.generations[-1] != generation:
-                there = [tr.get(key) for key in stored(config.generations[-1])]
-            if any(read.wait() is not None for read in there):
+                held = [tr.get(key) for key in stored(config.generations[-1])]
+            if any(read.wait() is not None for read in held):
                 raise taken()
             delta.traffic("push", len(values))
             items = []
             for (value, priority), rand, due_ms in zip(values, rands, dues, strict=True):
                 if due_ms is None:
                     suffix = ready_suffix(priority, config.base + tr.stamp(), rand)
-                    item = ready.become_ready(tr, self._keys, config, delta, suffix=suffix, value=value, attempts=0)
+                    there = transition.new_ready(rand, value, config, suffix)
                 else:
-                    item = delayed.insert(
-                        tr,
-                        self._keys,
-                        config,
-                        delta,
-                        rand=rand,
-                        due_ms=due_ms,
-                        now_ms=now_ms,
-                        priority=priority,
-                        value=value,
-                    )
-                items.append(item)
+                    there = transition.new_delayed(rand, value, config, priority, due_ms)
+                transition.change(tr, self._keys, config, None, there, delta, now_ms=now_ms)
+                items.append(as_item(there, fifo=config.fifo))
             return items
 
         size = sum(len(value) for value, _ in values)

@@ -17,11 +17,12 @@ from functools import partial
 from typing import Any
 
 from queues.errors import BadTime, BadToken, BadValue, StaleLease
-from queues.items import delayed, leased
+from queues.items import delayed, leased, transition
 from queues.items.counters import CounterDelta
-from queues.items.expired import ExpiredRead
-from queues.keys.suffix import NONCE_SIZE, ready_elements, timed_suffix
-from queues.kv.port import ReadTransaction, Result, Transaction
+from queues.items.scan import page
+from queues.items.stored_item import StoredItem, as_item
+from queues.keys.suffix import NONCE_SIZE
+from queues.kv.port import ReadTransaction, Transaction
 from queues.model import ids
 from queues.model.config import MAX_REASON, Config, check_text
 from queues.model.cursor import End
@@ -80,7 +81,7 @@ class Leases(Delays):
         )
 
     def _as_leases(self, entries: Any, binding: Binding) -> list[Lease]:
-        return [_as_lease(entry, leased.as_item(entry, self.config), binding) for entry in entries]
+        return [_as_lease(entry, self.config, binding) for entry in entries]
 
     def ack(self, lease: Lease | str, *, must_hold: bool = False, tr: Transaction | None = None) -> None:
         """Say that the leased item is done: it is gone for good. Acknowledging again changes nothing.
@@ -108,32 +109,35 @@ class Leases(Delays):
         if not held:
             return None
         check_number(len(held))
-        now_ms = self._context.now_ms()
 
         def begin(tr: Transaction) -> Finish:
-            reads = [(rand, nonce, tr.get(self._keys.lease(rand))) for rand, nonce in held]
-            return partial(finish, tr, reads)
+            return partial(finish, tr, [(lease, leased.HeldRead(tr, self._keys, *lease)) for lease in held])
 
         def finish(
-            tr: Transaction, reads: list[tuple[bytes, bytes, Result[bytes | None]]], config: Config, delta: CounterDelta
+            tr: Transaction,
+            reads: list[tuple[tuple[bytes, bytes], leased.HeldRead]],
+            config: Config,
+            delta: CounterDelta,
         ) -> list[str]:
             over: list[tuple[bytes, bytes]] = []
             acked = set()
-            for rand, nonce, read in reads:
-                record = read.wait()
-                entry = None if record is None else leased.decode(rand, record)
-                if entry is not None and entry.nonce == nonce:
-                    leased.remove(tr, self._keys, entry, delta)
-                    acked.add(rand)
-                else:
-                    over.append((rand, nonce))
+            for lease, read in reads:
+                there = read.find()
+                if there is None:
+                    over.append(lease)
+                    continue
+                tr.use_reserve()
+                transition.change(tr, self._keys, config, there, None, delta)
+                acked.add(there.rand)
             if acked:
                 delta.traffic("ack", len(acked))
             # A lease that is over counts as acknowledged before if its item is nowhere in this queue.
-            looks = [(lease, ExpiredRead(tr, self._keys, config, *lease)) for lease in over if lease[0] not in acked]
-            there = [(lease, look) for lease, look in looks if must_hold or look.is_there()]
-            acked |= {lease[0] for lease, look in there if look.take(delta, now_ms=now_ms)}
-            return [held[lease] for lease, _ in there if lease[0] not in acked]
+            looks = [
+                (lease, leased.ExpiredRead(tr, self._keys, config, *lease)) for lease in over if lease[0] not in acked
+            ]
+            stale = [(lease, look) for lease, look in looks if must_hold or look.is_there()]
+            acked |= {lease[0] for lease, look in stale if look.take(delta)}
+            return [held[lease] for lease, _ in stale if lease[0] not in acked]
 
         return Errand(begin=begin, rands=tuple(rand for rand, _ in held))
 
@@ -163,34 +167,19 @@ class Leases(Delays):
         why = _reason(reason)
 
         def finish(tr: Transaction, held: leased.HeldRead, config: Config, delta: CounterDelta) -> Item:
-            entry = held.wait()
-            leased.remove(tr, self._keys, entry, delta)
-            delta.traffic("release")
+            there = held.wait()
             if not count_attempt:
-                entry = replace(entry, attempts=entry.attempts - 1)
-                if due_ms is None:
-                    return leased.back_to_place(tr, self._keys, config, entry, delta, back=held.back)
-            elif due_ms is None or leased.is_last(entry, config):
-                last = why or f"released at attempt {entry.attempts}"
-                return leased.give_back(
-                    tr, self._keys, config, entry, delta, now_ms=now_ms, reason=last, back=held.back
-                )
-            entry = held.back.free(entry, "delayed", config)
-            return delayed.insert(
-                tr,
-                self._keys,
-                config,
-                delta,
-                rand=entry.rand,
-                due_ms=due_ms,
-                now_ms=now_ms,
-                priority=ready_elements(entry.suffix, fifo=config.fifo)[0],
-                value=entry.value,
-                attempts=entry.attempts,
-                reason=why,
-            )
+                there = replace(there, attempts=there.attempts - 1)
+            if due_ms is None or (count_attempt and transition.is_last(there, config)):
+                after = transition.given_back(there, config, now_ms=now_ms, reason=why, dies=count_attempt)
+            else:
+                after = transition.delayed_until(there, config, due_ms, reason=why)
+            tr.use_reserve()
+            delta.traffic("release")
+            transition.change(tr, self._keys, config, there, after, delta, now_ms=now_ms)
+            return as_item(after, fifo=config.fifo)
 
-        return self._about(rand, nonce, finish, back=True)
+        return self._about(rand, nonce, finish)
 
     def extend(self, lease: Lease | str, *, seconds: Duration, tr: Transaction | None = None) -> Lease:
         """Let a lease end so many seconds from now, and return it; its token stays. Raises `StaleLease`.
@@ -206,14 +195,12 @@ class Leases(Delays):
         now_ms, expires_ms = self._context.now_ms(), self._expires_ms(seconds)
 
         def finish(tr: Transaction, held: leased.HeldRead, config: Config, delta: CounterDelta) -> Lease:
-            entry = held.wait()
+            there = held.wait()
+            after = transition.extended(there, expires_ms)
             tr.use_reserve()
-            tr.clear(self._keys.expiry(timed_suffix(entry.expires_ms, rand)))
-            entry = replace(entry, expires_ms=expires_ms)
-            leased.write(tr, self._keys, entry)
             delta.traffic("extend")
-            delta.falls_due(expires_ms, now_ms)
-            return _as_lease(entry, leased.as_item(entry, config), binding_of(lease))
+            transition.change(tr, self._keys, config, there, after, delta, now_ms=now_ms)
+            return _as_lease(after, config, binding_of(lease))
 
         return self._about(rand, nonce, finish)
 
@@ -222,14 +209,11 @@ class Leases(Delays):
         rand: bytes,
         nonce: bytes,
         finish: Callable[[Transaction, leased.HeldRead, Config, CounterDelta], Any],
-        *,
-        back: bool = False,
     ) -> Errand:
-        """Return the errand that does something to one lease; `back` lets it go on with the item."""
+        """Return the errand that does something to one lease."""
 
         def begin(tr: Transaction) -> Finish:
-            generation = self.config.generations[-1] if back else None
-            return partial(finish, tr, leased.HeldRead(tr, self._keys, rand, nonce, generation))
+            return partial(finish, tr, leased.HeldRead(tr, self._keys, rand, nonce))
 
         return Errand(begin=begin, rands=(rand,))
 
@@ -264,9 +248,7 @@ class Leases(Delays):
         self._own(_WHY_NOT)
 
         def look(tr: ReadTransaction, config: Config, behind: bytes | None, limit: int) -> list[tuple[bytes, Item]]:
-            entries = leased.look(tr, self._keys, after=behind, limit=limit)
-            places = (timed_suffix(entry.expires_ms, entry.rand) for entry in entries)
-            return list(zip(places, (leased.as_item(entry, config, preview=preview) for entry in entries), strict=True))
+            return page(tr, self._keys, config, "leased", after=behind, limit=limit, preview=preview)
 
         return self._state_page("leased", look, limit=limit, after=after, tr=tr)
 
@@ -289,9 +271,10 @@ def leasing(n: int, end: End, terms: leased.Terms) -> Take:
     return Take(n=n, end=end, now_ms=terms.now_ms, late_ms=terms.now_ms - LATE_MS, terms=terms)
 
 
-def _as_lease(entry: leased.Entry, item: Item, binding: Binding) -> Lease:
-    token = f"{entry.rand.hex()}-{entry.nonce.hex()}"
-    return bound(Lease(item=item, token=token, expires_at=ids.at(entry.expires_ms)), binding)
+def _as_lease(there: StoredItem, config: Config, binding: Binding) -> Lease:
+    token = f"{there.rand.hex()}-{there.nonce.hex()}"
+    item = as_item(there, fifo=config.fifo)
+    return bound(Lease(item=item, token=token, expires_at=ids.at(there.expires_ms)), binding)
 
 
 def _token(lease: Lease | str) -> str:

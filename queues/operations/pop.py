@@ -15,7 +15,6 @@ from typing import Any
 from queues.errors import QueuePaused, display_name
 from queues.items import delayed, leased, ready
 from queues.items.counters import CounterDelta
-from queues.items.equal_ids import FreeIds
 from queues.kv.port import KeyValue, Transaction
 from queues.model.config import Config, Pause
 from queues.model.cursor import End
@@ -136,7 +135,6 @@ class Taking(Handle):
             ready.note_drift(tr, self._keys, front.config)
         dealt = deal(served, front.ends)
         delta = CounterDelta(self._keys, wake=False)
-        ids = self._free_ids(tr, front, served, dealt)
         items = iter(self._pop(tr, front, served, dealt, delta))
         answers: list[Taken] = []
         hands = iter(dealt)
@@ -153,19 +151,11 @@ class Taking(Handle):
                 entries = ready.entries_of(self._keys, front.config, hand, front.attempts)
                 leases = []
                 if hand:
-                    leases = leased.begin(tr, self._keys, front.config, entries, take.terms, delta, ids)
+                    leases = leased.begin(tr, self._keys, front.config, entries, take.terms, delta)
                 answers.append(leases)
         if any(dealt):
             delta.apply(tr)
         return answers
-
-    def _free_ids(
-        self, tr: Transaction, front: Front, takes: Sequence[Take], hands: Sequence[list[KeyValue]]
-    ) -> FreeIds:
-        """Issue the reads of whether the ids of items are leased already, of all leases at once."""
-        pairs = [pair for take, hand in zip(takes, hands, strict=False) if take.terms is not None for pair in hand]
-        entries = ready.entries_of(self._keys, front.config, pairs, {})
-        return leased.free_ids(tr, self._keys, front.config, [entry.suffix for entry in entries])
 
     def _pop_each(self, tr: Transaction, n: int, end: End) -> Sequence[Item | LateAnswer | None]:
         """Pop one item for each of so many, without a loop that the interpreter sees: what most batches are."""

@@ -16,10 +16,11 @@ from functools import partial
 from typing import Any
 
 from queues.errors import BadCursor, BadEnd, BadLimit, BadState, NaiveTime, TooLarge, WrongKind, display_name
-from queues.items import dead, delayed, leased, ready
+from queues.items import ready
 from queues.items import scan as walking
 from queues.items.scan import ORDERS, Lane, Met, Order
-from queues.keys.queue_keys import STATES, QueueKeys
+from queues.items.stored_item import ItemRead, as_item
+from queues.keys.queue_keys import STATES
 from queues.keys.suffix import read_place
 from queues.kv.port import ReadTransaction
 from queues.model import cursor as cursors
@@ -155,15 +156,6 @@ class _Start:
     found: int = 0
 
 
-#: How an item is read by its place in each state.
-_LOOK: dict[str, Callable[[ReadTransaction, QueueKeys, Config, bytes], Item | None]] = {
-    "ready": ready.at_place,
-    "delayed": delayed.at_place,
-    "leased": leased.at_place,
-    "dead": dead.at_place,
-}
-
-
 class Searching(Handle):
     """The verbs of looking for particular items."""
 
@@ -182,7 +174,8 @@ class Searching(Handle):
                 where = read.wait()
                 if where is not None:
                     with reading(config.name):
-                        return _LOOK[state](tr, self._keys, config, where)
+                        there = ItemRead(tr, self._keys, rand, state, where).wait()
+                        return None if there is None else as_item(there, fifo=config.fifo)
             return None
 
         return self._context.read(look, tr)

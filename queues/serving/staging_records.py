@@ -12,6 +12,7 @@ from typing import Any
 
 from queues.errors import NewerFormat
 from queues.items import leased, ready
+from queues.items.stored_item import StoredItem, from_lease
 from queues.keys.queue_keys import QueueKeys
 from queues.keys.suffix import ready_suffix
 from queues.kv.port import ReadTransaction, Transaction
@@ -141,20 +142,20 @@ def _read_take(n: int, end: Any, now_ms: int, late_ms: int | None, leasing: list
     return Take(n=n, end=end, now_ms=now_ms, late_ms=late_ms, terms=terms)
 
 
-def _got(one: Item | leased.Entry, values: list[bytes]) -> list[Any]:
+def _got(one: Item | StoredItem, values: list[bytes]) -> list[Any]:
     """Return what the header says of an item, [what it is, bytes]; put its bytes to the values."""
     if isinstance(one, Item):
         assert one.count is not None
         suffix = ready_suffix(one.priority, one.count, bytes.fromhex(one.id))
         values.append(one.value)
         return [[suffix.hex(), one.attempts], len(one.value)]
-    record = one.encode()
+    record = one.stored
     values.append(record)
     return [one.rand.hex(), len(record)]
 
 
-def _read_got(what: Any, stored: bytes, config: Config) -> Item | leased.Entry:
+def _read_got(what: Any, stored: bytes, config: Config) -> Item | StoredItem:
     if isinstance(what, str):
-        return leased.decode(bytes.fromhex(what), stored)
+        return from_lease(bytes.fromhex(what), stored)
     suffix, attempts = what
     return ready.as_item(ready.Entry(0, bytes.fromhex(suffix), b"", stored, attempts), config)

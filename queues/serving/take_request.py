@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from queues.items import leased
+from queues.items.stored_item import StoredItem
 from queues.kv.port import KeyValue, Transaction
 from queues.model.cursor import End
 from queues.model.item import Item
@@ -43,7 +44,7 @@ class LateAnswer:
 LATE = LateAnswer()
 
 #: Items of a pop, leases of a lease; None: see `Take.late_ms`.
-Taken = list[Item] | list[leased.Entry] | None
+Taken = list[Item] | list[StoredItem] | None
 
 
 class TakeAll(Protocol):

@@ -11,14 +11,15 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
-from queues.items import located
+from queues.items import transition
 from queues.items.counters import CounterDelta
-from queues.items.located import StoredItem
+from queues.items.stored_item import StoredItem, with_stored
 from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import QueueKeys, Side
-from queues.keys.suffix import place, read_place
+from queues.keys.suffix import place, read_place, timed_suffix, with_rand
 from queues.kv.port import KeyValueStore, Transaction
 from queues.model.config import Config
+from queues.model.ids import another
 from queues.tools.count import CountedItem, Double, QueueCount, ready_items, stray_entries
 from queues.tools.steps import in_background
 
@@ -44,18 +45,34 @@ def repair_ids(kv: KeyValueStore, keyspace: Keyspace, config: Config, doubles: S
     """Give items that have the id of another item ids of their own, and return their number."""
     keys = keyspace.queue(config.id)
 
-    def give(tr: Transaction, double: Double) -> int:
-        item = StoredItem(
-            state=double.state,
-            rand=double.rand,
-            generation=double.generation,
-            suffix=double.suffix,
-            attempts=0,
-            stored=b"",
-        )
-        return located.give_id(tr, keys, item, fifo=config.fifo)
+    return _in_steps(kv, keys, doubles, partial(_give_id, keys=keys, fifo=config.fifo))
 
-    return _in_steps(kv, keys, doubles, give)
+
+def _give_id(tr: Transaction, double: Double, *, keys: QueueKeys, fifo: bool) -> int:
+    """Give an item another id, made of its own and of its key; leave the index of the other item alone."""
+    bare = StoredItem(
+        state=double.state,
+        rand=double.rand,
+        generation=double.generation,
+        suffix=double.suffix,
+        attempts=0,
+        value=b"",
+    )
+    key, index = bare.key(keys), bare.index(keys)
+    read, where = tr.get(key), tr.get(index).wait()
+    stored = read.wait()
+    if stored is None:
+        return 0
+    there, rand = with_stored(bare, stored), another(double.rand, key)
+    attempts = there.header.get("attempts", 0)
+    tr.clear(key)
+    if where is not None and read_place(where)[1] == double.suffix:
+        attempts = read_place(where)[2]
+        tr.clear(index)
+    ready = double.state == "ready"
+    suffix = with_rand(double.suffix, rand, fifo=fifo) if ready else timed_suffix(there.due_ms, rand)
+    transition.write(tr, keys, replace(there, rand=rand, suffix=suffix, attempts=attempts))
+    return 1
 
 
 def _in_steps(kv: KeyValueStore, keys: QueueKeys, wrong: Sequence[T], repair: Callable[[Transaction, T], int]) -> int:

@@ -12,7 +12,8 @@ from queues.catalog import attached_prefixes as prefixes
 from queues.catalog import directory
 from queues.errors import KeyTooLarge, NewerFormat, QueueError, QueueNotFound, StoreError, TrashNotFound, Unreadable
 from queues.items import attached as attached_items
-from queues.items import located, undo_log
+from queues.items import undo_log
+from queues.items.stored_item import as_item
 from queues.keys.keyspace import Keyspace
 from queues.kv.port import ReadTransaction, Ready, Result
 from queues.model import ids, records
@@ -293,8 +294,8 @@ def item_of(header: dict[str, Any], value: bytes) -> Item:
     if "foreign" in header:
         return attached_items.as_item(suffix_of(header["item"]), value, fifo=header["foreign"]["fifo"])
     if "place" in header and header["place"]["state"] != "ready":
-        there = undo_log.standing_of(header["place"], undo_log.stored_of(header["record"], value))
-        return replace(located.as_item(there, fifo=header["priority"] is None), priority=header["priority"])
+        there = undo_log.standing_of(header["place"], header["record"], value)
+        return replace(as_item(there, fifo=header["priority"] is None), priority=header["priority"])
     return Item(
         id=header["item"],
         priority=header["priority"],

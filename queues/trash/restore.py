@@ -12,12 +12,13 @@ from queues.catalog import attached_prefixes as prefixes
 from queues.catalog import directory
 from queues.errors import QueueNotFound
 from queues.items import attached as attached_items
-from queues.items import generations, located, ready, undo_log
+from queues.items import generations, ready, transition, undo_log
 from queues.items.counters import CounterDelta
-from queues.items.located import StoredItem
+from queues.items.stored_item import StoredItem, as_item
 from queues.items.undo_log import Undoing
 from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import AttachedKeys
+from queues.keys.suffix import ready_suffix
 from queues.kv.port import KeyValue, Transaction
 from queues.model.config import Config
 from queues.model.item import Item
@@ -73,17 +74,19 @@ class Restoring:
 
     def _item(self, config: Config, header: dict[str, Any], value: bytes) -> Restored:
         keys = self._keyspace.queue(config.id)
-        item = item_of(header, value)
-        if "place" not in header:
-            ready.put_back(self._tr, keys, config, item)
-            return Restored(config=config, item=item, count=1)
+        if "place" in header:
+            there = undo_log.standing_of(header["place"], header["record"], value)
+        else:
+            item = item_of(header, value)
+            rand = bytes.fromhex(item.id)
+            suffix = ready_suffix(item.priority, item.count, rand)
+            there = transition.new_ready(rand, value, config, suffix, attempts=item.attempts)
         delta = CounterDelta(keys, wake=True)
         delta.traffic("restore")
-        there = undo_log.standing_of(header["place"], undo_log.stored_of(header["record"], value))
-        located.refuse_taken(self._tr, keys, config, [(None, there)])
-        located.put(self._tr, keys, config, there, delta)
+        transition.refuse_taken(self._tr, keys, config, [(None, there)])
+        transition.change(self._tr, keys, config, None, there, delta)
         delta.apply(self._tr)
-        return Restored(config=config, item=located.as_item(there, fifo=config.fifo), count=1)
+        return Restored(config=config, item=as_item(there, fifo=config.fifo), count=1)
 
     def _foreign_items(self, trash_id: bytes, header: dict[str, Any], value: bytes) -> Restored:
         """Write items of an attached queue back; one that was detached may be attached under another name by now."""

@@ -21,8 +21,8 @@ from queues.errors import (
 )
 from queues.items import undo_log
 from queues.items.equal_ids import refuse_minted
-from queues.items.located import StoredItem
-from queues.items.undo_log import Change
+from queues.items.stored_item import ATTACHED, StoredItem
+from queues.items.transition import Change
 from queues.kv.port import MAX_KEY_SIZE, ReadTransaction, Transaction
 from queues.model import ids, records
 from queues.model.config import Config
@@ -107,7 +107,7 @@ class Trash:
             "items": 1,
             "by": by,
         }
-        if there is not None and there.state != undo_log.ATTACHED:
+        if there is not None and there.state != ATTACHED:
             header |= {"place": undo_log.place_of(there), "record": undo_log.record_of(there)}
         if config.prefix is not None:
             header |= _foreign(config, [item])

@@ -19,8 +19,8 @@ import pytest
 from queues import Queue, Store
 from queues.errors import OutcomeUnknown, StaleLease
 from queues.items import leased
-from queues.items.equal_ids import FreeIds
-from queues.items.expired import ExpiredRead
+from queues.items.leased import ExpiredRead
+from queues.items.stored_item import StoredItem
 from queues.kv.simulated import SimulatedTransaction
 from tests.full_count import check_full_count
 from tests.simulation.history import Violation
@@ -248,8 +248,8 @@ def any_nonce(entry: Callable[..., Any]) -> Callable[..., Any]:
 
         __hash__ = bytes.__hash__
 
-    def read(rand: bytes, record: bytes) -> leased.Entry:
-        found: leased.Entry = entry(rand, record)
+    def read(rand: bytes, record: bytes) -> StoredItem:
+        found: StoredItem = entry(rand, record)
         object.__setattr__(found, "nonce", Same(found.nonce))
         return found
 
@@ -257,7 +257,7 @@ def any_nonce(entry: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def test_the_nonce_of_a_lease(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leased, "decode", any_nonce(leased.decode))
+    monkeypatch.setattr(leased, "from_lease", any_nonce(leased.from_lease))
     assert "in spite of" in noticed()
 
 
@@ -294,13 +294,8 @@ def test_the_read_of_the_lease_that_ends(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_the_promoted_items_read_conflicts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither the conflict on the delayed key nor that of the look for a free id: two promote the same item."""
-    add, init = SimulatedTransaction.add_read_conflict_key, FreeIds.__init__
-
-    def look(ids: FreeIds, tr: Any, key_of: Callable[[bytes], bytes], rands: Any) -> None:
-        init(ids, tr.snapshot, key_of, rands)
-
-    monkeypatch.setattr(FreeIds, "__init__", look)
+    """No conflict on the delayed key: two promote the same item."""
+    add = SimulatedTransaction.add_read_conflict_key
 
     def forget(tr: SimulatedTransaction, key: bytes) -> None:
         if b"\x02d\x00\x1a" not in key:

@@ -12,7 +12,7 @@ import pytest
 from queues import Acts, Queue, Store, open_store
 from queues.background.merge_generations import merge_step
 from queues.errors import Conflict
-from queues.items import transition
+from queues.items import state_changes
 from queues.items.edit import delete, move
 from queues.items.generations import bring_back, purge
 from queues.items.locate import find
@@ -76,7 +76,7 @@ def test_of_a_worker_that_acknowledges_and_a_person_who_releases_one_wins(store:
         lease = jobs.lease(seconds=60)
         person, worker = begin(store), begin(store)
         found = find(person, store._keyspace, jobs.config, [lease.item.id], skip_missing=False).stored_items
-        transition.release(person, store._keyspace, jobs.config, found, now_ms=0, reason="")
+        state_changes.release(person, store._keyspace, jobs.config, found, now_ms=0, reason="")
         jobs.ack(lease, tr=worker)
         winner, loser = (worker, person) if worker_first else (person, worker)
         winner.commit()
@@ -92,7 +92,7 @@ def test_promoting_conflicts_with_whoever_promotes_or_moves_the_item_and_with_no
     trs = [begin(store) for _ in later]
     for tr, item in zip(trs, later, strict=True):
         found = find(tr, store._keyspace, jobs.config, [item.id], skip_missing=False).stored_items
-        transition.promote(tr, store._keyspace, jobs.config, found)
+        state_changes.promote(tr, store._keyspace, jobs.config, found)
     assert jobs.promote_now(later[0].id) is not None
     store.acts("bob").move_items("jobs", [later[1].id], "one")
     jobs.push(b"new", priority=0)

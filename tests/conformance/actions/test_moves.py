@@ -23,7 +23,7 @@ from queues.errors import (
     ValueTooLarge,
     WrongKind,
 )
-from queues.items.located import digest
+from queues.items.stored_item import digest
 from tests.conftest import Clock
 from tests.dumps import dump, states
 from tests.full_count import check_full_count

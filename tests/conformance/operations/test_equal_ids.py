@@ -1,4 +1,4 @@
-"""Equal ids: two processes whose ids are the same write no record over that of another item."""
+"""Ids that are taken: what callers ask for about particular items writes no record over that of another item."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ import pytest
 
 from queues import Queue, Store
 from queues.errors import IdTaken, StoreUnavailable, TrashNotFound
-from queues.items import leased, ready
+from queues.items import transition
 from queues.items.counters import CounterDelta
+from queues.items.leased import HeldRead
 from queues.keys.keyspace import Keyspace
 from queues.kv import open_kv
 from queues.model.ids import IdGenerator
@@ -125,108 +126,6 @@ def test_a_push_that_waits_and_one_that_does_not_are_refused_together(twins: Twi
     twins.refused(lambda: theirs.push_many([(b"a", 1), (b"b", 1)], delay=HOUR))
 
 
-def test_the_second_of_two_leases_gets_an_id_of_its_own(twins: Twins) -> None:
-    ours, theirs, first = leased_and_ready(twins)
-    second = theirs.lease(seconds=60)
-    assert second.item.value == b"second"
-    assert second.item.id != first.item.id
-    assert second.item.id[:12] == first.item.id[:12]
-    assert values(ours) == [b"first", b"second"]
-    assert states(twins.one, ours) == {"leased": 2}
-    assert healthy(twins.one)
-    theirs.ack(second)
-    ours.extend(first, seconds=90)
-    ours.ack(first)
-    assert states(twins.one, ours) == {}
-    assert healthy(twins.one)
-
-
-def test_items_of_one_id_are_leased_together(twins: Twins) -> None:
-    ours, theirs, first = leased_and_ready(twins)
-    twins.one.transact(lambda tr: as_release_0_1_gave_back(twins, ours, first, tr))
-    leases = theirs.lease_many(5, seconds=60)
-    assert [lease.item.value for lease in leases] == [b"first", b"second"]
-    assert len({lease.item.id for lease in leases}) == 2
-    assert theirs.ack_many(leases) == []
-    assert values(ours) == []
-
-
-def test_a_lease_that_expires_gives_its_item_another_id(twins: Twins) -> None:
-    ours, theirs, _ = leased_and_ready(twins)
-    twins.clock.advance(61)
-    assert theirs.expire() == 1
-    assert values(ours) == [b"first", b"second"]
-    assert healthy(twins.one)
-    assert [item.attempts for item in ours.pop_many(5)] == [1, 0]
-    assert states(twins.one, ours) == {}
-
-
-def test_sweeps_and_pops_go_on_past_equal_ids(twins: Twins) -> None:
-    _, theirs, _ = leased_and_ready(twins)
-    twins.clock.advance(61)
-    swept = twins.two.sweep()
-    assert swept.expired == 1
-    assert [item.value for item in theirs.pop_many(5)] == [b"first", b"second"]
-
-
-@pytest.mark.parametrize("delay", [None, HOUR])
-def test_a_released_item_gets_another_id(twins: Twins, delay: timedelta | None) -> None:
-    ours, _, first = leased_and_ready(twins)
-    item = ours.release(first, delay=delay)
-    assert (item.id != first.item.id) == (delay is None)
-    assert values(ours) == [b"first", b"second"]
-
-
-def test_a_released_item_that_waits_gets_another_id(twins: Twins) -> None:
-    ours, theirs = twins.queue()
-    ours.push(b"first", priority=1)
-    first = ours.lease(seconds=60)
-    theirs.push(b"second", priority=1, delay=HOUR)
-    assert ours.release(first, delay=HOUR).id != first.item.id
-    assert values(ours) == [b"first", b"second"]
-    assert healthy(twins.one)
-
-
-def test_the_second_item_to_die_gets_another_id(twins: Twins) -> None:
-    ours, theirs, first = leased_and_ready(twins, max_attempts=1)
-    ours.release(first)
-    second = theirs.lease(seconds=60)
-    theirs.release(second)
-    assert states(twins.one, ours) == {"dead": 2}
-    assert values(ours) == [b"first", b"second"]
-    assert healthy(twins.one)
-
-
-@pytest.mark.parametrize("by_hand", [False, True])
-def test_a_promoted_item_gets_another_id(twins: Twins, by_hand: bool) -> None:
-    ours, theirs = twins.queue()
-    first = ours.push(b"first", priority=1, delay=HOUR)
-    assert theirs.push(b"second", priority=2).id == first.id
-    if by_hand:
-        promoted = ours.promote_now(first.id)
-        assert promoted is not None
-        assert promoted.id != first.id
-    else:
-        twins.clock.advance(3_601)
-        assert ours.promote() == 1
-    assert values(ours) == [b"first", b"second"]
-    assert states(twins.one, ours) == {"ready": 2}
-    assert healthy(twins.one)
-
-
-def test_merged_items_get_other_ids(twins: Twins) -> None:
-    ours, theirs = twins.queue()
-    first = ours.push(b"first", priority=1)
-    ours.push(b"later", priority=1, delay=HOUR)
-    purged = twins.one.acts("ann").purge("jobs", confirm="jobs")
-    assert theirs.push(b"second", priority=2).id == first.id
-    theirs.push(b"latest", priority=1, delay=HOUR)
-    twins.one.acts("ann").undo(purged.trash_ids[0])
-    assert twins.one.merge_generations() == 2
-    assert values(ours) == [b"first", b"later", b"latest", b"second"]
-    assert healthy(twins.one)
-
-
 def test_a_move_is_refused_where_an_item_of_the_id_is(twins: Twins) -> None:
     ours, theirs = twins.queue()[0], twins.queue("others")[1]
     first = ours.push(b"first", priority=1)
@@ -325,7 +224,7 @@ def test_what_stands_for_a_whole_queue_is_not_overwritten(twins: Twins, what: st
 
 def ready_twice(twins: Twins) -> Queue:
     ours, _, first = leased_and_ready(twins)
-    twins.one.transact(lambda tr: as_release_0_1_gave_back(twins, ours, first, tr))
+    twins.one.transact(lambda tr: give_back_over(twins, ours, first, tr))
     return ours
 
 
@@ -379,12 +278,11 @@ def test_doctor_finds_items_of_one_id_and_gives_them_others(twins: Twins, equal:
     check_full_count(twins.one, jobs)
 
 
-def as_release_0_1_gave_back(twins: Twins, queue: Queue, lease: Any, tr: Any) -> None:
-    """Give a leased item back as release 0.1 did, whatever stands under its id."""
+def give_back_over(twins: Twins, queue: Queue, lease: Any, tr: Any) -> None:
+    """Give a leased item back to its place though another ready item has its id."""
     keys = Keyspace(("pq",)).queue(queue.id)
-    rand = bytes.fromhex(lease.item.id)
-    entry = leased.decode(rand, tr.get(keys.lease(rand)).wait())
+    there = HeldRead(tr, keys, bytes.fromhex(lease.item.id), bytes.fromhex(lease.token[-16:])).wait()
     delta = CounterDelta(keys, wake=True)
-    leased.remove(tr, keys, entry, delta)
-    ready.become_ready(tr, keys, queue.config, delta, suffix=entry.suffix, value=entry.value, attempts=entry.attempts)
+    after = transition.given_back(there, queue.config, now_ms=0)
+    transition.change(tr, keys, queue.config, there, after, delta)
     delta.apply(tr)

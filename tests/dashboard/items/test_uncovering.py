@@ -10,7 +10,7 @@ import pytest
 from pqadmin.accounts.roles import Role
 from pqadmin.display.values.search_mask import what_searchers_see
 from queues import Item, Queue, Store
-from queues.items.located import digest
+from queues.items.stored_item import digest
 from tests.dashboard.conftest import Desk
 from tests.dashboard.screen import Screen
 

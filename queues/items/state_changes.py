@@ -1,0 +1,107 @@
+"""Changes of state that people ask for: promote, reschedule, delay, retry, release, acknowledge.
+
+Each returns its changes, for the trash: undoing brings back due times, places of dead items and leases. A lease that
+was taken back is the same worker's again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from queues.errors import STATE_WORDS, Words, WrongState, some_are
+from queues.items import transition
+from queues.items.counters import CounterDelta
+from queues.items.stored_item import StoredItem
+from queues.items.transition import Change
+from queues.keys.keyspace import Keyspace
+from queues.kv.port import Transaction
+from queues.model.config import Config
+
+
+def promote(tr: Transaction, keyspace: Keyspace, config: Config, stored_items: Sequence[StoredItem]) -> list[Change]:
+    """Make delayed items ready now, behind all items pushed before, in the order given."""
+    _only(stored_items, "delayed", Words("only delayed items are promoted."))
+    tr.use_reserve()
+    afters = [transition.promoted(there, config, config.base + tr.stamp()) for there in stored_items]
+    return transition.apply(tr, keyspace, config, _changes(stored_items, afters), "promote")
+
+
+def reschedule(
+    tr: Transaction, keyspace: Keyspace, config: Config, stored_items: Sequence[StoredItem], *, due_ms: int | None
+) -> list[Change]:
+    """Give delayed items another due time, None: now. Items that are due then already are left out."""
+    if due_ms is None:
+        return promote(tr, keyspace, config, stored_items)
+    _only(stored_items, "delayed", Words("only delayed items are rescheduled."))
+    tr.use_reserve()
+    others = [there for there in stored_items if there.due_ms != due_ms]
+    afters = [transition.delayed_until(there, config, due_ms) for there in others]
+    return transition.apply(tr, keyspace, config, _changes(others, afters))
+
+
+def delay(
+    tr: Transaction, keyspace: Keyspace, config: Config, stored_items: Sequence[StoredItem], *, due_ms: int | None
+) -> list[Change]:
+    """Make ready items delayed; None: that time has passed, so nothing changes. Attempts stay with them."""
+    _only(stored_items, "ready", Words("only ready items are delayed."))
+    if due_ms is None:
+        return []
+    tr.use_reserve()
+    afters = [transition.delayed_until(there, config, due_ms) for there in stored_items]
+    return transition.apply(tr, keyspace, config, _changes(stored_items, afters))
+
+
+def retry(tr: Transaction, keyspace: Keyspace, config: Config, stored_items: Sequence[StoredItem]) -> list[Change]:
+    """Put dead items back at their places, with all their attempts before them."""
+    _only(stored_items, "dead", Words("only dead items are retried."))
+    tr.use_reserve()
+    afters = [transition.retried(there, config) for there in stored_items]
+    return transition.apply(tr, keyspace, config, _changes(stored_items, afters), "retry")
+
+
+def release(
+    tr: Transaction,
+    keyspace: Keyspace,
+    config: Config,
+    stored_items: Sequence[StoredItem],
+    *,
+    now_ms: int,
+    reason: str,
+) -> list[Change]:
+    """Take items back from workers: to their places, or to the dead after the last attempt."""
+    _only(stored_items, "leased", Words("only leased items are released."))
+    tr.use_reserve()
+    afters = [transition.given_back(there, config, now_ms=now_ms, reason=reason) for there in stored_items]
+    return transition.apply(tr, keyspace, config, _changes(stored_items, afters), "release")
+
+
+def acknowledge(tr: Transaction, keyspace: Keyspace, config: Config, there: StoredItem) -> None:
+    """Take a leased item out of its queue as done."""
+    _only([there], "leased", Words("only leased items are acknowledged."))
+    tr.use_reserve()
+    keys = keyspace.queue(config.id)
+    delta = CounterDelta(keys, wake=False)
+    transition.change(tr, keys, config, there, None, delta)
+    delta.traffic("ack")
+    delta.apply(tr)
+
+
+def in_state(stored_items: Sequence[StoredItem], state: str) -> list[StoredItem]:
+    """Return the items that are in a state."""
+    return [there for there in stored_items if there.state == state]
+
+
+def _changes(befores: Sequence[StoredItem], afters: Sequence[StoredItem]) -> list[Change]:
+    return [Change(before=before, after=after) for before, after in zip(befores, afters, strict=True)]
+
+
+def _only(stored_items: Sequence[StoredItem], state: str, rule: Words) -> None:
+    others = [there for there in stored_items if there.state != state]
+    if not others:
+        return
+    if len(stored_items) == 1:
+        now, wanted = STATE_WORDS[others[0].state], STATE_WORDS[state]
+        what = Words("The item is {now}, not {state}", now=now, state=wanted)
+    else:
+        what = Words("{items} not {state}", items=some_are(len(others), len(stored_items)), state=STATE_WORDS[state])
+    raise WrongState("{what}: {rule} Nothing was changed.", what=what, rule=rule)

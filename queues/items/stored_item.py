@@ -1,0 +1,231 @@
+"""Stored items: one item in any state, as it lies in the store, found by id or read from its record.
+
+Reads are serializable: of two transactions that change the same item one commits, and the other begins anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any
+
+from queues.items.ready import PlaceRead
+from queues.keys.queue_keys import OUTSIDE, STATES, QueueKeys
+from queues.keys.suffix import expired_nonce, read_place, ready_elements, timed_elements, timed_suffix
+from queues.kv.port import ReadTransaction
+from queues.model import records
+from queues.model.config import Config
+from queues.model.ids import at, minted_at
+from queues.model.item import Item
+from queues.model.priority import Priority
+
+#: The state of items of attached queues: their suffix is their key behind the prefix.
+ATTACHED = "attached"
+#: States whose value lies alone in the store, without a record around it.
+_BARE = ("ready", ATTACHED)
+#: Digits of a lease's nonce that items tell.
+TOLD = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredItem:
+    """One item in one state: where it stands, its record and its value."""
+
+    state: str
+    rand: bytes
+    #: That of the index. A leased item has the generation where it stood.
+    generation: int
+    #: What orders the item in its state; of a leased item, where it stood.
+    suffix: bytes
+    #: Leases that were not acknowledged; of a leased item, with this one.
+    attempts: int
+    value: bytes
+    #: The fields of the record around the value; empty where the value lies alone.
+    header: Mapping[str, Any] = field(default_factory=dict)
+    #: That of the lease; of an item whose lease expired, that of the expired one until something else happens to it.
+    nonce: bytes = field(default=b"", compare=False)
+
+    @property
+    def stored(self) -> bytes:
+        """The bytes under the item's key: the value, in its record."""
+        return self.value if self.state in _BARE else records.encode(self.header, self.value)
+
+    @property
+    def expires_ms(self) -> int:
+        """When the lease of a leased item ends."""
+        expires_ms: int = self.header["expires"]
+        return expires_ms
+
+    @property
+    def due_ms(self) -> int:
+        """When a delayed item is due, or when a dead one died."""
+        return timed_elements(self.suffix)[0]
+
+    def priority(self, *, fifo: bool) -> Priority | None:
+        """Return the item's priority; None in a FIFO queue."""
+        if self.state in ("ready", "leased"):
+            return ready_elements(self.suffix, fifo=fifo)[0]
+        priority: Priority | None = self.header["priority"]
+        return priority
+
+    def digest(self) -> str:
+        """Return a short name of the stored bytes: it changes when they change."""
+        return digest(self.stored)
+
+    def same_place(self, other: StoredItem) -> bool:
+        """Say whether both stand at one place; generations aside, as they are merged."""
+        return (self.state, self.suffix, self.attempts) == (other.state, other.suffix, other.attempts)
+
+    def key(self, keys: QueueKeys) -> bytes:
+        """Return the key of the stored bytes."""
+        if self.state == "ready":
+            return keys.generation(self.generation).ready(self.suffix)
+        if self.state == "delayed":
+            return keys.generation(self.generation).delayed(self.suffix)
+        return keys.lease(self.rand) if self.state == "leased" else keys.dead_item(self.suffix)
+
+    def index(self, keys: QueueKeys) -> bytes:
+        """Return the key by which the item is found by its id."""
+        return keys.index(self.state, self.rand, self.generation)
+
+    def expiry(self, keys: QueueKeys) -> bytes:
+        """Return the key by which the expiry of a leased item is found."""
+        return keys.expiry(timed_suffix(self.expires_ms, self.rand))
+
+
+def digest(stored: bytes) -> str:
+    """Return a short name of bytes: other bytes have another one."""
+    return blake2b(stored, digest_size=16).hexdigest()
+
+
+def attached(suffix: bytes, value: bytes) -> StoredItem:
+    """Return an item of an attached queue."""
+    return StoredItem(state=ATTACHED, rand=b"", generation=0, suffix=suffix, attempts=0, value=value)
+
+
+#: The fields of the record around a value that every release writes.
+_FIELDS = {
+    "delayed": ("priority", "attempts"),
+    "leased": ("nonce", "expires", "leased", "generation", "suffix", "attempts", "worker"),
+    "dead": ("priority", "count", "attempts", "worker", "reason"),
+}
+
+
+def _decode(state: str, record: bytes) -> tuple[dict[str, Any], bytes]:
+    """Return (fields, value) of a record; raise one of `UNREADABLE` where a field is missing."""
+    header, value = records.decode(record)
+    for name in _FIELDS[state]:
+        header[name]
+    return header, value
+
+
+def from_lease(rand: bytes, record: bytes) -> StoredItem:
+    """Return the leased item of a lease's record."""
+    header, value = _decode("leased", record)
+    return StoredItem(
+        state="leased",
+        rand=rand,
+        generation=header["generation"],
+        suffix=bytes.fromhex(header["suffix"]),
+        attempts=header["attempts"],
+        value=value,
+        header=header,
+        nonce=bytes.fromhex(header["nonce"]),
+    )
+
+
+def from_record(state: str, suffix: bytes, record: bytes, *, generation: int = OUTSIDE) -> StoredItem:
+    """Return the delayed or dead item of a record."""
+    header, value = _decode(state, record)
+    return StoredItem(
+        state=state,
+        rand=timed_elements(suffix)[1],
+        generation=generation,
+        suffix=suffix,
+        attempts=header["attempts"],
+        value=value,
+        header=header,
+    )
+
+
+def find(
+    tr: ReadTransaction,
+    keys: QueueKeys,
+    config: Config,
+    rands: Sequence[bytes | None],
+    states: Sequence[str] = STATES,
+) -> list[StoredItem | None]:
+    """Return the items of these ids in these states; None for those that are not here."""
+    places: dict[int, tuple[str, bytes]] = {}
+    for state in states:
+        reads = [
+            (n, PlaceRead(tr, keys, config.generations, rand, state))
+            for n, rand in enumerate(rands)
+            if rand is not None and n not in places
+        ]
+        places |= {n: (state, where) for n, read in reads if (where := read.wait()) is not None}
+    items = {n: ItemRead(tr, keys, rands[n] or b"", *place) for n, place in places.items()}
+    return [items[n].wait() if n in items else None for n in range(len(rands))]
+
+
+class ItemRead:
+    """A read of the item that an index value tells of, issued and not yet waited for."""
+
+    def __init__(self, tr: ReadTransaction, keys: QueueKeys, rand: bytes, state: str, where: bytes) -> None:
+        self._there = at_place(rand, state, where)
+        self._read = tr.get(self._there.key(keys))
+
+    def wait(self) -> StoredItem | None:
+        """Return the item; None when nothing lies there."""
+        stored = self._read.wait()
+        return None if stored is None else with_stored(self._there, stored)
+
+
+def at_place(rand: bytes, state: str, where: bytes) -> StoredItem:
+    """Return the item that an index value tells of, without record and value."""
+    generation, suffix, attempts = read_place(where)
+    nonce = expired_nonce(where)
+    return StoredItem(
+        state=state, rand=rand, generation=generation, suffix=suffix, attempts=attempts, value=b"", nonce=nonce
+    )
+
+
+def with_stored(there: StoredItem, stored: bytes) -> StoredItem:
+    """Return the item with the record and value of these stored bytes."""
+    header, value = ({}, stored) if there.state in _BARE else _decode(there.state, stored)
+    return StoredItem(
+        state=there.state,
+        rand=there.rand,
+        generation=there.generation,
+        suffix=there.suffix,
+        attempts=there.attempts,
+        value=value,
+        header=header,
+        nonce=bytes.fromhex(header["nonce"]) if there.state == "leased" else there.nonce,
+    )
+
+
+def as_item(there: StoredItem, *, fifo: bool, preview: int | None = None) -> Item:
+    """Return the item as callers see it, its value cut to `preview` bytes."""
+    header, state = there.header, there.state
+    timed = state in ("delayed", "dead")
+    leased = state == "leased"
+    when = at(there.due_ms) if timed else None
+    return Item(
+        id=there.rand.hex(),
+        priority=there.priority(fifo=fifo),
+        count=header.get("count") if timed else ready_elements(there.suffix, fifo=fifo)[1],
+        value=there.value if preview is None else there.value[:preview],
+        pushed_at=minted_at(there.rand),
+        size=len(there.value),
+        state=state,
+        attempts=there.attempts,
+        due_at=when if state == "delayed" else None,
+        leased_at=at(header["leased"]) if leased else None,
+        expires_at=at(header["expires"]) if leased else None,
+        lease=header["nonce"][:TOLD] if leased else "",
+        worker=header.get("worker", ""),
+        died_at=when if state == "dead" else None,
+        reason=header.get("reason", ""),
+    )

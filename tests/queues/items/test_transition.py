@@ -1,0 +1,83 @@
+"""The packed form of pushes and pops writes what plain transitions write."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from queues import Queue, Store
+from queues.items import transition
+from queues.items.counters import CounterDelta
+from queues.items.stored_item import find
+from queues.keys.keyspace import Keyspace
+from queues.keys.suffix import ready_suffix
+from queues.kv import open_kv
+from queues.kv.port import Transaction
+from queues.model.ids import IdGenerator
+
+KEYSPACE = Keyspace(("pq",))
+#: What verbs count besides: change and wake keys, traffic, waits.
+COUNTED = ("v", "w", "T", "h")
+values = st.lists(st.tuples(st.binary(max_size=9), st.integers(-40, 40)), min_size=1, max_size=12)
+
+
+def open_memory() -> Store:
+    """Open a store of its own, with ids and times like those of every other."""
+    kv = open_kv("memory:", slots=KEYSPACE.slots)
+    ids = IdGenerator(lambda: 1_700_000_000.0, random=random.Random(1).randbytes)
+    return Store(kv, url="memory:", keyspace=KEYSPACE, clock=lambda: 1_700_000_000.0, id_generator=ids)
+
+
+def content(store: Store, queue: Queue) -> dict:
+    """Return what the store holds of a queue, by the elements of its keys."""
+    keys = KEYSPACE.queue(queue.id)
+    pairs = store.read(lambda tr: tr.get_range(*keys.everything, limit=10_000).wait())
+    elements = ((keys.elements(key), value) for key, value in pairs)
+    return {key: value for key, value in elements if key[0] not in COUNTED}
+
+
+def push_plainly(store: Store, queue: Queue, items: Sequence[tuple[bytes, int]], rands: Sequence[bytes]) -> None:
+    keys, config = KEYSPACE.queue(queue.id), queue.config
+
+    def write(tr: Transaction) -> None:
+        delta = CounterDelta(keys, wake=True)
+        for (value, priority), rand in zip(items, rands, strict=True):
+            suffix = ready_suffix(priority, config.base + tr.stamp(), rand)
+            transition.change(tr, keys, config, None, transition.new_ready(rand, value, config, suffix), delta)
+        delta.apply(tr)
+
+    store.transact(write)
+
+
+def take_plainly(store: Store, queue: Queue, rands: Sequence[bytes]) -> None:
+    keys, config = KEYSPACE.queue(queue.id), queue.config
+
+    def write(tr: Transaction) -> None:
+        delta = CounterDelta(keys, wake=True)
+        for there in find(tr, keys, config, rands):
+            transition.change(tr, keys, config, there, None, delta)
+        delta.apply(tr)
+
+    store.transact(write)
+
+
+@given(values, st.data())
+@settings(max_examples=60, deadline=None)
+def test_packed_pushes_and_pops_write_what_plain_transitions_write(
+    items: list[tuple[bytes, int]], data: st.DataObject
+) -> None:
+    packed, plain = open_memory(), open_memory()
+    try:
+        jobs, others = packed.create_queue("jobs"), plain.create_queue("jobs")
+        pushed = jobs.push_many(items)
+        push_plainly(plain, others, items, [bytes.fromhex(item.id) for item in pushed])
+        assert content(packed, jobs) == content(plain, others)
+        popped = jobs.pop_many(data.draw(st.integers(1, len(items))))
+        take_plainly(plain, others, [bytes.fromhex(item.id) for item in popped])
+        assert content(packed, jobs) == content(plain, others)
+    finally:
+        packed.close()
+        plain.close()
