@@ -4,7 +4,6 @@ from django.contrib import admin
 from django.urls import include, path
 
 from pqadmin.live.words_view import words_file
-from pqadmin.server import health
 from pqadmin.styleguide.views import styleguide
 
 urlpatterns = [
@@ -15,8 +14,6 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("words/<str:language>/<str:mark>.js", words_file, name="words"),
     path("styleguide/", styleguide, name="styleguide"),
-    path("livez", health.livez, name="livez"),
-    path("readyz", health.readyz, name="readyz"),
 ]
 
 handler400 = "pqadmin.pages.error_pages.bad_request"

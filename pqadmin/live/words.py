@@ -1,150 +1,128 @@
-"""The words that the browser needs to put codes into the reader's language."""
+"""Words for the codes of queues: states, outlooks, problems. Pages and scripts share them."""
 
 from __future__ import annotations
 
 from datetime import datetime
 
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext, pgettext, pgettext_lazy
+from django.utils.translation import gettext_lazy, ngettext, pgettext_lazy
 
 from pqadmin.display import format as write
 from pqadmin.display.errors import said
 from pqadmin.display.prefixes import prefix_text
-from pqadmin.live.board.health import Outlook, Problem, State
+from pqadmin.live.board.health import PROBLEMS, Outlook, Problem, State
 from pqadmin.live.board.rows import Row
 from pqadmin.live.board.sums import Attached
 from queues import Pause
 
-
-def words() -> dict[str, str]:
-    """Return every word by its code; the same messages as `pqadmin.display.words` says."""
-    return {
-        "state-ok": pgettext("state", "ok"),
-        "state-empty": pgettext("state", "empty"),
-        "state-growing": pgettext("state", "growing"),
-        "state-stalled": pgettext("state", "stalled"),
-        "state-paused": pgettext("state", "paused"),
-        "state-attached": pgettext("state", "attached"),
-        "state-unreadable": pgettext("state", "unreadable"),
-        "attached-title": _("The items are written by other programs; prefix %(prefix)s"),
-        "counting": _("counting…"),
-        "counted": _("counted %(age)s ago"),
-        "countdown-in": _("in %(left)s"),
-        "countdown-now": _("now"),
-        "sum-attached": _("%(n)s attached"),
-        "sum-uncounted": _("%(n)s not counted yet"),
-        "stalled-for": _("stalled · nothing taken for %(age)s"),
-        "growing-by": _("growing by %(rate)s/s"),
-        "paused-why": _("paused by %(by)s, %(age)s ago: %(reason)s"),
-        "paused": _("paused by %(by)s, %(age)s ago"),
-        "paused-for-why": _("paused for %(age)s: %(reason)s"),
-        "paused-for": _("paused for %(age)s"),
-        "resumes": _("resumes %(at)s"),
-        "fifo": _("fifo"),
-        "closed": _("closed for pushes"),
-        "drifted": _("counts drifted"),
-        "staging": _("staging: one process takes for all"),
-        "enqueue": _("Enqueue"),
-        "delayed": _("delayed"),
-        "leased": _("leased"),
-        "dead": _("dead"),
-        "outlook-unknown": _("no flow seen"),
-        "outlook-empty": pgettext("outlook", "empty"),
-        "outlook-steady": _("keeps up"),
-        "outlook-draining": _("draining"),
-        "outlook-growing": _("will not drain"),
-        "outlook-stalled": _("stalled"),
-        "outlook-paused": pgettext("outlook", "paused"),
-        "outlook-attached": pgettext("outlook", "not ours to say"),
-        "outlook-unreadable": pgettext("outlook", "not known"),
-        "clears": _("clears in %(age)s"),
-        "grows": _("grows %(rate)s/s"),
-        "problem-unreadable": _("%(n)s unreadable"),
-        "problem-stalled": _("%(n)s stalled"),
-        "problem-growing": _("%(n)s growing"),
-        "problem-drift": _("%(n)s drifted"),
-        "problem-old": _("%(n)s waiting long"),
-        "problem-dead": _("%(n)s with dead items"),
-        "problem-paused": _("%(n)s paused"),
-        "problem-none": _("no queue needs a look"),
-        "unreadable": _("unreadable: %(reason)s"),
-        "waits": _("oldest waits %(age)s"),
-        "dead-items": _("%(n)s dead"),
-        "sums-age": _("as of %(age)s ago"),
-        "gone": _("gone"),
-        "item-gone": _("no longer here"),
-        "gone-title": _("This queue was deleted; these are its last numbers."),
-        "fresh-live": _("live"),
-        "fresh-live-title": _("What you see is the store's state now."),
-        "fresh-stale": _("stale"),
-        "fresh-stale-title": _("The server has not vouched for these numbers for a while."),
-        "fresh-reconnecting": _("reconnecting"),
-        "fresh-reconnecting-title": _("The connection is gone; these are the last numbers."),
-        "fresh-store": _("store unreachable"),
-        "fresh-internal": _("The server has an internal error; what is shown is old."),
-        "fresh-signed-out": _("signed out"),
-        "fresh-signed-out-title": _("Log in again to go on; these are the last numbers."),
-        "fresh-outdated": _("reload the page"),
-        "fresh-outdated-title": _("This page cannot be kept up to date; these are the last numbers."),
-    }
-
-
-#: Longest reason of a pause among other queues, in characters; the queue's own page tells all of it.
+#: Every word by its code. Lazy: a page looks up only the words that it shows.
+_WORDS = {
+    "state-ok": pgettext_lazy("state", "ok"),
+    "state-empty": pgettext_lazy("state", "empty"),
+    "state-growing": pgettext_lazy("state", "growing"),
+    "state-stalled": pgettext_lazy("state", "stalled"),
+    "state-paused": pgettext_lazy("state", "paused"),
+    "state-attached": pgettext_lazy("state", "attached"),
+    "state-unreadable": pgettext_lazy("state", "unreadable"),
+    "attached-title": gettext_lazy("The items are written by other programs; prefix %(prefix)s"),
+    "counting": gettext_lazy("counting…"),
+    "counted": gettext_lazy("counted %(age)s ago"),
+    "countdown-in": gettext_lazy("in %(left)s"),
+    "countdown-now": gettext_lazy("now"),
+    "sum-attached": gettext_lazy("%(n)s attached"),
+    "sum-uncounted": gettext_lazy("%(n)s not counted yet"),
+    "stalled-for": gettext_lazy("stalled · nothing taken for %(age)s"),
+    "growing-by": gettext_lazy("growing by %(rate)s/s"),
+    "paused-why": gettext_lazy("paused by %(by)s, %(age)s ago: %(reason)s"),
+    "paused": gettext_lazy("paused by %(by)s, %(age)s ago"),
+    "paused-for-why": gettext_lazy("paused for %(age)s: %(reason)s"),
+    "paused-for": gettext_lazy("paused for %(age)s"),
+    "resumes": gettext_lazy("resumes %(at)s"),
+    "fifo": gettext_lazy("fifo"),
+    "closed": gettext_lazy("closed for pushes"),
+    "drifted": gettext_lazy("counts drifted"),
+    "staging": gettext_lazy("staging: one process pops for all"),
+    "enqueue": gettext_lazy("Enqueue"),
+    "delayed": gettext_lazy("delayed"),
+    "leased": gettext_lazy("leased"),
+    "dead": gettext_lazy("dead"),
+    "outlook-unknown": gettext_lazy("no traffic yet"),
+    "outlook-empty": pgettext_lazy("outlook", "empty"),
+    "outlook-steady": gettext_lazy("keeps up"),
+    "outlook-draining": gettext_lazy("draining"),
+    "outlook-growing": gettext_lazy("will not drain"),
+    "outlook-stalled": gettext_lazy("stalled"),
+    "outlook-paused": pgettext_lazy("outlook", "paused"),
+    "outlook-attached": pgettext_lazy("outlook", "unknown (external writers)"),
+    "outlook-unreadable": pgettext_lazy("outlook", "not known"),
+    "clears": gettext_lazy("clears in %(age)s"),
+    "grows": gettext_lazy("grows %(rate)s/s"),
+    "problem-unreadable": gettext_lazy("%(n)s unreadable"),
+    "problem-stalled": gettext_lazy("%(n)s stalled"),
+    "problem-growing": gettext_lazy("%(n)s growing"),
+    "problem-drift": gettext_lazy("%(n)s drifted"),
+    "problem-old": gettext_lazy("%(n)s waiting long"),
+    "problem-dead": gettext_lazy("%(n)s with dead items"),
+    "problem-paused": gettext_lazy("%(n)s paused"),
+    "problem-none": gettext_lazy("no queue needs attention"),
+    "unreadable": gettext_lazy("unreadable: %(reason)s"),
+    "waits": gettext_lazy("oldest waits %(age)s"),
+    "dead-items": gettext_lazy("%(n)s dead"),
+    "sums-age": gettext_lazy("as of %(age)s ago"),
+    "gone": gettext_lazy("gone"),
+    "item-gone": gettext_lazy("no longer here"),
+    "gone-title": gettext_lazy("This queue was deleted; these are its last numbers."),
+    "fresh-live": gettext_lazy("live"),
+    "fresh-live-title": gettext_lazy("What you see is the store's state now."),
+    "fresh-stale": gettext_lazy("stale"),
+    "fresh-stale-title": gettext_lazy("The server has not confirmed these numbers for a while."),
+    "fresh-reconnecting": gettext_lazy("reconnecting"),
+    "fresh-reconnecting-title": gettext_lazy("The connection is gone; these are the last numbers."),
+    "fresh-store": gettext_lazy("store unreachable"),
+    "fresh-internal": gettext_lazy("The server has an internal error; what is shown is old."),
+    "fresh-signed-out": gettext_lazy("signed out"),
+    "fresh-signed-out-title": gettext_lazy("Log in again to continue; these are the last numbers."),
+    "fresh-outdated": gettext_lazy("reload the page"),
+    "fresh-outdated-title": gettext_lazy("This page cannot be kept up to date; these are the last numbers."),
+}
+#: Longest reason of a pause among other queues, in characters; the queue's own page shows all of it.
 _REASON_WIDTH = 120
 
-# Lazy: a page of a hundred rows looks up the words that it shows and no others.
-_STATES = {
-    State.OK: pgettext_lazy("state", "ok"),
-    State.EMPTY: pgettext_lazy("state", "empty"),
-    State.GROWING: pgettext_lazy("state", "growing"),
-    State.STALLED: pgettext_lazy("state", "stalled"),
-    State.PAUSED: pgettext_lazy("state", "paused"),
-    State.ATTACHED: pgettext_lazy("state", "attached"),
-    State.UNREADABLE: pgettext_lazy("state", "unreadable"),
-}
 
-_OUTLOOKS = {
-    Outlook.UNKNOWN: gettext_lazy("no flow seen"),
-    Outlook.EMPTY: pgettext_lazy("outlook", "empty"),
-    Outlook.STEADY: gettext_lazy("keeps up"),
-    Outlook.DRAINING: gettext_lazy("draining"),
-    Outlook.GROWING: gettext_lazy("will not drain"),
-    Outlook.STALLED: gettext_lazy("stalled"),
-    Outlook.PAUSED: pgettext_lazy("outlook", "paused"),
-    Outlook.ATTACHED: pgettext_lazy("outlook", "not ours to say"),
-    Outlook.UNREADABLE: pgettext_lazy("outlook", "not known"),
-}
+def words() -> dict[str, str]:
+    """Return every word by its code, in the reader's language."""
+    return {code: str(text) for code, text in _WORDS.items()}
+
+
+def _say(code: str, **values: str) -> str:
+    text = str(_WORDS[code])
+    return text % values if values else text
 
 
 def state_word(state: State) -> str:
-    """Return the word that stands beside a state's shape."""
-    return str(_STATES[state])
+    """Return the word beside a state's shape."""
+    return _say(f"state-{state}")
 
 
 def outlook_words(row: Row) -> str:
-    """Say where the ready items are heading."""
+    """Describe the trend of the ready items."""
     if row.outlook is Outlook.DRAINING and row.clears_in is not None:
-        return _("clears in %(age)s") % {"age": write.age(row.clears_in)}
+        return _say("clears", age=write.age(row.clears_in))
     if row.outlook is Outlook.GROWING and row.grows_by is not None:
-        return _("grows %(rate)s/s") % {"rate": write.rate(row.grows_by)}
-    return str(_OUTLOOKS[row.outlook])
+        return _say("grows", rate=write.rate(row.grows_by))
+    return _say(f"outlook-{row.outlook}")
 
 
 def state_words(row: Row, now: datetime, *, whole: bool = False) -> str:
-    """Say what state a queue is in and why, in one line; a long reason is cut unless `whole`."""
+    """Describe the state of a queue and its reason in one line; a long reason is cut unless `whole`."""
     words = [_state_and_reason(row, now, whole=whole)]
     if row.problem is Problem.DRIFT or row.status.drift:
-        words.append(_("counts drifted"))
+        words.append(_say("drifted"))
     if Problem.OLD in row.problems and row.status.oldest is not None:
-        words.append(_("oldest waits %(age)s") % {"age": write.age_since(row.status.oldest, now)})
+        words.append(_say("waits", age=write.age_since(row.status.oldest, now)))
     if Problem.DEAD in row.problems:
-        words.append(_("%(n)s dead") % {"n": write.number(row.status.totals.dead)})
-    if row.status.kind == "fifo":
-        words.append(_("fifo"))
-    if row.status.closed:
-        words.append(_("closed for pushes"))
-    if row.status.staging:
-        words.append(_("staging: one process takes for all"))
+        words.append(_say("dead-items", n=write.number(row.status.totals.dead)))
+    flags = {"fifo": row.status.kind == "fifo", "closed": row.status.closed, "staging": row.status.staging}
+    words += [_say(code) for code, holds in flags.items() if holds]
     return " · ".join(words)
 
 
@@ -153,46 +131,44 @@ def _state_and_reason(row: Row, now: datetime, *, whole: bool) -> str:
     if row.state is State.PAUSED and pause is not None:
         return pause_words(pause, now, whole=whole)
     if row.state is State.UNREADABLE:
-        return _("unreadable: %(reason)s") % {"reason": said(row.status.unreadable)}
+        return _say("unreadable", reason=said(row.status.unreadable))
     if row.state is State.STALLED and row.quiet_since is not None:
-        return _("stalled · nothing taken for %(age)s") % {"age": write.age_since(row.quiet_since, now)}
+        return _say("stalled-for", age=write.age_since(row.quiet_since, now))
     if row.state is State.GROWING and row.grows_by is not None:
-        return _("growing by %(rate)s/s") % {"rate": write.rate(row.grows_by)}
+        return _say("growing-by", rate=write.rate(row.grows_by))
     return state_word(row.state)
 
 
 def counted_words(counted_at: datetime | None, now: datetime) -> str:
-    """Say how old the depth of an attached queue is."""
-    if counted_at is None:
-        return _("counting…")
-    return _("counted %(age)s ago") % {"age": write.age_since(counted_at, now)}
+    """Describe the age of an attached queue's depth."""
+    return _say("counting") if counted_at is None else _say("counted", age=write.age_since(counted_at, now))
 
 
 def countdown_words(at: datetime, now: datetime) -> str:
-    """Say how long it is until a moment, or that it has come."""
+    """Describe the time left until a moment."""
     left = (at - now).total_seconds()
-    return _("in %(left)s") % {"left": write.countdown(left)} if left > 0 else _("now")
+    return _say("countdown-in", left=write.countdown(left)) if left > 0 else _say("countdown-now")
 
 
 def attached_title(prefix: bytes | None) -> str:
-    """Say what the mark of an attached queue means."""
-    return _("The items are written by other programs; prefix %(prefix)s") % {"prefix": prefix_text(prefix)}
+    """Describe the mark of an attached queue."""
+    return _say("attached-title", prefix=prefix_text(prefix))
 
 
 def attached_words(attached: Attached, now: datetime) -> str:
-    """Say what of a sum is of attached queues, and as of when; empty when there are none."""
+    """Describe the attached queues in a sum and the age of their counts; empty when there are none."""
     if not attached.queues:
         return ""
     words = ngettext("%(n)s attached", "%(n)s attached", attached.queues) % {"n": write.number(attached.queues)}
     if attached.counted_at is not None:
         words += ", " + counted_words(attached.counted_at, now)
     if attached.uncounted:
-        words += ", " + _("%(n)s not counted yet") % {"n": write.number(attached.uncounted)}
+        words += ", " + _say("sum-uncounted", n=write.number(attached.uncounted))
     return words
 
 
 def attached_note(attached: Attached) -> str:
-    """Say how many queues of a sum are attached, without a time, where none is kept current."""
+    """Describe the attached queues in a sum without a time, for pages that do not update it."""
     if not attached.queues:
         return ""
     return ngettext("%(n)s attached, as last counted", "%(n)s attached, as last counted", attached.queues) % {
@@ -201,39 +177,25 @@ def attached_note(attached: Attached) -> str:
 
 
 def pause_words(pause: Pause, now: datetime, *, whole: bool = False) -> str:
-    """Say who paused a queue, when, why and until when; a long reason is cut unless `whole`."""
+    """Describe a pause: actor, time, reason and end; a long reason is cut unless `whole`."""
     reason = write.visible(pause.reason)
-    values = {
-        "by": write.visible(pause.by),
-        "age": write.age_since(pause.since, now),
-        "reason": reason if whole else write.shorten(reason, _REASON_WIDTH),
-    }
-    if pause.by:
-        pattern = _("paused by %(by)s, %(age)s ago: %(reason)s") if pause.reason else _("paused by %(by)s, %(age)s ago")
-    else:
-        pattern = _("paused for %(age)s: %(reason)s") if pause.reason else _("paused for %(age)s")
-    words = pattern % values
+    code = ("paused" if pause.by else "paused-for") + ("-why" if pause.reason else "")
+    words = _say(
+        code,
+        by=write.visible(pause.by),
+        age=write.age_since(pause.since, now),
+        reason=reason if whole else write.shorten(reason, _REASON_WIDTH),
+    )
     if pause.until is not None:
-        words += " · " + _("resumes %(at)s") % {"at": write.clock(pause.until, now)}
+        words += " · " + _say("resumes", at=write.clock(pause.until, now))
     return words
 
 
 def problem_words(problems: dict[str, int]) -> str:
-    """Count the queues that need a look, by reason; a line ends between the reasons, not within one."""
+    """Count the queues that need attention, by reason; a line breaks between reasons, not within one."""
     parts = [
-        (words % {"n": write.number(problems[problem])}).replace(" ", "\u00a0")
-        for problem, words in _PROBLEMS.items()
+        _say(f"problem-{problem}", n=write.number(problems[problem])).replace(" ", "\u00a0")
+        for problem in PROBLEMS
         if problems.get(problem)
     ]
-    return "\u00a0· ".join(parts) or _("no queue needs a look")
-
-
-_PROBLEMS = {
-    Problem.UNREADABLE: gettext_lazy("%(n)s unreadable"),
-    Problem.STALLED: gettext_lazy("%(n)s stalled"),
-    Problem.GROWING: gettext_lazy("%(n)s growing"),
-    Problem.DRIFT: gettext_lazy("%(n)s drifted"),
-    Problem.OLD: gettext_lazy("%(n)s waiting long"),
-    Problem.DEAD: gettext_lazy("%(n)s with dead items"),
-    Problem.PAUSED: gettext_lazy("%(n)s paused"),
-}
+    return "\u00a0· ".join(parts) or _say("problem-none")

@@ -61,16 +61,8 @@ class Admission:
 
 async def _refuse(scope: Any, receive: Any, send: Any) -> None:
     headers = {"accept-language": _header(scope, b"accept-language"), "cookie": _header(scope, b"cookie")}
-    status, title, text = plain_page.too_many(plain_page.language_of(headers))
-    fields = plain_page.headers(status)
-    await send(
-        {
-            "type": "http.response.start",
-            "status": status,
-            "headers": [(name.lower().encode(), value.encode()) for name, value in fields.items()],
-        }
-    )
-    await send({"type": "http.response.body", "body": plain_page.body(status, title, text)})
+    page = plain_page.too_many(plain_page.language_of(headers))
+    await plain_page.send_answer(send, page[0], plain_page.body(*page))
 
 
 def _header(scope: Any, wanted: bytes) -> str:

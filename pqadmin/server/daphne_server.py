@@ -1,4 +1,4 @@
-"""Daphne, run in this process on a socket that is already open, and stopped without cutting anybody off."""
+"""Daphne, run in this process on an open socket, and stopped without cutting off requests."""
 
 import asyncio
 import contextlib
@@ -18,11 +18,11 @@ from pqadmin.limits.bodies import BODY
 from pqadmin.live.fast_path import PIPE
 from pqadmin.server import twisted_log
 from pqadmin.server.http_channel import Limits, SiteFactory, SiteRequest
-from pqadmin.server.pace import Pace
+from pqadmin.server.pace import Pace, unsent
 from pqadmin.server.site_socket import MAX_MESSAGE, SiteSocket, accept_compression
 
 reactor: Any = installed_reactor  # the asyncio one; its type depends on what was installed
-# Twisted counts by the wall clock: set back an hour, it would call nothing for an hour that is to be called later.
+# Twisted counts by the wall clock: set back an hour, it would delay every timer by an hour.
 reactor.seconds = time.monotonic
 GOING_AWAY = 1012  # "service restart": the page reconnects with a back-off
 REQUESTS_FINISH_WITHIN = 5.0  # seconds
@@ -72,7 +72,7 @@ class DaphneServer(Server):  # type: ignore[misc]
         reactor.callLater(2, self.timeout_checker)
         self._port = reactor.adoptStreamPort(self._listener.fileno(), self._listener.family, self.http_factory)
         self._listener.close()  # Twisted has its own copy
-        loop: asyncio.AbstractEventLoop = reactor._asyncioEventloop  # noqa: SLF001
+        loop: asyncio.AbstractEventLoop = reactor._asyncioEventloop  # noqa: SLF001 # none public
         asyncio.set_event_loop(loop)
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self._signalled)
@@ -80,7 +80,7 @@ class DaphneServer(Server):  # type: ignore[misc]
         reactor.run(installSignalHandlers=False)
 
     def create_application(self, protocol: Any, scope: dict[str, Any]) -> Any:
-        """Begin an application; a websocket's finds the short way to its client in the scope, a request's its body."""
+        """Begin an application; the scope of a websocket has its fast path, that of a request its body."""
         if isinstance(protocol, SiteSocket):
             scope.setdefault("extensions", {})[PIPE] = protocol
         elif protocol.body is not None:
@@ -88,9 +88,9 @@ class DaphneServer(Server):  # type: ignore[misc]
         return super().create_application(protocol, scope)
 
     async def handle_reply(self, protocol: Any, message: dict[str, Any]) -> None:
-        """Send a part of an answer; return once the client has taken most of what was sent before.
+        """Send a part of an answer; return once the client has received most of the parts before.
 
-        Without this an answer that is made faster than it is taken would wait in memory. A client that takes next to
+        Otherwise an answer that is made faster than it is received would wait in memory. A client that receives next to
         nothing for a minute is cut off.
         """
         before = _unsent(protocol)
@@ -115,9 +115,9 @@ class DaphneServer(Server):  # type: ignore[misc]
                 return
 
     def kill_all_applications(self) -> Any:
-        """Cancel what is still running when the time to drain is over."""
+        """Cancel applications that still run when the time to drain is over."""
         for protocol, details in list(self.connections.items()):
-            if "application_instance" not in details:  # finished, not yet swept: Daphne would stumble over it
+            if "application_instance" not in details:  # finished, not yet swept: Daphne would fail on it
                 del self.connections[protocol]
         return super().kill_all_applications()
 
@@ -131,7 +131,7 @@ class DaphneServer(Server):  # type: ignore[misc]
             self._port.stopListening()
             told = asyncio.create_task(asyncio.to_thread(self._on_drain))
             for protocol in self._open(SiteSocket):
-                with contextlib.suppress(Exception):  # one that is half open has nothing to be told
+                with contextlib.suppress(Exception):  # a half-open one cannot be closed by a code
                     protocol.serverClose(GOING_AWAY)
             await self._until_none(SiteRequest, REQUESTS_FINISH_WITHIN)
             await self._until_none(SiteSocket, SOCKETS_CLOSE_WITHIN)
@@ -154,9 +154,4 @@ class DaphneServer(Server):  # type: ignore[misc]
 
 
 def _unsent(protocol: Any) -> int:
-    """Return the bytes that wait for a client in Twisted's buffers; 0 when it is gone."""
-    transport = getattr(getattr(protocol, "channel", None), "transport", None)
-    if transport is None or not hasattr(transport, "_tempDataLen"):
-        return 0
-    unsent: int = len(transport.dataBuffer) - transport.offset + transport._tempDataLen  # noqa: SLF001 # none public
-    return unsent
+    return unsent(getattr(getattr(protocol, "channel", None), "transport", None))

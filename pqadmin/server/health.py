@@ -1,7 +1,7 @@
-"""Is the process alive, and can it serve? For machines, without login.
+"""Liveness and readiness checks for machines, without login.
 
-`Health` answers before the application, on no thread that runs views and with nothing of Django's but the checks: so
-the answer comes when views wait for a locked table, and under any host name.
+`Health` answers before the application and on threads of its own, so that the answer comes when views wait for a locked
+table, and under any host name.
 """
 
 from __future__ import annotations
@@ -16,14 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.contrib.auth.decorators import login_not_required
 from django.db import DatabaseError, connection, connections
-from django.http import HttpRequest, JsonResponse
-from django.views.decorators.http import require_safe
 
-from pqadmin.server.plain_page import RETRY_AFTER
+from pqadmin.server import plain_page
 from pqadmin.server.pool import Application
-from pqadmin.server.security import HEADERS
 from pqadmin.store import get_store, store_skew
 from queues.admin import SKEWED_CLOCK, Repeats
 from queues.errors import QueueError, StoreError
@@ -33,21 +29,6 @@ _repeats = Repeats(log)
 
 #: Seconds that one check may take.
 WITHIN = 2.0
-
-
-@login_not_required
-@require_safe
-def livez(request: HttpRequest) -> JsonResponse:
-    """Answer 200 while the process serves at all."""
-    return JsonResponse({"status": "ok"})
-
-
-@login_not_required
-@require_safe
-def readyz(request: HttpRequest) -> JsonResponse:
-    """Answer 200 if store and database can be read and disks have room, else 503 and what is wrong."""
-    status, body = _report({name: check() for name, check in _checks().items()})
-    return JsonResponse(body, status=status, headers={} if status == 200 else {"Retry-After": str(RETRY_AFTER)})
 
 
 class Health:
@@ -60,8 +41,10 @@ class Health:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer one request, or pass it on."""
         path = scope.get("path")
-        if scope["type"] != "http" or path not in {"/livez", "/readyz"} or scope["method"] not in {"GET", "HEAD"}:
+        if scope["type"] != "http" or path not in {"/livez", "/readyz"}:
             await self._application(scope, receive, send)
+        elif scope["method"] not in {"GET", "HEAD"}:
+            await _answer(scope, send, 405, {"status": "method not allowed"})
         elif path == "/livez":
             await _answer(scope, send, 200, {"status": "ok"})
         else:
@@ -70,7 +53,7 @@ class Health:
 
 
 class _Thread:
-    """The thread of one check: a check that hangs holds up neither the others nor the event loop."""
+    """The thread of one check: a check that hangs delays neither other checks nor the event loop."""
 
     def __init__(self, name: str, check: Callable[[], bool]) -> None:
         self._name = name
@@ -79,7 +62,7 @@ class _Thread:
         self._running: Future[bool] | None = None
 
     async def ask(self) -> bool:
-        """Return what the check says; False if it takes too long."""
+        """Return the check's result; False if it takes too long."""
         if self._running is None or self._running.done():
             self._running = self._executor.submit(self._run)
         try:
@@ -92,7 +75,7 @@ class _Thread:
         try:
             return self._check()
         finally:
-            connections.close_all()  # this thread's own: the next check finds out whether one can be opened
+            connections.close_all()  # this thread's own: the next check opens a new one
 
 
 def _checks() -> dict[str, Callable[[], bool]]:
@@ -105,30 +88,19 @@ def _report(found: dict[str, bool]) -> tuple[int, dict[str, Any]]:
         "status": "ok" if ready else "unavailable",
         "checks": {name: "ok" if ok else "unavailable" for name, ok in found.items()},
     }
-    if abs(skew) > SKEWED_CLOCK:  # times go by the store's clock all the same
+    if abs(skew) > SKEWED_CLOCK:
         body["clock_skew_seconds"] = round(skew, 1)
     return 200 if ready else 503, body
 
 
 async def _answer(scope: Any, send: Any, status: int, body: dict[str, Any]) -> None:
-    content = json.dumps(body).encode()
-    headers = {
-        **HEADERS,
-        "Content-Type": "application/json",
-        "Content-Length": str(len(content)),
-        "Cache-Control": "no-store, private",
-        "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
-    }
-    if status != 200:
-        headers["Retry-After"] = str(RETRY_AFTER)
-    fields = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
-    await send({"type": "http.response.start", "status": status, "headers": fields})
-    await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else content})
+    content, head = json.dumps(body).encode(), scope["method"] == "HEAD"
+    await plain_page.send_answer(send, status, content, head=head, content_type="application/json")
 
 
 def _store() -> bool:
     try:
-        get_store().snapshot(())  # decodes no queue: one that cannot be read does not take the site away
+        get_store().snapshot(())  # decodes no queue: an unreadable one does not make the site unready
     except (StoreError, QueueError) as error:
         _repeats.warn("store", "not ready: the store: %s", error)
         return False
@@ -146,7 +118,7 @@ def _database() -> bool:
 
 
 def _disk() -> bool:
-    """Say whether the disks of the data folder and of an embedded store have room."""
+    """Return whether the disks of the data folder and of an embedded store have room."""
     least = settings.PQADMIN_MIN_FREE_BYTES
     engine, _colon, path = settings.PQADMIN_STORE.partition(":")
     folders = [Path(settings.PQADMIN_DATA), *([Path(path)] if engine == "lmdb" else [])]

@@ -1,7 +1,10 @@
-"""At start and once a day the site forgets what has expired in its tables: sessions, sent forms, failed logins.
+"""Upkeep beside the server: expired rows of the site's tables, and the sweeper of the store.
 
-The store is kept by one process among all that serve it or run `sweep --watch`: what is due there is done at once.
+Sessions, sent forms and failed logins are removed at start and once a day. The store is swept by one process among all
+that serve it or run `sweep --watch`, as soon as something is due.
 """
+
+from __future__ import annotations
 
 import logging
 import threading
@@ -12,45 +15,19 @@ from importlib import import_module
 from django.conf import settings
 from django.db import DatabaseError, connections, transaction
 
+from pqadmin.accounts import throttle
+from pqadmin.pages import once
 from pqadmin.store import opened_store
 from queues.admin import Upkeep
 
 log = logging.getLogger(__name__)
 
 EVERY = 24 * 3600.0  # seconds
-LOOK_EVERY = 0.5  # seconds; for the store, which may be opened later than the site, and anew
-
-
-class Housekeeping:
-    """A thread that sweeps now and every so often, until it is told to end."""
-
-    def __init__(
-        self, sweep: Callable[[], None], *, every: float = EVERY, ended: threading.Event | None = None
-    ) -> None:
-        self._sweep = sweep
-        self._every = every
-        self._ended = ended or threading.Event()
-        self._thread = threading.Thread(target=self._run, name="pqadmin-housekeeping", daemon=True)
-        self._thread.start()
-
-    def end(self) -> None:
-        """Sweep no more; one that is under way goes on."""
-        self._ended.set()
-
-    def _run(self) -> None:
-        while not self._ended.is_set():
-            try:
-                self._sweep()
-            except Exception:  # tomorrow is another day
-                log.exception("what has expired was not swept")
-            self._ended.wait(self._every)
+LOOK_EVERY = 0.5  # seconds; for the store, which may be opened later than the site, and again
 
 
 def sweep() -> None:
-    """Forget what has expired; what cannot be forgotten now is left for the next time."""
-    from pqadmin.accounts import throttle
-    from pqadmin.pages import once
-
+    """Remove expired rows; what cannot be removed now is left for the next time."""
     now = datetime.now(UTC)
     sessions = import_module(settings.SESSION_ENGINE).SessionStore
     swept: dict[str, Callable[[], object]] = {
@@ -58,28 +35,45 @@ def sweep() -> None:
         "sent forms": lambda: once.sweep(now),
         "failed logins": lambda: throttle.sweep(now),
     }
-    for what, forget in swept.items():
+    for what, remove in swept.items():
         try:
             with transaction.atomic():
-                forget()
+                remove()
         except DatabaseError as error:
             log.warning("%s were not swept: %s: %s", what, type(error).__name__, error)
 
 
-class Keeping:
-    """The site's offer to sweep its store, for as long as it has it open."""
+class Housekeeping:
+    """Two threads: one sweeps the tables now and then, one offers to sweep the store while it is open."""
 
-    def __init__(self, ended: threading.Event) -> None:
-        self._ended = ended
-        self._thread = threading.Thread(target=self._run, name="pqadmin-keeping", daemon=True)
-        self._thread.start()
+    def __init__(self, sweep: Callable[[], None] = sweep, *, every: float = EVERY) -> None:
+        self._sweep = sweep
+        self._every = every
+        self._ended = threading.Event()
+        self._tables = threading.Thread(target=self._sweep_tables, name="pqadmin-housekeeping", daemon=True)
+        self._store = threading.Thread(target=self._sweep_store, name="pqadmin-keeping", daemon=True)
+        self._tables.start()
+        self._store.start()
 
     def end(self, timeout: float = 5.0) -> None:
-        """Give the role up, so that another process takes it at once; call it before the store is closed."""
-        self._ended.set()
-        self._thread.join(timeout)
+        """Stop, so that another process takes the role over at once; call it before the store is closed.
 
-    def _run(self) -> None:
+        A sweep of the tables that is under way continues.
+        """
+        self._ended.set()
+        self._store.join(timeout)
+
+    def _sweep_tables(self) -> None:
+        while not self._ended.is_set():
+            try:
+                self._sweep()
+            except Exception:  # it is tried again the next time
+                log.exception("what has expired was not swept")
+            finally:
+                connections.close_all()  # this thread's own; the next sweep is a day away
+            self._ended.wait(self._every)
+
+    def _sweep_store(self) -> None:
         upkeep: Upkeep | None = None
         while not self._ended.is_set():
             store = opened_store()
@@ -89,29 +83,3 @@ class Keeping:
             self._ended.wait(LOOK_EVERY)
         if upkeep is not None:
             upkeep.stop()
-
-
-class Kept:
-    """All that `start` began."""
-
-    def __init__(self) -> None:
-        self._ended = threading.Event()
-        self._keeping = Keeping(self._ended)
-
-        def alone() -> None:
-            try:
-                sweep()
-            finally:
-                connections.close_all()  # this thread's own; the next sweep is a day away
-
-        Housekeeping(alone, ended=self._ended)
-
-    def end(self) -> None:
-        """Sweep no more; call it before the store is closed."""
-        self._ended.set()
-        self._keeping.end()
-
-
-def start() -> Kept:
-    """Begin to keep house beside the server."""
-    return Kept()

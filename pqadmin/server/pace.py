@@ -1,13 +1,15 @@
-"""How fast a client takes an answer, and whether that is fast enough to go on with it."""
+"""The rate at which a client receives an answer, and the bytes that wait for it."""
 
 from __future__ import annotations
 
-#: Bytes that a client takes at least in so many seconds in which we wait for it.
+from typing import Any
+
+#: Bytes that a client receives at least in so many seconds of waiting for it.
 LEAST, WITHIN = 100_000, 60.0
 
 
 class Pace:
-    """What one client took of one answer while we waited; only our waiting counts, not what we are slow at."""
+    """Bytes of one answer that its client received while the server waited; the server's own delays do not count."""
 
     def __init__(self) -> None:
         self._unsent = 0
@@ -15,18 +17,18 @@ class Pace:
         self._waited = 0.0
 
     def sending(self, before: int, after: int) -> None:
-        """Note what waited for the client before more was sent to it, and what waits with that."""
+        """Note the bytes that waited for the client before and after a part was sent."""
         self._note(before)
         self._unsent = after
 
     def waited(self, seconds: float, unsent: int) -> None:
-        """Note that we waited, and what still waits for the client."""
+        """Note that the server waited, and the bytes that still wait for the client."""
         self._waited += seconds
         self._note(unsent)
 
     @property
     def too_slow(self) -> bool:
-        """Say whether it had its time and took less than the least."""
+        """Return whether the client received too little in its time."""
         return self._waited > WITHIN
 
     def _note(self, unsent: int) -> None:
@@ -34,3 +36,11 @@ class Pace:
         self._unsent = unsent
         if self._taken >= LEAST:
             self._taken, self._waited = 0, 0.0
+
+
+def unsent(transport: Any) -> int:
+    """Return the bytes in Twisted's buffers; 0 when the connection is gone."""
+    if not hasattr(transport, "_tempDataLen"):
+        return 0
+    count: int = len(transport.dataBuffer) - transport.offset + transport._tempDataLen  # noqa: SLF001 # none public
+    return count

@@ -1,9 +1,10 @@
-"""Pages of the server itself, for requests that reach neither Django nor a template."""
+"""Answers of the server itself, for requests that reach no view."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
+from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -13,7 +14,7 @@ from django.utils.translation import gettext as _
 
 from pqadmin.server.security import HEADERS
 
-#: Seconds after which a client that was refused for want of room may try again.
+#: Seconds after which a client that was refused for lack of room may try again.
 RETRY_AFTER = 5
 
 
@@ -29,7 +30,7 @@ def language_of(headers: Mapping[str, str]) -> str:
 
 
 def malformed(language: str = "en") -> tuple[int, str, str]:
-    """Return status, title and text for what is no HTTP request."""
+    """Return status, title and text for a malformed request."""
     with translation.override(language):
         return 400, _("Bad request"), _("The server does not understand what was sent.")
 
@@ -51,7 +52,7 @@ def too_slow(language: str = "en") -> tuple[int, str, str]:
 
 
 def too_many(language: str = "en") -> tuple[int, str, str]:
-    """Return status, title and text for an address or a person with too much at once."""
+    """Return status, title and text for an address or a user with too many requests."""
     with translation.override(language):
         return (
             429,
@@ -61,15 +62,16 @@ def too_many(language: str = "en") -> tuple[int, str, str]:
 
 
 def no_room(language: str = "en") -> tuple[int, str, str]:
-    """Return status, title and text for a server that has no room for one more connection."""
+    """Return status, title and text for a server without room for another connection."""
     with translation.override(language):
         return 503, _("The site is busy"), _("There is no room for another connection now. Try again in a few seconds.")
 
 
-def headers(status: int) -> dict[str, str]:
-    """Return the headers of such a page, but for its length."""
+def headers(status: int, content: bytes, *, content_type: str = "text/html; charset=utf-8") -> dict[str, str]:
+    """Return the headers of such an answer."""
     own = {
-        "Content-Type": "text/html; charset=utf-8",
+        "Content-Type": content_type,
+        "Content-Length": str(len(content)),
         "Cache-Control": "no-store, private",
         "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     }
@@ -88,6 +90,15 @@ def body(status: int, title: str, text: str) -> bytes:
 def response(status: int, title: str, text: str) -> bytes:
     """Return the whole HTTP/1.1 answer, after which the connection is closed."""
     content = body(status, title, text)
-    fields = {**headers(status), "Content-Length": str(len(content)), "Connection": "close"}
+    fields = {**headers(status, content), "Connection": "close"}
     lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", *(f"{name}: {value}" for name, value in fields.items())]
     return "\r\n".join([*lines, "", ""]).encode("latin-1") + content
+
+
+async def send_answer(
+    send: Callable[[dict[str, Any]], Awaitable[None]], status: int, content: bytes, *, head: bool = False, **how: str
+) -> None:
+    """Send the answer by ASGI; to a HEAD request without its content."""
+    fields = [(name.lower().encode(), value.encode()) for name, value in headers(status, content, **how).items()]
+    await send({"type": "http.response.start", "status": status, "headers": fields})
+    await send({"type": "http.response.body", "body": b"" if head else content})

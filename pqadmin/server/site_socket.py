@@ -28,6 +28,7 @@ from twisted.internet.tcp import Connection
 
 from pqadmin.limits.allowance import Allowance
 from pqadmin.live.fast_path import Shared
+from pqadmin.server.pace import unsent
 from queues.admin import Repeats
 
 log = logging.getLogger(__name__)
@@ -146,7 +147,7 @@ class SiteSocket(WebSocketProtocol):  # type: ignore[misc]
         self._check_unsent()
 
     def _check_unsent(self) -> None:
-        if _unsent(self.transport) > MOST_UNSENT:
+        if unsent(self.transport) > MOST_UNSENT:
             self._drop("does not read what it is sent")
 
     def _drop(self, why: str) -> None:
@@ -215,7 +216,7 @@ class SiteSocket(WebSocketProtocol):  # type: ignore[misc]
             start = bytes((first, 127)) + size.to_bytes(8, "big") + head
         sent = 0
         # Twisted's buffers would copy both parts, and ask the reactor to be woken, and to be left alone again.
-        if isinstance(transport, Connection) and not _unsent(transport):
+        if isinstance(transport, Connection) and not unsent(transport):
             try:
                 sent = transport.socket.sendmsg((start, body))
             except OSError:  # would block, or worse: Twisted finds out
@@ -234,11 +235,3 @@ def _unpacked(text: bytes) -> bytes:
         return zlib.decompressobj(-_WINDOW).decompress(text + _TAIL, _MOST)
     except zlib.error:
         return b""
-
-
-def _unsent(transport: Any) -> int:
-    """Return the bytes in Twisted's buffers; 0 when the connection is gone."""
-    if not hasattr(transport, "_tempDataLen"):
-        return 0
-    unsent: int = len(transport.dataBuffer) - transport.offset + transport._tempDataLen  # noqa: SLF001 # none public
-    return unsent

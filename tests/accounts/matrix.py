@@ -36,8 +36,6 @@ QUEUE = {"name": "jobs"}
 ITEM = {"name": "jobs", "item_id": "0" * 40}
 PAGES = {
     "words": Row(open=Open.ALL, arguments={"language": "en", "mark": "0" * 12}),
-    "livez": Row(open=Open.ALL),
-    "readyz": Row(open=Open.ALL),
     "accounts:login": Row(open=Open.ALL, method="POST", status=422),
     "accounts:logout": Row(open=Open.PEOPLE, method="POST", status=302),
     "accounts:password": Row(open=Open.PEOPLE),

@@ -18,6 +18,7 @@ from queues.kv import open_kv
 from queues.model import records
 from queues.tools.backup import back_up
 from tests.commands.conftest import Run, Shop
+from tests.health import probe
 
 KEYSPACE = Keyspace(("pq",))
 #: What release 0.1 wrote into a new store.
@@ -103,6 +104,6 @@ def test_the_site_says_so_on_every_page(client: Client, settings: Any, tmp_path:
         page = client.get("/")
         assert (page.status_code, page.headers["Retry-After"]) == (503, "5")
         assert "pqadmin export_items" in page.content.decode()
-        assert client.get("/readyz").status_code == 503
+        assert probe().status == 503
     finally:
         close_store()

@@ -176,7 +176,7 @@ class Looks:
 def looks(monkeypatch: pytest.MonkeyPatch) -> Looks:
     """What the looks at who may still see find."""
     made = Looks(guard.stored)
-    monkeypatch.setattr(guard, "standing", made)
+    monkeypatch.setattr(guard, "stored", made)
     return made
 
 

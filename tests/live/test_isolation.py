@@ -93,7 +93,7 @@ async def test_a_look_at_who_may_still_see_goes_on_after_one_that_failed(
             raise type("Damaged", (ValueError,), {})("a damaged session")
         return real(badges)
 
-    monkeypatch.setattr(guard, "standing", fails_once)
+    monkeypatch.setattr(guard, "stored", fails_once)
     async with asyncio.timeout(PATIENCE):
         await failed.wait()
     await asyncio.to_thread(lambda: User.objects.filter(username="vera").update(is_active=False))

@@ -17,10 +17,10 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from django.test import Client
 
 from pqadmin.server import health
 from pqadmin.store import close_store
+from tests.health import ask, elsewhere
 from tests.server.conftest import PATIENCE, Site, log_in
 
 
@@ -86,7 +86,7 @@ def test_a_full_disk_is_not_ready(serve: Callable[..., Site], tmp_path: Path) ->
     assert any("bytes free" in line for line in site.complained)
 
 
-def test_the_stores_disk_counts_too_and_zero_is_no_check(db: None, settings, tmp_path: Path, monkeypatch) -> None:
+async def test_the_stores_disk_counts_too_and_zero_is_no_check(db: None, settings, tmp_path: Path, monkeypatch) -> None:
     real = shutil.disk_usage
 
     def usage(path: Path) -> object:
@@ -96,10 +96,11 @@ def test_the_stores_disk_counts_too_and_zero_is_no_check(db: None, settings, tmp
     monkeypatch.setattr(shutil, "disk_usage", usage)
     settings.PQADMIN_STORE = f"lmdb:{tmp_path / 'store'}"
     settings.PQADMIN_MIN_FREE_BYTES = 1_000
+    application = health.Health(elsewhere)
     try:
-        assert Client().get("/readyz").json()["checks"]["disk"] == "unavailable"
+        assert (await ask(application)).json["checks"]["disk"] == "unavailable"
         settings.PQADMIN_MIN_FREE_BYTES = 0
-        assert Client().get("/readyz").json()["checks"]["disk"] == "ok"
+        assert (await ask(application)).json["checks"]["disk"] == "ok"
     finally:
         close_store()
 
@@ -110,24 +111,11 @@ async def test_a_check_that_hangs_counts_as_failed_and_holds_up_nothing(monkeypa
     monkeypatch.setattr(health, "_store", lambda: go.wait(PATIENCE))
     monkeypatch.setattr(health, "_database", lambda: True)
 
-    async def elsewhere(scope: object, receive: object, send: object) -> None:
-        raise AssertionError("passed on")
-
     application = health.Health(elsewhere)
-
-    async def ask(path: str) -> tuple[int, dict[str, object]]:
-        said: list[dict[str, object]] = []
-
-        async def send(message: dict[str, object]) -> None:
-            said.append(message)
-
-        await application({"type": "http", "path": path, "method": "GET"}, None, send)
-        return int(str(said[0]["status"])), json.loads(said[1]["body"])  # type: ignore[arg-type]
-
     for _ in range(3):  # and no thread more for each
-        status, body = await ask("/readyz")
-        assert (status, body["checks"]) == (503, {"store": "unavailable", "database": "ok", "disk": "ok"})
-    assert await ask("/livez") == (200, {"status": "ok"})
+        answer = await ask(application)
+        assert (answer.status, answer.json["checks"]) == (503, {"store": "unavailable", "database": "ok", "disk": "ok"})
+    assert (await ask(application, "/livez")).json == {"status": "ok"}
     go.set()
-    while (await ask("/readyz"))[0] != 200:
+    while (await ask(application)).status != 200:
         pass

@@ -59,19 +59,18 @@ def test_what_cannot_be_forgotten_does_not_stop_the_rest(rows: Callable[[], dict
 
 
 @pytest.fixture
-def kept(settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[housekeeping.Kept]:
+def kept(settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Housekeeping]:
     """Housekeeping of a site whose store is not open yet."""
     close_store()
-    monkeypatch.setattr(housekeeping, "sweep", lambda: None)
     monkeypatch.setattr(housekeeping, "LOOK_EVERY", 0.001)
     settings.PQADMIN_STORE = f"lmdb:{tmp_path / 'store'}"
-    started = housekeeping.start()
+    started = Housekeeping(lambda: None)
     yield started
     started.end()
     close_store()
 
 
-def test_what_falls_due_in_an_idle_queue_is_done_without_any_worker(kept: housekeeping.Kept) -> None:
+def test_what_falls_due_in_an_idle_queue_is_done_without_any_worker(kept: Housekeeping) -> None:
     store = get_store()
     jobs = store.create_queue("jobs")
     jobs.push(b"delayed", priority=1, delay=timedelta(milliseconds=50))
@@ -84,7 +83,7 @@ def test_what_falls_due_in_an_idle_queue_is_done_without_any_worker(kept: housek
     assert (totals.delayed, totals.leased) == (0, 0)
 
 
-def test_what_operators_wait_for_is_done_at_once(kept: housekeeping.Kept) -> None:
+def test_what_operators_wait_for_is_done_at_once(kept: Housekeeping) -> None:
     store = get_store()
     with open_store(store.url, clock=lambda: 1_000_000.0) as long_ago:
         long_ago.create_queue("old").push(b"x", priority=1)
@@ -99,7 +98,7 @@ def test_what_operators_wait_for_is_done_at_once(kept: housekeeping.Kept) -> Non
     assert within(lambda: all(entry.queue != "old" for entry in store.trash.entries(limit=10).entries))
 
 
-def test_a_site_that_ends_hands_over_to_another_at_once(kept: housekeeping.Kept) -> None:
+def test_a_site_that_ends_hands_over_to_another_at_once(kept: Housekeeping) -> None:
     store = get_store()
     elected = threading.Event()
     assert within(lambda: store.read(lambda tr: tr.get(store._keyspace.elected(ROLE)).wait()))
@@ -114,7 +113,7 @@ def test_a_site_that_ends_hands_over_to_another_at_once(kept: housekeeping.Kept)
         standby.stop()
 
 
-def test_it_goes_on_with_a_store_that_is_opened_anew(kept: housekeeping.Kept) -> None:
+def test_it_goes_on_with_a_store_that_is_opened_anew(kept: Housekeeping) -> None:
     get_store().create_queue("jobs").push(b"x", priority=1, delay=timedelta(milliseconds=50))
     close_store()
     store = get_store()
@@ -142,5 +141,3 @@ def test_it_sweeps_at_once_and_again_and_a_failure_does_not_end_it() -> None:
     keeping = Housekeeping(fail, every=0.001)
     assert all(swept.acquire(timeout=LONG) for _ in range(3))
     keeping.end()
-    keeping._thread.join(LONG)
-    assert not keeping._thread.is_alive()

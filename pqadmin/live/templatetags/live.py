@@ -1,4 +1,4 @@
-"""How pages say where the words for scripts are, or bring them along."""
+"""Template tags for the words that scripts use."""
 
 from __future__ import annotations
 
@@ -19,24 +19,29 @@ register = template.Library()
 
 @register.simple_tag
 def words_file() -> str:
-    """Say where words.js finds all words."""
+    """Return the address of the file with all words."""
     return file.address(get_language() or settings.LANGUAGE_CODE)
 
 
 @register.simple_tag
 def release() -> str:
-    """Say of which release the page is."""
+    """Return the release of the page."""
     return pages.release()
 
 
 @register.simple_tag
 def live_words() -> SafeString:
-    """Put all words into a template element, for a page that has to go on without the server."""
+    """Return all words in a template element, for a page that must work without the server."""
     return _live_words(get_language() or "")
 
 
 @lru_cache(maxsize=16)
 def _live_words(language: str) -> SafeString:
-    """Make them once for each language; it is the one in use."""
-    entries = format_html_join("", '<i data-word="{}">{}</i>', words().items())
-    return format_html('<template id="live-words">{}</template>', entries)
+    """Make them once for each language; `language` is the current one."""
+    return word_template("live-words", words())
+
+
+def word_template(name: str, texts: dict[str, str]) -> SafeString:
+    """Return a template element with words by their codes, for scripts."""
+    entries = format_html_join("", '<i data-word="{}">{}</i>', texts.items())
+    return format_html('<template id="{}">{}</template>', name, entries)

@@ -1,4 +1,4 @@
-"""What the wall's templates say: its stylesheets, its words for scripts, moments as scripts count them."""
+"""Template tags of the wall: stylesheets, words for scripts, times in milliseconds."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from datetime import datetime
 
 from django import template
 from django.templatetags.static import static
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
+from pqadmin.live.templatetags.live import word_template
 from pqadmin.wall.release import STYLES
 from pqadmin.wall.words import words
 
@@ -23,9 +24,8 @@ def wall_styles() -> SafeString:
 
 @register.simple_tag
 def wall_words() -> SafeString:
-    """Put the wall's own words into a template element, for wall.js."""
-    entries = format_html_join("", '<i data-word="{}">{}</i>', words().items())
-    return format_html('<template id="wall-words">{}</template>', entries)
+    """Return the wall's own words in a template element, for wall.js."""
+    return word_template("wall-words", words())
 
 
 @register.filter

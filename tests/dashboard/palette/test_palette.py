@@ -21,7 +21,7 @@ from tests.dashboard.conftest import Desk
 
 #: What is no page of its own: forms that are only sent, files, answers for programs, and the palette itself.
 NOT_FOUND = {
-    "livez", "readyz", "accounts:login", "accounts:logout", "dashboard:arm", "dashboard:disarm",
+    "accounts:login", "accounts:logout", "dashboard:arm", "dashboard:disarm",
     "dashboard:audit-export", "dashboard:favorite", "dashboard:language", "dashboard:theme", "dashboard:time-zone",
     "dashboard:palette", "dashboard:start-sample", "dashboard:stop-sample", "wall:preview",
 }  # fmt: skip

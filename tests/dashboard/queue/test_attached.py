@@ -43,7 +43,7 @@ def test_the_overview_marks_it_and_says_when_it_was_counted(operator: Desk, stor
     assert re.fullmatch(r"counted \d+(\.\d)? (s|min) ago", row["counted"])
     assert (row["rate-in"], row["rate-out"], row["oldest"]) == ("–", "–", "–")
     assert "what other programs push and take is not seen" in page.html
-    assert row["outlook"] == "not ours to say"
+    assert row["outlook"] == "unknown (external writers)"
     assert re.search(r"in 2 queues 1 attached, counted [\d.]+ s ago", page.text)
     assert "counted" not in page.rows["ours"]
     assert list(operator.open("/?q=state:attached").rows) == ["legacy"]

@@ -39,7 +39,7 @@ class Command(OwnCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Serve; a CommandError says on one line why not."""
+        """Serve, or raise a CommandError of one line."""
         host, port = options["host"], options["port"]
         memory.share_arenas()
         self._descriptors = descriptors.raise_limit()
@@ -48,20 +48,21 @@ class Command(OwnCommand):
                 self._serve(listener, host)
         except (listening.CannotListen, first_start.CannotStart) as error:
             raise CommandError(str(error)) from None
-        except KeyboardInterrupt:  # before the server minds the signals
+        except KeyboardInterrupt:  # before the server handles signals
             raise SystemExit(130) from None
 
     def _serve(self, listener: socket.socket, host: str) -> None:
         admin = first_start.prepare()
         out = sys.stdout
         if admin is not None:
-            banner.show_admin(out, admin)
+            first = ("First start", "an admin was created; the password is shown only now")
+            banner.show(out, [first, ("Name", admin.name), ("Password", admin.password)])
         crash_watch.watch(settings.PQADMIN_STORE)
         try:
             store.get_store()
         except (StoreUnreachable, StoreDamaged) as error:
-            # It may come back, or be put back: pages and machines are told so until then. To end would be to be started
-            # again and again.
+            # It may come back, or be restored; pages and probes report it until then. A service manager would start an
+            # ended site again and again.
             how = "used" if isinstance(error, StoreDamaged) else "reached"
             self.stderr.write(f"The store {settings.PQADMIN_STORE} cannot be {how} yet: {error}")
         except (StoreError, QueueError) as error:
@@ -97,9 +98,9 @@ class Command(OwnCommand):
             ],
         )
         out.flush()
-        kept = housekeeping.start()
+        kept = housekeeping.Housekeeping()
         run = jobs.Running()
-        monitor.get_monitor().warm_up(then=_keep)
+        monitor.get_monitor().warm_up(then=_freeze)
         server.run()
         run.end()
         kept.end()
@@ -116,11 +117,11 @@ class Command(OwnCommand):
         watchdog.start()
 
 
-def _keep() -> None:
-    """Leave what was read at the start to itself: the garbage collector would go round it every few seconds.
+def _freeze() -> None:
+    """Exclude the first reading from garbage collection.
 
-    Of 10,000 queues that is 130 ms in which nothing else runs. It helps as long as most queues rest: what is read
-    anew of a changed one is gone round again.
+    Of 10,000 queues a collection takes 130 ms in which nothing else runs. Objects that replace those of changed queues
+    are collected again.
     """
     gc.collect()
     gc.freeze()
