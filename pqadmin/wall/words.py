@@ -19,7 +19,7 @@ def words() -> dict[str, str]:
         "wall-next": _("next board in %(left)s"),
         "wall-old": _("Data is %(age)s old"),
         "wall-none": _("No data yet"),
-        "wall-still": _("This picture stands still"),
+        "wall-still": _("This picture is not live"),
         "wall-why-reconnecting": _("The server does not answer. Trying again."),
         "wall-why-silent": _("Nothing was heard from the server."),
         "wall-why-closed": _(

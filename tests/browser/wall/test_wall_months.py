@@ -135,7 +135,7 @@ def test_a_wall_that_its_scripts_did_not_reach_says_so_and_makes_itself_anew(
     expect(screen.locator(VEIL)).to_be_hidden()
     screen.clock.run_for(21_000)
     expect(screen.locator(VEIL)).to_be_visible()
-    expect(screen.locator(AGE)).to_have_text("This picture stands still")
+    expect(screen.locator(AGE)).to_have_text("This picture is not live")
     expect(screen.locator(WHY)).to_contain_text("does not answer")
     away.clear()
     with screen.expect_navigation():
@@ -169,11 +169,11 @@ def test_a_wall_without_its_scripts_is_marked_though_the_server_never_answers_an
     screen.clock.install()
     screen.goto(f"/wall/{board}")
     run_until(screen, lambda: asked == 1)
-    expect(screen.locator(AGE)).to_have_text("This picture stands still")
+    expect(screen.locator(AGE)).to_have_text("This picture is not live")
     screen.clock.run_for(8_000)
     assert asked == 1, "one at a time"
     run_until(screen, lambda: asked == 2)  # given up after a while
-    expect(screen.locator(AGE)).to_have_text("This picture stands still")
+    expect(screen.locator(AGE)).to_have_text("This picture is not live")
     hangs.clear()
     with screen.expect_navigation():
         run_until(screen, lambda: asked == 3)
