@@ -16,14 +16,14 @@ ROOT = Path(__file__).resolve().parents[2]
 
 #: How many discouraged phrases a folder may have. These numbers only go down; the goal is 0.
 BUDGET = {
-    "queues": 478,
-    "pqadmin": 365,
+    "queues": 476,
+    "pqadmin": 340,
     "templates": 50,
     "static": 41,
-    "docs": 241,
-    "tests": 630,
+    "docs": 0,
+    "tests": 626,
     "benchmarks": 33,
-    ".": 11,
+    ".": 0,
 }
 
 #: A thread, process, caller, transaction, record or user does things; never "whoever" or "nobody".
