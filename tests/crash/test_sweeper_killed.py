@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from queues import Queue, open_store
-from queues.background.leader import Holding
 from queues.background.service import ROLE, Upkeep
+from queues.serving.leadership import Holding
 from tests.crash.harness import kill_during
 from tests.crash.sweeping import SECONDS
 from tests.full_count import check_full_count

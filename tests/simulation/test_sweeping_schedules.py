@@ -11,6 +11,7 @@ import os
 import random
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -18,13 +19,14 @@ import pytest
 
 from queues import Queue, Store
 from queues.background import due_index
-from queues.background.leader import Candidate, Holding
+from queues.background.leader import Candidate
 from queues.background.sweeper import Sweeper
 from queues.context import StoreContext
 from queues.errors import NotElected
 from queues.items.counters import CounterDelta as Totals
 from queues.kv.port import Transaction
 from queues.kv.simulated import SimulatedTransaction
+from queues.serving.leadership import Holding
 from tests.simulation.history import Violation
 from tests.simulation.schedules import CLIENTS, OPERATIONS, Process, Tally
 from tests.simulation.test_time_schedules import Act, TimeSchedule
@@ -69,7 +71,7 @@ class SweepingSchedule(TimeSchedule):
     def _stand(self, act: Act, queue: Queue, dice: random.Random) -> None:
         _, candidate, _ = self._now
         if candidate.step():
-            self.holders.setdefault(candidate._term, set()).add(candidate._id)
+            self.holders.setdefault(candidate._term, set()).add(candidate._leadership.holder)
 
     def _resign(self, act: Act, queue: Queue, dice: random.Random) -> None:
         self._now[1].resign()
@@ -103,7 +105,8 @@ class SweepingSchedule(TimeSchedule):
         if last[0] < max(self.written, default=0):
             raise Violation(f"{last[0]} was written after a later term: {self.written}")
         record = store.read(lambda tr: tr.get(store._keyspace.elected("sweep")).wait())
-        if record is not None and Holding.decode(record).term < max(self.holders, default=0):
+        held = Holding.decode(record)
+        if held is not None and held.term < max(self.holders, default=0):
             raise Violation("a term came back")
         self._clock.advance(FOREVER)
         by_agenda_alone(store._context, self._clock).sweep()
@@ -190,19 +193,18 @@ def test_the_comparison_with_what_was_seen(monkeypatch: pytest.MonkeyPatch) -> N
     """Taking a role that somebody else has taken since."""
 
     def take(self: Candidate, seen: bytes | None) -> None:
-        term = 1 if seen is None else Holding.decode(seen).term + 1
-        record = Holding(holder=self._id, name=self._name, term=term, expires_ms=self._expires_ms()).encode()
-        self._context.transact(lambda tr: tr.set(self._key, record), None)
-        self._seen, self._term, self._ours_until = record, term, self._count() + self._seconds
+        holding = self._leadership.taken(Holding.decode(seen))
+        self._context.transact(lambda tr: tr.set(self._key, holding.encode()), None)
+        self._term, self._until = holding.term, self._count() + self._leadership.seconds
 
     assert careless("_take", take, monkeypatch)
 
 
 def test_the_renewal_that_asks_whose_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     def renew(self: Candidate, term: int) -> bool:
-        record = Holding(holder=self._id, name=self._name, term=term, expires_ms=self._expires_ms()).encode()
-        self._context.transact(lambda tr: tr.set(self._key, record), None)
-        self._ours_until = self._count() + self._seconds
+        holding = replace(self._leadership.taken(None), term=term)
+        self._context.transact(lambda tr: tr.set(self._key, holding.encode()), None)
+        self._until = self._count() + self._leadership.seconds
         return True
 
     assert careless("_renew", renew, monkeypatch)

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from queues import Store, open_store
-from queues.background.leader import SECONDS, Candidate, Holding
+from queues.background.leader import SECONDS, Candidate
 from queues.errors import Conflict, NotElected, StoreUnreachable
+from queues.serving.leadership import Holding
 from tests.conftest import Clock, store_url
 from tests.step_by_step import CONCURRENT, begin
 
@@ -37,7 +38,9 @@ def stand(store: Store, count: Count) -> Callable[..., Candidate]:
 
 
 def holding(store: Store, role: str = "sweep") -> Holding:
-    return Holding.decode(store.read(lambda tr: tr.get(store._keyspace.elected(role)).wait()))
+    held = Holding.decode(store.read(lambda tr: tr.get(store._keyspace.elected(role)).wait()))
+    assert held is not None
+    return held
 
 
 def test_the_first_is_elected_and_others_wait(
@@ -168,12 +171,10 @@ def test_nothing_of_an_earlier_term_is_written(store: Store, count: Count, stand
     store.transact(two.check)
 
 
-def test_two_that_take_at_once_are_one(store: Store, stand: Callable[..., Candidate], count: Count) -> None:
+def test_two_that_take_at_once_are_one(store: Store, stand: Callable[..., Candidate]) -> None:
     one, two = stand("one"), stand("two")
-    record = None
     for each in (one, two):
-        each._seen, each._seen_at = record, count()
-        each._take(record)
+        each._take(None)
     assert [one.elected, two.elected] == [True, False]
     assert holding(store).term == 1
 

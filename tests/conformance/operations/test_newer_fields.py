@@ -8,7 +8,6 @@ from datetime import timedelta
 import pytest
 
 from queues import Store, open_store
-from queues.background.leader import Candidate
 from queues.catalog.store_record import FORMAT, StoreRecord
 from queues.errors import KeyTooLarge
 from queues.keys.keyspace import Keyspace
@@ -75,14 +74,6 @@ def test_a_job_that_goes_on_keeps_them(store: Store, act: str) -> None:
     does[act]()
     assert fields(store, key) == NEWER
     assert acts.job(job.id).status == {"run": "done", "cancel": "canceled", "fail": "failed"}[act]
-
-
-def test_a_holding_that_is_renewed_keeps_them(store: Store) -> None:
-    candidate = Candidate(store._context, "sweep")
-    assert candidate.step()
-    add_field(store, KEYS.elected("sweep"))
-    assert candidate.step()
-    assert fields(store, KEYS.elected("sweep")) == NEWER
 
 
 def test_a_store_record_keeps_them() -> None:

@@ -104,14 +104,14 @@ def test_another_takes_over_when_the_elected_one_dies(url: str, store: Store, jo
 def test_one_that_was_held_up_stops_sweeping_when_it_was_taken_over(store: Store, jobs: Queue) -> None:
     one = Kept(store, seconds=60.0)
     assert one.until(lambda kept: kept.was_elected)
-    one.keeping._candidate._ours_until = 0.0  # as if it had stood still for so long
+    one.keeping._candidate._until = 0.0  # as if it had stood still for so long
     assert not one.keeping.elected
     two = Kept(store, seconds=60.0)
     deadline = time.monotonic() + LONG
     while not two.was_elected:
         assert time.monotonic() < deadline
-        if two.keeping._candidate._seen_at is not None:
-            two.keeping._candidate._seen_at = -1e9  # and the other one had looked on
+        if two.keeping._candidate._leadership._seen_at is not None:
+            two.keeping._candidate._leadership._seen_at = -1e9  # and the other one had looked on
         store.interrupt()  # one that comes before it sleeps is lost
     jobs.push(b"x", priority=1, delay=SOON)
     assert two.until(lambda kept: kept.swept.promoted == 1)
