@@ -28,7 +28,7 @@ from queues.bulk.bulk_job import (
     read_running,
     write_job,
 )
-from queues.bulk.runner import runner_name
+from queues.bulk.runner import job_leadership
 from queues.bulk.scan import Shown, all_shown, bounds, just_before, lanes_of, order_of
 from queues.bulk.step import Steps, canceled
 from queues.errors import (
@@ -156,14 +156,14 @@ class BulkActs(ItemActs):
         Whoever runs it now leaves it to us. An item that does not fit (`BadPriority`, `ValueTooLarge` …) stays, with
         all behind it: the job has `failed` then, and says at which item and why.
         """
-        runner = runner_name()
-        steps = Steps(self._context, job_id, runner, shown=shown)
+        leadership = job_leadership(self._context)
+        steps = Steps(self._context, job_id, leadership, shown=shown)
         job = steps.hold(take_over=True)
-        while job is not None and job.running and job.runner == runner:
+        while job is not None and job.running and leadership.holds(job.holding):
             wait = job.wait(self._context.now_ms())
             if wait > 0:
                 pause(min(wait, HELD_MS / 3000))
-                job = steps.hold(take_over=False)
+                job = steps.hold()
                 continue
             job = steps.take(job)
             if progress is not None and not progress(job):

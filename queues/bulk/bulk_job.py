@@ -26,6 +26,7 @@ from queues.model.ids import above, at, minted_ms, parse
 from queues.model.priority import Priority
 from queues.model.records import UNREADABLE, why
 from queues.operations.search import Query
+from queues.serving.leadership import Holding
 
 RUNNING, DONE, CANCELED, FAILED = "running", "done", "canceled", "failed"
 #: What undoes another job, chunk by chunk; what brings items in: see queues/actions/push.py.
@@ -146,6 +147,11 @@ class Job:
         if not self.seen or self.held_ms - HELD_MS - self.seen[0][0] < _LEAST_MS:
             return None
         return (self.met - self.seen[0][1]) * 1000 / (self.held_ms - HELD_MS - self.seen[0][0])
+
+    @property
+    def holding(self) -> Holding:
+        """Who runs the job, and until when unless it is renewed."""
+        return Holding(holder=self.runner, expires_ms=self.held_ms)
 
     def wait(self, now_ms: int) -> float:
         """Return the seconds for which its rate lets it rest; what is longer than a chunk's is of another clock."""

@@ -1,7 +1,7 @@
 """The runner: does what is left of all jobs of a store, a chunk of each in turn, beside whatever else the process does.
 
-Of several runners on one store one runs a job at a time: who runs it holds it, and renews that with every chunk. A job
-whose holder died is taken over after some seconds by the other's own count, so no two clocks need to agree.
+Of several runners on one store one runs a job at a time: it holds the job, and renews that with every chunk. Another
+runner takes over a job whose holder died (`queues.serving.leadership`). Every chunk checks the holder.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from queues.bulk.step import Steps
 from queues.context import StoreContext
 from queues.errors import JobNotFound, QueueError, StoreClosed, StoreError, Unreadable, Worded, Words
 from queues.kv.port import ReadTransaction
+from queues.serving.leadership import Leadership
 
 log = logging.getLogger(__name__)
 
@@ -64,8 +65,8 @@ class JobRunner:
         self._count = count
         self._name = name or runner_name()
         self._mine: dict[str, _Mine] = {}
-        #: What others hold, and since when that has been so.
-        self._seen: dict[str, tuple[str, int, float]] = {}
+        #: Of each job that has not ended.
+        self._leaderships: dict[str, Leadership] = {}
         self._looked = -LONGEST
         self._change: bytes | None = None
         #: Jobs that had not ended at the last look; None before it.
@@ -119,22 +120,22 @@ class JobRunner:
         self._change, jobs = self._context.kv.read(look, background=True)
         self._looked = self._count()
         self.running = tuple(jobs)
-        running = {job.id: job for job in jobs}
+        running = {job.id for job in jobs}
         self._mine = {job_id: mine for job_id, mine in self._mine.items() if job_id in running}
-        self._seen = {job_id: seen for job_id, seen in self._seen.items() if job_id in running}
+        self._leaderships = {job_id: one for job_id, one in self._leaderships.items() if job_id in running}
         for job in jobs:
             if job.id not in self._mine and len(self._mine) < AT_ONCE:
                 self._try(job)
 
     def _try(self, job: Job) -> None:
-        """Take a job that nobody holds."""
-        runner, held_ms, since = self._seen.get(job.id, ("", -1, 0.0))
-        if (runner, held_ms) != (job.runner, job.held_ms):
-            since = self._count()
-            self._seen[job.id] = (job.runner, job.held_ms, since)
-        lapsed = self._count() - since >= _HELD
-        steps = Steps(self._context, job.id, self._name, shown=self._shown)
-        held = steps.hold(take_over=lapsed) if lapsed or job.held_ms <= self._context.now_ms() else None
+        """Take a job that no runner holds."""
+        leadership = self._leaderships.get(job.id)
+        if leadership is None:
+            leadership = self._leaderships[job.id] = job_leadership(self._context, self._name, self._count)
+        if not leadership.is_free(job.holding):
+            return
+        steps = Steps(self._context, job.id, leadership, shown=self._shown)
+        held = steps.hold()
         if held is not None and held.running:
             self._mine[job.id] = _Mine(steps, held, self._count())
 
@@ -153,22 +154,22 @@ class JobRunner:
             log.exception("The job %s has failed", job_id)
             words = Words("pqadmin has an error ({kind}); its log says more.", kind=type(error).__name__)
             mine.job = mine.steps.fail(Worded(words))
-        if not mine.job.running or mine.job.runner != self._name:
+        if not mine.job.running or not self._leaderships[job_id].holds(mine.job.holding):
             del self._mine[job_id]
             self._looked = -LONGEST
             return 0.0
         return mine.job.wait(self._context.now_ms())
 
     def _renew(self, job_id: str, mine: _Mine) -> None:
-        held = mine.steps.hold(take_over=False)
+        held = mine.steps.hold()
         if held is None or not held.running:
             del self._mine[job_id]
         else:
             mine.job, mine.renewed = held, self._count()
 
     def _until_lapse(self) -> float:
-        """Return the seconds until what others hold may have lapsed."""
-        lapses = [since + _HELD - self._count() for _, _, since in self._seen.values()]
+        """Return the seconds until jobs of other runners may have lapsed."""
+        lapses = [one.until_lapse for one in self._leaderships.values()]
         return max(0.05, min([LONGEST, *lapses]))
 
     def _let_go(self) -> None:
@@ -183,3 +184,8 @@ class JobRunner:
 def runner_name() -> str:
     """Return a name for somebody who runs jobs: machine, process, and what tells it from others there."""
     return f"{socket.gethostname()[:60]}:{os.getpid()}:{secrets.token_hex(4)}"
+
+
+def job_leadership(context: StoreContext, runner: str = "", count: Callable[[], float] = time.monotonic) -> Leadership:
+    """Return a runner's part in the leadership of one job."""
+    return Leadership(seconds=_HELD, now_ms=context.now_ms, monotonic=count, holder=runner or runner_name(), slack_ms=0)

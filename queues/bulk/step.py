@@ -45,6 +45,7 @@ from queues.items.transition import Change
 from queues.kv.port import Transaction
 from queues.model.config import MAX_REASON, Config
 from queues.model.records import UNREADABLE, why
+from queues.serving.leadership import Leadership
 from queues.trash.trash import Trash
 
 #: Ids that a step needs: of what the trash and the audit note of it, and of the items.
@@ -121,12 +122,12 @@ class Pace:
 class Steps:
     """The steps of one job by one runner, which holds it; `take` does the next one."""
 
-    def __init__(self, context: StoreContext, job_id: str, runner: str, *, shown: Shown) -> None:
+    def __init__(self, context: StoreContext, job_id: str, leadership: Leadership, *, shown: Shown) -> None:
         self._context = context
         self._trash = Trash(context)
         self._audit = Audit(context)
         self._job_id = job_id
-        self._runner = runner
+        self._leadership = leadership
         self._shown = shown
         self._pace = Pace()
         #: At most so many items of a chunk, while one that does not fit is looked for.
@@ -143,20 +144,20 @@ class Steps:
                 raise
             return job
 
-    def hold(self, *, take_over: bool) -> Job | None:
+    def hold(self, *, take_over: bool = False) -> Job | None:
         """Hold the job for some seconds; None when another runner holds it, unless it is taken over."""
-        now_ms = self._context.now_ms()
+        now_ms, leadership = self._context.now_ms(), self._leadership
 
         def hold(tr: Transaction) -> Job | None:
             job = read_job(tr, self._context.keyspace, self._job_id)
             if not job.running:
                 return job
-            if job.runner != self._runner and job.held_ms > now_ms and not take_over:
+            if not leadership.is_free(job.holding) and not take_over:
                 return None
-            mine = job.runner == self._runner
+            mine = leadership.holds(job.holding)
             job = replace(
                 job,
-                runner=self._runner,
+                runner=leadership.holder,
                 held_ms=now_ms + HELD_MS,
                 started_ms=job.started_ms or now_ms,
                 # The time in which nobody ran it is not its speed's.
@@ -172,7 +173,7 @@ class Steps:
 
         def let_go(tr: Transaction) -> None:
             job = read_job(tr, self._context.keyspace, self._job_id)
-            if job.running and job.runner == self._runner:
+            if self._mine(job):
                 write_job(tr, self._context.keyspace, replace(job, held_ms=0), job)
                 tr.add(self._context.keyspace.job_change, 1)
 
@@ -363,7 +364,7 @@ class Steps:
     # Both
 
     def _mine(self, job: Job) -> bool:
-        return job.running and job.runner == self._runner
+        return job.running and self._leadership.holds(job.holding)
 
     def _fail(self, error: Exception, item_id: str | None) -> Job:
         def fail(tr: Transaction) -> Job:
