@@ -139,7 +139,7 @@ def verbs(folder: Path) -> dict[str, Counter[str]]:
     try:
         with open_store(f"lmdb:{folder}/verbs") as store:
             jobs, archive = store.create_queue("jobs"), store.create_queue("archive")
-            actions = store.acts("operator")
+            actions = store.actions("operator")
             passed = {}
             for _ in range(_WARM_UP):
                 passed["push"] = counting.during(lambda: jobs.push(b"value", 5))

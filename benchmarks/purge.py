@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from benchmarks.harness import report
-from queues import Acts, Queue, Store, open_store
+from queues import Actions, Queue, Store, open_store
 
 T = TypeVar("T")
 _BAR_MS = 50.0
@@ -41,7 +41,7 @@ def main(arguments: list[str]) -> list[report.Figure]:
             queues = {size: fill(store, f"jobs:{size}", size) for size in sizes}
             for _ in range(options.rounds):
                 for size, queue in queues.items():
-                    for what, ms in alternate(store.acts("bench"), queue, size).items():
+                    for what, ms in alternate(store.actions("bench"), queue, size).items():
                         measured.setdefault((size, what), []).append(ms)
             for size, queue in queues.items():
                 for what, ms in with_newcomer(store, queue, size).items():
@@ -78,7 +78,7 @@ def fill(store: Store, name: str, size: int) -> Queue:
     return queue
 
 
-def alternate(acts: Acts, queue: Queue, size: int) -> dict[str, float]:
+def alternate(acts: Actions, queue: Queue, size: int) -> dict[str, float]:
     """Purge and undo; return the milliseconds of both."""
     purged, purge_ms = timed(lambda: acts.purge(queue.name, confirm=queue.name))
     if purged.count != size or queue.depth():
@@ -91,7 +91,7 @@ def alternate(acts: Acts, queue: Queue, size: int) -> dict[str, float]:
 
 def with_newcomer(store: Store, queue: Queue, size: int) -> dict[str, float]:
     """Purge, push an item, undo; return the milliseconds of the undo, and pop from both generations."""
-    acts = store.acts("bench")
+    acts = store.actions("bench")
     purged = acts.purge(queue.name, confirm=queue.name)
     queue.push(b"new", priority=-1)
     _, undo_ms = timed(lambda: acts.undo(purged.trash_ids[0]))

@@ -10,10 +10,12 @@
 Plain Python: no Django, no server. Rules are written once, against the transactions of `queues.kv`.
 """
 
-from queues.actions.actions import Acts, Popped
-from queues.actions.actor import RequestKey
-from queues.actions.attached import Purged
-from queues.actions.items import Changed, Undone
+from queues.actions.actions import Actions
+from queues.actions.frame import RequestKey
+from queues.actions.items import Changed
+from queues.actions.purge import Purged
+from queues.actions.take import Popped
+from queues.actions.undo import Undone
 from queues.aio.queue import AsyncQueue
 from queues.audit.audit import AuditEntry, AuditPage
 from queues.bulk.bulk_job import Job, JobPage
@@ -34,7 +36,7 @@ from queues.store import Store, open_store
 from queues.trash.trash import TrashEntry, TrashPage
 
 __all__ = [
-    "Acts",
+    "Actions",
     "Answer",
     "AsyncQueue",
     "AuditEntry",

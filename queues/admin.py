@@ -3,10 +3,10 @@
 It defines nothing. It offers the parts of the core that show, parse and check values, and the maintenance tools.
 """
 
-from queues.actions.actor import Pushed
 from queues.actions.position import Neighbors, Position, neighbors
 from queues.actions.preview import ReprioritizePreview
 from queues.actions.push import MAX_ITEMS as MAX_PUSH_JOB_ITEMS
+from queues.actions.push import Pushed
 from queues.background.service import Upkeep
 from queues.background.staging_leftovers import NOBODY as UNCLAIMED_BY
 from queues.background.sweeper import Swept

@@ -8,8 +8,8 @@ from datetime import datetime
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from queues.actions.actions import Acts
-from queues.actions.actor import RequestKey
+from queues.actions.actions import Actions
+from queues.actions.frame import RequestKey
 from queues.audit.audit import Audit
 from queues.background.commit_slots import sweep_slots
 from queues.background.empty_trash import sweep_trash
@@ -155,7 +155,7 @@ class Store(QueueCatalog):
 
     # Actions
 
-    def acts(
+    def actions(
         self,
         actor: str,
         *,
@@ -163,14 +163,14 @@ class Store(QueueCatalog):
         keep: Duration | None = None,
         tr: Transaction | None = None,
         key: RequestKey | None = None,
-    ) -> Acts:
-        """Return the acts of a person: each is audited, and undoable where it removes something.
+    ) -> Actions:
+        """Return the actions of a person: each is in the audit, and `undo` reverses what removes or changes something.
 
-        `keep` is how long the trash keeps what they take, for programs that act so: at most, and unless given, 7 days;
-        zero keeps nothing. Each act is a transaction of its own, or part of `tr`. With a `key` the first act is done
-        once: the second time it raises `AlreadyDone` with the first answer. Raises `BadTime`.
+        `keep` is how long the trash keeps what they remove: at most 7 days, which is the default; zero keeps nothing.
+        Each action is a transaction of its own, or part of `tr`. With a `key` the first action is done once: the second
+        time it raises `AlreadyDone` with the first answer. Raises `BadTime`.
         """
-        return Acts(self._context, actor=actor, via=via, keep=keep, tr=tr, key=key)
+        return Actions(self._context, actor=actor, via=via, keep=keep, tr=tr, key=key)
 
     def job_runner(self, *, shown: Shown = all_shown) -> JobRunner:
         """Return a runner of the store's jobs; `shown` gives, by a queue's config, what a searcher sees of a value."""

@@ -17,7 +17,7 @@ def make_store(folder: Path) -> str:
     rng = random.Random(7)
     url = f"lmdb:{folder}"
     with open_store(url) as store:
-        ann = store.acts("ann")
+        ann = store.actions("ann")
         for name in ("jobs", "mail", "other"):
             ann.create_queue(name)
             store.queue(name).push_many([(rng.randbytes(rng.choice([50, 300, 3_000])), n) for n in range(150)])

@@ -8,7 +8,7 @@ from typing import Any
 from pqadmin.commands.arguments import QUEUE, REASON, Argument, OneOf, flag
 from pqadmin.commands.store_command import Options, StoreCommand, undo_line
 from pqadmin.files.plain_text import items
-from queues import Acts, Changed, Queue, Store
+from queues import Actions, Changed, Queue, Store
 
 
 class ItemCommand(StoreCommand):
@@ -30,7 +30,7 @@ class ItemCommand(StoreCommand):
     def run(self, store: Store, options: Options) -> None:
         """Act on the items and print what was done."""
         queue = store.queue(options["queue"])
-        acts = self.acts(store, keep=options.get("keep"))
+        acts = self.actions(store, keep=options.get("keep"))
         changed = self.change(acts, queue, options)
         done = self.done_for_good if changed.count and changed.trash_id is None else self.done
         skipped = [f"{changed.skipped:,} were not there, or did not need it."] if changed.skipped else []
@@ -46,7 +46,7 @@ class ItemCommand(StoreCommand):
             *undo_line(changed.trash_id),
         )
 
-    def change(self, acts: Acts, queue: Queue, options: Options, **more: Any) -> Changed:
+    def change(self, acts: Actions, queue: Queue, options: Options, **more: Any) -> Changed:
         """Act on the items."""
         shared = {name: options[name] for name in ("reason", "skip_missing", *self.passed)}
         return self.verb(acts, queue.name, options["ids"], **shared, **more)

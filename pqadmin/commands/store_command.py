@@ -25,7 +25,7 @@ from pqadmin.commands.shapes import Shape, error_shape
 from pqadmin.conf.log import log_json
 from pqadmin.files.formats import BadFormat
 from pqadmin.files.plain_text import json_text
-from queues import Acts, Store, open_store
+from queues import Actions, Store, open_store
 from queues.admin import verify_store
 from queues.errors import QueueError, StoreDamaged, StoreError, StoreUnavailable
 
@@ -104,9 +104,9 @@ class StoreCommand(OwnCommand):
         """Return the store's URL: the option, else the site's."""
         return str(options["store"] or settings.PQADMIN_STORE)
 
-    def acts(self, store: Store, *, keep: timedelta | None = None) -> Acts:
+    def actions(self, store: Store, *, keep: timedelta | None = None) -> Actions:
         """Return the audited actions of the operating system's user."""
-        return store.acts(os_user(), via="cli", keep=keep)
+        return store.actions(os_user(), via="cli", keep=keep)
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         """Run the command; turn errors that a user can cause into `CommandError`, or into a line for a shell."""

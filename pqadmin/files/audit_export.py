@@ -14,7 +14,7 @@ from queues import AuditEntry, AuditPage
 
 Format = Literal["csv", "ndjson"]
 COLUMNS = ("at", "actor", "via", "verb", "queue", "item", "count", "reason", "before", "after", "id")
-#: Acts of one step.
+#: Actions of one step.
 STEP = 500
 
 

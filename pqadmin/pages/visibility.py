@@ -17,7 +17,7 @@ from queues import AuditEntry, Job, Queue, TrashEntry
 from queues.admin import canonical_name
 from queues.errors import JobNotFound, QueueError, QueueNotFound, TrashNotFound, display_name
 
-#: Acts on people and on how the site guards itself: for those who may do the same.
+#: Actions on people and on how the site guards itself: for those who may do the same.
 PEOPLE_VERBS = frozenset(
     {
         "create_person",
@@ -163,7 +163,7 @@ def job(request: HttpRequest, job_id: str) -> Job:
     """Return a job that the person sees; raise `JobNotFound`."""
     gone = _("No act on many items has this id; its time may have run out.")
     try:
-        found = get_store().acts(request.user.get_username()).job(job_id)
+        found = get_store().actions(request.user.get_username()).job(job_id)
     except JobNotFound:
         raise JobNotFound(gone) from None
     if not sees_job(scope(request), found):

@@ -1,52 +1,57 @@
-"""Acts on particular items, one or a page of them: each one transaction, undone from its trash record."""
+"""Actions on particular items, found by their ids: each is one transaction, with etags checked, undone as one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import TypedDict, Unpack
 
-from queues.actions.actor import Acting, Note, Popped, shown
-from queues.actions.preview import Picks
-from queues.attached_queue import open_queue
-from queues.errors import BadPriority, ItemNotFound, SameQueue, TrashNotFound, display_name
-from queues.items import edit, locate, undo_log
+from queues.actions.frame import Action, action, other_queue, shown
+from queues.actions.take import Popped
+from queues.errors import (
+    STATE_WORDS,
+    BadPriority,
+    BadTime,
+    ItemLeased,
+    ItemNotFound,
+    NotForAttached,
+)
+from queues.items import edit, locate, state_changes, undo_log
 from queues.items.admission import check_value
 from queues.items.edit import Place
+from queues.items.stored_item import StoredItem
 from queues.items.transition import Change
+from queues.keys.keyspace import Keyspace
 from queues.kv.port import Transaction
+from queues.model.config import MAX_REASON, Config, check_text
+from queues.model.duration import Duration
 from queues.model.item import Item
 from queues.model.priority import Priority
+from queues.operations.delay import due_ms, either
 from queues.queue import Queue
 
 
-class RevealActs(Acting):
-    """The acts of one person who looks."""
+class ItemOptions(TypedDict, total=False):
+    """What actions on several items take besides the ids and what they do."""
 
-    def reveal(self, queue_name: str, item_id: str, *, reason: str = "", expect_id: int | None = None) -> Item:
-        """Return one item with its whole value and note who saw it; raise `ItemNotFound`.
-
-        The record holds the item's id and never a part of its value. Conflicts with nobody: an item that is taken
-        meanwhile was seen as it was.
-        """
-
-        def act(tr: Transaction, audit: Note) -> Item:
-            queue = self._queue(tr, queue_name, expect_id)
-            item = queue.find(item_id, tr=tr.snapshot)
-            if item is None:
-                raise ItemNotFound("This item is not in the queue any more: nothing was revealed.")
-            audit(queue, "reveal", item=item.id, reason=reason)
-            return item
-
-        return self._act(act)
+    reason: str
+    #: The id of the queue that is meant.
+    expect_id: int | None
+    #: Etags of the items as they were shown, by their ids; `ItemChanged` when one has another one now.
+    expect: Mapping[str, str] | None
+    #: Leave out items that are gone or in another state; otherwise `ItemNotFound`, `WrongState`.
+    skip_missing: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changed:
-    """What an act on items did."""
+    """What an action on items did."""
 
     #: Items that were changed.
     count: int
-    #: Items that were not here any more, or were as asked already.
+    #: Items that were gone, or as asked already.
     skipped: int
     #: For `undo`; None when nothing was changed.
     trash_id: str | None
@@ -54,255 +59,267 @@ class Changed:
     died: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Undone:
-    """What an undo brought back."""
-
-    queue: Queue
-    #: Items that are as they were.
-    count: int
-    #: Items that have gone on since, and were left alone.
-    skipped: int
-    #: Of a push: its items are here now, by which the undo is undone; else None.
-    trash_id: str | None = None
+Changes = list[Change]
 
 
-class ItemActs(Picks):
-    """The acts of one person on particular items.
+@action
+def reveal(action: Action, queue_name: str, item_id: str, *, reason: str = "", expect_id: int | None = None) -> Item:
+    """Return one item with its whole value and record who saw it; raise `ItemNotFound`.
 
-    `expect` holds marks (`queues.items.locate`) of items as they were seen: `ItemChanged` when one is not so any more.
+    The record holds the item's id and no part of its value. It conflicts with no other transaction.
+    """
+    queue = action.queue(queue_name, expect_id)
+    item = queue.find(item_id, tr=action.tr.snapshot)
+    if item is None:
+        raise ItemNotFound("This item is not in the queue any more: nothing was revealed.")
+    action.record(queue, "reveal", item=item.id, reason=reason)
+    return item
+
+
+@action
+def delete_item(
+    action: Action,
+    queue_name: str,
+    item_id: str,
+    *,
+    reason: str = "",
+    expect_id: int | None = None,
+    expect: str | None = None,
+) -> Popped:
+    """Move one item of any state into the trash; raise `ItemNotFound`. `expect` is its etag."""
+    queue, stored = _find_one(action, queue_name, item_id, expect_id, expect)
+    edit.delete(action.tr, action.keyspace, queue.config, [stored])
+    return _removed(action, queue, stored, "delete", reason)
+
+
+@action
+def ack(
+    action: Action,
+    queue_name: str,
+    item_id: str,
+    *,
+    reason: str = "",
+    expect_id: int | None = None,
+    expect: str | None = None,
+) -> Popped:
+    """Acknowledge an item that this person leased: it is moved into the trash. `expect` is its etag.
+
+    Raises `ItemLeased` when another worker has leased it, `WrongState` when it is not leased.
+    """
+    queue, stored = _find_one(action, queue_name, item_id, expect_id, expect)
+    if stored.state == "leased" and locate.item_of(stored, queue.config).worker != action.actor:
+        raise ItemLeased("Another worker holds this item: only who leased it says that it is done.")
+    state_changes.acknowledge(action.tr, action.keyspace, queue.config, stored)
+    return _removed(action, queue, stored, "ack", reason)
+
+
+def _find_one(
+    action: Action, queue_name: str, item_id: str, expect_id: int | None, etag: str | None
+) -> tuple[Queue, StoredItem]:
+    queue = action.queue(queue_name, expect_id)
+    expect = None if etag is None else {item_id: etag}
+    found = locate.find(action.tr, action.keyspace, queue.config, [item_id], skip_missing=False, expect=expect)
+    return queue, found.stored_items[0]
+
+
+def _removed(action: Action, queue: Queue, stored: StoredItem, verb: str, reason: str) -> Popped:
+    """Keep and record one item that was removed."""
+    trash_id, item = action.new_id(), locate.item_of(stored, queue.config)
+    action.trash.put_item(action.tr, trash_id, queue.config, item, by=action.actor, act=verb, there=stored)
+    action.record(queue, verb, item=item.id, reason=reason, before=shown(item))
+    return Popped(item=item, trash_id=action.kept(trash_id))
+
+
+@action
+def delete_items(action: Action, queue_name: str, item_ids: Sequence[str], **options: Unpack[ItemOptions]) -> Changed:
+    """Move up to 1,000 items (5 MB) of any state into the trash as one."""
+    return _change(action, "delete", queue_name, item_ids, edit.delete, **options)
+
+
+@action
+def move_items(
+    action: Action,
+    queue_name: str,
+    item_ids: Sequence[str],
+    to: str,
+    *,
+    priority: Priority | None = None,
+    **options: Unpack[ItemOptions],
+) -> Changed:
+    """Move up to 1,000 items (5 MB) to another queue as one: at every moment each is in exactly one of the two.
+
+    They keep value and id (but from an attached queue, which has no ids of ours) and arrive as newly pushed ones, in
+    the order of `item_ids`; what is delayed stays delayed. Their priority is kept where it fits the other queue, or
+    `priority` given to them. Raises `ItemNotFound`, `ItemLeased`, `BadPriority`, `QueueClosed`, `SameQueue`.
     """
 
-    def delete_item(
-        self,
-        queue_name: str,
-        item_id: str,
-        *,
-        reason: str = "",
-        expect_id: int | None = None,
-        expect: str | None = None,
-    ) -> Popped:
-        """Take one particular item into the trash, whatever its state; raise `ItemNotFound`.
+    def move(tr: Transaction, keyspace: Keyspace, source: Config, target: Config, items: list[StoredItem]) -> Changes:
+        rands = action.context.id_generator.new_ids(len(items))
+        return edit.move(tr, keyspace, source, target, items, priority=priority, rands=rands)
 
-        `expect` is its mark.
-        """
-        trash_id = self._context.id_generator.new_id()
+    return _change(action, "move", queue_name, item_ids, move, to=to, **options)
 
-        def act(tr: Transaction, audit: Note) -> Popped:
-            queue = self._queue(tr, queue_name, expect_id)
-            keyspace = self._context.keyspace
-            marks = None if expect is None else {item_id: expect}
-            found = locate.find(tr, keyspace, queue.config, [item_id], skip_missing=False, expect=marks).stored_items
-            edit.delete(tr, keyspace, queue.config, found)
-            item = locate.item_of(found[0], queue.config)
-            self._trash.put_item(tr, trash_id, queue.config, item, by=self._actor, act="delete", there=found[0])
-            audit(queue, "delete", item=item.id, reason=reason, before=shown(item))
-            return Popped(item=item, trash_id=self._kept(trash_id))
 
-        return self._act(act)
+@action
+def reprioritize(
+    action: Action,
+    queue_name: str,
+    item_ids: Sequence[str],
+    *,
+    priority: Priority | None = None,
+    shift: Priority | None = None,
+    place: Place | None = None,
+    **options: Unpack[ItemOptions],
+) -> Changed:
+    """Give up to 1,000 items (5 MB) another priority, one shifted by a number, or bring them to the front or back.
 
-    def delete_items(
-        self,
-        queue_name: str,
-        item_ids: Sequence[str],
-        *,
-        reason: str = "",
-        expect_id: int | None = None,
-        expect: Mapping[str, str] | None = None,
-        skip_missing: bool = False,
-    ) -> Changed:
-        """Take up to 1,000 items (5 MB) into the trash as one, whatever their states.
+    Their push order is kept; at the front and the back they keep their order among themselves.
+    """
+    if sum(given is not None for given in (priority, shift, place)) != 1:
+        raise BadPriority("Say one of: the priority, by how much to shift it, or front or back.")
+    change = partial(edit.reprioritize, priority=priority, shift=shift, place=place)
+    return _change(action, "reprioritize", queue_name, item_ids, change, **options)
 
-        `ItemNotFound` when some are not here, unless they are to be skipped.
-        """
-        trash_id = self._trash_id(item_ids)
 
-        def act(tr: Transaction, audit: Note) -> Changed:
-            queue = self._queue(tr, queue_name, expect_id)
-            found = locate.find(
-                tr, self._context.keyspace, queue.config, item_ids, skip_missing=skip_missing, expect=expect
-            )
-            changed = edit.delete(tr, self._context.keyspace, queue.config, found.stored_items)
-            self._trash.put_changes(tr, trash_id, queue.config, changed, by=self._actor, act="delete")
-            return self._note(audit, queue, "delete", changed, trash_id, found.missing, reason)
+@action
+def edit_item(
+    action: Action,
+    queue_name: str,
+    item_id: str,
+    value: bytes,
+    *,
+    expect: bytes | str,
+    reason: str = "",
+    expect_id: int | None = None,
+) -> Changed:
+    """Give an item another value, its place kept; raise `ValueChanged` unless its value still is `expect`.
 
-        return self._act(act)
+    `expect` is the value that was shown, or `queues.items.stored_item.digest` of it.
+    """
+    value = check_value(value)
 
-    def move_items(
-        self,
-        queue_name: str,
-        item_ids: Sequence[str],
-        to: str,
-        *,
-        priority: Priority | None = None,
-        reason: str = "",
-        expect_id: int | None = None,
-        expect: Mapping[str, str] | None = None,
-        skip_missing: bool = False,
-    ) -> Changed:
-        """Move up to 1,000 items (5 MB) to another queue as one: at every moment each is in exactly one of the two.
+    def change(tr: Transaction, keyspace: Keyspace, config: Config, items: list[StoredItem]) -> Changes:
+        return edit.edit(tr, keyspace, config, items[0], value, expect=expect)
 
-        They keep value and id (but from an attached queue, which has no ids of ours) and come in as newcomers, in the
-        order of `item_ids`; what is delayed stays delayed. Their priority is kept where it fits the other queue, or
-        `priority` given to them. Raises `ItemNotFound`, `ItemLeased`, `BadPriority`, `QueueClosed`, `SameQueue`.
-        """
-        trash_id = self._trash_id(item_ids)
-        rands = self._context.id_generator.new_ids(len(item_ids))
+    return _change(action, "edit", queue_name, [item_id], change, reason=reason, expect_id=expect_id)
 
-        def act(tr: Transaction, audit: Note) -> Changed:
-            queue, target = self._queue(tr, queue_name, expect_id), self._catalog.queue(to, tr=tr)
-            if queue.id == target.id:
-                raise SameQueue("The items are in {queue} already: name another queue.", queue=display_name(queue.name))
-            keyspace = self._context.keyspace
-            found = locate.find(tr, keyspace, queue.config, item_ids, skip_missing=skip_missing, expect=expect)
-            changed = edit.move(
-                tr,
-                keyspace,
-                queue.config,
-                target.config,
-                found.stored_items,
-                priority=priority,
-                rands=rands[: len(found.stored_items)],
-            )
-            self._trash.put_changes(tr, trash_id, queue.config, changed, by=self._actor, act="move", to=target.config)
-            return self._note(audit, queue, "move", changed, trash_id, found.missing, reason, to=target)
 
-        return self._act(act)
+@action
+def promote(action: Action, queue_name: str, item_ids: Sequence[str], **options: Unpack[ItemOptions]) -> Changed:
+    """Make up to 1,000 delayed items (5 MB) ready now, due or not."""
+    return _change(action, "promote", queue_name, item_ids, state_changes.promote, state="delayed", **options)
 
-    def reprioritize(
-        self,
-        queue_name: str,
-        item_ids: Sequence[str],
-        *,
-        priority: Priority | None = None,
-        shift: Priority | None = None,
-        place: Place | None = None,
-        reason: str = "",
-        expect_id: int | None = None,
-        expect: Mapping[str, str] | None = None,
-        skip_missing: bool = False,
-    ) -> Changed:
-        """Give up to 1,000 items (5 MB) another priority, one shifted by a number, or bring them to the front or back.
 
-        Their push order is kept, but at the front and the back, where they stand one behind the other as they did.
-        """
-        if sum(given is not None for given in (priority, shift, place)) != 1:
-            raise BadPriority("Say one of: the priority, by how much to shift it, or front or back.")
-        trash_id = self._trash_id(item_ids)
+@action
+def reschedule(
+    action: Action,
+    queue_name: str,
+    item_ids: Sequence[str],
+    *,
+    delay: Duration | None = None,
+    due: datetime | None = None,
+    **options: Unpack[ItemOptions],
+) -> Changed:
+    """Give up to 1,000 delayed items (5 MB) another due time, now included."""
+    change = partial(state_changes.reschedule, due_ms=_due_ms(action, delay, due))
+    return _change(action, "reschedule", queue_name, item_ids, change, state="delayed", **options)
 
-        def act(tr: Transaction, audit: Note) -> Changed:
-            queue = self._queue(tr, queue_name, expect_id)
-            keyspace = self._context.keyspace
-            found = locate.find(tr, keyspace, queue.config, item_ids, skip_missing=skip_missing, expect=expect)
-            changed = edit.reprioritize(
-                tr, keyspace, queue.config, found.stored_items, priority=priority, shift=shift, place=place
-            )
-            if changed:
-                self._trash.put_changes(tr, trash_id, queue.config, changed, by=self._actor, act="reprioritize")
-            skipped = found.missing + len(found.stored_items) - len(changed)
-            return self._note(audit, queue, "reprioritize", changed, trash_id, skipped, reason)
 
-        return self._act(act)
+@action
+def delay(
+    action: Action,
+    queue_name: str,
+    item_ids: Sequence[str],
+    *,
+    delay: Duration | None = None,
+    due: datetime | None = None,
+    **options: Unpack[ItemOptions],
+) -> Changed:
+    """Delay up to 1,000 ready items (5 MB); a due time that has passed changes nothing.
 
-    def edit_item(
-        self,
-        queue_name: str,
-        item_id: str,
-        value: bytes,
-        *,
-        expect: bytes | str,
-        reason: str = "",
-        expect_id: int | None = None,
-    ) -> Changed:
-        """Give an item another value, its place kept; raise `ValueChanged` unless its value still is `expect`.
+    `undo` returns each to its exact place.
+    """
+    change = partial(state_changes.delay, due_ms=_due_ms(action, delay, due))
+    return _change(action, "delay", queue_name, item_ids, change, state="ready", **options)
 
-        `expect` is the value that was seen, or `queues.items.stored_item.digest` of it.
-        """
-        value = check_value(value)
-        trash_id = self._trash_id([item_id])
 
-        def act(tr: Transaction, audit: Note) -> Changed:
-            queue = self._queue(tr, queue_name, expect_id)
-            keyspace = self._context.keyspace
-            found = locate.find(tr, keyspace, queue.config, [item_id], skip_missing=False).stored_items
-            changed = edit.edit(tr, keyspace, queue.config, found[0], value, expect=expect)
-            if changed:
-                self._trash.put_changes(tr, trash_id, queue.config, changed, by=self._actor, act="edit")
-            return self._note(audit, queue, "edit", changed, trash_id, 1 - len(changed), reason)
+@action
+def retry_dead(action: Action, queue_name: str, item_ids: Sequence[str], **options: Unpack[ItemOptions]) -> Changed:
+    """Return up to 1,000 dead items (5 MB) to their places, with no attempts counted."""
+    return _change(action, "retry", queue_name, item_ids, state_changes.retry, state="dead", **options)
 
-        return self._act(act)
 
-    def undo(self, trash_id: str, *, partial: bool = False, reason: str = "") -> Undone:
-        """Undo any act that has a trash entry: items and queues are again what they were, where they were.
+@action
+def release(action: Action, queue_name: str, item_ids: Sequence[str], **options: Unpack[ItemOptions]) -> Changed:
+    """Release up to 1,000 leased items (5 MB): acknowledgements of their workers are refused from now on.
 
-        `ItemGoneOn` when items have gone on since; with `partial` those are left alone and the others undone. What was
-        pushed goes to the trash.
-        """
-        now_ms, into = self._context.now_ms(), self._context.id_generator.new_id()
+    An item without attempts left is dead.
+    """
+    why = check_text(options.get("reason", ""), MAX_REASON)
+    change = partial(state_changes.release, now_ms=action.context.now_ms(), reason=why)
+    return _change(action, "release", queue_name, item_ids, change, state="leased", **options)
 
-        def act(tr: Transaction, audit: Note) -> Undone:
-            entry = self._trash.get(trash_id, tr=tr)
-            restored = self._trash.restore(tr, trash_id, partial=partial, by=self._actor, at_ms=now_ms, into=into)
-            queue = open_queue(self._context, restored.config)
-            if partial and not restored.count and restored.skipped:
-                raise TrashNotFound("All of these items have gone on since: there is nothing left to undo.")
-            verb = "restore_queue" if entry.what == "queue" else "put_back" if entry.what == "item" else "undo"
-            audit(
-                queue,
-                verb,
-                count=restored.count,
-                item=None if restored.item is None else restored.item.id,
-                items=restored.items,
-                reason=reason,
-                before={"act": entry.act},
-            )
-            return Undone(
-                queue=queue,
-                count=restored.count,
-                skipped=restored.skipped,
-                trash_id=into.hex() if restored.lifted else None,
-            )
 
-        return self._act(act)
+def _due_ms(action: Action, delay: Duration | None, due: datetime | None) -> int | None:
+    when = either(delay, due)
+    if when is None:
+        raise BadTime("Say when the items shall be due: delay= or due=.")
+    return due_ms(when, action.context.clock())
 
-    def _trash_id(self, item_ids: Sequence[str]) -> bytes:
-        locate.check_number(item_ids)
-        return self._context.id_generator.new_id()
 
-    def _note(
-        self,
-        audit: Note,
-        queue: Queue,
-        verb: str,
-        changed: Sequence[Change],
-        trash_id: bytes,
-        skipped: int,
-        reason: str,
-        *,
-        to: Queue | None = None,
-    ) -> Changed:
-        """Note an act in the audit, of one item with what it was and is, and return what it did."""
-        if not changed:
-            return Changed(count=0, skipped=skipped, trash_id=None)
-        one = changed[0] if len(changed) == 1 else None
-        before = None if one is None else locate.item_of(one.before, queue.config)
-        after = None
-        if one is not None and one.after is not None:
-            after = shown(locate.item_of(one.after, (to or queue).config))
-        if to is not None:
-            after = {**(after or {}), "to": to.name}
-        audit(
-            queue,
-            verb,
-            count=len(changed),
-            item=None if before is None else before.id,
-            items=[undo_log.id_of(change.before) for change in changed],
-            reason=reason,
-            before=None if before is None else shown(before),
-            after=after,
-            also=None if to is None else to.id,
-        )
-        died = sum(
-            each.after is not None and (each.before.state, each.after.state) == ("leased", "dead") for each in changed
-        )
-        return Changed(count=len(changed), skipped=skipped, trash_id=self._kept(trash_id), died=died)
+def _change(
+    action: Action,
+    verb: str,
+    queue_name: str,
+    item_ids: Sequence[str],
+    change: Callable[..., Changes],
+    *,
+    state: str = "",
+    to: str | None = None,
+    reason: str = "",
+    expect_id: int | None = None,
+    expect: Mapping[str, str] | None = None,
+    skip_missing: bool = False,
+) -> Changed:
+    """Find items, check their etags, change them, keep the changes in the trash, and record them.
+
+    `change` is a function of `queues.items` that takes the transaction, the keyspace, the config (and that of the queue
+    `to`) and the items.
+    """
+    locate.check_number(item_ids)
+    tr, queue = action.tr, action.queue(queue_name, expect_id)
+    target = None if to is None else other_queue(queue, action.queue(to)).config
+    config = queue.config
+    if state and queue.attached:
+        never = STATE_WORDS["delayed" if state == "ready" else state]
+        raise NotForAttached(queue.name, "its items are never {never}.", never=never)
+    found = locate.find(tr, action.keyspace, config, item_ids, skip_missing=skip_missing, expect=expect)
+    items = found.stored_items
+    if state and skip_missing:
+        items = state_changes.in_state(items, state) or items
+    changes = change(tr, action.keyspace, *([config] if target is None else [config, target]), items)
+    skipped = found.missing + len(found.stored_items) - len(changes)
+    if not changes:
+        return Changed(count=0, skipped=skipped, trash_id=None)
+    trash_id = action.new_id()
+    action.trash.put_changes(tr, trash_id, config, changes, by=action.actor, act=verb, to=target)
+    before = after = None
+    if len(changes) == 1:
+        before = locate.item_of(changes[0].before, config)
+        if changes[0].after is not None:
+            after = shown(locate.item_of(changes[0].after, target or config))
+    action.record(
+        queue,
+        verb,
+        count=len(changes),
+        item=None if before is None else before.id,
+        items=[undo_log.id_of(each.before) for each in changes],
+        reason=reason,
+        before=None if before is None else shown(before),
+        after=after if target is None else {**(after or {}), "to": target.name},
+        also=None if target is None else target.id,
+    )
+    died = sum(
+        each.after is not None and (each.before.state, each.after.state) == ("leased", "dead") for each in changes
+    )
+    return Changed(count=len(changes), skipped=skipped, trash_id=action.kept(trash_id), died=died)

@@ -1,4 +1,4 @@
-"""Picks: a person looks at particular items before acting on them, and at where the act would bring them."""
+"""Previews: items with their etags, and what an action on them would do, computed without changing anything."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from queues.actions import position as positions
-from queues.actions.actor import Acting
+from queues.actions.frame import Frame, find_queue, other_queue
 from queues.actions.position import Position
-from queues.errors import SameQueue, display_name
 from queues.items import edit, locate
 from queues.items.edit import Place
 from queues.items.locate import Selection
@@ -40,82 +39,80 @@ class Arrival:
     priorities: tuple[Priority | None, ...]
 
 
-class Picks(Acting):
-    """The looks of one person at items to act on."""
+def pick(
+    frame: Frame,
+    queue_name: str,
+    item_ids: Sequence[str],
+    *,
+    expect_id: int | None = None,
+    tr: ReadTransaction | None = None,
+) -> Selection:
+    """Return up to 1,000 items of any state with their etags, which actions take as `expect`."""
 
-    def pick(
-        self,
-        queue_name: str,
-        item_ids: Sequence[str],
-        *,
-        expect_id: int | None = None,
-        tr: ReadTransaction | None = None,
-    ) -> Selection:
-        """Return up to 1,000 items of any state with their marks, to be acted on by `expect`."""
+    def look(tr: ReadTransaction) -> Selection:
+        queue = find_queue(frame.catalog, tr, queue_name, expect_id)
+        return locate.look(tr, frame.context.keyspace, queue.config, item_ids)
 
-        def look(tr: ReadTransaction) -> Selection:
-            queue = self._queue(tr, queue_name, expect_id)
-            return locate.look(tr, self._context.keyspace, queue.config, item_ids)
+    return frame.read(look, tr)
 
-        return self._context.read(look, tr)
 
-    def preview_move(
-        self,
-        queue_name: str,
-        item_ids: Sequence[str],
-        to: str,
-        *,
-        priority: Priority | None = None,
-        expect_id: int | None = None,
-        tr: ReadTransaction | None = None,
-    ) -> Arrival:
-        """Return where `move_items` would bring items, or raise why they do not fit there, changing nothing."""
+def preview_move(
+    frame: Frame,
+    queue_name: str,
+    item_ids: Sequence[str],
+    to: str,
+    *,
+    priority: Priority | None = None,
+    expect_id: int | None = None,
+    tr: ReadTransaction | None = None,
+) -> Arrival:
+    """Return where `move_items` would put items, or raise why they do not fit there."""
 
-        def look(tr: ReadTransaction) -> Arrival:
-            queue, target = self._queue(tr, queue_name, expect_id), self._catalog.queue(to, tr=tr)
-            if queue.id == target.id:
-                raise SameQueue("The items are in {queue} already: name another queue.", queue=display_name(queue.name))
-            found = locate.find(tr, self._context.keyspace, queue.config, item_ids, skip_missing=True).stored_items
-            priorities = edit.arriving(queue.config, target.config, found, priority=priority)
-            return Arrival(queue=target, priorities=tuple(priorities))
+    def look(tr: ReadTransaction) -> Arrival:
+        queue = find_queue(frame.catalog, tr, queue_name, expect_id)
+        target = other_queue(queue, frame.catalog.queue(to, tr=tr))
+        found = locate.find(tr, frame.context.keyspace, queue.config, item_ids, skip_missing=True).stored_items
+        priorities = edit.arriving(queue.config, target.config, found, priority=priority)
+        return Arrival(queue=target, priorities=tuple(priorities))
 
-        return self._context.read(look, tr)
+    return frame.read(look, tr)
 
-    def preview_reprioritize(
-        self,
-        queue_name: str,
-        item_ids: Sequence[str],
-        *,
-        priority: Priority | None = None,
-        shift: Priority | None = None,
-        place: Place | None = None,
-        expect_id: int | None = None,
-        tr: ReadTransaction | None = None,
-    ) -> ReprioritizePreview:
-        """Return what `reprioritize` would do now, by the same rules and refusals, changing nothing."""
-        keyspace = self._context.keyspace
 
-        def look(tr: ReadTransaction) -> ReprioritizePreview:
-            config = self._queue(tr, queue_name, expect_id).config
-            found = locate.find(tr, keyspace, config, item_ids, skip_missing=True).stored_items
-            afters = edit.reprioritized(
-                tr, keyspace, config, found, priority=priority, shift=shift, place=place, newest=config.base
-            )
-            changes = [(now, then) for now, then in zip(found, afters, strict=True) if now != then]
-            leaving = [now for now, _ in changes]
-            keys = keyspace.queue(config.id)
+def preview_reprioritize(
+    frame: Frame,
+    queue_name: str,
+    item_ids: Sequence[str],
+    *,
+    priority: Priority | None = None,
+    shift: Priority | None = None,
+    place: Place | None = None,
+    expect_id: int | None = None,
+    tr: ReadTransaction | None = None,
+) -> ReprioritizePreview:
+    """Return what `reprioritize` would do now, by the same rules and refusals."""
+    keyspace = frame.context.keyspace
 
-            def position(suffix: bytes) -> Position:
-                return positions.position(tr, keys, config, suffix, leaving)
+    def look(tr: ReadTransaction) -> ReprioritizePreview:
+        config = find_queue(frame.catalog, tr, queue_name, expect_id).config
+        found = locate.find(tr, keyspace, config, item_ids, skip_missing=True).stored_items
+        afters = edit.reprioritized(
+            tr, keyspace, config, found, priority=priority, shift=shift, place=place, newest=config.base
+        )
+        changes = [(now, then) for now, then in zip(found, afters, strict=True) if now != then]
+        leaving = [now for now, _ in changes]
+        keys = keyspace.queue(config.id)
 
-            stood = sorted(now.suffix for now in leaving if now.state == "ready")
-            stands = sorted(then.suffix for _, then in changes if then.state == "ready")
-            ends = [position(suffix) for suffix in dict.fromkeys((*stands[:1], *stands[-1:]))]
-            return ReprioritizePreview(
-                changes=tuple((locate.item_of(now, config), locate.item_of(then, config)) for now, then in changes),
-                was=position(stood[0]) if stood else None,
-                first=ends[0] if ends else None,
-                last=ends[-1] if ends else None,
-            )
+        def position(suffix: bytes) -> Position:
+            return positions.position(tr, keys, config, suffix, leaving)
 
-        return self._context.read(look, tr)
+        stood = sorted(now.suffix for now in leaving if now.state == "ready")
+        stands = sorted(then.suffix for _, then in changes if then.state == "ready")
+        ends = [position(suffix) for suffix in dict.fromkeys((*stands[:1], *stands[-1:]))]
+        return ReprioritizePreview(
+            changes=tuple((locate.item_of(now, config), locate.item_of(then, config)) for now, then in changes),
+            was=position(stood[0]) if stood else None,
+            first=ends[0] if ends else None,
+            last=ends[-1] if ends else None,
+        )
+
+    return frame.read(look, tr)

@@ -1,13 +1,14 @@
-"""Pushing more than one transaction takes, as a job: chunk by chunk, in order, with progress, canceled and undone."""
+"""Actions that push: some items in one transaction, or very many as a bulk job."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime
+from typing import TypedDict, Unpack
 
-from queues.actions.actor import Note
-from queues.actions.bulk import BulkActs
+from queues.actions.frame import Action, Frame, action, shown
 from queues.bulk import incoming
 from queues.bulk.bulk_job import PUSH, RUNNING, Job, begin_job
 from queues.bulk.incoming import Arrival
@@ -21,89 +22,173 @@ from queues.errors import (
     WrongKind,
     display_name,
 )
-from queues.items import admission
+from queues.items import admission, locate
 from queues.items.admission import check_value
 from queues.kv.port import Transaction
 from queues.model.config import MAX_REASON, check_text
 from queues.model.duration import Duration
-from queues.model.priority import normalize
+from queues.model.item import Item
+from queues.model.priority import Priority, normalize
 from queues.operations.delay import due_ms, either
 from queues.queue import Queue
 
-#: Items of one such job.
+#: Items of one job.
 MAX_ITEMS = 100_000
 
 
-class PushJobs(BulkActs):
-    """The acts of one person that push very many items."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pushed:
+    """Items that an action pushed, and the trash id that undoes it."""
 
-    def begin_push(
-        self,
-        queue_name: str,
-        items: Sequence[Arrival],
-        *,
-        delay: Duration | None = None,
-        due: datetime | None = None,
-        reason: str = "",
-        expect_id: int | None = None,
-    ) -> Job:
-        """Note that at most 100,000 items are to be pushed, in this order; a runner does it, or `run_bulk`.
+    items: list[Item]
+    trash_id: str
 
-        `delay` counts from now, `due` holds for all. What cannot come in as the queue is now is refused at once.
-        """
-        reason = check_text(reason, MAX_REASON)
-        if not 1 <= len(items) <= MAX_ITEMS:
-            raise BadLimit("A job pushes 1 to {most:,} items, not {count:,}.", most=MAX_ITEMS, count=len(items))
-        job_id, when = self._context.id_generator.new_id(), either(delay, due)
-        ready_ms = None if when is None else due_ms(when, self._context.clock())
-        checked = _checked(self._catalog.queue(queue_name), items)
-        kv, keyspace = self._context.kv, self._context.keyspace
 
-        def refuse(tr: Transaction) -> Queue:
-            queue = self._queue(tr, queue_name, expect_id)
-            if queue.attached:
-                raise NotForAttached(queue.name, "its items are pushed 1,000 at once at most.")
-            admission.admit(tr, keyspace.queue(queue.id), queue.config, (len(value) for value, _ in checked))
-            return queue
+class PushOptions(TypedDict, total=False):
+    """What every push takes besides its items."""
 
-        def begin(tr: Transaction, audit: Note) -> Job:
-            queue = refuse(tr)
-            # Read so that it conflicts: a commit that is late never lands behind what clears the items.
-            if tr.get(keyspace.incoming(job_id, 0)).wait() is None:
-                raise JobEnded("What it was to push was swept before it began: nothing was pushed. Push it again.")
-            job = Job(
-                id=job_id.hex(),
-                act=PUSH,
-                queue_id=queue.id,
-                queue=queue.name,
-                state="ready" if ready_ms is None else "delayed",
-                status=RUNNING,
-                by=self._actor,
-                via=self._via,
-                reason=reason,
-                total=len(checked),
-                ready_ms=ready_ms,
-            )
-            begin_job(tr, keyspace, job)
-            self._tell(audit, queue, "begin_job", job, count=len(checked))
-            return job
+    delay: Duration | None
+    due: datetime | None
+    #: The id of the queue that is meant.
+    expect_id: int | None
+    reason: str
 
-        kv.transact(refuse, background=True)
-        try:
-            incoming.lay_down(kv, keyspace, job_id, checked)
-            return self._act(begin)
-        except IdTaken:
-            raise  # What lies there is another job's.
-        except OutcomeUnknown:
-            raise  # It may have begun: what no job wants is swept.
-        except BaseException:
-            with suppress(StoreError):  # Swept later as well; what went wrong first is what is told.
-                incoming.clear(kv, keyspace, job_id)
-            raise
+
+@action
+def push(
+    action: Action,
+    queue_name: str,
+    value: bytes,
+    *,
+    priority: Priority | None = None,
+    **options: Unpack[PushOptions],
+) -> Item:
+    """Push one item, at once or delayed; into a FIFO queue, enqueue it."""
+    return _push(action, queue_name, [(value, priority)], None, **options)[0]
+
+
+@action
+def push_many(
+    action: Action, queue_name: str, items: Sequence[tuple[bytes, Priority | None]], **options: Unpack[PushOptions]
+) -> list[Item]:
+    """Push at most 1,000 items and 5 MB as one, with one audit record; `delay` or `due` hold for all of them."""
+    return _push(action, queue_name, items, None, **options)
+
+
+@action
+def push_undoably(
+    action: Action, queue_name: str, items: Sequence[tuple[bytes, Priority | None]], **options: Unpack[PushOptions]
+) -> Pushed:
+    """Push as `push_many` does, with an entry in the trash: `undo` removes the items that have not changed since."""
+    trash_id = action.new_id()
+    return Pushed(items=_push(action, queue_name, items, trash_id, **options), trash_id=trash_id.hex())
+
+
+def _push(
+    action: Action,
+    queue_name: str,
+    items: Sequence[tuple[bytes, Priority | None]],
+    trash_id: bytes | None,
+    *,
+    delay: Duration | None = None,
+    due: datetime | None = None,
+    expect_id: int | None = None,
+    reason: str = "",
+) -> list[Item]:
+    queue, fifo = action.queue(queue_name, expect_id), False
+    queue = action.queue(queue_name, expect_id)
+    fifo = queue.kind == "fifo"
+    if fifo:
+        pushed = queue.enqueue_many([value for value, _ in items], delay=delay, due=due, tr=action.tr)
+    else:
+        # The queue itself refuses a missing priority.
+        pushed = queue.push_many(list(items), delay=delay, due=due, tr=action.tr)  # type: ignore[arg-type]
+    if trash_id is not None:
+        stored_items = locate.arrived(action.tr, action.keyspace, queue.config, pushed)
+        action.trash.put_arrivals(action.tr, trash_id, queue.config, stored_items, by=action.actor)
+    one = pushed[0] if len(pushed) == 1 else None
+    action.record(
+        queue,
+        "enqueue" if fifo else "push",
+        count=len(pushed),
+        item=None if one is None else one.id,
+        items=[item.id for item in pushed],
+        reason=reason,
+        after=None if one is None else shown(one),
+    )
+    return pushed
+
+
+def begin_push(
+    frame: Frame,
+    queue_name: str,
+    items: Sequence[Arrival],
+    *,
+    delay: Duration | None = None,
+    due: datetime | None = None,
+    reason: str = "",
+    expect_id: int | None = None,
+) -> Job:
+    """Begin a bulk job that pushes at most 100,000 items in this order; a runner does it, or `run_bulk`.
+
+    `delay` counts from now, `due` holds for all. Items that the queue does not take now are refused at once.
+    """
+    reason = check_text(reason, MAX_REASON)
+    if not 1 <= len(items) <= MAX_ITEMS:
+        raise BadLimit("A job pushes 1 to {most:,} items, not {count:,}.", most=MAX_ITEMS, count=len(items))
+    context, kv, keyspace = frame.context, frame.context.kv, frame.context.keyspace
+    job_id, when = context.id_generator.new_id(), either(delay, due)
+    ready_ms = None if when is None else due_ms(when, context.clock())
+    checked = _checked(frame.catalog.queue(queue_name), items)
+
+    def admit(action: Action) -> Queue:
+        queue = action.queue(queue_name, expect_id)
+        if queue.attached:
+            raise NotForAttached(queue.name, "its items are pushed 1,000 at once at most.")
+        admission.admit(action.tr, keyspace.queue(queue.id), queue.config, (len(value) for value, _ in checked))
+        return queue
+
+    def refuse(tr: Transaction) -> None:
+        admit(Action(frame, tr))
+
+    def begin(action: Action) -> Job:
+        queue = admit(action)
+        # A read that conflicts: a late commit cannot come after the items were cleared.
+        if action.tr.get(keyspace.incoming(job_id, 0)).wait() is None:
+            raise JobEnded("What it was to push was swept before it began: nothing was pushed. Push it again.")
+        job = Job(
+            id=job_id.hex(),
+            act=PUSH,
+            queue_id=queue.id,
+            queue=queue.name,
+            state="ready" if ready_ms is None else "delayed",
+            status=RUNNING,
+            by=frame.actor,
+            via=frame.via,
+            reason=reason,
+            total=len(checked),
+            ready_ms=ready_ms,
+        )
+        begin_job(action.tr, keyspace, job)
+        action.record(queue, "begin_job", count=len(checked), reason=reason, after=job.in_audit)
+        return job
+
+    kv.transact(refuse, background=True)
+    try:
+        incoming.lay_down(kv, keyspace, job_id, checked)
+        return frame.run(begin)
+    except IdTaken:
+        raise  # These items are another job's.
+    except OutcomeUnknown:
+        raise  # The job may have begun: items without a job are swept.
+    except BaseException:
+        with suppress(StoreError):  # They are swept later as well; the first error is the one to raise.
+            incoming.clear(kv, keyspace, job_id)
+        raise
 
 
 def _checked(queue: Queue, items: Sequence[Arrival]) -> list[Arrival]:
-    """Return items as they go into the store; raise what tells why they cannot."""
+    """Return items as they are stored; raise what tells why they cannot be."""
     fifo, kind = queue.kind == "fifo", queue.priority_type
     if fifo and any(priority is not None for _, priority in items):
         raise WrongKind("{queue} is a fifo queue: its items have no priority.", queue=display_name(queue.name))

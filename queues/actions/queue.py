@@ -1,115 +1,158 @@
-"""Acts on settings: changing them, told to the audit with what they were before."""
+"""Actions on a queue as a whole: create, attach, pause, rename, configure, delete."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any, Unpack
 
-from queues.actions.actor import Acting, Note
-from queues.actions.attached import AttachedActs, Purged
-from queues.errors import ConfirmationMismatch, DepthChanged, SettingsChanged, display_name
-from queues.items import generations
-from queues.kv.port import Transaction
+from queues.actions.frame import Action, action
+from queues.errors import ConfirmationMismatch, DepthChanged, NotForAttached, SettingsChanged, display_name
 from queues.model.names import canonical
+from queues.model.priority import Priority
 from queues.model.settings import Settings, check_settings, plain, settings_of
 from queues.queue import Queue
 
 
-class _Attached(Exception):
-    """The queue to purge is an attached one, which takes many transactions."""
+@action
+def create_queue(
+    action: Action,
+    name: str,
+    *,
+    kind: str = "priority",
+    priority_type: str = "int",
+    bands: Sequence[Priority] | None = None,
+) -> Queue:
+    """Create a queue; raise `QueueExists`."""
+    queue = action.catalog.create_queue(name, kind=kind, priority_type=priority_type, bands=bands, tr=action.tr)
+    action.record(queue, "create", count=0, after={"kind": kind, "priority_type": priority_type})
+    return queue
 
 
-class PurgeActs(AttachedActs):
-    """The acts of one person that empty a queue."""
-
-    def purge(
-        self,
-        name: str,
-        *,
-        confirm: str,
-        expect_depth: int | None = None,
-        tolerance: int = 0,
-        expect_id: int | None = None,
-        reason: str = "",
-    ) -> Purged:
-        """Take every ready and delayed item of a queue into the trash; leased and dead ones stay.
-
-        Costs the same at any depth, and so does `undo` of its trash entry: there is one entry, or two when an earlier
-        undo's items are still being merged. `confirm` is the name as typed, else `ConfirmationMismatch`; a depth (ready
-        and delayed) further than `tolerance` from `expect_depth` raises `DepthChanged`. The depth is the one of the
-        moment when the act began: what is pushed while it commits is either left alone or in the trash as well.
-        """
-        if canonical(confirm) != canonical(name):
-            raise ConfirmationMismatch(
-                "To purge this queue, type its name: {queue}. Nothing was taken.", queue=display_name(name)
-            )
-        trash_ids = self._context.id_generator.new_ids(generations.MAX_LIVE)
-
-        def act(tr: Transaction, audit: Note) -> Purged:
-            queue = self._queue(tr, name, expect_id)
-            if queue.attached:
-                raise _Attached
-            taken = generations.purge(tr, self._context.keyspace, queue.config)
-            depth = sum(taken.values())
-            if expect_depth is not None and abs(depth - expect_depth) > tolerance:
-                raise DepthChanged(
-                    "{queue} holds {depth:,} items now, not the {seen:,} you confirmed: nothing was taken.",
-                    depth,
-                    queue=display_name(name),
-                    depth=depth,
-                    seen=expect_depth,
-                )
-            for trash_id, (generation, items) in zip(trash_ids, taken.items(), strict=False):
-                self._trash.put_generation(tr, trash_id, queue.config, generation, depth=items, by=self._actor)
-            if taken:
-                audit(queue, "purge", count=depth, reason=reason, before={"depth": depth})
-            used = tuple(filter(None, map(self._kept, trash_ids[: len(taken)])))
-            return Purged(count=depth, skipped=0, trash_ids=used)
-
-        try:
-            return self._act(act)
-        except _Attached:
-            return self.purge_attached(
-                name,
-                confirm=confirm,
-                expect_depth=expect_depth,
-                tolerance=tolerance,
-                expect_id=expect_id,
-                reason=reason,
-            )
+@action
+def attach(
+    action: Action,
+    name: str,
+    *,
+    prefix: bytes | tuple[Any, ...],
+    kind: str = "priority",
+    priority_type: str = "int",
+    reason: str = "",
+) -> Queue:
+    """Attach a subspace that other programs write, as a queue of this name."""
+    queue = action.catalog.attach(name, prefix=prefix, kind=kind, priority_type=priority_type, tr=action.tr)
+    after = {"prefix": _hex(queue), "kind": kind, "priority_type": priority_type}
+    action.record(queue, "attach", count=0, reason=reason, after=after)
+    return queue
 
 
-class SettingsActs(Acting):
-    """The acts of one person on settings."""
+@action
+def detach(action: Action, name: str, *, expect_id: int | None = None, reason: str = "") -> None:
+    """Forget an attached queue; its items stay where they are, and the trash keeps those that were removed."""
+    queue = action.queue(name, expect_id)
+    action.catalog.detach(name, tr=action.tr)
+    action.record(queue, "detach", count=0, reason=reason, before={"prefix": _hex(queue)})
 
-    def configure(
-        self,
-        queue_name: str,
-        *,
-        expect: Mapping[str, Any] | None = None,
-        expect_id: int | None = None,
-        reason: str = "",
-        **changes: Unpack[Settings],
-    ) -> Queue:
-        """Change settings of a queue; the others stay. Changing nothing is no act.
 
-        `expect` are settings as they were seen: when another person has changed one of these, `SettingsChanged` tells
-        which, and nothing is changed. Raises `BadSetting`, `NotForAttached`.
-        """
+@action
+def pause(
+    action: Action,
+    queue_name: str,
+    *,
+    reason: str,
+    until: datetime | None = None,
+    expect_id: int | None = None,
+) -> None:
+    """Stop taking from a queue, for a reason; `until` is when it resumes by itself."""
+    queue = action.queue(queue_name, expect_id)
+    queue.pause(reason=reason, until=until, by=action.actor, tr=action.tr)
+    after = None if until is None else {"until": until.isoformat()}
+    action.record(queue, "pause", count=0, reason=reason, after=after)
 
-        def act(tr: Transaction, audit: Note) -> Queue:
-            queue = self._queue(tr, queue_name, expect_id)
-            now = settings_of(queue.config)
-            _compare(queue.name, {} if expect is None else check_settings(queue.config, expect), now)
-            wanted = check_settings(queue.config, changes)
-            changed = {name: value for name, value in wanted.items() if value != now[name]}
-            if changed:
-                queue.configure(tr=tr, **changed)
-                before, after = {name: now[name] for name in changed}, changed
-                audit(queue, "configure", count=0, reason=reason, before=plain(before), after=plain(after))
-            return self._catalog.queue(queue_name, tr=tr)
 
-        return self._act(act)
+@action
+def resume(action: Action, queue_name: str, *, reason: str = "", expect_id: int | None = None) -> None:
+    """Let items of a paused queue be taken again; of another queue, do nothing."""
+    queue = action.queue(queue_name, expect_id)
+    pause = queue.config.pause
+    if pause is not None:
+        queue.resume(tr=action.tr)
+        action.record(queue, "resume", count=0, reason=reason, before={"paused_by": pause.by, "reason": pause.reason})
+
+
+@action
+def rename_queue(action: Action, old: str, new: str, *, expect_id: int | None = None) -> Queue:
+    """Give a queue another name; with its own name, do nothing."""
+    before = action.queue(old, expect_id)
+    queue = action.catalog.rename_queue(old, new, tr=action.tr)
+    if queue.name != before.name:
+        action.record(queue, "rename", count=0, before={"name": before.name}, after={"name": queue.name})
+    return queue
+
+
+@action
+def configure(
+    action: Action,
+    queue_name: str,
+    *,
+    expect: Mapping[str, Any] | None = None,
+    expect_id: int | None = None,
+    reason: str = "",
+    **changes: Unpack[Settings],
+) -> Queue:
+    """Change settings of a queue; the others stay.
+
+    `expect` holds settings as they were shown: if another person has changed one of these, `SettingsChanged` says
+    which, and nothing is changed. Raises `BadSetting`, `NotForAttached`.
+    """
+    queue = action.queue(queue_name, expect_id)
+    now = settings_of(queue.config)
+    _compare(queue.name, {} if expect is None else check_settings(queue.config, expect), now)
+    wanted = check_settings(queue.config, changes)
+    changed = {name: value for name, value in wanted.items() if value != now[name]}
+    if changed:
+        queue.configure(tr=action.tr, **changed)
+        before = {name: now[name] for name in changed}
+        action.record(queue, "configure", count=0, reason=reason, before=plain(before), after=plain(changed))
+    return action.queue(queue_name)
+
+
+@action
+def delete_queue(
+    action: Action,
+    name: str,
+    *,
+    confirm: str,
+    expect_depth: int | None = None,
+    tolerance: int = 0,
+    expect_id: int | None = None,
+    reason: str = "",
+) -> str:
+    """Move a queue with all its items into the trash and return the trash id.
+
+    `confirm` is the name as typed, else `ConfirmationMismatch`; a depth that differs by more than `tolerance` from
+    `expect_depth` raises `DepthChanged`.
+    """
+    if canonical(confirm) != canonical(name):
+        raise ConfirmationMismatch(
+            "To delete this queue, type its name: {queue}. Nothing was deleted.", queue=display_name(name)
+        )
+    queue = action.queue(name, expect_id)
+    if queue.attached:
+        raise NotForAttached(queue.name, "detach it instead, its items stay where they are.")
+    # Without a confirmed depth it is only recorded: concurrent pushes and pops do not conflict.
+    depth = queue.depth(tr=action.tr.snapshot if expect_depth is None else action.tr)
+    if expect_depth is not None and abs(depth - expect_depth) > tolerance:
+        raise DepthChanged(
+            "{queue} holds {depth:,} items now, not the {seen:,} you confirmed: nothing was deleted.",
+            depth,
+            queue=display_name(name),
+            depth=depth,
+            seen=expect_depth,
+        )
+    trash_id = action.catalog.delete_queue(name, by=action.actor, tr=action.tr)
+    action.record(queue, "delete_queue", count=depth, reason=reason, before={"depth": depth})
+    return trash_id
 
 
 def _compare(queue_name: str, seen: Mapping[str, Any], now: Mapping[str, Any]) -> None:
@@ -121,3 +164,8 @@ def _compare(queue_name: str, seen: Mapping[str, Any], now: Mapping[str, Any]) -
             queue=display_name(queue_name),
             names=", ".join(sorted(changed)),
         )
+
+
+def _hex(queue: Queue) -> str:
+    assert queue.config.prefix is not None
+    return queue.config.prefix.hex()

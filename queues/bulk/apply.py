@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
+from typing import NamedTuple
 
 from queues.bulk.bulk_job import Job
 from queues.errors import (
@@ -28,6 +30,7 @@ from queues.keys.suffix import ready_elements, ready_suffix
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model.config import Config
 from queues.model.priority import Priority, normalize
+from queues.model.records import UNREADABLE
 from queues.operations.search import Query
 from queues.queue import Queue
 
@@ -91,6 +94,22 @@ def config_of(tr: ReadTransaction, keyspace: Keyspace, queue_id: int, name: str)
     if record is None:
         raise QueueNotFound(name)
     return Config.of(name, record)
+
+
+class QueueOf(NamedTuple):
+    """The queue of a job, which may be gone."""
+
+    id: int
+    name: str
+
+
+def queue_of(tr: ReadTransaction, keyspace: Keyspace, job: Job) -> QueueOf:
+    """Return a job's queue by its present name, or by the one it had if it is gone or cannot be read."""
+    record = tr.get(keyspace.config(job.queue_id)).wait()
+    with suppress(*UNREADABLE):
+        if record is not None:
+            return QueueOf(job.queue_id, Config.decode(record).name)
+    return QueueOf(job.queue_id, job.queue)
 
 
 def change(

@@ -171,6 +171,11 @@ class Job:
         looking = max(0.0, 1 / self.speed - share / self.rate)
         return left * looking + changes / self.rate
 
+    @property
+    def in_audit(self) -> dict[str, Any]:
+        """What audit records say of it."""
+        return {"job": self.id, "act": self.act} | ({} if self.to is None else {"to": self.to})
+
     def encode(self) -> bytes:
         """Return the job as the store keeps it."""
         header = self.unknown | {name: getattr(self, name) for name in self.__slots__ if name != "unknown"}
@@ -217,6 +222,17 @@ def onward(job: Job, *, now_ms: int, met: int, done: int) -> Job:
 def ended(job: Job, status: str, *, now_ms: int) -> Job:
     """Return the job when it has ended so."""
     return replace(job, status=status, ended_ms=now_ms, held_ms=0)
+
+
+def canceled(job: Job, *, now_ms: int) -> Job:
+    """Return a job that goes on no more, with what it did still done."""
+    return ended(job, CANCELED, now_ms=now_ms)
+
+
+def exists(tr: ReadTransaction, keyspace: Keyspace, job_id: str) -> bool:
+    """Say whether a job has this id."""
+    rand = parse(job_id)
+    return rand is not None and tr.get(keyspace.bulk(rand)).wait() is not None
 
 
 def read_job(tr: ReadTransaction, keyspace: Keyspace, job_id: str) -> Job:

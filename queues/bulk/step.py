@@ -11,7 +11,6 @@ from queues.audit.audit import Audit
 from queues.bulk import incoming
 from queues.bulk.apply import change, config_of
 from queues.bulk.bulk_job import (
-    CANCELED,
     DONE,
     FAILED,
     HELD_MS,
@@ -378,8 +377,3 @@ class Steps:
 
         now_ms = self._context.now_ms()
         return self._context.kv.transact(fail, background=True)
-
-
-def canceled(job: Job, *, now_ms: int) -> Job:
-    """Return a job that goes on no more, with what it did still done."""
-    return ended(job, CANCELED, now_ms=now_ms)

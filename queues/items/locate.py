@@ -1,7 +1,7 @@
 """Picking: items found by their ids as they stand, and whether each still is what somebody saw.
 
-A mark is a short name of all that a person can see of an item: its place, its state, who holds it, its value. Whoever
-acts on what was shown passes the marks back, so that nothing happens to an item that was changed meanwhile.
+An etag is a short name of all that a person can see of an item: its place, its state, who holds it, its value. Whoever
+acts on what was shown passes the etags back, so that nothing happens to an item that was changed meanwhile.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from queues.model.records import encode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picked:
-    """An item as it stands, and the mark to pass back."""
+    """An item as it stands, and the etag to pass back."""
 
     item: Item
-    mark: str
+    etag: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,12 +56,12 @@ def check_number(item_ids: Sequence[str]) -> None:
 
 
 def look(tr: ReadTransaction, keyspace: Keyspace, config: Config, item_ids: Sequence[str]) -> Selection:
-    """Return items as they stand, with their marks."""
+    """Return items as they stand, with their etags."""
     check_number(item_ids)
     wanted = list(dict.fromkeys(item_ids))
     found = _standings(tr, keyspace, config, wanted)
     return Selection(
-        picked=tuple(Picked(item=item_of(there, config), mark=mark(there)) for there in found if there is not None),
+        picked=tuple(Picked(item=item_of(there, config), etag=etag(there)) for there in found if there is not None),
         missing=tuple(item_id for item_id, there in zip(wanted, found, strict=True) if there is None),
     )
 
@@ -77,7 +77,7 @@ def find(
 ) -> Found:
     """Return where items stand; raise `ItemNotFound` when some are not here, unless those are to be skipped.
 
-    `expect` holds marks by id: an item that has another one now raises `ItemChanged`, or is skipped as well.
+    `expect` holds etags by id: an item that has another one now raises `ItemChanged`, or is skipped as well.
     """
     wanted = list(dict.fromkeys(item_ids))
     there = dict(zip(wanted, _standings(tr, keyspace, config, wanted), strict=True))
@@ -97,7 +97,7 @@ def find(
         same = [
             found
             for item_id, found in there.items()
-            if found is not None and expect.get(item_id) in (None, mark(found))
+            if found is not None and expect.get(item_id) in (None, etag(found))
         ]
         changed = len(stored_items) - len(same)
         if changed and (not skip_missing or not same):
@@ -116,7 +116,7 @@ def arrived(tr: ReadTransaction, keyspace: Keyspace, config: Config, items: Sequ
     return [there for there in _standings(tr, keyspace, config, [item.id for item in items]) if there is not None]
 
 
-def mark(there: StoredItem) -> str:
+def etag(there: StoredItem) -> str:
     """Return a short name of an item as it stands. A lease that is extended is still the same."""
     record = dict(there.header)
     record.pop("expires", None)

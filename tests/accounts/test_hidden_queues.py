@@ -32,7 +32,7 @@ def world(jobs, monkeypatch) -> dict[str, str]:
     own, hidden = store.queue(OWN), store.create_queue(HIDDEN)
     store.create_queue(SEEN)
     store.create_queue(f"jobs-{SECRET}")  # it looks like a queue that is seen
-    acts = store.acts("root")
+    acts = store.actions("root")
     item = own.push(b"mine", priority=1)
     gone, came = own.push(b"left", priority=2), hidden.push(b"came", priority=3)
     for n in range(3):
@@ -155,11 +155,11 @@ def test_no_queue_is_made_or_named_what_one_may_not_act_on(name: str, ann, world
 )
 def test_acts_on_what_is_hidden_find_nothing(path: str, purpose: str, ann, world, rf) -> None:
     """Even with a form of one's own that was good while one had the right."""
-    before = get_store().queue(HIDDEN).totals(), get_store().acts("x").job(world["job"]).status
+    before = get_store().queue(HIDDEN).totals(), get_store().actions("x").job(world["job"]).status
     answer = ann.post(path.format(**world), {"form_number": made(ann, rf, purpose.format(**world))}, follow=True)
     assert SECRET not in text_of(answer)
     assert "any more" in text_of(answer) or "No such job" in text_of(answer) or "No longer" in text_of(answer)
-    assert (get_store().queue(HIDDEN).totals(), get_store().acts("x").job(world["job"]).status) == before
+    assert (get_store().queue(HIDDEN).totals(), get_store().actions("x").job(world["job"]).status) == before
 
 
 def test_undoing_a_move_needs_both_queues(ann, world, rf) -> None:
@@ -219,7 +219,7 @@ def bob(granted, jobs) -> Client:
 def test_an_undo_asks_for_the_names_that_queues_have_now(bob, rf) -> None:
     """A queue that was renamed out of one's reach, and others' keys that were attached anew, are not changed."""
     store = get_store()
-    acts, prefix = store.acts("root"), b"\x15\x2arecipe"
+    acts, prefix = store.actions("root"), b"\x15\x2arecipe"
     store.create_queue(f"{OWN}:b")
     store.attach(f"{OWN}:old", prefix=prefix)
     moved = [store.queue(OWN).push(b"1", priority=n).id for n in range(2)]
@@ -255,7 +255,7 @@ def test_the_trash_reads_the_names_as_often_for_many_entries_as_for_one(path: st
     counts = []
     for _ in range(4):
         store.queue(OWN).push(b"1", priority=1)
-        store.acts("root").pop(OWN)
+        store.actions("root").pop(OWN)
         asked.clear()
         assert "/restore/" in text_of(bob.get(path))
         counts.append(len(asked))
@@ -266,7 +266,7 @@ def test_a_refusal_for_want_of_a_right_lets_the_form_be_sent_again(bob, rf) -> N
     store = get_store()
     store.create_queue(f"{OWN}:b")
     moved = store.queue(OWN).push(b"1", priority=1)
-    store.acts("root").move_items(OWN, [moved.id], f"{OWN}:b")
+    store.actions("root").move_items(OWN, [moved.id], f"{OWN}:b")
     (entry,) = store.trash.entries().entries
     store.rename_queue(f"{OWN}:b", f"{SECRET}:b")
     form = {"form_number": made(bob, rf, f"restore:{entry.id}")}
@@ -282,7 +282,7 @@ def test_hidden_jobs_do_not_shorten_a_page(bob, monkeypatch) -> None:
 
     monkeypatch.setattr(view, "PAGE", 2)
     store = get_store()
-    acts = store.acts("root")
+    acts = store.actions("root")
     store.create_queue(HIDDEN)
 
     def ended(name: str) -> str:
@@ -312,7 +312,7 @@ def listed(request, monkeypatch) -> tuple[str, Callable[[str], str]]:
         monkeypatch.setattr(view, "PAGE", 2)
     store = get_store()
     store.create_queue(HIDDEN)
-    acts = store.acts("root")
+    acts = store.actions("root")
 
     def put(name: str) -> str:
         if request.param == "/jobs/":
@@ -400,7 +400,7 @@ def test_how_many_hidden_records_were_looked_at_is_not_told(bob, visitor, monkey
     monkeypatch.setattr(audit, "_STEP", 1)
     monkeypatch.setattr(trash_looks, "_STEPS", 1)
     monkeypatch.setattr(read_until, "SECONDS", 0.0)
-    acts = get_store().acts("root")
+    acts = get_store().actions("root")
     hidden = get_store().create_queue(HIDDEN)
     for n in range(55):
         hidden.push(b"x", priority=n)
@@ -419,7 +419,7 @@ def test_hidden_acts_on_an_item_do_not_stand_in_the_way_of_those_that_are_seen(g
 
     store = get_store()
     store.create_queue(HIDDEN)
-    acts, item = store.acts("root"), store.queue(OWN).push(b"x", priority=1)
+    acts, item = store.actions("root"), store.queue(OWN).push(b"x", priority=1)
     acts.move_items(OWN, [item.id], HIDDEN)
     for n in range(item_history.SHOWN + 2):
         acts.reprioritize(HIDDEN, [item.id], priority=n + 5)

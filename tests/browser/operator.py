@@ -28,7 +28,7 @@ _FIELDS = {
 }
 #: What a row shows only where there are some.
 _ONLY_SOME = {"delayed", "leased", "dead"}
-#: Acts of the queue itself, each a page below it.
+#: Actions of the queue itself, each a page below it.
 _OF_QUEUES = {"pause", "rename", "delete_queue", "purge", "detach"}
 
 

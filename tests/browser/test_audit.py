@@ -19,7 +19,7 @@ HOSTILE = '=HYPERLINK("http://x")<script>alert(1)</script>\u202e'
 @pytest.fixture
 def jobs(store: Store) -> Queue:
     """A queue to which two people did things."""
-    ann, bob = store.acts("ann"), store.acts(HOSTILE, via="cli")
+    ann, bob = store.actions("ann"), store.actions(HOSTILE, via="cli")
     queue = ann.create_queue("audit:eu")
     store.create_queue("audit:review")
     queue.push_many([(b'{"n": %d}' % n, n) for n in range(8)])

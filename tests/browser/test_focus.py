@@ -167,7 +167,7 @@ def test_a_selection_that_nobody_looks_at_any_more_holds_no_number_for_good(
 
 
 def test_an_end_that_is_reordered_and_taken_keeps_the_focus(page: Page, store: Store) -> None:
-    jobs, ann = store.create_queue("jobs"), store.acts("ann")
+    jobs, ann = store.create_queue("jobs"), store.actions("ann")
     items = [jobs.push(b"v%d" % n, priority=n * 10) for n in range(4)]
     page.goto("/queues/jobs/")
     wait_live(page)
@@ -263,7 +263,7 @@ def test_the_item_page_keeps_the_focus(new_page: NewPage, store: Store) -> None:
 
 def test_jobs_that_begin_and_end_leave_the_focus_on_the_same_job(page: Page, store: Store) -> None:
     store.create_queue("jobs").push_many([(b"x", n) for n in range(1_000)])
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     one = ann.begin_bulk("delete", "jobs", rate=1.0)
     page.goto("/jobs/")
     link = page.locator(f'#jobs a[href="/jobs/{one.id}/"]')

@@ -31,7 +31,7 @@ def test_pages_of_jobs_are_accessible_and_fit_a_phone(new_page: NewPage, store: 
     queue = store.create_queue("jobs")
     queue.push_many([(b"x" * 500 + b"<b>%d" % n, n) for n in range(400)])
     store.create_queue("r" * 190)
-    ann = store.acts("ann")  # at an item a second it is done long after everything was looked at
+    ann = store.actions("ann")  # at an item a second it is done long after everything was looked at
     slow = ann.begin_bulk("move", "jobs", to="r" * 190, rate=1.0, reason="<script>")
     found = {}
     for path in (
@@ -54,7 +54,7 @@ def test_pages_of_jobs_are_accessible_and_fit_a_phone(new_page: NewPage, store: 
 def test_progress_is_live_while_it_runs_and_silent_afterwards(page: Page, store: Store) -> None:
     page.clock.install()
     store.create_queue("jobs").push_many([(b"x", n) for n in range(400)])
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     job = ann.begin_bulk("delete", "jobs", rate=4.0)
     page.goto(f"/jobs/{job.id}/")
     word, figures = page.locator(".job-head .word"), page.locator(".job-figures div:nth-child(2) dd")

@@ -117,7 +117,7 @@ def addresses(page: Page, store: Store) -> Iterator[dict[str, str]]:
     jobs.push(b"later", priority=1, delay=timedelta(hours=1))
     jobs.lease(seconds=600, worker="w")
     store.create_queue("mail", kind="fifo").enqueue(b"x")
-    acts = store.acts("ann")
+    acts = store.actions("ann")
     acts.pop("jobs", end="min")
     job = acts.begin_bulk("delete", "mail", rate=1.0)
     acts.cancel_bulk(job.id)

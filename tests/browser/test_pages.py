@@ -25,7 +25,7 @@ def furnished(store: Store) -> Store:
     paused = store.create_queue("reports:monthly")
     paused.push(b"r", priority=1)
     paused.pause(reason="ledger closing", by="ops-2")
-    store.acts("admin").pop("orders:eu:refunds", reason="a test")
+    store.actions("admin").pop("orders:eu:refunds", reason="a test")
     return store
 
 

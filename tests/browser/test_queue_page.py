@@ -28,7 +28,7 @@ def jobs(store: Store) -> Queue:
     jobs.lease_many(3, seconds=3600, worker=EVIL * 5)
     jobs.push_many([(b"later-%d" % n, n, timedelta(minutes=9 + n)) for n in range(4)])
     jobs.push_many([(b"ready-%02d" % n, n) for n in range(70)])
-    store.acts("eve").delete_item("jobs", jobs.items(end="max").items[0].id)
+    store.actions("eve").delete_item("jobs", jobs.items(end="max").items[0].id)
     return jobs
 
 

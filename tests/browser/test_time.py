@@ -39,7 +39,7 @@ def test_an_item_of_an_idle_queue_is_counted_down_and_becomes_ready_by_itself(ne
     jobs.push(b"soon", priority=1, delay=timedelta(seconds=2))
     wait_value(page, ready_of("jobs"), 1)
     expect(tile).to_have_text(re.compile(r"^next due in 4\d:\d\d$"))
-    store.acts("ann").promote("jobs", [later.id])
+    store.actions("ann").promote("jobs", [later.id])
     wait_value(page, ready_of("jobs"), 2)
     expect(tile).to_be_hidden()
     expect(row).to_be_hidden()

@@ -36,7 +36,7 @@ def test_items_are_moved_by_id_and_the_move_is_undone(run: Run, shop: Shop) -> N
 
 def test_all_items_are_moved_gone_on_with_and_undone(run: Run, shop: Shop) -> None:
     jobs, review = fill(shop)
-    job = shop.store.acts("ann").begin_bulk("move", "jobs", to="review").id
+    job = shop.store.actions("ann").begin_bulk("move", "jobs", to="review").id
     assert run("move", "review", "jobs", "--resume", job).code == 1
     assert values(jobs) == [b"a", b"b", b"c"]
     assert run("move", "jobs", "review", "--resume", job, "--json").json["items"] == 3
@@ -52,7 +52,7 @@ def test_a_move_of_all_that_failed_says_so_and_is_not_gone_on_with(run: Run, sho
     review = shop.store.create_queue("review")
     jobs.push(b"a", priority=1.5)
     failed = run("move", "jobs", "review", "--all")
-    (job,) = shop.store.acts("ann").jobs()
+    (job,) = shop.store.actions("ann").jobs()
     assert (failed.code, job.status) == (1, "failed")
     assert f"{job.id} has failed" in failed.error
     again = run("move", "jobs", "review", "--resume", job.id)

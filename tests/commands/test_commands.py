@@ -133,7 +133,7 @@ def test_pop_takes_from_either_end_and_keeps_it_in_the_trash(run: Run, shop: Sho
     assert set(taken["items"][0]) == ITEM_FIELDS | {"value", "trash_id"}
     assert taken["items"][0]["value"] == "high"
     assert shop.store.audit.entries().entries[0].reason == "stuck"
-    shop.store.acts("me").put_back(taken["items"][0]["trash_id"])
+    shop.store.actions("me").undo(taken["items"][0]["trash_id"])
     assert run("pop", "jobs", "-n", "5", "--json").json["items"][1]["value_base64"] == "/wA="
     assert jobs.depth() == 0
     assert run("pop", "jobs", "--json").json["items"] == []
@@ -261,13 +261,13 @@ def test_depth_of_every_state(run: Run, shop: Shop, jobs: Queue) -> None:
 
 def kill(shop: Shop, queue: Queue) -> None:
     """Let the next item be dead."""
-    shop.store.acts("ada").configure(queue.name, max_attempts=1)
+    shop.store.actions("ada").configure(queue.name, max_attempts=1)
     lease = queue.lease(seconds=60)
     queue.release(lease, reason="no address")
 
 
 def test_queues_tells_every_state_and_how_a_queue_stands(run: Run, shop: Shop, jobs: Queue) -> None:
-    acts = shop.store.acts("ada")
+    acts = shop.store.actions("ada")
     for name in ("broken", "closed", "later", "idle", "held"):
         shop.store.create_queue(name)
     for _ in range(4):
@@ -323,7 +323,7 @@ def test_items_that_come_back_arrive_once(run: Run, shop: Shop) -> None:
     assert (shape["arrived"], shape["left"], shape["ready"], shape["leased"]) == (30, 3, 25, 2)
     other = shop.store.create_queue("others")
     moved = [item.id for item in jobs.items(limit=4).items]
-    shop.store.acts("ann").move_items("jobs", moved, "others")
+    shop.store.actions("ann").move_items("jobs", moved, "others")
     shapes = {shape["queue"]: shape for shape in run("queues", "--json").json["queues"]}
     assert (shapes["jobs"]["arrived"], shapes["jobs"]["left"]) == (30, 7)
     assert (shapes["others"]["arrived"], shapes["others"]["left"]) == (4, 0)

@@ -38,7 +38,7 @@ def pairs(store: Store) -> list[KeyValue]:
 def whole() -> list[KeyValue]:
     """All keys of a store with an item in every state, and acts."""
     with open_store("memory:") as store:
-        ann = store.acts("ann")
+        ann = store.actions("ann")
         for name in ("jobs", "other"):
             ann.create_queue(name)
             queue = store.queue(name)

@@ -117,7 +117,7 @@ def test_an_attached_queue_is_a_note(run: Run, store: Store) -> None:
 @pytest.mark.parametrize(("days", "kept"), [("400", "for 400 days"), ("0", "for ever")])
 def test_it_says_since_when_the_audit_holds_acts(run: Run, store: Store, settings, days: str, kept: str) -> None:
     settings.PQADMIN_AUDIT_DAYS = int(days)
-    store.acts("ann").pause("jobs", reason="r")
+    store.actions("ann").pause("jobs", reason="r")
     oldest = store.audit.oldest_at()
     assert oldest is not None
     told = f"The audit keeps its records {kept} (PQADMIN_AUDIT_DAYS); the oldest is of {oldest:%Y-%m-%d %H:%M} UTC."

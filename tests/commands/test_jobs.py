@@ -13,7 +13,9 @@ def fill(shop: Shop) -> tuple[Queue, Job]:
     jobs = shop.store.create_queue("jobs")
     shop.store.create_queue("review")
     jobs.push_many([(b"bad" if n % 3 else b"good", n % 5) for n in range(N)])
-    return jobs, shop.store.acts("ann").begin_bulk("move", "jobs", query=Query(text="BAD"), to="review", reason="why")
+    return jobs, shop.store.actions("ann").begin_bulk(
+        "move", "jobs", query=Query(text="BAD"), to="review", reason="why"
+    )
 
 
 def test_a_job_is_listed_run_shown_and_undone(run: Run, shop: Shop) -> None:
@@ -55,9 +57,9 @@ def test_a_job_is_canceled_and_resumed(run: Run, shop: Shop) -> None:
 def test_what_was_undone_is_not_undone_again(run: Run, shop: Shop) -> None:
     _, job = fill(shop)
     run("jobs", "run")
-    undone = shop.store.acts("ann").undo_bulk(job.id)
+    undone = shop.store.actions("ann").run_bulk(shop.store.actions("ann").undo(job.id).job.id)
     known, noted = run("jobs", "--json").json, len(shop.store.audit.entries(limit=100).entries)
-    assert undone.count == 20
+    assert undone.done == 20
     for again in (run("jobs", "undo", job.id), run("undo", job.id)):
         assert (again.code, again.out) == (1, "")
         assert again.error.startswith("This was restored already, by ann at ")
@@ -68,8 +70,8 @@ def test_what_was_undone_is_not_undone_again(run: Run, shop: Shop) -> None:
 def test_an_undo_that_was_canceled_goes_on(run: Run, shop: Shop) -> None:
     jobs, job = fill(shop)
     run("jobs", "run")
-    acts = shop.store.acts("ann")
-    acts.cancel_bulk(acts.begin_undo(job.id).id)
+    acts = shop.store.actions("ann")
+    acts.cancel_bulk(acts.undo(job.id).job.id)
     assert run("jobs", "undo", job.id, "--json").json["items"] == 20
     assert jobs.depth() == N
 
@@ -95,7 +97,7 @@ def test_what_cannot_be_done_is_said(run: Run, shop: Shop) -> None:
         refused = run("jobs", *arguments)
         assert (refused.code, words in refused.error) == (1, True)
     shop.store.create_queue("texts", priority_type="str")
-    begun = shop.store.acts("ann").begin_bulk("move", "jobs", to="texts")
+    begun = shop.store.actions("ann").begin_bulk("move", "jobs", to="texts")
     failed = run("jobs", "run", begun.id)
     assert failed.code == 1
     assert f"The job {begun.id} has failed after 0 items" in failed.error

@@ -54,7 +54,7 @@ def test_one_round_in_json(shop: Shop, run: Run) -> None:
 def test_old_acts_are_forgotten_as_the_setting_says(shop: Shop, run: Run, settings, days: int, left: int) -> None:
     settings.PQADMIN_AUDIT_DAYS = days
     with open_store(shop.url, clock=Clock(LONG_AGO)) as long_ago:
-        long_ago.acts("ann").create_queue("jobs")
+        long_ago.actions("ann").create_queue("jobs")
     assert run("sweep", "--json").json["audit"] == 1 - left
     assert len(shop.store.audit.entries().entries) == left
 

@@ -190,7 +190,7 @@ def test_whoever_waits_gets_what_is_pushed_meanwhile(run: Run, shop: Shop, verb:
 def test_whoever_waited_in_vain_for_a_paused_queue_hears_of_the_pause(run: Run, shop: Shop, verb: str) -> None:
     jobs = shop.store.create_queue("jobs")
     jobs.push(b"kept", priority=1)
-    shop.store.acts("ann").pause("jobs", reason="deploy")
+    shop.store.actions("ann").pause("jobs", reason="deploy")
     at_once, waited = run(verb, "jobs"), run(verb, "jobs", "--wait=0.1s")
     assert (at_once.code, at_once.error) == (1, "jobs is paused by ann: deploy")
     assert (waited.code, waited.error) == (1, "Nothing came within 0.1 s: jobs is paused by ann: deploy")
@@ -201,8 +201,8 @@ def test_whoever_waited_in_vain_for_a_paused_queue_hears_of_the_pause(run: Run, 
 def test_whoever_waits_through_a_pause_gets_what_is_there_when_it_ends(run: Run, shop: Shop, verb: str) -> None:
     jobs = shop.store.create_queue("jobs")
     jobs.push(b"kept", priority=1)
-    shop.store.acts("ann").pause("jobs", reason="deploy")
-    resuming = threading.Timer(0.1, lambda: shop.store.acts("ann").resume("jobs"))
+    shop.store.actions("ann").pause("jobs", reason="deploy")
+    resuming = threading.Timer(0.1, lambda: shop.store.actions("ann").resume("jobs"))
     resuming.start()
     found = run(verb, "jobs", "--wait=60s", "--json").json
     resuming.join()

@@ -15,4 +15,4 @@ def move_all(report: Report, url: str, job_id: str) -> None:
             report.begin(f"chunk {job.chunks + 1}")
             return True
 
-        store.acts("ann", via="cli").run_bulk(job_id, progress=progress)
+        store.actions("ann", via="cli").run_bulk(job_id, progress=progress)

@@ -46,7 +46,7 @@ def test_a_killed_move_of_all_goes_on_where_it_was_and_is_undone(tmp_path: Path)
         for first in range(0, ITEMS, 1_000):
             queues[0].push_many([(b"%d" % n, n % 9) for n in range(first, first + 1_000)])
         before, order = dump(store, *queues), values(queues[0])
-        ann = store.acts("ann")
+        ann = store.actions("ann")
         job = ann.begin_bulk("move", "jobs", to="review")
         moved = 0
         for _ in range(ROUNDS):
@@ -62,7 +62,7 @@ def test_a_killed_move_of_all_goes_on_where_it_was_and_is_undone(tmp_path: Path)
         job = ann.run_bulk(job.id)
         assert (job.status, job.done) == ("done", ITEMS)
         assert check(store, queues)[1] == order
-        assert ann.undo_bulk(job.id).count == ITEMS
+        assert ann.run_bulk(ann.undo(job.id).job.id).done == ITEMS
         assert dump(store, *queues) == before
 
 
@@ -74,11 +74,11 @@ def test_killed_runners_lose_nothing_of_two_jobs_nor_of_undoing_them(tmp_path: P
         queues = [store.create_queue(name) for name in ("jobs", "review")]
         for first in range(0, ITEMS, 1_000):
             queues[0].push_many([(b"%d" % n, n % 9) for n in range(first, first + 1_000)])
-        before, ann, minutes = dump(store, *queues), store.acts("ann"), 0
+        before, ann, minutes = dump(store, *queues), store.actions("ann"), 0
         moved = ann.begin_bulk("move", "jobs", query=Query(text="7"), to="review")
         shifted = ann.begin_bulk("reprioritize", "jobs", shift=10)
         # What shifting passed is not met by the move any more: each runs behind the other's back, none in its way.
-        for begin in (lambda: [moved, shifted], lambda: [ann.begin_undo(job.id) for job in (shifted, moved)]):
+        for begin in (lambda: [moved, shifted], lambda: [ann.undo(job.id).job for job in (shifted, moved)]):
             jobs = begin()
             for _ in range(ROUNDS):
                 minutes += 1

@@ -68,7 +68,7 @@ async def test_a_queue_page_shows_the_queue_that_has_its_name_now(
     monkeypatch.setattr("pqadmin.live.monitor.PAGE_SHARE", 1e9)
     store.create_queue("jobs").push(b"old", priority=1)
     await asyncio.to_thread(monitor.refresh)
-    await asyncio.to_thread(store.acts("ann").delete_queue, "jobs", confirm="jobs")
+    await asyncio.to_thread(store.actions("ann").delete_queue, "jobs", confirm="jobs")
     jobs = await asyncio.to_thread(store.create_queue, "jobs")
     jobs.push(b"x", priority=1)
     store.create_queue("mail").push(b"y", priority=1)

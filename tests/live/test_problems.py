@@ -141,11 +141,11 @@ def test_items_that_were_pushed_long_ago_and_are_ready_since_now_do_not_stall(st
     jobs.release(lease)
     assert watched.look() == (), "it came back"
     assert watched.after(61) == ("stalled",)
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     (taken,) = ann.pop_many("jobs", 1)
     assert watched.look() == ()
     assert watched.after(300) == ()
-    ann.put_back(taken.trash_id)
+    ann.undo(taken.trash_id)
     assert watched.look() == (), "it was put back"
     assert watched.after(61) == ("stalled",)
 

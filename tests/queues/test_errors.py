@@ -49,7 +49,7 @@ def test_what_a_refusal_says(act: Callable[[], object], text: str) -> None:
 def test_what_the_refusals_of_a_store_say(store: Store) -> None:
     queue = store.create_queue("orders")
     items = [queue.push(b"1", priority=1), queue.push(b"2", priority=2), queue.push(b"3", priority=3)]
-    acts = store.acts("ops")
+    acts = store.actions("ops")
     said = {
         "No queue is named “ordres”. Did you mean “orders”?": lambda: store.queue("ordres"),
         "No queue is named “{0}”.": lambda: store.queue("{0}"),

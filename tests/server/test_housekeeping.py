@@ -89,7 +89,7 @@ def test_what_operators_wait_for_is_done_at_once(kept: Housekeeping) -> None:
         long_ago.create_queue("old").push(b"x", priority=1)
         long_ago.delete_queue("old")
     jobs = store.create_queue("jobs")
-    acts = store.acts("ann")
+    acts = store.actions("ann")
     for n in range(4):
         jobs.push(b"x", priority=n)
         acts.undo(acts.purge("jobs", confirm="jobs").trash_ids[0])

@@ -36,7 +36,7 @@ def store(settings: Any) -> Iterator[Store]:
 
 
 def test_jobs_are_run_from_the_start_on_and_when_they_begin(store: Store) -> None:
-    queue, ann = store.create_queue("jobs"), store.acts("ann")
+    queue, ann = store.create_queue("jobs"), store.actions("ann")
     queue.push_many([(b"x", n) for n in range(100)])
     left = ann.begin_bulk("delete", "jobs", high=49)
     running = jobs.Running()
@@ -53,7 +53,7 @@ def test_jobs_are_run_from_the_start_on_and_when_they_begin(store: Store) -> Non
 
 
 def test_a_runner_that_ends_leaves_the_rest_to_the_next_one(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    queue, ann = store.create_queue("jobs"), store.acts("ann")
+    queue, ann = store.create_queue("jobs"), store.actions("ann")
     queue.push_many([(b"x", n) for n in range(1_000)])
     begun = ann.begin_bulk("delete", "jobs", rate=20)
     one = jobs.Running()

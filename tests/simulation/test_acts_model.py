@@ -45,7 +45,7 @@ class Model(RuleBasedStateMachine):
             if self.engine == "faulty"
             else open_store(store_url(self.engine, self.folder), clock=self.clock)
         )
-        self.ann = self.store.acts("ann")
+        self.ann = self.store.actions("ann")
         self.queues: dict[str, Queue] = {name: self.store.create_queue(name, bands=[0]) for name in ("a", "b")}
         self.there: dict[str, tuple[str, Item]] = {}
         self.number = 0

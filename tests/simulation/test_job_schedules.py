@@ -68,7 +68,7 @@ class JobSchedule(Schedule):
         queue = store.queue("a")
         for n in range(ITEMS):
             queue.push(self._value(), priority=n % 3)
-        store.acts("ann").begin_bulk("move", "a", to="b")
+        store.actions("ann").begin_bulk("move", "a", to="b")
 
     def _value(self) -> bytes:
         self.acts.append(Act(verb="push", outcome="done", value=b"%d" % len(self.acts)))
@@ -109,19 +109,19 @@ class JobSchedule(Schedule):
 
     def _begin(self, act: Act, process: Process, dice: random.Random) -> None:
         act_of, more = dice.choice((("reprioritize", {"shift": dice.choice((-1, 1))}), ("move", {"to": "b"})))
-        process.store.acts("bob").begin_bulk(act_of, "a", query=Query(text=str(dice.randint(0, 9))), **more)
+        process.store.actions("bob").begin_bulk(act_of, "a", query=Query(text=str(dice.randint(0, 9))), **more)
 
     def _cancel(self, act: Act, process: Process, dice: random.Random) -> None:
-        ann = process.store.acts("ann")
+        ann = process.store.actions("ann")
         ann.cancel_bulk(dice.choice(ann.jobs()).id)
 
     def _resume(self, act: Act, process: Process, dice: random.Random) -> None:
-        ann = process.store.acts("ann")
+        ann = process.store.actions("ann")
         ann.resume_bulk(dice.choice(ann.jobs()).id)
 
     def _undo(self, act: Act, process: Process, dice: random.Random) -> None:
-        ann = process.store.acts("ann")
-        ann.begin_undo(dice.choice(ann.jobs()).id)
+        ann = process.store.actions("ann")
+        ann.undo(dice.choice(ann.jobs()).id)
 
     # The end
 
@@ -132,7 +132,7 @@ class JobSchedule(Schedule):
             self._clock.advance(1.0)
             if not runner.running:
                 break
-        self.jobs = store.acts("ann").jobs(100)
+        self.jobs = store.actions("ann").jobs(100)
         if any(job.status not in ("done", "canceled") for job in self.jobs):
             raise Violation(f"a job did not end, or failed: {self.jobs}")
         there = Counter(value for name in ("a", "b") for value in _values(store.queue(name)))

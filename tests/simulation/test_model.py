@@ -76,7 +76,7 @@ class Model(RuleBasedStateMachine):
             self.store = faulty_store(seed, self.clock)
         else:
             self.store = open_store(store_url(self.engine, self.folder), clock=self.clock)
-        self.ann = self.store.acts("ann")
+        self.ann = self.store.actions("ann")
         self.handles: dict[str, Queue] = {}
         self.lists: dict[str, list] = {}
         self.paused: set[str] = set()
@@ -137,7 +137,7 @@ class Model(RuleBasedStateMachine):
         queue_id, trash_id, entry = one
         for name, handle in self.handles.items():
             if handle.id == queue_id:
-                self.ann.put_back(trash_id)
+                self.ann.undo(trash_id)
                 self.lists[name] = sorted([*self.lists[name], entry])
 
     @rule(priority=PRIORITIES, fail=st.booleans())

@@ -46,7 +46,7 @@ class Model(RuleBasedStateMachine):
             if self.engine == "faulty"
             else open_store(store_url(self.engine, self.folder), clock=self.clock)
         )
-        self.ann = self.store.acts("ann")
+        self.ann = self.store.actions("ann")
         self.jobs = self.store.create_queue("jobs", bands=[0])
         self.jobs.configure(max_attempts=2)
         self.there: dict[str, Item] = {}
@@ -106,7 +106,7 @@ class Model(RuleBasedStateMachine):
             return multiple()
         before = {item_id: self.there[item_id] for item_id in ids}
         more = {"delay": timedelta(hours=2)} if verb == "reschedule" else {}
-        marks = {picked.item.id: picked.mark for picked in self.ann.pick("jobs", ids).picked}
+        marks = {picked.item.id: picked.etag for picked in self.ann.pick("jobs", ids).picked}
         changed = getattr(self.ann, verb)("jobs", ids, expect=marks, **more)
         assert changed.count == len(ids)
         with pytest.raises((WrongState, ItemChanged)):

@@ -101,7 +101,7 @@ def test_the_tutorial_works_as_it_is_written(tmp_path: Path) -> None:
                     sh(text)
                     with open_store(url) as store:
                         dead = [item.id for item in store.queue("mail").dead().items]
-                        assert store.acts("reader").retry_dead("mail", dead)
+                        assert store.actions("reader").retry_dead("mail", dead)
                 elif "cat " in text or "sort " in text or "tail " in text or "depth" in text:
                     last = text  # only reads: its output follows
                 else:

@@ -96,7 +96,7 @@ class Soak:
         self._store = open_store(url)
         queues = [self._store.create_queue(f"{self.run_name}:{kind}") for kind in LEASED]
         self.ids = [queue.id for queue in queues]
-        acts = self._store.acts("soak", via="cli")
+        acts = self._store.actions("soak", via="cli")
         for queue in queues:
             acts.configure(queue.name, max_attempts=MAX_ATTEMPTS)
         self.workers = [Running(self, f"worker-{n}", self._worker) for n in range(1, 5)]

@@ -25,9 +25,9 @@ from queues.admin import (
     history_shares,
 )
 
-#: Acts that are marked on the charts, at most.
+#: Actions that are marked on the charts, at most.
 MAX_MARKS = 100
-#: Acts on single items would hide the others.
+#: Actions on single items would hide the others.
 _UNMARKED = frozenset(
     {"push", "enqueue", "pop_min", "pop_max", "dequeue", "put_back", "reveal", "lease", "ack", "edit"}
 )

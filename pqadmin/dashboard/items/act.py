@@ -30,7 +30,7 @@ from pqadmin.pages import act_view, once, toasts, visibility
 from pqadmin.pages.queue_context import about
 from pqadmin.pages.refusals import NoTarget, Refusal, explain
 from pqadmin.store import get_store, store_now
-from queues import Acts, QueueStatus, ReadTransaction
+from queues import Actions, QueueStatus, ReadTransaction
 from queues.admin import Picked, Selection
 from queues.errors import BadPriority, NotForAttached, QueueError, QueueNotFound, StoreError
 
@@ -54,8 +54,8 @@ class Done:
     died: int = 0
 
 
-def _acts(request: HttpRequest) -> Acts:
-    return get_store().acts(request.user.get_username())
+def _acts(request: HttpRequest) -> Actions:
+    return get_store().actions(request.user.get_username())
 
 
 def _sent(request: HttpRequest) -> bool:
@@ -285,7 +285,7 @@ def _refused(page: _Page, form: ActForm, refused: Refusal, seen: Mapping[str, st
     if changed and found.picked:
         # Offered again are those that are as they were shown; whoever changed the others has acted since.
         found = Selection(
-            picked=tuple(each for each in found.picked if seen.get(each.item.id) == each.mark), missing=()
+            picked=tuple(each for each in found.picked if seen.get(each.item.id) == each.etag), missing=()
         )
     elif changed:
         found = Selection(picked=(), missing=())
@@ -306,7 +306,7 @@ def _do(
         popped = acts.ack(name, ids[0], expect_id=queue_id, expect=seen[ids[0]], **arguments)
         return Done(count=1, trash_id=popped.trash_id)
     if chosen.verb == "lease":
-        lease = acts.lease(name, expect=ids[0], mark=seen[ids[0]], expect_id=queue_id, **arguments)
+        lease = acts.lease(name, expect=ids[0], etag=seen[ids[0]], expect_id=queue_id, **arguments)
         return Done(count=1, trash_id=None, url=item_url(name, ids[0]), text=words.held(lease))
     if chosen.verb == "move" and isinstance(form, MoveForm):
         return _move(request, name, seen, form, queue_id)

@@ -42,7 +42,7 @@ def preview_of(
     wrong = [str(error) for name, errors in form.errors.items() if name != "reason" for error in errors]
     if wrong:
         return Preview(lines=tuple(wrong), bad=True)
-    acts = get_store().acts(request.user.get_username())
+    acts = get_store().actions(request.user.get_username())
     ids = [item.id for item in items]
     try:
         if isinstance(form, MoveForm):
@@ -74,7 +74,7 @@ def _move(
     request: HttpRequest, status: QueueStatus, form: MoveForm, items: list[Item], ids: list[str]
 ) -> tuple[str, ...]:
     to = form.cleaned_data["to"]
-    target, acts = visibility.target(request, to), get_store().acts(request.user.get_username())
+    target, acts = visibility.target(request, to), get_store().actions(request.user.get_username())
     fifo = target.kind == "fifo"
     if fifo and form.cleaned_data.get("priority"):
         raise BadPriority(_("That is a fifo queue: its items have no priority. Leave it empty."))

@@ -72,7 +72,7 @@ def bulk(request: HttpRequest, name: str) -> HttpResponse:
             reason = uncovering.asked_for(get_store().queue(name), to, data)
         job = (
             get_store()
-            .acts(request.user.get_username())
+            .actions(request.user.get_username())
             .begin_bulk(
                 act,
                 name,

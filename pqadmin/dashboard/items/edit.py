@@ -76,7 +76,7 @@ def _open(request: HttpRequest, status: QueueStatus, item: Item) -> HttpResponse
         try:
             item = (
                 get_store()
-                .acts(request.user.get_username())
+                .actions(request.user.get_username())
                 .reveal(status.name, item.id, reason=_("to edit it"), expect_id=status.id)
             )
         except (QueueError, StoreError) as error:
@@ -94,7 +94,7 @@ def _save(request: HttpRequest, status: QueueStatus, item: Item, form: EditForm,
     def act() -> str:
         changed.append(
             get_store()
-            .acts(request.user.get_username())
+            .actions(request.user.get_username())
             .edit_item(
                 status.name,
                 item.id,

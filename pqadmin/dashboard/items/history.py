@@ -20,13 +20,13 @@ from queues import AuditEntry
 from queues.admin import to_ms
 from queues.errors import QueueError, display_name
 
-#: Acts on an item that its page shows; the audit has them all.
+#: Actions on an item that its page shows; the audit has them all.
 SHOWN = 10
 #: Trash entries looked through for an item that an act took.
 _TRASH = 50
 #: An act's trash entry and its audit entry are minted within a moment of each other.
 _APART = timedelta(seconds=10)
-#: Acts after which an item may be gone.
+#: Actions after which an item may be gone.
 _TAKING = {
     "pop_min": gettext_lazy("%(by)s popped it from the min end, %(at)s."),
     "pop_max": gettext_lazy("%(by)s popped it from the max end, %(at)s."),

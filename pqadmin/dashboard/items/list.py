@@ -27,7 +27,7 @@ from queues import Item, QueueStatus, TrashEntry, TrashPage
 from queues.admin import BULK_ACTIONS, STATES
 from queues.errors import BadCursor, QueueNotFound, display_name
 
-#: Acts on chosen items by state, in the order of their buttons; what needs no confirmation first.
+#: Actions on chosen items by state, in the order of their buttons; what needs no confirmation first.
 ACTS = {
     "ready": ("move", "reprioritize", "delay", "delete"),
     "delayed": ("promote", "reschedule", "move", "reprioritize", "delete"),

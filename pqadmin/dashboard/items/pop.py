@@ -22,7 +22,7 @@ from pqadmin.pages.queue_context import about, status_of
 from pqadmin.pages.refusals import explain
 from pqadmin.store import get_store
 from queues import QueueStatus
-from queues.errors import HeadChanged, QueueError, QueueNotFound, StoreError
+from queues.errors import HeadChanged, QueueError, QueueNotFound, StoreError, TrashNotFound, display_name
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -42,7 +42,7 @@ def pop(request: HttpRequest, name: str) -> HttpResponse:
     try:
         with once.once(request, f"pop:{status.id}") as sending:
             popped = (
-                get_store().acts(request.user.get_username()).pop(name, end=end, reason=reason, expect=expect or "-")
+                get_store().actions(request.user.get_username()).pop(name, end=end, reason=reason, expect=expect or "-")
             )
             if popped is None:
                 raise HeadChanged(_("The queue has nothing ready any more: nothing was taken."), None)
@@ -89,8 +89,11 @@ def put_back(request: HttpRequest, name: str) -> HttpResponse:
     trash_id = request.POST.get("trash_id", "")[:100]
     try:
         with once.once(request, f"put-back:{trash_id}") as sending:
-            visibility.undoable(request, trash_id)
-            item = get_store().acts(request.user.get_username()).put_back(trash_id, queue_name=name)
+            entry = visibility.undoable(request, trash_id)
+            if entry.queue_id != get_store().queue(name).id:
+                text = _("This item was taken from %(queue)s: put it back there.")
+                raise TrashNotFound(text % {"queue": display_name(entry.queue)})
+            undone = get_store().actions(request.user.get_username()).undo(trash_id)
             sending.answer = queue_url(name)
     except once.FormRefused:
         return act_view.refuse(request, act_view.stale_form(), queue_url(name))
@@ -100,6 +103,6 @@ def put_back(request: HttpRequest, name: str) -> HttpResponse:
         request,
         _("Put back in its old place."),
         label=_("Look at it"),
-        link=item_url(name, item.id),
+        link=queue_url(undone.queue) if undone.item is None else item_url(undone.queue, undone.item.id),
     )
     return leave(queue_url(name))

@@ -95,7 +95,7 @@ def marks(data: QueryDict, now: Selection) -> dict[str, str] | None:
     sealed = {item_id: seal for item_id, _colon, seal in pairs if item_id and seal}
     if not sealed or len(sealed) != len(pairs):
         return None
-    there = {each.item.id: each.mark for each in now.picked}
+    there = {each.item.id: each.etag for each in now.picked}
     return {
         item_id: there[item_id] if item_id in there and constant_time_compare(_seal(there[item_id]), seal) else _OTHER
         for item_id, seal in sealed.items()
@@ -105,7 +105,7 @@ def marks(data: QueryDict, now: Selection) -> dict[str, str] | None:
 def hidden_fields(picked: Sequence[Picked]) -> dict[str, str]:
     """Return the hidden fields that carry a selection."""
     return {
-        PICKED: " ".join(f"{each.item.id}:{_seal(each.mark)}" for each in picked),
+        PICKED: " ".join(f"{each.item.id}:{_seal(each.etag)}" for each in picked),
         SHOWN_AT: str(to_ms(store_now())),
     }
 
@@ -141,7 +141,7 @@ def fates(queue_name: str, seen: Mapping[str, str], now: Selection, data: QueryD
     """Tell what became of items since a form showed them."""
     there = {each.item.id: each for each in now.picked}
     gone = [item_id for item_id in seen if item_id not in there]
-    changed = [item_id for item_id in seen if item_id in there and there[item_id].mark != seen[item_id]]
+    changed = [item_id for item_id in seen if item_id in there and there[item_id].etag != seen[item_id]]
     text = data.get(SHOWN_AT, "")
     since = time_of_ms(int(text)) if text.isdecimal() and len(text) < 15 else None
     told = [_gone(item_id, may) for item_id in gone[:_TOLD]]

@@ -113,7 +113,7 @@ def reveal(request: HttpRequest, name: str, item_id: str) -> HttpResponse:
     shown: list[Item] = []
 
     def act() -> str:
-        acts = get_store().acts(request.user.get_username())
+        acts = get_store().actions(request.user.get_username())
         shown.append(acts.reveal(name, item_id, reason=form.cleaned_data.get("reason", ""), expect_id=queue_id))
         return item_url(name, item_id)
 

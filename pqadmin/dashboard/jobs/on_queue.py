@@ -37,7 +37,7 @@ class JobsHere:
 def jobs_here(request: HttpRequest, queue_id: int) -> JobsHere:
     """Read which jobs are under way that take items out of a queue, change them or bring some to it."""
     may, now = visibility.scope(request), store_now()
-    running = get_store().acts(request.user.get_username()).running_jobs()
+    running = get_store().actions(request.user.get_username()).running_jobs()
     here = [job for job in reversed(running) if _concerns(job, queue_id)]
     seen = [job for job in here if visibility.sees_job(may, job)]
     return JobsHere(

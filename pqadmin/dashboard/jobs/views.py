@@ -23,7 +23,7 @@ from pqadmin.pages import act_view, once, toasts, visibility
 from pqadmin.pages.read_until import until_something
 from pqadmin.pages.refusals import explain
 from pqadmin.store import get_store, store_now
-from queues import Acts, Job, JobPage
+from queues import Actions, Job, JobPage
 from queues.admin import minted_ms, time_of_ms
 from queues.errors import BadCursor, JobNotFound, QueueError, StoreError, Unreadable
 
@@ -32,8 +32,8 @@ PAGE = 50
 _MAX_ID = 100
 
 
-def _acts(request: HttpRequest) -> Acts:
-    return get_store().acts(request.user.get_username())
+def _acts(request: HttpRequest) -> Actions:
+    return get_store().actions(request.user.get_username())
 
 
 @require_safe
@@ -149,7 +149,12 @@ def resume(request: HttpRequest, job_id: str) -> HttpResponse:
 @require(Right.ACT)
 def undo(request: HttpRequest, job_id: str) -> HttpResponse:
     """Begin to undo all that a job did."""
-    return _once(request, job_id, lambda: job_url(_acts(request).begin_undo(job_id).id))
+
+    def act() -> str:
+        undoing = _acts(request).undo(job_id).job
+        return job_url(job_id if undoing is None else undoing.id)
+
+    return _once(request, job_id, act)
 
 
 def _once(request: HttpRequest, job_id: str, act: Callable[[], str]) -> HttpResponse:

@@ -26,7 +26,7 @@ class OtherQueues(QueueError):
 def start(request: HttpRequest) -> HttpResponse:
     """Create the queues that are not there yet, and let traffic flow for some minutes."""
     overview = reverse("dashboard:overview")
-    planned, acts = sample_plans(), get_store().acts(request.user.get_username())
+    planned, acts = sample_plans(), get_store().actions(request.user.get_username())
     try:
         for plan in planned:
             visibility.new_name(request, plan.name)

@@ -56,7 +56,7 @@ def push_many(request: HttpRequest, name: str) -> HttpResponse:
         return render(request, "dashboard/push_many.html", context)
     try:
         with once.once(request, f"push-many:{status.id}") as sending:
-            acts, items = get_store().acts(request.user.get_username()), list(_items(batch))
+            acts, items = get_store().actions(request.user.get_username()), list(_items(batch))
             begin = acts.begin_push if batch.large else acts.push_undoably
             begun: Job | Pushed = begin(
                 name,

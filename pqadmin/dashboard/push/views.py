@@ -63,7 +63,7 @@ def push(request: HttpRequest, name: str) -> HttpResponse:
         with once.once(request, f"push:{status.id}") as sending:
             pushed = (
                 get_store()
-                .acts(request.user.get_username())
+                .actions(request.user.get_username())
                 .push_undoably(name, [(form.payload, form.parsed_priority)], delay=form.span, due=form.moment)
             )
             sending.answer = queue_url(name)

@@ -19,15 +19,15 @@ from pqadmin.pages import act_view, once, toasts, visibility
 from pqadmin.pages.queue_context import about, status_of
 from pqadmin.pages.refusals import Refusal, explain
 from pqadmin.store import get_store, store_now
-from queues import Acts, QueueStatus
+from queues import Actions, QueueStatus
 from queues.errors import NotForAttached, QueueError, StoreError, display_name
 
 #: A busy queue may change by this share of its depth between the look and the confirmation, and by this many items.
 _TOLERATED_SHARE, _TOLERATED = 10, 10
 
 
-def _acts(request: HttpRequest) -> Acts:
-    return get_store().acts(request.user.get_username())
+def _acts(request: HttpRequest) -> Actions:
+    return get_store().actions(request.user.get_username())
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -83,7 +83,7 @@ def attach(request: HttpRequest) -> HttpResponse:
             context["preview"] = _look_under(data["name"], **asked)
             return render(request, "dashboard/attach.html", context)
         with once.once(request, "attach") as sending:
-            queue = get_store().acts(request.user.get_username()).attach(data["name"], **asked)
+            queue = get_store().actions(request.user.get_username()).attach(data["name"], **asked)
             sending.answer = queue_url(queue.name)
     except once.AlreadySent as sent:
         return act_view.replayed(request, sent, reverse("dashboard:overview"))
@@ -139,7 +139,7 @@ def detach(request: HttpRequest, name: str) -> HttpResponse:
 
     def act() -> str:
         reason = form.cleaned_data.get("reason", "")
-        get_store().acts(request.user.get_username()).detach(name, expect_id=queue_id, reason=reason)
+        get_store().actions(request.user.get_username()).detach(name, expect_id=queue_id, reason=reason)
         return reverse("dashboard:overview")
 
     refused = act_view.act_once(request, "detach", status, queue_id, act)
@@ -175,7 +175,7 @@ def purge(request: HttpRequest, name: str) -> HttpResponse:
     def act() -> str:
         done.append(
             get_store()
-            .acts(request.user.get_username())
+            .actions(request.user.get_username())
             .purge_attached(
                 name,
                 confirm=data["confirm"],

@@ -50,7 +50,7 @@ def purge(request: HttpRequest, name: str) -> HttpResponse:
     def act() -> str:
         done.append(
             get_store()
-            .acts(request.user.get_username())
+            .actions(request.user.get_username())
             .purge(
                 name,
                 confirm=data["confirm"],

@@ -65,7 +65,7 @@ def settings(request: HttpRequest, name: str) -> HttpResponse:
     wrong: list[BadSetting] = []
 
     def act() -> str:
-        acts = get_store().acts(request.user.get_username())
+        acts = get_store().actions(request.user.get_username())
         try:
             acts.configure(
                 name,

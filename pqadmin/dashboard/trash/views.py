@@ -24,7 +24,7 @@ from pqadmin.pages import act_view, once, toasts, visibility
 from pqadmin.pages.read_until import until_something
 from pqadmin.pages.refusals import Refusal, explain
 from pqadmin.store import get_store, store_now
-from queues import Acts, TrashEntry, TrashPage, Undone
+from queues import Actions, TrashEntry, TrashPage, Undone
 from queues.errors import BadCursor, ItemGoneOn, QueueError, StoreError, display_name
 
 PAGE = 50
@@ -104,8 +104,8 @@ def restore(request: HttpRequest, trash_id: str) -> HttpResponse:
     try:
         with once.once(request, f"restore:{trash_id}") as sending:
             entry = visibility.undoable(request, trash_id)
-            undone = _undo(store.acts(request.user.get_username()), entry, partial=partial)
-            sending.answer = queue_url(undone.queue.name)
+            undone = _undo(store.actions(request.user.get_username()), entry, partial=partial)
+            sending.answer = queue_url(undone.queue)
     except once.AlreadySent as sent:
         return act_view.replayed(request, sent, here)
     except once.FormRefused:
@@ -118,7 +118,7 @@ def restore(request: HttpRequest, trash_id: str) -> HttpResponse:
     return leave(sending.answer)
 
 
-def _undo(acts: Acts, entry: TrashEntry, *, partial: bool) -> Undone:
+def _undo(acts: Actions, entry: TrashEntry, *, partial: bool) -> Undone:
     """Undo what an entry holds; of a push what is still there, as taking it out is in nobody's way."""
     try:
         return acts.undo(entry.id, partial=partial)
@@ -129,7 +129,7 @@ def _undo(acts: Acts, entry: TrashEntry, *, partial: bool) -> Undone:
 
 
 def _tell(request: HttpRequest, entry: TrashEntry, undone: Undone) -> None:
-    name = undone.queue.name
+    name = undone.queue
     if entry.what == "queue":
         toasts.done(request, _("%(queue)s is back with all its items.") % {"queue": display_name(name)})
     elif entry.item is not None:

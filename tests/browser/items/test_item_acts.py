@@ -1,4 +1,4 @@
-"""Acts on items in a browser, one or a selection, with and without scripts: told before, and undone after."""
+"""Actions on items in a browser, one or a selection, with and without scripts: told before, and undone after."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_the_second_of_two_operators_is_told_and_goes_on_with_the_rest(
     other = Operator(new_page())
     operator.go(address(jobs, "move", *chosen)).fill(to="review")
     other.go(address(jobs, "delete", chosen[0])).confirm().expect_toast("Deleted the item.")
-    store.acts("cleo").reprioritize(jobs.name, [chosen[1]], priority=40)
+    store.actions("cleo").reprioritize(jobs.name, [chosen[1]], priority=40)
     operator.confirm().expect_refusal("Nothing was changed")
     operator.expect_words("admin deleted it at", "cleo re-prioritized it at", "priority 40 now", "the other one")
     assert review.depth() == 0

@@ -194,7 +194,7 @@ def test_neighbors_lead_through_the_queue(page: Page, jobs: Queue) -> None:
 
 def test_an_item_that_is_gone_says_where_it_went(page: Page, jobs: Queue, store: Store, strict: Strict) -> None:
     strict.allowed.append("404")
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     store.create_queue("review")
     moved, deleted = jobs.push_many([(b"moved", 1), (b"deleted", 2)])
     ann.move_items("orders:eu", [moved.id], "review")

@@ -141,7 +141,7 @@ def _take(store: Store, scene: Scene, count: int) -> None:
 def _happen(store: Store, ago: int, random: Random) -> None:
     """Let people and workers do what they did so many minutes before the end."""
     shown = store.queue(SHOWN)
-    ada, grace = store.acts("ada"), store.acts("grace")
+    ada, grace = store.actions("ada"), store.actions("grace")
     if ago == 56:
         ada.purge("sms:outbound", confirm="sms:outbound", reason="test messages of the new gateway")
     elif ago == 48:

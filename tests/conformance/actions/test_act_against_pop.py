@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from queues import Acts, Item, Queue, Store, open_store
+from queues import Actions, Item, Queue, Store, open_store
 from queues.errors import Conflict, ItemGoneOn
 from tests.conftest import Clock, store_url
 from tests.full_count import check_full_count
@@ -33,8 +33,8 @@ class InStep:
         return fn(self.tr)
 
 
-def ann(store: Store, tr: Any) -> Acts:
-    return Acts(replace(store._context, kv=InStep(tr)), actor="ann", via="web")
+def ann(store: Store, tr: Any) -> Actions:
+    return Actions(replace(store._context, kv=InStep(tr)), actor="ann", via="web")
 
 
 @pytest.fixture(params=CONCURRENT)
@@ -53,8 +53,8 @@ def jobs(store: Store) -> Iterator[Queue]:
     check_full_count(store, store.queue("other"))
 
 
-#: Acts on a ready item.
-READY: dict[str, Callable[[Acts, Item], object]] = {
+#: Actions on a ready item.
+READY: dict[str, Callable[[Actions, Item], object]] = {
     "delete_item": lambda acts, item: acts.delete_item("jobs", item.id),
     "delete_items": lambda acts, item: acts.delete_items("jobs", [item.id]),
     "move": lambda acts, item: acts.move_items("jobs", [item.id], "other"),
@@ -93,7 +93,7 @@ def test_of_two_acts_on_one_item_one_is_done(store: Store, jobs: Queue, first: s
 
 
 def test_of_two_who_undo_one_act_one_does_it(store: Store, jobs: Queue) -> None:
-    acts = store.acts("ann")
+    acts = store.actions("ann")
     undos = [
         acts.delete_items("jobs", [jobs.items().items[0].id]).trash_id,
         acts.move_items("jobs", [jobs.items().items[0].id], "other").trash_id,
@@ -112,14 +112,14 @@ def test_of_two_who_undo_one_act_one_does_it(store: Store, jobs: Queue) -> None:
 
 def test_an_undo_conflicts_with_who_takes_what_it_undoes(store: Store, jobs: Queue) -> None:
     item = jobs.items().items[0]
-    trash_id = store.acts("ann").reprioritize("jobs", [item.id], priority=50).trash_id
+    trash_id = store.actions("ann").reprioritize("jobs", [item.id], priority=50).trash_id
     tr = begin(store)
     ann(store, tr).undo(trash_id)
     assert jobs.pop_max().id == item.id
     with pytest.raises(Conflict):
         tr.commit()
     with pytest.raises(ItemGoneOn):
-        store.acts("ann").undo(trash_id)
+        store.actions("ann").undo(trash_id)
 
 
 def test_of_two_purges_at_once_one_takes_all(store: Store, jobs: Queue) -> None:

@@ -1,4 +1,4 @@
-"""Acts: what a person does is audited in the same transaction, and can be put back."""
+"""Actions: what a person does is audited in the same transaction, and can be put back."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from queues.errors import (
     QueueExists,
     QueueNotFound,
     QueuePaused,
-    TrashNotFound,
     WrongKind,
 )
 from tests.conftest import Clock
@@ -26,7 +25,7 @@ def verbs(store: Store, **options: object) -> list[str]:
 
 
 def test_a_popped_item_goes_back_under_its_same_key(store: Store) -> None:
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     jobs = ann.create_queue("jobs")
     jobs.push_many([(b"a", 1), (b"b", 1), (b"c", 2)])
     before = jobs.items()
@@ -34,32 +33,32 @@ def test_a_popped_item_goes_back_under_its_same_key(store: Store) -> None:
     jobs.push(b"newer", priority=1)
     jobs.push(b"first", priority=0)
     assert popped.item == before.items[0]
-    assert ann.put_back(popped.trash_id) == popped.item
+    assert ann.undo(popped.trash_id).item == popped.item
     assert [item.value for item in jobs.items().items] == [b"first", b"a", b"b", b"newer", b"c"]
     assert jobs.find(popped.item.id) == popped.item
     assert jobs.depth() == 5
     assert sum(band.depth for band in jobs.status().bands) == 5
     with pytest.raises(AlreadyRestored):
-        ann.put_back(popped.trash_id)
+        ann.undo(popped.trash_id)
     assert jobs.depth() == 5
 
 
 def test_put_back_finds_a_renamed_queue_and_misses_a_deleted_one(store: Store) -> None:
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     ann.create_queue("jobs")
     ann.push("jobs", b"a", priority=1)
     ann.push("jobs", b"b", priority=2)
     first, second = ann.pop("jobs"), ann.pop("jobs", end="max")
     ann.rename_queue("jobs", "tasks")
-    ann.put_back(first.trash_id)
+    ann.undo(first.trash_id)
     assert store.queue("tasks").depth() == 1
     ann.delete_queue("tasks", confirm="tasks", expect_depth=1)
     with pytest.raises(QueueNotFound):
-        ann.put_back(second.trash_id)
+        ann.undo(second.trash_id)
 
 
 def test_fifo_items_go_back_too(store: Store) -> None:
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     ann.create_queue("mail", kind="fifo")
     ann.push_many("mail", [(b"1", None), (b"2", None)])
     for end in ("max", "tail"):
@@ -67,12 +66,12 @@ def test_fifo_items_go_back_too(store: Store) -> None:
             ann.pop("mail", end=end)
     popped = ann.pop("mail")
     assert popped.item.value == b"1"
-    ann.put_back(popped.trash_id)
+    ann.undo(popped.trash_id)
     assert store.queue("mail").dequeue().value == b"1"
 
 
 def test_a_pop_of_another_item_than_the_confirmed_one_takes_nothing(store: Store) -> None:
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     jobs = ann.create_queue("jobs")
     shown = jobs.push(b"shown", priority=5)
     sneaked = jobs.push(b"sneaked", priority=1)
@@ -88,19 +87,19 @@ def test_a_pop_of_another_item_than_the_confirmed_one_takes_nothing(store: Store
 
 
 def test_every_act_is_audited_and_failed_ones_are_not(store: Store, clock: Clock) -> None:
-    ann, bob = store.acts("ann"), store.acts("bob", via="cli")
+    ann, bob = store.actions("ann"), store.actions("bob", via="cli")
     ann.create_queue("jobs")
     clock.advance(1)
     ann.push("jobs", b"a", priority=1)
     popped = bob.pop("jobs", reason="by hand")
-    bob.put_back(popped.trash_id)
+    bob.undo(popped.trash_id)
     ann.pause("jobs", reason="closing")
     with pytest.raises(QueuePaused):
         bob.pop("jobs")
     ann.resume("jobs")
     ann.rename_queue("jobs", "tasks")
     trash_id = ann.delete_queue("tasks", confirm="tasks")
-    ann.restore_queue(trash_id)
+    ann.undo(trash_id)
     for failing in (
         lambda: ann.push("tasks", b"x"),
         lambda: ann.push("tasks", b"x", priority="high"),
@@ -123,7 +122,7 @@ def test_every_act_is_audited_and_failed_ones_are_not(store: Store, clock: Clock
 
 
 def test_audit_and_trash_are_paged_newest_first(store: Store) -> None:
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     ann.create_queue("jobs")
     for n in range(7):
         ann.push("jobs", b"%d" % n, priority=n)
@@ -142,7 +141,7 @@ def test_audit_and_trash_are_paged_newest_first(store: Store) -> None:
 
 
 def test_deleting_needs_the_name_and_the_depth_that_was_shown(store: Store) -> None:
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     jobs = ann.create_queue("jobs")
     jobs.push_many([(b"x", 1)] * 10)
     with pytest.raises(ConfirmationMismatch, match="jobs"):
@@ -154,30 +153,15 @@ def test_deleting_needs_the_name_and_the_depth_that_was_shown(store: Store) -> N
     ann.delete_queue("jobs", confirm="jobs", expect_depth=8, tolerance=2)
 
 
-def test_items_and_queues_are_restored_by_their_own_verb(store: Store) -> None:
-    ann = store.acts("ann")
-    jobs = ann.create_queue("jobs")
-    jobs.push(b"x", priority=1)
-    popped = ann.pop("jobs")
-    with pytest.raises(TrashNotFound):
-        ann.restore_queue(popped.trash_id)
-    trash_id = ann.delete_queue("jobs", confirm="jobs")
-    with pytest.raises(TrashNotFound):
-        ann.put_back(trash_id)
-    assert list(store.directory()) == []
-    ann.restore_queue(trash_id)
-    assert ann.put_back(popped.trash_id).value == b"x"
-
-
 def test_popping_an_empty_queue_is_no_act(store: Store) -> None:
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     ann.create_queue("jobs")
     assert ann.pop("jobs") is None
     assert verbs(store) == ["create"]
 
 
 def test_what_changes_nothing_is_no_act(store: Store) -> None:
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     ann.create_queue("jobs")
     ann.resume("jobs")
     ann.rename_queue("jobs", "jobs")
@@ -185,7 +169,7 @@ def test_what_changes_nothing_is_no_act(store: Store) -> None:
 
 
 def test_an_act_meant_for_another_queue_of_the_name_is_refused(store: Store) -> None:
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     old = ann.create_queue("jobs").id
     ann.delete_queue("jobs", confirm="jobs", expect_id=old)
     ann.create_queue("jobs")
@@ -201,24 +185,13 @@ def test_an_act_meant_for_another_queue_of_the_name_is_refused(store: Store) -> 
     assert verbs(store) == before
 
 
-def test_an_item_is_put_back_into_its_own_queue_only(store: Store) -> None:
-    ann = store.acts("ann")
-    ann.create_queue("jobs")
-    ann.create_queue("other")
-    ann.push("jobs", b"x", priority=1)
-    popped = ann.pop("jobs")
-    with pytest.raises(TrashNotFound, match="taken from jobs"):
-        ann.put_back(popped.trash_id, queue_name="other")
-    ann.put_back(popped.trash_id, queue_name="jobs")
-
-
 def test_a_page_of_trash_looks_past_what_was_restored(store: Store) -> None:
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     ann.create_queue("jobs")
     ann.push_many("jobs", [(b"%d" % n, n) for n in range(30)])
     popped = [ann.pop("jobs") for _ in range(30)]
     for one in popped[3:]:
-        ann.put_back(one.trash_id)
+        ann.undo(one.trash_id)
     page = store.trash.entries(limit=2)
     assert [entry.item.value for entry in page.entries] == [b"2", b"1"]
     rest = store.trash.entries(limit=2, after=page.cursor)
@@ -228,7 +201,7 @@ def test_a_page_of_trash_looks_past_what_was_restored(store: Store) -> None:
 
 def test_long_names_of_people_and_long_reasons_are_no_trouble(store: Store) -> None:
     for actor in ("\U0001f600" * 150, "é" * 149, "x" * 200):
-        acts = store.acts(actor)
+        acts = store.actions(actor)
         name = f"jobs{len(actor)}"
         acts.create_queue(name)
         acts.pause(name, reason="r" * 200_000)
@@ -237,7 +210,7 @@ def test_long_names_of_people_and_long_reasons_are_no_trouble(store: Store) -> N
 
 
 def test_an_unknown_queue_names_near_misses_in_acts_too(store: Store) -> None:
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     ann.create_queue("orders:new")
     for act in (lambda: ann.push("order:new", b"x", priority=1), lambda: ann.rename_queue("order:new", "x")):
         with pytest.raises(QueueNotFound, match="orders:new"):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from queues import Acts, Queue, Store, open_store
+from queues import Queue, Store, open_store
 from queues.background.merge_generations import merge_step
 from queues.errors import Conflict
 from queues.items import state_changes
@@ -94,7 +94,7 @@ def test_promoting_conflicts_with_whoever_promotes_or_moves_the_item_and_with_no
         found = find(tr, store._keyspace, jobs.config, [item.id], skip_missing=False).stored_items
         state_changes.promote(tr, store._keyspace, jobs.config, found)
     assert jobs.promote_now(later[0].id) is not None
-    store.acts("bob").move_items("jobs", [later[1].id], "one")
+    store.actions("bob").move_items("jobs", [later[1].id], "one")
     jobs.push(b"new", priority=0)
     for tr in trs[:2]:
         with pytest.raises(Conflict):
@@ -122,11 +122,11 @@ def test_what_is_pushed_or_popped_across_a_purge_begins_anew(store: Store, jobs:
     push, pop = begin(store), begin(store)
     jobs.push(b"late", priority=1, tr=push)
     jobs.pop_min(tr=pop)
-    (trash_id,) = store.acts("ann").purge("jobs", confirm="jobs").trash_ids
+    (trash_id,) = store.actions("ann").purge("jobs", confirm="jobs").trash_ids
     for tr in (push, pop):
         with pytest.raises(Conflict):
             tr.commit()
-    store.acts("ann").undo(trash_id)
+    store.actions("ann").undo(trash_id)
     assert check_full_count(store, jobs) == 10
 
 
@@ -143,7 +143,7 @@ def test_a_purge_is_not_kept_from_committing_by_those_who_push_and_pop(store: St
 
 
 def test_an_empty_generation_is_not_dropped_when_something_is_pushed_there(store: Store, jobs: Queue) -> None:
-    store.acts("ann").purge("jobs", confirm="jobs")
+    store.actions("ann").purge("jobs", confirm="jobs")
     tr = begin(store)
     bring_back(tr, store._keyspace, store.queue("jobs", tr=tr).config, 1)
     jobs.push(b"meanwhile", priority=1)
@@ -153,7 +153,7 @@ def test_an_empty_generation_is_not_dropped_when_something_is_pushed_there(store
 
 
 def test_a_merge_and_a_pop_conflict_on_the_same_item_only(store: Store, jobs: Queue) -> None:
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     (trash_id,) = ann.purge("jobs", confirm="jobs").trash_ids
     jobs.push(b"new", priority=5)
     ann.undo(trash_id)
@@ -172,7 +172,7 @@ def test_a_merge_and_a_pop_conflict_on_the_same_item_only(store: Store, jobs: Qu
 
 
 def test_a_merge_does_not_move_what_was_popped_meanwhile(store: Store, jobs: Queue) -> None:
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     (trash_id,) = ann.purge("jobs", confirm="jobs").trash_ids
     jobs.push(b"new", priority=5)
     ann.undo(trash_id)
@@ -185,7 +185,7 @@ def test_a_merge_does_not_move_what_was_popped_meanwhile(store: Store, jobs: Que
 
 
 def test_an_older_generation_is_not_dropped_when_something_is_put_back_there(store: Store, jobs: Queue) -> None:
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     item = jobs.peek_min()
     (trash_id,) = ann.purge("jobs", confirm="jobs").trash_ids
     jobs.push(b"new", priority=5)
@@ -203,7 +203,7 @@ def test_an_older_generation_is_not_dropped_when_something_is_put_back_there(sto
 
 
 def test_two_who_run_one_job_do_each_chunk_once(store: Store, jobs: Queue) -> None:
-    ann, bob = store.acts("ann"), store.acts("bob")
+    ann, bob = store.actions("ann"), store.actions("bob")
     job = ann.begin_bulk("delete", "jobs").id
     seen = []
 
@@ -217,17 +217,6 @@ def test_two_who_run_one_job_do_each_chunk_once(store: Store, jobs: Queue) -> No
     assert store.queue("jobs").totals().traffic["delete"] == 10
 
 
-class Joined(Acts):
-    """Acts inside a transaction that is driven by hand."""
-
-    def __init__(self, store: Store, tr: Any) -> None:
-        super().__init__(store._context, actor="ann", via="cli")
-        self._tr = tr
-
-    def _act(self, act: Any) -> Any:
-        return act(self._tr, lambda *args, **details: None)
-
-
 def busy(jobs: Queue) -> None:
     """Push behind the last item and before the first, and pop at both ends."""
     jobs.pop_min()
@@ -239,23 +228,23 @@ def busy(jobs: Queue) -> None:
 def test_beginning_an_act_on_all_conflicts_with_nobody_who_pushes_or_pops(store: Store, jobs: Queue) -> None:
     store.create_queue("review")
     tr = begin(store)
-    job = Joined(store, tr).begin_bulk("move", "jobs", to="review")
+    job = store.actions("ann", tr=tr).begin_bulk("move", "jobs", to="review")
     busy(jobs)
     tr.commit()
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     assert ann.run_bulk(job.id).done == 8, "those between the ends that were seen"
     assert sorted(item.value for item in jobs.items().items) == [b"high", b"low"]
 
 
 def test_deleting_a_queue_conflicts_with_a_push_only_when_its_depth_was_confirmed(store: Store, jobs: Queue) -> None:
     tr = begin(store)
-    Joined(store, tr).delete_queue("jobs", confirm="jobs", expect_depth=10)
+    store.actions("ann", tr=tr).delete_queue("jobs", confirm="jobs", expect_depth=10)
     jobs.push(b"unseen", priority=1)
     with pytest.raises(Conflict):
         tr.commit()
     tr = begin(store)
-    trash_id = Joined(store, tr).delete_queue("jobs", confirm="jobs")
+    trash_id = store.actions("ann", tr=tr).delete_queue("jobs", confirm="jobs")
     busy(jobs)
     tr.commit()
-    assert store.acts("ann").restore_queue(trash_id).depth() == 11
+    assert store.actions("ann").undo(trash_id).count == 11
     assert check_full_count(store, store.queue("jobs")) == 11

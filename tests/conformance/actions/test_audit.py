@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from queues import Store, audit
+from queues import Store
+from queues.audit import audit
 from queues.trash import trash
 from tests.conftest import Clock
 
@@ -22,7 +23,7 @@ def verbs(store: Store, **options: object) -> list[str]:
 @pytest.fixture
 def busy(store: Store, clock: Clock) -> list[datetime]:
     """A store where ann and bob did things, a minute apart; returns when."""
-    ann, bob = store.acts("ann"), store.acts("bob")
+    ann, bob = store.actions("ann"), store.actions("bob")
     ann.create_queue("jobs")
     bob.create_queue("mail", kind="fifo")
     at = []
@@ -62,7 +63,7 @@ def test_acts_are_found_by_time_to_the_millisecond(store: Store, busy: list[date
 
 
 def test_acts_on_a_queue_that_is_gone_are_found_by_its_name_then(store: Store, busy: list[datetime]) -> None:
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     ann.rename_queue("jobs", "tasks")
     ann.push("tasks", b"later", priority=1)
     ann.delete_queue("tasks", confirm="tasks")
@@ -95,7 +96,7 @@ def test_a_rare_act_is_looked_for_in_bounded_steps(
 
 
 def test_who_sees_little_has_it_looked_for_in_steps_as_long_as_of_a_filter(store: Store, clock: Clock) -> None:
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     ann.create_queue("jobs")
     ann.create_queue("hidden")
     for n in range(30):
@@ -111,7 +112,7 @@ def test_who_sees_little_has_it_looked_for_in_steps_as_long_as_of_a_filter(store
 
 
 def test_who_sees_most_has_no_more_looked_at_than_the_page_and_what_follows(store: Store) -> None:
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     ann.create_queue("jobs")
     for n in range(30):
         ann.push("jobs", b"x", priority=n)
@@ -127,7 +128,7 @@ def test_who_sees_most_has_no_more_looked_at_than_the_page_and_what_follows(stor
 
 @pytest.mark.parametrize("filters", [{}, {"verb": "push"}, {"actor": "ann"}, {"queue": "jobs"}])
 def test_pages_leave_nothing_out_and_show_nothing_twice(store: Store, filters: dict[str, str]) -> None:
-    ann, bob = store.acts("ann"), store.acts("bob")
+    ann, bob = store.actions("ann"), store.actions("bob")
     ann.create_queue("jobs")
     for n in range(9):
         (ann if n % 2 else bob).push("jobs", b"%d" % n, priority=n)
@@ -144,7 +145,7 @@ def test_pages_leave_nothing_out_and_show_nothing_twice(store: Store, filters: d
 
 
 def test_the_trash_is_looked_through_by_queue_person_and_act(store: Store) -> None:
-    ann, bob = store.acts("ann"), store.acts("bob")
+    ann, bob = store.actions("ann"), store.actions("bob")
     for name in ("jobs", "mail"):
         ann.create_queue(name)
         store.queue(name).push_many([(b"%d" % n, n) for n in range(6)])
@@ -172,7 +173,7 @@ def test_of_what_follows_a_full_page_of_the_trash_no_value_is_read(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(trash, "_INLINE", 3)
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     ann.create_queue("jobs")
 
     def look(tr):

@@ -14,7 +14,7 @@ def verbs(store: Store, item_id: str, **options: object) -> list[str]:
 
 
 def test_every_act_on_an_item_is_in_its_history(store: Store) -> None:
-    ann, bob = store.acts("ann"), store.acts("bob")
+    ann, bob = store.actions("ann"), store.actions("bob")
     ann.create_queue("jobs")
     ann.create_queue("done")
     first, second = ann.push_many("jobs", [(b"a", 1), (b"b", 2)])
@@ -26,7 +26,7 @@ def test_every_act_on_an_item_is_in_its_history(store: Store) -> None:
     assert verbs(store, first.id) == ["pop_min", "undo", "edit", "undo", "move", "push"]
     assert verbs(store, second.id) == ["undo", "move", "push"]
     assert verbs(store, first.id, actor="bob") == ["undo", "move"]
-    bob.put_back(popped.trash_id)  # type: ignore[union-attr]
+    bob.undo(popped.trash_id)  # type: ignore[union-attr]
     assert verbs(store, first.id)[0] == "put_back"
     assert verbs(store, first.id, limit=2) == ["put_back", "pop_min"]
     after = store.audit.entries(item=first.id, limit=2).cursor
@@ -36,7 +36,7 @@ def test_every_act_on_an_item_is_in_its_history(store: Store) -> None:
 
 
 def test_the_history_keeps_to_its_item(store: Store) -> None:
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     ann.create_queue("jobs")
     items = [ann.push("jobs", b"%d" % n, priority=n) for n in range(3)]
     ann.delete_items("jobs", [items[0].id, items[2].id])
@@ -45,7 +45,7 @@ def test_the_history_keeps_to_its_item(store: Store) -> None:
 
 
 def test_revealing_writes_who_saw_which_item_and_nothing_of_it(store: Store) -> None:
-    ann = store.acts("ann", via="cli")
+    ann = store.actions("ann", via="cli")
     jobs = ann.create_queue("jobs")
     item = jobs.push(b'{"password": "hunter2"}', priority=1)
     before = jobs.status().change

@@ -1,4 +1,4 @@
-"""Acts on items: delete, move, re-prioritize, edit. Each is one transaction, and undone without a trace."""
+"""Actions on items: delete, move, re-prioritize, edit. Each is one transaction, and undone without a trace."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def in_every_state(store: Store, clock: Clock) -> tuple[Queue, dict[str, str]]:
 
 def test_items_of_every_state_are_deleted_and_come_back_as_they_were(store: Store, clock: Clock) -> None:
     jobs, found = in_every_state(store, clock)
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     before = dump(store, jobs)
     for state, item_id in found.items():
         popped = ann.delete_item("jobs", item_id)
@@ -66,7 +66,7 @@ def test_items_of_every_state_are_deleted_and_come_back_as_they_were(store: Stor
         assert store.trash.get(popped.trash_id).item == popped.item
         with pytest.raises(ItemNotFound):
             ann.delete_item("jobs", item_id)
-        assert ann.put_back(popped.trash_id).id == item_id
+        assert ann.undo(popped.trash_id).item.id == item_id
         assert dump(store, jobs) == before
         with pytest.raises(AlreadyRestored):
             ann.undo(popped.trash_id)
@@ -74,7 +74,7 @@ def test_items_of_every_state_are_deleted_and_come_back_as_they_were(store: Stor
 
 def test_a_page_of_all_states_is_deleted_as_one(store: Store, clock: Clock) -> None:
     jobs, found = in_every_state(store, clock)
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     before = dump(store, jobs)
     page = list(found.values())
     with pytest.raises(ItemNotFound, match="1 of the 5 items is not here"):
@@ -93,7 +93,7 @@ def test_a_page_of_all_states_is_deleted_as_one(store: Store, clock: Clock) -> N
 
 
 def test_a_page_has_at_most_a_thousand_items(store: Store) -> None:
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     jobs = ann.create_queue("jobs")
     with pytest.raises(TooLarge):
         ann.delete_items("jobs", ["00" * 20] * 1_001)
@@ -110,7 +110,7 @@ def test_moving_keeps_value_id_and_priority_and_undo_leaves_no_trace(store: Stor
     jobs, found = in_every_state(store, clock)
     review = store.create_queue("review", priority_type="float")
     older = review.push(b"older", priority=jobs.find(found[state]).priority)
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     before, was = dump(store, jobs, review), jobs.find(found[state])
     changed = ann.move_items("jobs", [was.id], "review")
     assert jobs.find(was.id) is None
@@ -128,7 +128,7 @@ def test_moving_keeps_value_id_and_priority_and_undo_leaves_no_trace(store: Stor
 
 
 def test_a_page_moves_in_order_into_a_fifo_queue_and_from_there_with_a_priority(store: Store) -> None:
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     jobs, mail = ann.create_queue("jobs"), ann.create_queue("mail", kind="fifo")
     mail.enqueue(b"first")
     items = jobs.push_many([(b"b", 2), (b"a", 1), (b"c", 3)])
@@ -148,7 +148,7 @@ def test_a_page_moves_in_order_into_a_fifo_queue_and_from_there_with_a_priority(
 
 
 def test_moves_that_do_not_fit_are_refused_and_change_nothing(store: Store) -> None:
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     jobs, words = ann.create_queue("jobs"), ann.create_queue("words", priority_type="str")
     item = jobs.push(b"x", priority=5)
     before = dump(store, jobs, words)
@@ -170,7 +170,7 @@ def test_moves_that_do_not_fit_are_refused_and_change_nothing(store: Store) -> N
 def test_what_is_in_a_workers_hands_is_only_deleted(store: Store, clock: Clock) -> None:
     jobs, found = in_every_state(store, clock)
     store.create_queue("review")
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     before = dump(store, jobs)
     for act in (
         lambda: ann.move_items("jobs", list(found.values()), "review"),
@@ -183,7 +183,7 @@ def test_what_is_in_a_workers_hands_is_only_deleted(store: Store, clock: Clock) 
 
 
 def test_undoing_a_move_is_refused_when_items_have_gone_on(store: Store) -> None:
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     jobs, review = ann.create_queue("jobs"), ann.create_queue("review")
     items = jobs.push_many([(b"%d" % n, n) for n in range(4)])
     changed = ann.move_items("jobs", [item.id for item in items], "review")
@@ -211,7 +211,7 @@ def test_undoing_a_move_is_refused_when_items_have_gone_on(store: Store) -> None
     ],
 )
 def test_an_item_gets_another_priority(store: Store, how: dict, expected: list[bytes]) -> None:
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     jobs = ann.create_queue("jobs", bands=[2, 50])
     items = jobs.push_many([(b"a", 1), (b"b", 2), (b"c", 3), (b"d", 3)])
     before = dump(store, jobs)
@@ -229,7 +229,7 @@ def test_an_item_gets_another_priority(store: Store, how: dict, expected: list[b
 
 
 def test_a_page_goes_to_the_front_in_its_own_order(store: Store) -> None:
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     for name, kind in (("jobs", "priority"), ("mail", "fifo")):
         queue = ann.create_queue(name, kind=kind)
         items = ann.push_many(name, [(b"%d" % n, None if kind == "fifo" else n) for n in range(5)])
@@ -248,7 +248,7 @@ def test_a_page_goes_to_the_front_in_its_own_order(store: Store) -> None:
 
 def test_priorities_of_other_states_change_in_place(store: Store, clock: Clock) -> None:
     jobs, found = in_every_state(store, clock)
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     before = dump(store, jobs)
     changed = ann.reprioritize("jobs", [found["delayed"], found["dead"]], priority=77)
     assert {jobs.find(found[state]).priority for state in ("delayed", "dead")} == {77}
@@ -260,7 +260,7 @@ def test_priorities_of_other_states_change_in_place(store: Store, clock: Clock) 
 
 
 def test_priorities_that_cannot_be_are_refused(store: Store) -> None:
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     ann.create_queue("jobs")
     ann.create_queue("words", priority_type="str")
     ann.create_queue("scores", priority_type="float")
@@ -284,7 +284,7 @@ def test_priorities_that_cannot_be_are_refused(store: Store) -> None:
 @pytest.mark.parametrize("state", ["ready", "delayed", "dead"])
 def test_a_value_is_edited_only_as_it_was_seen(store: Store, clock: Clock, state: str) -> None:
     jobs, found = in_every_state(store, clock)
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     item, before = jobs.find(found[state]), dump(store, jobs)
     with pytest.raises(ValueChanged) as caught:
         ann.edit_item("jobs", item.id, b"new", expect=b"something else")
@@ -302,7 +302,7 @@ def test_a_value_is_edited_only_as_it_was_seen(store: Store, clock: Clock, state
 
 
 def test_items_move_to_attached_queues_and_back(store: Store) -> None:
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     jobs = ann.create_queue("jobs")
     legacy = ann.attach("legacy", prefix=b"\x15old\x00")
     theirs = legacy.push(b"theirs", priority=5)
@@ -336,7 +336,7 @@ def test_items_move_to_attached_queues_and_back(store: Store) -> None:
 
 
 def test_two_operators_on_one_item_one_wins_and_the_other_is_told(store: Store) -> None:
-    ann, bob = store.acts("ann"), store.acts("bob")
+    ann, bob = store.actions("ann"), store.actions("bob")
     jobs, one, two = (ann.create_queue(name) for name in ("jobs", "one", "two"))
     item = jobs.push(b"x", priority=1)
     ann.move_items("jobs", [item.id], "one")
@@ -346,7 +346,7 @@ def test_two_operators_on_one_item_one_wins_and_the_other_is_told(store: Store) 
 
 
 def test_nothing_moves_into_a_closed_queue(store: Store) -> None:
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     jobs, shut = ann.create_queue("jobs"), ann.create_queue("shut")
     item = jobs.push(b"x", priority=1)
     shut._reconfigure(lambda config: replace(config, closed=True), None)
@@ -356,7 +356,7 @@ def test_nothing_moves_into_a_closed_queue(store: Store) -> None:
 
 
 def test_an_id_has_one_spelling(store: Store) -> None:
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     jobs, review = ann.create_queue("jobs"), ann.create_queue("review")
     item = ann.push("jobs", b"x", priority=1)
     before = dump(store, jobs, review)
@@ -376,7 +376,7 @@ def test_an_id_has_one_spelling(store: Store) -> None:
 
 
 def test_what_no_queue_of_ours_takes_stays_in_the_attached_one(store: Store) -> None:
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     jobs = ann.create_queue("jobs")
     legacy = ann.attach("legacy", prefix=b"\x15old\x00")
     small, large = legacy.push(b"small", priority=5), legacy.push(b"large", priority=6)

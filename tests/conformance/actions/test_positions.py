@@ -31,7 +31,7 @@ def furnish(store: Store, priorities: list[int]) -> Queue:
 @pytest.mark.parametrize("how", HOWS, ids=str)
 def test_items_come_to_stand_where_it_was_foreseen(store: Store, how: dict, chosen: list[int]) -> None:
     jobs = furnish(store, [1, 1, 2, 4, 4, 5, 5, 5, 6, 8, 8, 9])
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     items = jobs.items().items
     ids = [items[n].id for n in chosen]
     before = dump(store, jobs)
@@ -65,7 +65,7 @@ def test_deep_in_a_band_it_is_about_right(store: Store, monkeypatch: pytest.Monk
     for _ in range(3):
         jobs.push_many([(b"x", n % 10) for n in range(900)])
     item = jobs.items(limit=1).items[0]
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     near = ann.preview_reprioritize("jobs", [item.id], priority=3).first
     assert (near.before, near.exact) == (809, True), "the first of its band"
     near = ann.preview_reprioritize("jobs", [item.id], priority=9).first
@@ -78,7 +78,7 @@ def test_deep_in_a_band_it_is_about_right(store: Store, monkeypatch: pytest.Monk
 def test_fifo_items_go_to_the_front_and_the_back(store: Store) -> None:
     mail = store.create_queue("mail", kind="fifo")
     items = mail.enqueue_many([b"1", b"2", b"3", b"4"])
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     front = ann.preview_reprioritize("mail", [items[2].id], place="front").first
     assert (front.before, front.of, front.neighbors.lower, front.neighbors.higher.value) == (0, 3, None, b"1")
     back = ann.preview_reprioritize("mail", [items[2].id], place="back").first
@@ -89,7 +89,7 @@ def test_fifo_items_go_to_the_front_and_the_back(store: Store) -> None:
 
 def test_what_would_be_refused_is_refused_before(store: Store) -> None:
     jobs = furnish(store, [1, 2])
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     lease = jobs.lease(seconds=60)
     with pytest.raises(ItemLeased):
         ann.preview_reprioritize("jobs", [lease.item.id], priority=4)

@@ -39,7 +39,7 @@ def fill(queue: Queue, n: int) -> None:
 
 
 def purge(store: Store, name: str = "jobs") -> str:
-    (trash_id,) = store.acts("ann").purge(name, confirm=name).trash_ids
+    (trash_id,) = store.actions("ann").purge(name, confirm=name).trash_ids
     return trash_id
 
 
@@ -70,14 +70,14 @@ def test_a_purge_takes_ready_and_delayed_and_its_undo_leaves_no_trace(store: Sto
     assert (now.arrived, now.left) == (was.arrived, was.left + 30), "what was purged has left"
     entry = store.trash.get(trash_id)
     assert (entry.act, entry.what, entry.count, entry.queue) == ("purge", "items", 32, "jobs")
-    assert store.acts("bob").undo(trash_id).count == 32
+    assert store.actions("bob").undo(trash_id).count == 32
     assert dump(store, jobs) == before
     assert (jobs.status().arrived, jobs.status().left) == (now.arrived + 30, now.left)
     assert jobs.items().items == seen
     check_full_count(store, jobs)
     jobs.ack(lease)
     with pytest.raises(AlreadyRestored):
-        store.acts("bob").undo(trash_id)
+        store.actions("bob").undo(trash_id)
     assert [entry.verb for entry in store.audit.entries(limit=2).entries] == ["undo", "purge"]
 
 
@@ -86,7 +86,7 @@ def test_pushes_after_a_purge_and_its_undo_stand_in_one_order(store: Store) -> N
     old = jobs.push_many([(b"old%d" % n, n) for n in (1, 3, 5)])
     trash_id = purge(store)
     new = jobs.push_many([(b"new%d" % n, n) for n in (0, 3, 9)])
-    store.acts("ann").put_back_items(trash_id)
+    store.actions("ann").undo(trash_id)
     assert jobs.config.generations != store.queue("jobs").config.generations
     order = [b"new0", b"old1", b"old3", b"new3", b"old5", b"new9"]
     assert [item.value for item in jobs.items(limit=4).items] == order[:4]
@@ -97,14 +97,14 @@ def test_pushes_after_a_purge_and_its_undo_stand_in_one_order(store: Store) -> N
     assert check_full_count(store, jobs) == 6
     assert jobs.pop_max().value == b"new9"
     assert jobs.pop_min().value == b"new0"
-    popped = store.acts("ann").pop("jobs")
+    popped = store.actions("ann").pop("jobs")
     assert popped.item.value == b"old1"
     arrived, left = jobs.status().arrived, jobs.status().left
     assert merge_all(store) == 2
     assert len(store.queue("jobs").config.generations) == 1
     assert (jobs.status().arrived, jobs.status().left) == (arrived, left), "a merge brings and takes nothing"
     assert check_full_count(store, jobs) == 3
-    store.acts("ann").put_back(popped.trash_id)
+    store.actions("ann").undo(popped.trash_id)
     assert [item.value for item in jobs.pop_many(9)] == order[1:5]
     assert merge_all(store) == 0
     assert store._kv.read(lambda tr: tr.get_key(*store._keyspace.all_merges).wait()) is None
@@ -118,7 +118,7 @@ def test_a_merge_keeps_attempts_delays_and_order_and_goes_on_where_it_was(store:
     seen, delayed = jobs.items(limit=1_000).items, jobs.delayed().items
     trash_id = purge(store)
     newcomer = jobs.push(b"new", priority=1)
-    store.acts("ann").undo(trash_id)
+    store.actions("ann").undo(trash_id)
     begun = store.merge_generations(limit=1)
     assert 0 < begun < 250, "a step, not all of it"
     assert check_full_count(store, jobs) == 252
@@ -132,7 +132,7 @@ def test_a_merge_keeps_attempts_delays_and_order_and_goes_on_where_it_was(store:
 
 
 def test_at_most_two_generations_hold_items(store: Store) -> None:
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     jobs = ann.create_queue("jobs")
     trash_ids = []
     for n in range(3):
@@ -161,7 +161,7 @@ def test_at_most_two_generations_hold_items(store: Store) -> None:
 
 
 def test_purging_needs_the_name_and_the_depth_that_was_shown(store: Store) -> None:
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     jobs = ann.create_queue("jobs")
     assert ann.purge("jobs", confirm="jobs").trash_ids == ()
     fill(jobs, 10)
@@ -177,7 +177,7 @@ def test_purging_needs_the_name_and_the_depth_that_was_shown(store: Store) -> No
 
 
 def test_a_purge_and_its_undo_cost_the_same_at_any_depth(store: Store) -> None:
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     costs = []
     for name, depth in (("few", 10), ("many", 2_000)):
         queue = ann.create_queue(name)
@@ -198,7 +198,7 @@ def test_a_purge_and_its_undo_cost_the_same_at_any_depth(store: Store) -> None:
 
 
 def test_an_attached_queue_is_purged_too(store: Store) -> None:
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     legacy = ann.attach("legacy", prefix=b"\x15old\x00")
     legacy.push_many([(b"a", 1), (b"b", 2)])
     purged = ann.purge("legacy", confirm="legacy", expect_depth=2)
@@ -208,7 +208,7 @@ def test_an_attached_queue_is_purged_too(store: Store) -> None:
 
 
 def test_what_is_beyond_its_deadline_is_cleared_whole_and_cannot_be_undone(store: Store, clock: Clock) -> None:
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     jobs, gone = ann.create_queue("jobs"), ann.create_queue("gone")
     keep = ann.create_queue("keep")
     keep.push(b"kept", priority=1)
@@ -247,7 +247,7 @@ def test_what_is_beyond_its_deadline_is_cleared_whole_and_cannot_be_undone(store
 
 
 def test_a_doomed_entry_is_not_undone_while_it_is_cleared(store: Store, clock: Clock) -> None:
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     jobs = ann.create_queue("jobs")
     fill(jobs, 600)
     trash_id = purge(store)
@@ -263,7 +263,7 @@ def test_a_doomed_entry_is_not_undone_while_it_is_cleared(store: Store, clock: C
 
 
 def test_what_was_restored_is_only_forgotten(store: Store, clock: Clock) -> None:
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     jobs = ann.create_queue("jobs")
     fill(jobs, 20)
     trash_id = purge(store)
@@ -278,7 +278,7 @@ def test_what_was_restored_is_only_forgotten(store: Store, clock: Clock) -> None
 
 
 def test_a_deleted_queue_comes_back_with_its_purges_and_its_merge(store: Store) -> None:
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     jobs = ann.create_queue("jobs")
     jobs.push(b"old", priority=1)
     first = purge(store)

@@ -48,7 +48,7 @@ def test_a_queue_begins_with_defaults_and_its_record_says_nothing_of_them(store:
 
 
 def test_settings_change_with_one_audit_record_of_what_they_were(store: Store) -> None:
-    ann = store.acts("ann", via="web")
+    ann = store.actions("ann", via="web")
     ann.create_queue("jobs")
     ann.configure("jobs", note="first", max_attempts=3)
     ann.configure("jobs", reason="new wiki", note="second", max_attempts=3, redact=["pin"])
@@ -63,13 +63,13 @@ def test_settings_change_with_one_audit_record_of_what_they_were(store: Store) -
 
 
 def test_settings_outlive_renaming_deleting_and_purging(store: Store) -> None:
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     ann.create_queue("jobs")
     ann.configure("jobs", **EVERYTHING)
     assert settings(store, "jobs") == EVERYTHING
     ann.rename_queue("jobs", "tasks")
     trash_id = ann.delete_queue("tasks", confirm="tasks")
-    ann.restore_queue(trash_id)
+    ann.undo(trash_id)
     ann.purge("tasks", confirm="tasks")
     ann.pause("tasks", reason="r")
     assert settings(store, "tasks") == EVERYTHING
@@ -88,21 +88,21 @@ def test_settings_are_in_the_store_opened_again_and_in_its_copy(tmp_path: Path) 
 
 
 def test_what_a_later_build_keeps_in_a_config_outlives_what_this_one_does(store: Store) -> None:
-    jobs, ann = store.create_queue("jobs"), store.acts("ann")
+    jobs, ann = store.create_queue("jobs"), store.actions("ann")
     key, later = store._keyspace.config(jobs.id), {"labels": {"team": ["a", "b"]}, "quota": 7}
     header = jobs.config.header() | later
     store.transact(lambda tr: tr.set(key, records.encode(header)))
     store.queue("jobs").configure(max_attempts=7)
     ann.pause("jobs", reason="a test")
     ann.rename_queue("jobs", "mail")
-    ann.restore_queue(ann.delete_queue("mail", confirm="mail"))
+    ann.undo(ann.delete_queue("mail", confirm="mail"))
     now = records.decode(store.read(lambda tr: tr.get(key).wait()) or b"")[0]
     assert {name: now[name] for name in later} == later
     assert (now["max_attempts"], now["name"], now["pause"]["reason"]) == (7, "mail", "a test")
 
 
 def test_the_second_of_two_operators_is_told_what_changed(store: Store) -> None:
-    ann, bob = store.acts("ann"), store.acts("bob")
+    ann, bob = store.actions("ann"), store.actions("bob")
     ann.create_queue("jobs")
     seen = {"note": "", "max_attempts": 5}
     ann.configure("jobs", expect=seen, note="mine", max_attempts=5)
@@ -148,7 +148,7 @@ def test_what_can_be_no_setting_is_refused_and_changes_nothing(
 ) -> None:
     store.create_queue("jobs")
     with pytest.raises(BadSetting, match=why):
-        store.acts("ann").configure("jobs", **({"note": "fine"} | {name: value}))
+        store.actions("ann").configure("jobs", **({"note": "fine"} | {name: value}))
     assert settings(store, "jobs") == DEFAULTS
     assert store.audit.entries(queue="jobs").entries == ()
 
@@ -162,7 +162,7 @@ def test_settings_are_kept_in_one_form(store: Store) -> None:
 
 
 def test_a_closed_queue_takes_nothing_in_until_it_is_opened(store: Store) -> None:
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     jobs, other = ann.create_queue("jobs"), ann.create_queue("other")
     item = jobs.push(b"x", priority=1)
     elsewhere = other.push(b"y", priority=1)
@@ -176,14 +176,14 @@ def test_a_closed_queue_takes_nothing_in_until_it_is_opened(store: Store) -> Non
             push()
     popped = ann.pop("jobs")
     assert popped.item.id == item.id
-    ann.put_back(popped.trash_id)  # what was taken by hand always comes back
+    ann.undo(popped.trash_id)  # what was taken by hand always comes back
     ann.configure("jobs", closed=False)
     jobs.push(b"z", priority=2)
     assert jobs.depth() == 2
 
 
 def test_a_limit_of_items_counts_ready_and_delayed_ones(store: Store) -> None:
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     jobs = ann.create_queue("jobs")
     ann.configure("jobs", max_depth=3)
     jobs.push(b"a", priority=1)
@@ -195,7 +195,7 @@ def test_a_limit_of_items_counts_ready_and_delayed_ones(store: Store) -> None:
         jobs.push(b"d", priority=1, delay=timedelta(hours=1))
     popped = ann.pop("jobs")
     jobs.push(b"d", priority=1)
-    ann.put_back(popped.trash_id)  # even beyond the limit
+    ann.undo(popped.trash_id)  # even beyond the limit
     assert jobs.depth() == 3
     mail = ann.create_queue("mail", kind="fifo")
     ann.configure("mail", max_depth=1)
@@ -229,11 +229,11 @@ def test_pushes_of_a_limited_queue_conflict_with_nobody(store: Store) -> None:
 
 
 def test_an_attached_queue_has_no_setting_that_others_would_not_keep_to(store: Store) -> None:
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     ann.attach("theirs", prefix=b"\x15theirs")
     ann.configure("theirs", note="of the billing team", redact=["pin"], max_attempts=5, closed=False)
     assert store.queue("theirs").status().note == "of the billing team"
     for change in ({"closed": True}, {"max_attempts": 1}, {"max_depth": 5}, {"max_value": 5}):
-        with pytest.raises(NotForAttached, match="others"):
+        with pytest.raises(NotForAttached, match="other programs"):
             ann.configure("theirs", note="else", **change)
     assert store.queue("theirs").status().note == "of the billing team"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from queues import Acts, Changed, Queue, Store
+from queues import Actions, Changed, Queue, Store
 from queues.errors import (
     BadTime,
     HeadChanged,
@@ -46,21 +46,21 @@ def in_every_state(store: Store, clock: Clock) -> tuple[Queue, dict[str, list[st
     return jobs, found
 
 
-def reschedule(ann: Acts, *args: Any, **kwargs: Any) -> Changed:
+def reschedule(ann: Actions, *args: Any, **kwargs: Any) -> Changed:
     return ann.reschedule(*args, delay=timedelta(minutes=5), **kwargs)
 
 
-def delay(ann: Acts, *args: Any, **kwargs: Any) -> Changed:
+def delay(ann: Actions, *args: Any, **kwargs: Any) -> Changed:
     return ann.delay(*args, delay=timedelta(minutes=5), **kwargs)
 
 
 #: The act, of which state its items are, to which they come, its verb.
 ACTS: list[tuple[Callable[..., Changed], str, str, str]] = [
-    (Acts.promote, "delayed", "ready", "promote"),
+    (Actions.promote, "delayed", "ready", "promote"),
     (reschedule, "delayed", "delayed", "reschedule"),
     (delay, "ready", "delayed", "delay"),
-    (Acts.retry_dead, "dead", "ready", "retry"),
-    (Acts.release, "leased", "ready", "release"),
+    (Actions.retry_dead, "dead", "ready", "retry"),
+    (Actions.release, "leased", "ready", "release"),
 ]
 
 
@@ -69,7 +69,7 @@ def test_items_change_their_state_and_undo_leaves_no_trace(
     store: Store, clock: Clock, act: Callable[..., Changed], state: str, to: str, verb: str
 ) -> None:
     jobs, found = in_every_state(store, clock)
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     before, was = dump(store, jobs), [jobs.find(item_id) for item_id in found[state]]
     changed = act(ann, "jobs", found[state], reason="by hand")
     assert (changed.count, changed.skipped) == (2, 0)
@@ -90,7 +90,7 @@ def test_an_item_of_another_state_stops_the_act_unless_it_is_skipped(
     store: Store, clock: Clock, act: Callable[..., Changed], state: str, to: str, verb: str
 ) -> None:
     jobs, found = in_every_state(store, clock)
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     before = dump(store, jobs)
     elsewhere = "dead" if state == "ready" else "ready"
     other = found[elsewhere][0]
@@ -114,8 +114,8 @@ def test_of_two_who_saw_the_same_item_one_acts(
     store: Store, clock: Clock, act: Callable[..., Changed], state: str, to: str, verb: str
 ) -> None:
     jobs, found = in_every_state(store, clock)
-    ann, bob = store.acts("ann"), store.acts("bob")
-    seen = {picked.item.id: picked.mark for picked in ann.pick("jobs", found[state]).picked}
+    ann, bob = store.actions("ann"), store.actions("bob")
+    seen = {picked.item.id: picked.etag for picked in ann.pick("jobs", found[state]).picked}
     assert act(bob, "jobs", found[state][:1], expect=seen).count == 1
     after = dump(store, jobs)
     with pytest.raises(ItemChanged, match="1 of the 2 items is not as you saw"):
@@ -130,7 +130,7 @@ def test_what_is_promoted_stands_behind_what_was_pushed_before(store: Store) -> 
     jobs = store.create_queue("jobs")
     later = [jobs.push(b"later%d" % n, priority=5, delay=timedelta(hours=1)) for n in range(2)]
     jobs.push(b"now", priority=5)
-    store.acts("ann").promote("jobs", [later[1].id, later[0].id])
+    store.actions("ann").promote("jobs", [later[1].id, later[0].id])
     assert [item.value for item in jobs.items().items] == [b"now", b"later1", b"later0"]
 
 
@@ -140,7 +140,7 @@ def test_what_is_delayed_is_taken_by_nobody_and_comes_back_with_its_attempts(sto
     jobs.release(jobs.lease())
     jobs.push(b"next", priority=5)
     first, _second = mail.enqueue_many([b"first", b"second"])
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     assert ann.delay("jobs", [tried.id], delay=timedelta(0)) == Changed(count=0, skipped=1, trash_id=None)
     ann.delay("jobs", [tried.id], delay=timedelta(minutes=1))
     ann.delay("mail", [first.id], due=datetime.fromtimestamp(clock.now + 60, UTC))
@@ -157,7 +157,7 @@ def test_what_is_delayed_is_taken_by_nobody_and_comes_back_with_its_attempts(sto
 
 def test_rescheduling_to_a_moment_or_to_now(store: Store, clock: Clock) -> None:
     jobs = store.create_queue("jobs")
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     item = jobs.push(b"later", priority=5, delay=timedelta(hours=1))
     due = datetime.fromtimestamp(clock.now + 90, UTC)
     changed = ann.reschedule("jobs", [item.id], due=due)
@@ -182,7 +182,7 @@ def test_a_worker_whose_lease_was_taken_back_cannot_acknowledge_until_it_is_his_
     jobs = store.create_queue("jobs")
     jobs.push(b"a", priority=1)
     lease = jobs.lease(seconds=60, worker="w1")
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     changed = ann.release("jobs", [lease.item.id])
     entry = store.audit.entries(queue="jobs").entries[0]
     assert entry.before["worker"] == "w1"
@@ -199,10 +199,10 @@ def test_releasing_takes_nothing_from_the_next_worker(store: Store, clock: Clock
     jobs = store.create_queue("jobs")
     jobs.push(b"a", priority=1)
     first = jobs.lease(seconds=60, worker="w1")
-    ann = store.acts("ann")
-    seen = {first.item.id: ann.pick("jobs", [first.item.id]).picked[0].mark}
+    ann = store.actions("ann")
+    seen = {first.item.id: ann.pick("jobs", [first.item.id]).picked[0].etag}
     jobs.extend(first, seconds=600)
-    assert ann.pick("jobs", [first.item.id]).picked[0].mark == seen[first.item.id], "extending is no change"
+    assert ann.pick("jobs", [first.item.id]).picked[0].etag == seen[first.item.id], "extending is no change"
     jobs.release(first)
     second = jobs.lease(seconds=60, worker="w2")
     with pytest.raises(ItemChanged):
@@ -216,7 +216,7 @@ def test_releasing_the_last_attempt_leaves_a_dead_item_and_undo_the_lease(store:
     jobs.push(b"a", priority=1)
     lease = jobs.lease(seconds=60, worker="w1")
     before = dump(store, jobs)
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     changed = ann.release("jobs", [lease.item.id], reason="hangs")
     dead = jobs.find(lease.item.id)
     assert (dead.state, dead.reason, dead.worker) == ("dead", "hangs", "w1")
@@ -228,7 +228,7 @@ def test_releasing_the_last_attempt_leaves_a_dead_item_and_undo_the_lease(store:
 def test_undo_of_what_went_on_is_refused(store: Store) -> None:
     jobs = store.create_queue("jobs")
     item = jobs.push(b"a", priority=1, delay=timedelta(hours=1))
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     changed = ann.promote("jobs", [item.id])
     assert jobs.pop_min().id == item.id
     with pytest.raises(ItemGoneOn):
@@ -238,7 +238,7 @@ def test_undo_of_what_went_on_is_refused(store: Store) -> None:
 def test_leasing_and_acknowledging_by_hand(store: Store, clock: Clock) -> None:
     jobs = store.create_queue("jobs")
     items = [jobs.push(b"a", priority=1), jobs.push(b"b", priority=2)]
-    ann, bob = store.acts("ann"), store.acts("bob")
+    ann, bob = store.actions("ann"), store.actions("bob")
     with pytest.raises(HeadChanged):
         ann.lease("jobs", seconds=60, expect=items[1].id)
     assert jobs.find(items[0].id).state == "ready"
@@ -251,7 +251,7 @@ def test_leasing_and_acknowledging_by_hand(store: Store, clock: Clock) -> None:
     with pytest.raises(ItemLeased, match="Another worker"):
         bob.ack("jobs", items[0].id)
     before = dump(store, jobs)
-    seen = ann.pick("jobs", [items[0].id]).picked[0].mark
+    seen = ann.pick("jobs", [items[0].id]).picked[0].etag
     popped = ann.ack("jobs", items[0].id, expect=seen)
     assert jobs.find(items[0].id) is None
     check_full_count(store, jobs)
@@ -268,7 +268,7 @@ def test_leasing_and_acknowledging_by_hand(store: Store, clock: Clock) -> None:
 def test_an_attached_queue_has_no_such_states(store: Store) -> None:
     attached = store.attach("legacy", prefix=b"theirs")
     item = attached.push(b"x", priority=1)
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     for act in (ann.promote, ann.retry_dead, ann.release):
         with pytest.raises(NotForAttached):
             act("legacy", [item.id])
@@ -279,4 +279,4 @@ def test_an_attached_queue_has_no_such_states(store: Store) -> None:
     assert picked.missing == ("key-00", "00" * 20)
     with pytest.raises(ItemChanged):
         ann.delete_items("legacy", [item.id], expect={item.id: "another"})
-    assert ann.delete_items("legacy", [item.id], expect={item.id: picked.picked[0].mark}).count == 1
+    assert ann.delete_items("legacy", [item.id], expect={item.id: picked.picked[0].etag}).count == 1

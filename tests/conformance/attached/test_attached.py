@@ -28,7 +28,6 @@ from queues.errors import (
     QueueExists,
     QueueNotFound,
     StoreError,
-    TrashNotFound,
     WrongKind,
 )
 from tests.conftest import Clock
@@ -177,7 +176,7 @@ def test_an_attached_queue_can_be_renamed_and_its_handle_stays(store: Store, leg
 
 
 def test_only_attached_queues_are_detached_and_only_our_own_deleted(store: Store, legacy: Queue) -> None:
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     jobs = store.create_queue("jobs")
     for detach in (store.detach, ann.detach):
         with pytest.raises(NotAttached):
@@ -192,7 +191,7 @@ def test_only_attached_queues_are_detached_and_only_our_own_deleted(store: Store
 
 
 def test_what_needs_others_to_take_part_is_refused(store: Store, legacy: Queue) -> None:
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     for refused in (
         lambda: legacy.pause(reason="r"),
         legacy.resume,
@@ -323,10 +322,10 @@ def test_whatever_others_wrote_is_shown_and_can_be_taken(store: Store, legacy: Q
         paged += page.items
         cursor = page.cursor
     assert tuple(paged) == shown
-    acts = store.acts("ann")
+    acts = store.actions("ann")
     taken = [acts.pop("legacy", end=random.choice(["min", "max"])) for _ in HOSTILE]
     assert legacy.depth() == 0
-    before = [acts.put_back(popped.trash_id) for popped in taken]
+    before = [acts.undo(popped.trash_id).item for popped in taken]
     assert sorted(item.id for item in before) == sorted(item.id for item in shown)
     assert legacy.items().items == shown
     assert [item.value for item in legacy.pop_many(100)] == expected
@@ -344,15 +343,15 @@ def test_values_up_to_the_stores_limit_are_read_taken_and_put_back(store: Store,
     write(store, (layer.pack((1, 0, R)), large))
     item = legacy.items(preview=10).items[0]
     assert (item.value, item.size, item.truncated) == (large[:10], 100_000, True)
-    acts = store.acts("ann")
+    acts = store.actions("ann")
     popped = acts.pop("legacy")
     assert popped.item.value == large
     assert store.trash.get(popped.trash_id).item.value == large
     assert store.trash.entries().entries[0].item.value == large
-    acts.put_back(popped.trash_id)
+    acts.undo(popped.trash_id)
     assert legacy.peek_min().value == large
     with pytest.raises(AlreadyRestored):
-        acts.put_back(popped.trash_id)
+        acts.undo(popped.trash_id)
 
 
 def test_a_large_value_in_our_own_queue_goes_through_the_trash_too(store: Store) -> None:
@@ -361,9 +360,9 @@ def test_a_large_value_in_our_own_queue_goes_through_the_trash_too(store: Store)
     keys = store._keyspace.queue(jobs.id).generation(1)
     key = store.read(lambda tr: tr.get_key(*keys.ready_range).wait())
     store.transact(lambda tr: tr.set(key, b"x" * 100_000))
-    acts = store.acts("ann")
+    acts = store.actions("ann")
     popped = acts.pop("jobs")
-    assert acts.put_back(popped.trash_id).id == item.id
+    assert acts.undo(popped.trash_id).item.id == item.id
     assert jobs.peek_min().value == b"x" * 100_000
 
 
@@ -479,11 +478,11 @@ def test_our_own_pushes_and_pops_wake_our_viewers(store: Store, legacy: Queue) -
         assert store.wait_for_change(snapshot, timeout=0)
 
 
-# Acts
+# Actions
 
 
 def test_attaching_and_detaching_are_acts(store: Store) -> None:
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     queue = ann.attach("legacy", prefix=("legacy", 1), reason="migration")
     with pytest.raises(PrefixTaken):
         ann.attach("twice", prefix=("legacy",))
@@ -505,46 +504,46 @@ def test_deleting_one_item_can_be_undone(store: Store, legacy: Queue, stranger: 
     for n in range(3):
         stranger.push(b"%d" % n, 1)
     before = dump(store)
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     middle = legacy.items().items[1]
     deleted = ann.delete_item("legacy", middle.id, reason="poison")
     assert deleted.item == middle
     assert values(legacy) == [b"0", b"2"]
     with pytest.raises(ItemNotFound):
         ann.delete_item("legacy", middle.id)
-    assert ann.put_back(deleted.trash_id) == middle
+    assert ann.undo(deleted.trash_id).item == middle
     assert dump(store) == before
     assert [entry.verb for entry in store.audit.entries().entries] == ["put_back", "delete"]
     jobs = store.create_queue("jobs")
     item = jobs.push(b"x", priority=1)
-    assert ann.put_back(ann.delete_item("jobs", item.id).trash_id) == item
+    assert ann.undo(ann.delete_item("jobs", item.id).trash_id).item == item
 
 
 def test_putting_back_never_overwrites_what_others_wrote(store: Store, legacy: Queue) -> None:
     write(store, (b"\xfekey", b"old"))
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     popped = ann.pop("legacy")
     write(store, (b"\xfekey", b"new"))
     with pytest.raises(PlaceTaken):
-        ann.put_back(popped.trash_id)
+        ann.undo(popped.trash_id)
     assert values(legacy) == [b"new"]
     legacy.pop_min()
-    ann.put_back(popped.trash_id)
+    ann.undo(popped.trash_id)
     assert values(legacy) == [b"old"]
 
 
 def test_what_was_taken_goes_back_to_the_prefix_under_whatever_name(store: Store, legacy: Queue) -> None:
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     legacy.push(b"a", priority=1)
     popped = ann.pop("legacy")
     store.detach("legacy")
     with pytest.raises(QueueNotFound):
-        ann.put_back(popped.trash_id)
+        ann.undo(popped.trash_id)
     store.create_queue("legacy")
     with pytest.raises(QueueNotFound):
-        ann.put_back(popped.trash_id)
+        ann.undo(popped.trash_id)
     again = store.attach("again", prefix=PREFIX)
-    ann.put_back(popped.trash_id)
+    ann.undo(popped.trash_id)
     assert values(again) == [b"a"]
 
 
@@ -554,7 +553,7 @@ def test_a_purge_takes_what_is_there_in_chunks_and_can_be_undone(store: Store, l
         write(store, *[(layer.pack((n, 0, R)), size.randbytes(size.randrange(20))) for n in range(start, start + 200)])
     write(store, *HOSTILE)
     before, total = dump(store), 600 + len(HOSTILE)
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     with pytest.raises(ConfirmationMismatch):
         ann.purge_attached("legacy", confirm="legac")
     with pytest.raises(DepthChanged) as caught:
@@ -580,11 +579,9 @@ def test_a_purge_takes_what_is_there_in_chunks_and_can_be_undone(store: Store, l
     assert sum(entry.count for entry in entries) == total
     assert sum(entry.count for entry in store.audit.entries().entries if entry.verb == "purge") == total
     for trash_id in purged.trash_ids:
-        with pytest.raises(TrashNotFound):
-            ann.put_back(trash_id)
-        ann.put_back_items(trash_id)
+        ann.undo(trash_id)
         with pytest.raises(AlreadyRestored):
-            ann.put_back_items(trash_id)
+            ann.undo(trash_id)
     assert dump(store) == before
     left = [store._keyspace.trash_parts(bytes.fromhex(trash_id)) for trash_id in purged.trash_ids]
     assert store.read(lambda tr: [tr.get_key(*parts).wait() for parts in left]) == [None] * len(left)
@@ -592,14 +589,14 @@ def test_a_purge_takes_what_is_there_in_chunks_and_can_be_undone(store: Store, l
 
 def test_a_purge_stops_where_it_is_told_to(store: Store, legacy: Queue) -> None:
     write(store, *[(layer.pack((n, 0, R)), b"") for n in range(300)])
-    purged = store.acts("ann").purge_attached("legacy", confirm="legacy", progress=lambda count: False)
+    purged = store.actions("ann").purge_attached("legacy", confirm="legacy", progress=lambda count: False)
     assert 0 < purged.count < 300
     assert legacy.depth() == 300 - purged.count
 
 
 def test_a_purge_knows_that_nothing_was_left_when_it_was_told_to_stop(store: Store, legacy: Queue) -> None:
     write(store, *[(layer.pack((n, 0, R)), b"") for n in range(200)])
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     first = ann.purge_attached("legacy", confirm="legacy", progress=lambda count: False)
     assert (first.count, first.finished, legacy.depth()) == (100, False, 100)
     rest = ann.purge_attached("legacy", confirm="legacy", progress=lambda count: False)
@@ -608,7 +605,9 @@ def test_a_purge_knows_that_nothing_was_left_when_it_was_told_to_stop(store: Sto
 
 def test_a_purge_that_is_told_to_stop_while_it_counts_takes_nothing(store: Store, legacy: Queue) -> None:
     legacy.push(b"a", priority=1)
-    purged = store.acts("ann").purge_attached("legacy", confirm="legacy", expect_depth=1, progress=lambda count: False)
+    purged = store.actions("ann").purge_attached(
+        "legacy", confirm="legacy", expect_depth=1, progress=lambda count: False
+    )
     assert (purged.count, purged.trash_ids, purged.finished) == (0, (), False)
     assert legacy.depth() == 1
 
@@ -622,19 +621,19 @@ def test_a_purge_that_fails_halfway_tells_what_it_took(store: Store, legacy: Que
             raise OSError("the pipe is broken")
         return True
 
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     purged = ann.purge_attached("legacy", confirm="legacy", progress=progress)
     assert 100 < purged.count < 400
     assert isinstance(purged.failure, OSError)
     assert not purged.finished
     assert legacy.depth() == 400 - purged.count
-    assert sum(ann.put_back_items(trash_id) for trash_id in purged.trash_ids) == purged.count
+    assert sum(ann.undo(trash_id).count for trash_id in purged.trash_ids) == purged.count
     assert dump(store) == before
 
 
 def test_a_purge_whose_store_is_closed_halfway_tells_what_it_took(store: Store, legacy: Queue) -> None:
     write(store, *[(layer.pack((n, 0, R)), b"") for n in range(300)])
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     purged = ann.purge_attached("legacy", confirm="legacy", progress=lambda count: store.close() is None)
     assert (purged.count, len(purged.trash_ids), purged.finished) == (100, 1, False)
     assert isinstance(purged.failure, StoreError)
@@ -653,12 +652,12 @@ def test_a_purge_takes_no_more_than_was_there_when_it_began(
         stranger.push(b"new", -1)
         return True
 
-    assert store.acts("ann").purge_attached("legacy", confirm="legacy", progress=progress).count == 150
+    assert store.actions("ann").purge_attached("legacy", confirm="legacy", progress=progress).count == 150
     assert set(values(legacy)) == {b"new"}
 
 
 def test_an_empty_queue_is_purged_in_no_act(store: Store, legacy: Queue) -> None:
-    assert store.acts("ann").purge_attached("legacy", confirm="legacy", expect_depth=0).count == 0
+    assert store.actions("ann").purge_attached("legacy", confirm="legacy", expect_depth=0).count == 0
     assert store.audit.entries().entries == ()
 
 

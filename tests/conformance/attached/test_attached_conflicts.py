@@ -181,7 +181,7 @@ def test_a_chunk_of_a_purge_takes_nothing_that_somebody_else_took(
 def test_a_key_that_others_put_there_meanwhile_aborts_what_is_put_back(
     store: Store, legacy: Queue, stranger: RecipeClient
 ) -> None:
-    popped = store.acts("ann").pop("legacy")
+    popped = store.actions("ann").pop("legacy")
     tr = begin(store)
     store.restore(popped.trash_id, tr=tr)
     key = PREFIX + popped.item.foreign.suffix
@@ -196,7 +196,7 @@ def test_keys_longer_than_ours_are_shown_and_popped_and_left_by_acts(store: Stor
     tr = begin(store)
     tr.set_past_the_port(long, b"far")  # as a FoundationDB client may; the port takes 511 bytes
     tr.commit()
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     first = legacy.peek_min()
     assert (first.value, first.priority, legacy.find(first.id)) == (b"far", -1, first)
     assert legacy.items(limit=1, after=legacy.items(limit=1).cursor).items[0].value == b"0"

@@ -151,7 +151,7 @@ def test_more_queues_and_items_than_one_round_does(store: Store, sweeper: Sweepe
 
 
 def test_every_way_back_is_on_the_agenda(store: Store, sweeper: Sweeper, clock: Clock) -> None:
-    ann = store.acts("ann")
+    ann = store.actions("ann")
 
     def filled(name: str) -> Queue:
         queue = store.create_queue(name)
@@ -186,7 +186,7 @@ def test_every_way_back_is_on_the_agenda(store: Store, sweeper: Sweeper, clock: 
 def test_trash_deadlines_undone_purges_and_slots_are_swept(
     store: Store, jobs: Queue, sweeper: Sweeper, clock: Clock
 ) -> None:
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     jobs.push_many([(b"%d" % n, n) for n in range(10)])
     trash_id = ann.purge("jobs", confirm="jobs").trash_ids[0]
     jobs.push(b"new", priority=1)

@@ -94,7 +94,7 @@ def test_more_queues_than_one_look_reads_that_cannot_be_swept(
 def test_trash_of_a_newer_release_stays_and_the_rest_goes(
     store: Store, sweeper: Sweeper, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    jobs, ann, keyspace = store.create_queue("jobs"), store.acts("ann"), store._keyspace
+    jobs, ann, keyspace = store.create_queue("jobs"), store.actions("ann"), store._keyspace
     for n in range(5):
         ann.delete_item("jobs", jobs.push(b"%d" % n, priority=1).id)
         clock.advance(1)
@@ -115,7 +115,7 @@ def test_trash_of_a_newer_release_stays_and_the_rest_goes(
 
 
 def test_a_queue_of_a_newer_release_is_not_merged_and_the_others_are(store: Store, sweeper: Sweeper) -> None:
-    queues, ann = [store.create_queue(name) for name in ("a", "b", "c")], store.acts("ann")
+    queues, ann = [store.create_queue(name) for name in ("a", "b", "c")], store.actions("ann")
     for queue in queues:
         queue.push(b"1", priority=1)
         purged = ann.purge(queue.name, confirm=queue.name)
@@ -165,7 +165,7 @@ def test_staging_of_a_newer_release_is_left_alone_and_the_rest_swept(
 
 
 def test_the_doctor_comes_through_trash_of_a_newer_release(store: Store) -> None:
-    jobs, ann, keyspace = store.create_queue("jobs"), store.acts("ann"), store._keyspace
+    jobs, ann, keyspace = store.create_queue("jobs"), store.actions("ann"), store._keyspace
     jobs.push(b"x", priority=1)
     ann.delete_queue("jobs", confirm="jobs")
     key = store.read(lambda tr: tr.get_key(*keyspace.all_trash()).wait())
@@ -196,7 +196,7 @@ def unreadable_jobs(store: Store, number: int) -> None:
 def test_many_jobs_that_cannot_be_read_keep_no_other_from_being_done_and_forgotten(
     store: Store, sweeper: Sweeper, clock: Clock
 ) -> None:
-    jobs, ann = store.create_queue("jobs"), store.acts("ann")
+    jobs, ann = store.create_queue("jobs"), store.actions("ann")
     jobs.push(b"x", priority=1)
     unreadable_jobs(store, 1_200)
     job = ann.begin_bulk("delete", "jobs")

@@ -1,4 +1,4 @@
-"""Acts on all items: chunk by chunk, stopped, canceled, gone on with, undone."""
+"""Actions on all items: chunk by chunk, stopped, canceled, gone on with, undone."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def fill(store: Store, name: str = "jobs") -> Queue:
 def test_all_items_move_and_come_back_without_a_trace(store: Store) -> None:
     jobs, review = fill(store), store.create_queue("review")
     review.push(b"there", priority=3)
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     before, seen = dump(store, jobs, review), [item.value for item in jobs.items(limit=1_000).items]
     job = ann.begin_bulk("move", "jobs", to="review", reason="tidy")
     assert (job.total, job.done, job.status) == (N, 0, "running")
@@ -58,16 +58,16 @@ def test_all_items_move_and_come_back_without_a_trace(store: Store) -> None:
     assert entries[0].reason == "tidy"
     check_full_count(store, review)
     jobs.remove(jobs.peek_min().id)
-    undone = ann.undo_bulk(job.id)
-    assert (undone.count, undone.skipped, undone.queue.name) == (N, 0, "jobs")
+    undone = ann.run_bulk(ann.undo(job.id).job.id)
+    assert (undone.done, undone.skipped, undone.queue) == (N, 0, "jobs")
     assert dump(store, jobs, review) == before
     with pytest.raises(AlreadyRestored, match="by ann"):
-        ann.undo_bulk(job.id)
+        ann.run_bulk(ann.undo(job.id).job.id)
 
 
 def test_a_job_is_stopped_gone_on_with_by_another_and_canceled(store: Store) -> None:
     jobs = fill(store)
-    ann, bob = store.acts("ann"), store.acts("bob")
+    ann, bob = store.actions("ann"), store.actions("bob")
     before = dump(store, jobs)
     begun = ann.begin_bulk("delete", "jobs")
     stopped = ann.run_bulk(begun.id, progress=lambda job: False)
@@ -81,20 +81,20 @@ def test_a_job_is_stopped_gone_on_with_by_another_and_canceled(store: Store) -> 
     ended = ann.run_bulk(begun.id)
     assert (ended.status, ended.done) == ("canceled", further.done)
     assert jobs.depth() == N - further.done
-    assert ann.undo_bulk(begun.id).count == further.done
+    assert ann.run_bulk(ann.undo(begun.id).job.id).done == further.done
     assert dump(store, jobs) == before
 
 
 def test_priorities_choose_and_undo_leaves_alone_what_has_gone_on(store: Store) -> None:
     jobs, review = fill(store), store.create_queue("review")
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     job = ann.run_bulk(ann.begin_bulk("move", "jobs", to="review", low=1, high=2, priority=7).id)
     assert (job.total, job.done) == (None, 180)
     assert {item.priority for item in review.items(limit=1_000).items} == {7}
     assert {item.priority for item in jobs.items(limit=1_000).items} == {0, 3, 4}
     review.pop_many(3)
-    undone = ann.undo_bulk(job.id)
-    assert (undone.count, undone.skipped) == (177, 3)
+    undone = ann.run_bulk(ann.undo(job.id).job.id)
+    assert (undone.done, undone.skipped) == (177, 3)
     assert review.depth() == 0
     assert check_full_count(store, jobs) == N - 3
 
@@ -102,7 +102,7 @@ def test_priorities_choose_and_undo_leaves_alone_what_has_gone_on(store: Store) 
 @pytest.mark.parametrize("how", [{"shift": 3}, {"shift": -3}, {"priority": 2}])
 def test_every_item_is_re_prioritized_once(store: Store, how: dict) -> None:
     jobs = fill(store)
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     before = dump(store, jobs)
     was = {item.id: item.priority for item in jobs.items(limit=1_000).items}
     job = ann.run_bulk(ann.begin_bulk("reprioritize", "jobs", **how).id)
@@ -110,7 +110,7 @@ def test_every_item_is_re_prioritized_once(store: Store, how: dict) -> None:
     assert now == {item: how.get("priority", priority + how.get("shift", 0)) for item, priority in was.items()}
     assert job.done == sum(now[item] != priority for item, priority in was.items())
     check_full_count(store, jobs)
-    ann.undo_bulk(job.id)
+    ann.run_bulk(ann.undo(job.id).job.id)
     assert dump(store, jobs) == before
 
 
@@ -124,7 +124,7 @@ def test_other_states_are_acted_on_too(store: Store, clock: Clock) -> None:
     jobs.push_many([(b"held", 1)] * 30)
     leases = jobs.lease_many(30, seconds=60)
     jobs.push_many([(b"later", n) for n in range(30)], delay=timedelta(hours=1))
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     before = dump(store, jobs, review)
     with pytest.raises(ItemLeased):
         ann.begin_bulk("move", "jobs", state="leased", to="review")
@@ -138,14 +138,14 @@ def test_other_states_are_acted_on_too(store: Store, clock: Clock) -> None:
     check_full_count(store, review)
     check_full_count(store, jobs)
     for job in done:
-        assert ann.undo_bulk(job.id).count == 30
+        assert ann.run_bulk(ann.undo(job.id).job.id).done == 30
     assert dump(store, jobs, review) == before
     jobs.ack(leases[0])
 
 
 def test_all_of_two_generations_are_met(store: Store) -> None:
     jobs, review = fill(store), store.create_queue("review")
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     (purged,) = ann.purge("jobs", confirm="jobs").trash_ids
     jobs.push_many([(b"new", n % 5) for n in range(100)])
     ann.undo(purged)
@@ -158,7 +158,7 @@ def test_all_of_two_generations_are_met(store: Store) -> None:
 
 def test_what_cannot_be_begun_is_refused(store: Store) -> None:
     fill(store)
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     ann.create_queue("mail", kind="fifo")
     ann.attach("legacy", prefix=b"\x15old\x00")
     for error, act in (
@@ -179,12 +179,12 @@ def test_what_cannot_be_begun_is_refused(store: Store) -> None:
 
 def test_jobs_are_forgotten_with_what_they_left_in_the_trash(store: Store, clock: Clock) -> None:
     fill(store)
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     job = ann.run_bulk(ann.begin_bulk("delete", "jobs").id)
     running = ann.begin_bulk("delete", "jobs").id
     clock.advance(KEPT_MS / 1000 - 1)
     store.sweep_trash()
-    assert ann.undo_bulk(job.id).count == N
+    assert ann.run_bulk(ann.undo(job.id).job.id).done == N
     job = ann.run_bulk(ann.begin_bulk("delete", "jobs").id)
     clock.advance(KEPT_MS / 1000 + 1)
     store.sweep_trash()
@@ -196,7 +196,7 @@ def test_jobs_are_forgotten_with_what_they_left_in_the_trash(store: Store, clock
 def test_a_job_that_meets_an_item_that_does_not_fit_has_failed(store: Store, clock: Clock) -> None:
     jobs, scores = fill(store), store.create_queue("scores", priority_type="float")
     unfit = jobs.push(b"no float holds it", priority=2**53 + 1)
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     before = dump(store, jobs, scores)
     begun = ann.begin_bulk("move", "jobs", to="scores")
     job = ann.run_bulk(begun.id)
@@ -210,7 +210,7 @@ def test_a_job_that_meets_an_item_that_does_not_fit_has_failed(store: Store, clo
     check_full_count(store, scores)
     assert ann.run_bulk(begun.id) == job, "nobody goes on with it"
     assert ann.cancel_bulk(begun.id) == job
-    assert ann.undo_bulk(begun.id).count == job.done
+    assert ann.run_bulk(ann.undo(begun.id).job.id).done == job.done
     assert dump(store, jobs, scores) == before
     clock.advance(KEPT_MS / 1000 + 1)
     store.sweep_trash()
@@ -219,7 +219,7 @@ def test_a_job_that_meets_an_item_that_does_not_fit_has_failed(store: Store, clo
 
 def test_a_job_whose_items_have_a_priority_too_many_has_failed(store: Store) -> None:
     jobs, mail = fill(store), store.create_queue("mail", kind="fifo")
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     begun = ann.begin_bulk("move", "jobs", to="mail", priority=1)
     job = ann.run_bulk(begun.id)
     assert (job.status, job.done, jobs.depth(), mail.depth()) == ("failed", 0, N, 0)

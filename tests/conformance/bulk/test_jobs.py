@@ -66,14 +66,14 @@ def test_a_job_meets_exactly_what_the_search_finds(store: Store, clock: Clock, q
     jobs, review = fill(store, clock), store.create_queue("review")
     found = [item.id for item in jobs.search(query, limit=1_000).items]
     before = dump(store, jobs, review)
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     job = ann.run_bulk(ann.begin_bulk("move", "jobs", query=query, to="review").id)
     assert (job.status, job.done, job.skipped) == ("done", len(found), 0)
     assert [item.id for item in review.items(limit=1_000).items] == found
     assert jobs.depth() == N - len(found)
     assert check_full_count(store, review) == len(found)
-    undone = ann.undo_bulk(job.id)
-    assert (undone.count, undone.skipped) == (len(found), 0)
+    undone = ann.run_bulk(ann.undo(job.id).job.id)
+    assert (undone.done, undone.skipped) == (len(found), 0)
     assert dump(store, jobs, review) == before
 
 
@@ -83,12 +83,12 @@ def test_ages_are_bounds_too(store: Store, clock: Clock) -> None:
     query = Query(since=ages[10], until=ages[29])
     found = {item.id for item in jobs.search(query, limit=1_000).items}
     assert len(found) == 20
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     before = dump(store, jobs)
     job = ann.run_bulk(ann.begin_bulk("reprioritize", "jobs", query=query, shift=10).id)
     assert (job.done, job.met) == (20, 20), "only those are looked at"
     assert {item.id for item in jobs.items(limit=1_000).items if item.priority >= 10} == found
-    ann.undo_bulk(job.id)
+    ann.run_bulk(ann.undo(job.id).job.id)
     assert dump(store, jobs) == before
 
 
@@ -104,14 +104,14 @@ def test_items_come_to_other_states_and_back(store: Store, clock: Clock) -> None
     jobs.push_many([(b"held %d" % n, n % 3) for n in range(20)])
     leases = jobs.lease_many(20, seconds=3_600, worker="w")
     before = dump(store, jobs)
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     for act, state in (("promote", "delayed"), ("retry", "dead"), ("release", "leased")):
         depth = jobs.depth()
         job = ann.run_bulk(ann.begin_bulk(act, "jobs", state=state).id)
         assert (job.status, job.done, job.total) == ("done", 20, 20)
         assert (jobs.depth(), jobs.depth(state)) == (depth + 20, 0)
         assert check_full_count(store, jobs) == depth + 20
-        assert ann.undo_bulk(job.id).count == 20
+        assert ann.run_bulk(ann.undo(job.id).job.id).done == 20
         assert dump(store, jobs) == before
     assert all(jobs.extend(lease, seconds=7_200) for lease in leases), "the leases are the same workers' again"
     for act, state, error in (
@@ -126,7 +126,7 @@ def test_items_come_to_other_states_and_back(store: Store, clock: Clock) -> None
 @pytest.mark.parametrize("shift", [5, -5])
 @pytest.mark.parametrize("state", ["ready", "delayed"])
 def test_an_item_is_shifted_once_wherever_it_is_put_meanwhile(store: Store, state: str, shift: int) -> None:
-    jobs, ann = store.create_queue("jobs"), store.acts("ann")
+    jobs, ann = store.create_queue("jobs"), store.actions("ann")
     delays = [timedelta(hours=n + 1) if state == "delayed" else None for n in range(20)]
     items = [jobs.push(b"%d" % n, priority=100 + n, delay=delay) for n, delay in enumerate(delays)]
     job = ann.begin_bulk("reprioritize", "jobs", query=Query(state=state), shift=shift)
@@ -151,7 +151,7 @@ def test_an_item_is_shifted_once_wherever_it_is_put_meanwhile(store: Store, stat
 
 
 def test_a_shift_of_a_range_tells_how_many_it_will_meet(store: Store, clock: Clock) -> None:
-    jobs, ann = fill(store, clock), store.acts("ann")
+    jobs, ann = fill(store, clock), store.actions("ann")
     job = ann.begin_bulk("reprioritize", "jobs", query=Query(low=1, high=2), shift=1, total=24)
     job = ann.run_bulk(job.id)
     assert (job.total, job.met, job.done) == (N, N, 24)
@@ -167,7 +167,7 @@ def test_many_are_brought_to_an_end_in_their_order_while_others_take(
     for n in range(N):
         value = b"yes %d" % n if n % 3 else b"no %d" % n
         jobs.enqueue(value) if kind == "fifo" else jobs.push(value, priority=n % 4)
-    ann, order, taken = store.acts("ann"), values(jobs), []
+    ann, order, taken = store.actions("ann"), values(jobs), []
     before = dump(store, jobs)
     chosen = [value for value in order if value.startswith(b"yes")]
     rest = [value for value in order if value not in chosen]
@@ -181,7 +181,7 @@ def test_many_are_brought_to_an_end_in_their_order_while_others_take(
     quiet = ann.run_bulk(job.id)
     assert (quiet.status, quiet.done) == ("done", len(chosen))
     assert values(jobs) == (chosen + rest if place == "front" else rest + chosen)
-    ann.undo_bulk(job.id)
+    ann.run_bulk(ann.undo(job.id).job.id)
     assert dump(store, jobs) == before
     job = ann.run_bulk(ann.begin_bulk("reprioritize", "jobs", query=Query(text="yes"), place=place).id, progress=take)
     assert job.status == "done"
@@ -194,7 +194,7 @@ def test_many_are_brought_to_an_end_in_their_order_while_others_take(
 
 def test_a_rate_is_kept_and_the_time_left_is_told(store: Store, clock: Clock) -> None:
     jobs = fill(store, clock)
-    ann, began = store.acts("ann"), clock.now
+    ann, began = store.actions("ann"), clock.now
     waits, told = [], []
 
     def progress(job: Job) -> bool:
@@ -225,7 +225,7 @@ def test_what_is_passed_over_does_not_hasten_a_forecast(store: Store, clock: Clo
         told.append((clock.now, job.seconds_left()))
         return True
 
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     begun = ann.begin_bulk("delete", "jobs", query=Query(text="meant"), rate=6, concerned=60)
     ann.run_bulk(begun.id, progress=progress, pause=clock.advance)
     for at, seconds in told:
@@ -236,7 +236,7 @@ def test_what_is_passed_over_does_not_hasten_a_forecast(store: Store, clock: Clo
 def test_a_job_is_canceled_gone_on_with_and_not_after_it_is_undone(store: Store, clock: Clock) -> None:
     jobs = fill(store, clock)
     before = dump(store, jobs)
-    ann, bob = store.acts("ann"), store.acts("bob")
+    ann, bob = store.actions("ann"), store.actions("bob")
     begun = ann.begin_bulk("delete", "jobs")
     ann.run_bulk(begun.id, progress=lambda job: job.chunks < 2)
     stopped = bob.cancel_bulk(begun.id, reason="wait")
@@ -246,13 +246,13 @@ def test_a_job_is_canceled_gone_on_with_and_not_after_it_is_undone(store: Store,
     resumed = bob.resume_bulk(begun.id)
     assert (resumed.status, resumed.ended_at) == ("running", None)
     ann.run_bulk(begun.id, progress=lambda job: job.chunks < 4)
-    undo = ann.begin_undo(begun.id)
-    assert ann.begin_undo(begun.id).id == undo.id, "there is one undo of it at a time"
+    undo = ann.undo(begun.id).job
+    assert ann.undo(begun.id).job.id == undo.id, "there is one undo of it at a time"
     assert ann.job(begun.id).status == "canceled"
     with pytest.raises(JobEnded):
         ann.resume_bulk(begun.id)
     with pytest.raises(JobEnded):
-        ann.begin_undo(undo.id)
+        ann.undo(undo.id)
     half = ann.run_bulk(undo.id, progress=lambda job: job.done < 14)
     assert (half.total, half.done, jobs.depth()) == (28, 14, N - 14)
     assert bob.cancel_bulk(undo.id).status == "canceled"
@@ -263,7 +263,7 @@ def test_a_job_is_canceled_gone_on_with_and_not_after_it_is_undone(store: Store,
     with pytest.raises(JobEnded):
         ann.resume_bulk(undo.id)
     with pytest.raises(AlreadyRestored, match="by ann at "):
-        bob.begin_undo(begun.id)
+        bob.undo(begun.id)
     verbs = [entry.verb for entry in store.audit.entries(queue="jobs", limit=100).entries if "job" in entry.verb]
     assert verbs == ["resume_job", "cancel_job", "undo_job", "resume_job", "cancel_job", "begin_job"]
 
@@ -272,7 +272,7 @@ def test_a_job_that_failed_goes_on_when_what_was_wrong_is_mended(store: Store, c
     jobs, scores = fill(store, clock), store.create_queue("scores", priority_type="float")
     unfit = jobs.push(b"Alpha unfit", priority=2**53 + 1)
     behind = jobs.push(b"Alpha behind", priority=2**53 + 2)
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     begun = ann.begin_bulk("move", "jobs", to="scores")
     failed = ann.run_bulk(begun.id)
     assert (failed.status, failed.failed_at, failed.done) == ("failed", unfit.id, N)
@@ -285,7 +285,7 @@ def test_a_job_that_failed_goes_on_when_what_was_wrong_is_mended(store: Store, c
 
 def test_a_job_fails_with_words_when_a_queue_goes_or_closes(store: Store, clock: Clock) -> None:
     jobs, review = fill(store, clock), store.create_queue("review")
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     begun = ann.begin_bulk("move", "jobs", to="review")
     ann.run_bulk(begun.id, progress=lambda job: False)
     review.configure(closed=True)
@@ -296,17 +296,17 @@ def test_a_job_fails_with_words_when_a_queue_goes_or_closes(store: Store, clock:
     trash_id = ann.delete_queue("review", confirm="review")
     gone = ann.run_bulk(ann.resume_bulk(begun.id).id)
     assert (gone.status, "review" in gone.failure) == ("failed", True)
-    ann.restore_queue(trash_id)
+    ann.undo(trash_id)
     assert ann.run_bulk(ann.resume_bulk(begun.id).id).done == N
     assert (jobs.depth(), review.depth()) == (0, N)
     ann.delete_queue("jobs", confirm="jobs")
-    assert ann.run_bulk(ann.begin_undo(begun.id).id).status == "failed"
+    assert ann.run_bulk(ann.undo(begun.id).job.id).status == "failed"
     assert review.depth() == N
 
 
 def test_what_was_confirmed_is_compared_when_it_begins(store: Store, clock: Clock) -> None:
     fill(store, clock)
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     with pytest.raises(DepthChanged) as caught:
         ann.begin_bulk("delete", "jobs", expect_depth=N - 6, tolerance=5)
     assert caught.value.depth == N
@@ -316,7 +316,7 @@ def test_what_was_confirmed_is_compared_when_it_begins(store: Store, clock: Cloc
 
 def test_one_of_two_runners_runs_a_job_and_the_other_goes_on_when_it_dies(store: Store, clock: Clock) -> None:
     jobs = fill(store, clock)
-    ann, count = store.acts("ann"), Clock(0.0)
+    ann, count = store.actions("ann"), Clock(0.0)
     one, two = runner(store, count), runner(store, count)
     begun = ann.begin_bulk("delete", "jobs")
     one.round()
@@ -346,7 +346,7 @@ def test_one_of_two_runners_runs_a_job_and_the_other_goes_on_when_it_dies(store:
 
 def test_a_runner_that_ends_lets_go_and_one_that_comes_takes_over_at_once(store: Store, clock: Clock) -> None:
     jobs = fill(store, clock)
-    ann, count = store.acts("ann"), Clock(0.0)
+    ann, count = store.actions("ann"), Clock(0.0)
     begun = ann.begin_bulk("delete", "jobs")
     ended = threading.Event()
     one = runner(store, count)
@@ -364,7 +364,7 @@ def test_a_runner_that_ends_lets_go_and_one_that_comes_takes_over_at_once(store:
 
 def test_jobs_take_turns_also_on_one_queue(store: Store, clock: Clock) -> None:
     jobs, review, count = fill(store, clock), store.create_queue("review"), Clock(0.0)
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     before = sorted(values(jobs))
     moved = ann.begin_bulk("move", "jobs", query=Query(text="alpha"), to="review")
     shifted = ann.begin_bulk("reprioritize", "jobs", query=Query(text="beta"), priority=2)
@@ -387,7 +387,7 @@ def test_jobs_take_turns_also_on_one_queue(store: Store, clock: Clock) -> None:
 
 def test_a_page_of_jobs_goes_on_where_the_last_one_ended(store: Store, clock: Clock) -> None:
     fill(store, clock)
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     begun = [ann.begin_bulk("delete", "jobs", low=99).id for _ in range(5)]
     page = ann.job_page(limit=3)
     assert [job.id for job in page.jobs] == begun[:1:-1]
@@ -398,7 +398,7 @@ def test_a_page_of_jobs_goes_on_where_the_last_one_ended(store: Store, clock: Cl
 
 def test_jobs_behind_a_full_page_are_not_counted_to_those_looked_at_for_it(store: Store, clock: Clock) -> None:
     fill(store, clock)
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     begun = [ann.begin_bulk("delete", "jobs", low=99).id for _ in range(6)]
     page = ann.job_page(limit=1, visible=lambda job: job.id in (begun[0], begun[4]))
     assert ([job.id for job in page.jobs], page.looked, page.certain) == ([begun[4]], 2, True)

@@ -52,7 +52,7 @@ def laid_down(store: Store) -> int:
 
 
 def test_all_come_in_their_order_and_go_again_without_a_trace(store: Store) -> None:
-    jobs, ann = store.create_queue("jobs", bands=[2]), store.acts("ann")
+    jobs, ann = store.create_queue("jobs", bands=[2]), store.actions("ann")
     jobs.push(b"there", priority=2)
     before = dump(store, jobs)
     job = ann.begin_push("jobs", ITEMS, reason="tidy")
@@ -73,24 +73,24 @@ def test_all_come_in_their_order_and_go_again_without_a_trace(store: Store) -> N
         ("begin_job", N),
     ]
     assert {entry.reason for entry in acts[:4]} == {"tidy"}
-    undone = ann.undo_bulk(job.id)
-    assert (undone.count, undone.skipped) == (N, 0)
+    undone = ann.run_bulk(ann.undo(job.id).job.id)
+    assert (undone.done, undone.skipped) == (N, 0)
     assert dump(store, jobs) == before
 
 
 def test_what_was_taken_since_is_left_alone(store: Store) -> None:
-    jobs, ann = store.create_queue("jobs"), store.acts("ann")
+    jobs, ann = store.create_queue("jobs"), store.actions("ann")
     job = ann.run_bulk(ann.begin_push("jobs", ITEMS).id)
     jobs.pop_many(3)
     ann.reprioritize("jobs", [jobs.peek_max().id], priority=77)
-    undone = ann.undo_bulk(job.id)
-    assert (undone.count, undone.skipped) == (N - 4, 4)
+    undone = ann.run_bulk(ann.undo(job.id).job.id)
+    assert (undone.done, undone.skipped) == (N - 4, 4)
     assert [item.priority for item in jobs.items().items] == [77]
     check_full_count(store, jobs)
 
 
 def test_one_chunk_is_taken_out_again_from_the_trash(store: Store) -> None:
-    jobs, ann = store.create_queue("jobs"), store.acts("ann")
+    jobs, ann = store.create_queue("jobs"), store.actions("ann")
     ann.run_bulk(ann.begin_push("jobs", ITEMS).id)
     last = store.trash.entries().entries[0]
     assert (last.act, last.count) == ("push", 50)
@@ -100,7 +100,7 @@ def test_one_chunk_is_taken_out_again_from_the_trash(store: Store) -> None:
 
 
 def test_it_goes_on_where_it_was_by_whoever_runs_it(store: Store) -> None:
-    jobs, ann = store.create_queue("mail", kind="fifo"), store.acts("ann")
+    jobs, ann = store.create_queue("mail", kind="fifo"), store.actions("ann")
     begun = ann.begin_push("mail", [(value, None) for value, _ in ITEMS])
     stopped = ann.run_bulk(begun.id, progress=lambda job: False)
     assert (stopped.status, stopped.done, jobs.depth()) == ("running", 200, 200)
@@ -116,7 +116,7 @@ def test_it_goes_on_where_it_was_by_whoever_runs_it(store: Store) -> None:
 
 
 def test_a_chunk_whose_answer_was_lost_comes_in_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    jobs, ann = store.create_queue("jobs"), store.acts("ann")
+    jobs, ann = store.create_queue("jobs"), store.actions("ann")
     job = ann.begin_push("jobs", ITEMS)
     stale = ann.job(job.id)
     ann.run_bulk(job.id, progress=lambda job: False)
@@ -126,7 +126,7 @@ def test_a_chunk_whose_answer_was_lost_comes_in_once(store: Store, monkeypatch: 
 
 
 def test_all_are_due_at_the_time_that_was_named(store: Store, clock: Clock) -> None:
-    jobs, ann = store.create_queue("jobs"), store.acts("ann")
+    jobs, ann = store.create_queue("jobs"), store.actions("ann")
     job = ann.run_bulk(ann.begin_push("jobs", ITEMS, delay=timedelta(hours=1)).id)
     assert (job.state, jobs.depth("delayed"), jobs.depth()) == ("delayed", N, 0)
     check_full_count(store, jobs)
@@ -137,7 +137,7 @@ def test_all_are_due_at_the_time_that_was_named(store: Store, clock: Clock) -> N
 
 
 def test_large_values_and_long_priorities_fit(store: Store) -> None:
-    jobs, ann = store.create_queue("jobs"), store.acts("ann")
+    jobs, ann = store.create_queue("jobs"), store.actions("ann")
     names = store.create_queue("names", priority_type="str")
     items = [(b"x" * 90_000, 2**2_000 + n) for n in range(5)]
     assert ann.run_bulk(ann.begin_push("jobs", items).id).status == "done"
@@ -151,7 +151,7 @@ def test_large_values_and_long_priorities_fit(store: Store) -> None:
 
 
 def test_what_cannot_come_in_is_refused_before_anything_is_laid_down(store: Store) -> None:
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     for name, kind in (("jobs", "priority"), ("mail", "fifo")):
         store.create_queue(name, kind=kind)
     ann.configure("jobs", max_depth=N - 1)
@@ -179,7 +179,7 @@ def test_what_cannot_come_in_is_refused_before_anything_is_laid_down(store: Stor
 
 
 def test_a_queue_that_is_full_on_the_way_stops_it_and_it_goes_on_later(store: Store) -> None:
-    jobs, ann = store.create_queue("jobs"), store.acts("ann")
+    jobs, ann = store.create_queue("jobs"), store.actions("ann")
     job = ann.begin_push("jobs", ITEMS)
     ann.configure("jobs", max_depth=300)
     failed = ann.run_bulk(job.id)
@@ -193,7 +193,7 @@ def test_a_queue_that_is_full_on_the_way_stops_it_and_it_goes_on_later(store: St
 
 def test_what_was_laid_down_for_nothing_is_swept(store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     store.create_queue("jobs")
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     kept = ann.begin_push("jobs", ITEMS)
     incoming.lay_down(store._context.kv, store._keyspace, store._context.id_generator.new_id(), ITEMS)
     assert laid_down(store) == 6
@@ -229,7 +229,7 @@ def test_what_was_laid_down_for_nothing_is_swept(store: Store, clock: Clock, mon
 def test_a_job_that_began_keeps_its_items_whatever_was_heard_of_it(
     store: Store, monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
-    jobs, ann = store.create_queue("jobs"), store.acts("ann")
+    jobs, ann = store.create_queue("jobs"), store.actions("ann")
     plain = StoreContext.transact
 
     def unheard(self: StoreContext, fn: Callable[[Transaction], Any], tr: Transaction | None) -> Any:
@@ -251,7 +251,7 @@ def test_what_is_heard_is_what_went_wrong_first(
     store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch, error: Exception, where: str
 ) -> None:
     store.create_queue("jobs")
-    ann, kv = store.acts("ann"), store._context.kv
+    ann, kv = store.actions("ann"), store._context.kv
     plain, away = kv.transact, False
 
     def breaks(fn: Callable[[Transaction], Any], *, background: bool = False) -> Any:
@@ -276,7 +276,7 @@ def test_what_is_heard_is_what_went_wrong_first(
 def test_a_job_whose_items_were_swept_before_it_began_does_not_begin(
     store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    jobs, ann = store.create_queue("jobs"), store.acts("ann")
+    jobs, ann = store.create_queue("jobs"), store.actions("ann")
     plain = incoming.lay_down
 
     def slow(*args: Any) -> None:
@@ -302,7 +302,7 @@ def test_a_beginning_on_its_way_lands_with_its_items_or_not_at_all(clock: Clock,
 
     kv = SimulatedStore(clock=clock, schedule=others)
     store = Store(kv, url="memory:", keyspace=keyspace, clock=clock)
-    jobs, ann = store.create_queue("jobs"), store.acts("ann")
+    jobs, ann = store.create_queue("jobs"), store.actions("ann")
     plain = StoreContext.transact
 
     def interrupted(self: StoreContext, fn: Callable[[Transaction], Any], tr: Transaction | None) -> Any:

@@ -29,7 +29,7 @@ def audit_keys(store: Store) -> list[bytes]:
 
 def act(store: Store, *, items: int = 3) -> None:
     """Do things that are listed under two queues, two people and several items."""
-    ann, bob = store.acts("ann"), store.acts("bob")
+    ann, bob = store.actions("ann"), store.actions("bob")
     if "jobs" not in store.directory():
         ann.create_queue("jobs")
         bob.create_queue("mail")

@@ -171,12 +171,12 @@ def test_half_a_character_is_refused_in_every_reason_and_name_of_a_person(store:
     queue = store.create_queue("jobs")
     item = queue.push(b"x", priority=1)
     lease = queue.lease(seconds=60)
-    acts = store.acts("ann")
+    acts = store.actions("ann")
     refused: list[Callable[[], object]] = [
         lambda: queue.pause(reason=half),
         lambda: queue.pause(reason="", by=half),
         lambda: queue.release(lease, reason=half),
-        lambda: store.acts(half),
+        lambda: store.actions(half),
         lambda: acts.pause("jobs", reason=half),
         lambda: acts.delete_queue("jobs", confirm="jobs", reason=half),
         lambda: acts.release("jobs", [item.id], reason=half),

@@ -166,7 +166,7 @@ def test_ids_and_the_audit_have_the_time_of_the_store(machines: Machines) -> Non
     queue = wrong.create_queue("jobs")
     pushed = queue.push(b"value", priority=1)
     assert pushed.pushed_at.timestamp() == pytest.approx(machines.true(), abs=0.01)
-    wrong.acts("boss").pause("jobs", reason="")
+    wrong.actions("boss").pause("jobs", reason="")
     entry = wrong.audit.entries().entries[0]
     assert entry.at.timestamp() == pytest.approx(machines.true(), abs=0.01)
 

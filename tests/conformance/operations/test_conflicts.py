@@ -119,7 +119,7 @@ def test_one_of_two_creations_of_a_name_wins(store: Store) -> None:
 
 
 def test_putting_back_happens_once(store: Store, jobs: Queue) -> None:
-    popped = store.acts("ann").pop("jobs")
+    popped = store.actions("ann").pop("jobs")
     first, second = begin(store), begin(store)
     store.restore(popped.trash_id, tr=first)
     store.restore(popped.trash_id, tr=second)

@@ -28,7 +28,7 @@ def test_delays_and_leases_are_seconds_or_timedeltas(store: Store, jobs: Queue, 
         pushed = jobs.push(b"x", priority=1, delay=minute)
         others = [*jobs.push_many([(b"x", 1, minute)]), *jobs.push_many([(b"x", 1)], delay=minute)]
         others += [mail.enqueue(b"x", delay=minute), jobs.reschedule(pushed.id, delay=minute)]
-        others += [store.acts("ops").push("jobs", b"x", priority=1, delay=minute)]
+        others += [store.actions("ops").push("jobs", b"x", priority=1, delay=minute)]
         assert {item.due_at.timestamp() for item in (pushed, *others)} == {due}
         jobs.push(b"x", priority=0)
         lease = jobs.lease(seconds=minute)
@@ -86,7 +86,7 @@ def test_a_wrong_duration_is_refused_by_every_verb(store: Store, jobs: Queue, wr
         lambda: jobs.extend(lease, seconds=wrong),
         lambda: store.wait_for_change(snapshot, timeout=wrong),
         lambda: store.wait_for_items([], timeout=wrong),
-        lambda: store.acts("ops", keep=wrong),
+        lambda: store.actions("ops", keep=wrong),
         lambda: Worker().handles("jobs", seconds=wrong),
         lambda: Backoff(first=wrong),
         lambda: Backoff(most=wrong),

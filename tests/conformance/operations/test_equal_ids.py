@@ -130,7 +130,7 @@ def test_a_move_is_refused_where_an_item_of_the_id_is(twins: Twins) -> None:
     ours, theirs = twins.queue()[0], twins.queue("others")[1]
     first = ours.push(b"first", priority=1)
     assert theirs.push(b"second", priority=1).id == first.id
-    acts = twins.one.acts("ann")
+    acts = twins.one.actions("ann")
     twins.refused(lambda: acts.move_items("jobs", [first.id], "others"))
     twins.clock.advance(1)
     later = ours.push(b"later", priority=1, delay=HOUR)
@@ -145,21 +145,21 @@ def test_a_move_is_refused_where_an_item_of_the_id_is(twins: Twins) -> None:
 def test_what_was_taken_is_not_put_back_over_another_item(twins: Twins) -> None:
     ours, theirs = twins.queue()
     ours.push(b"first", priority=1)
-    acts = twins.one.acts("ann")
+    acts = twins.one.actions("ann")
     popped = acts.pop("jobs")
     assert popped is not None
     assert theirs.push(b"second", priority=1).id == popped.item.id
-    twins.refused(lambda: acts.put_back(popped.trash_id))
+    twins.refused(lambda: acts.undo(popped.trash_id).item)
     twins.refused(lambda: twins.one.restore(popped.trash_id))
     theirs.pop_min()
-    assert acts.put_back(popped.trash_id).value == b"first"
+    assert acts.undo(popped.trash_id).item.value == b"first"
 
 
 @pytest.mark.parametrize("many", [False, True])
 def test_what_was_deleted_is_not_undone_over_another_item(twins: Twins, many: bool) -> None:
     ours, theirs = twins.queue()
     first = ours.push(b"first", priority=1, delay=HOUR)
-    acts = twins.one.acts("ann")
+    acts = twins.one.actions("ann")
     trash_id = (acts.delete_items("jobs", [first.id]) if many else acts.delete_item("jobs", first.id)).trash_id
     assert theirs.push(b"second", priority=1, delay=HOUR).id == first.id
     twins.refused(lambda: acts.undo(trash_id))
@@ -180,7 +180,7 @@ def test_an_act_is_refused_where_an_item_of_the_id_is_in_the_other_state(twins: 
     ours, theirs = twins.queue()
     first = ours.push(b"first", priority=1, delay=HOUR)
     assert theirs.push(b"second", priority=2).id == first.id
-    acts = twins.one.acts("ann")
+    acts = twins.one.actions("ann")
     twins.refused(lambda: acts.delay("jobs", [first.id], delay=HOUR))
     assert values(ours) == [b"first", b"second"]
 
@@ -189,23 +189,24 @@ def test_trash_audit_and_job_records_are_not_overwritten(twins: Twins) -> None:
     ours, _ = twins.queue()
     ours.push_many([(b"%d" % n, n) for n in range(6)])
     twins.two._context.id_generator.new_ids(6)
-    one, two = twins.one.acts("ann"), twins.two.acts("bob")
+    one, two = twins.one.actions("ann"), twins.two.actions("bob")
     one.pop_many("jobs", 2)
     twins.refused(lambda: two.pop_many("jobs", 2))
     one.pause("jobs", reason="a look")
     twins.refused(lambda: two.resume("jobs"))
+    twins.refused(lambda: two.resume("jobs"))
     two.resume("jobs")
-    one.resume("jobs")
+    twins.one._context.id_generator.new_id()
     job = one.begin_bulk("delete", "jobs")
     twins.refused(lambda: two.begin_bulk("delete", "jobs"))
     assert one.run_bulk(job.id).done == 4
-    assert one.undo_bulk(job.id).count == 4
+    assert one.run_bulk(one.undo(job.id).job.id).done == 4
     assert [entry.actor for entry in twins.one.audit.entries(verb="pause").entries] == ["ann"]
 
 
 def test_items_of_a_push_job_are_not_overwritten(twins: Twins) -> None:
     twins.queue()
-    one, two = twins.one.acts("ann"), twins.two.acts("bob")
+    one, two = twins.one.actions("ann"), twins.two.actions("bob")
     job = one.begin_push("jobs", [(b"%d" % n, n) for n in range(3)])
     twins.refused(lambda: two.begin_push("jobs", [(b"other", 1)]))
     assert one.run_bulk(job.id).done == 3
@@ -218,8 +219,8 @@ def test_what_stands_for_a_whole_queue_is_not_overwritten(twins: Twins, what: st
         queue, _ = twins.queue(name)
         queue.push(name.encode(), priority=1)
     twins.two._context.id_generator.new_ids(2)
-    getattr(twins.one.acts("ann"), what)("jobs", confirm="jobs")
-    twins.refused(lambda: getattr(twins.two.acts("bob"), what)("others", confirm="others"))
+    getattr(twins.one.actions("ann"), what)("jobs", confirm="jobs")
+    twins.refused(lambda: getattr(twins.two.actions("bob"), what)("others", confirm="others"))
 
 
 def ready_twice(twins: Twins) -> Queue:

@@ -52,7 +52,7 @@ MISTAKES: list[tuple[type[QueueError], type[QueueError], Callable[[Store, Queue]
     (BadLimit, TooLarge, lambda store, jobs: jobs.items(limit="5")),  # type: ignore[arg-type]
     (BadLimit, TooLarge, lambda store, jobs: store.queues(limit=0)),
     (BadLimit, TooLarge, lambda store, jobs: store.queues(limit=1.5)),  # type: ignore[arg-type]
-    (BadLimit, TooLarge, lambda store, jobs: store.acts("ops").delete_items("jobs", [])),
+    (BadLimit, TooLarge, lambda store, jobs: store.actions("ops").delete_items("jobs", [])),
 ]
 
 

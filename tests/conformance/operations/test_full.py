@@ -12,7 +12,7 @@ from queues.errors import StoreFull
 
 def test_a_full_store_can_be_inspected_paused_and_emptied(tmp_path: Path) -> None:
     with open_store(f"lmdb:{tmp_path / 'store'}", max_bytes=2_000_000) as store:
-        ann = store.acts("ann")
+        ann = store.actions("ann")
         jobs = ann.create_queue("jobs")
         acknowledged = 0
         with pytest.raises(StoreFull, match="nothing was written"):
@@ -26,9 +26,9 @@ def test_a_full_store_can_be_inspected_paused_and_emptied(tmp_path: Path) -> Non
         popped = ann.pop("jobs", end="max", reason="making room")
         ann.pause("jobs", reason="full")
         ann.resume("jobs")
-        ann.put_back(popped.trash_id)
+        ann.undo(popped.trash_id)
         ann.rename_queue("jobs", "renamed-to-something-longer")
-        ann.restore_queue(ann.delete_queue("renamed-to-something-longer", confirm="renamed-to-something-longer"))
+        ann.undo(ann.delete_queue("renamed-to-something-longer", confirm="renamed-to-something-longer"))
         taken = 0
         while items := jobs.pop_many(100):
             taken += len(items)

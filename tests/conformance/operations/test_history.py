@@ -289,7 +289,7 @@ def test_a_queue_that_is_gone_for_good_takes_its_history_along(store: Store, clo
     writer = Writer(store)
     jobs.push(b"x", priority=1)
     writer.look()
-    store.acts("ann").delete_queue("jobs", confirm="jobs")
+    store.actions("ann").delete_queue("jobs", confirm="jobs")
     clock.advance(1)
     writer.look()
     assert store.history.size(jobs.id) > 0  # it may come back

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from queues import Acts, Answer, Popped, Queue, RequestKey, Store, Transaction, open_store
+from queues import Actions, Answer, Popped, Queue, RequestKey, Store, Transaction, open_store
 from queues.errors import AlreadyDone, BadKey, Conflict, KeyReused, QueueFull, QueueNotFound
 from tests.conftest import Clock, store_url
 from tests.others import PREFIX, Others
@@ -157,7 +157,7 @@ def test_an_action_of_a_person_takes_part(store: Store, jobs: Queue) -> None:
     jobs.push(b"value", priority=1)
 
     def pop(tr: Transaction) -> bytes:
-        popped = store.acts("ann", tr=tr).pop("jobs")
+        popped = store.actions("ann", tr=tr).pop("jobs")
         return b"" if popped is None else str(popped.trash_id).encode()
 
     first = store.once("key", pop)
@@ -170,8 +170,8 @@ def answer_of(result: object) -> bytes:
     return result.item.id.encode() if isinstance(result, Popped) else b"done"
 
 
-def keyed(store: Store, key: str = "key", content: bytes = b"") -> Acts:
-    return store.acts("ann", key=RequestKey(key=key, content=content, answer=answer_of))
+def keyed(store: Store, key: str = "key", content: bytes = b"") -> Actions:
+    return store.actions("ann", key=RequestKey(key=key, content=content, answer=answer_of))
 
 
 def test_an_action_with_a_key_is_done_once(store: Store, jobs: Queue, clock: Clock) -> None:
@@ -203,8 +203,8 @@ def test_a_push_job_with_a_key_begins_once(store: Store, jobs: Queue) -> None:
     begun = keyed(store).begin_push("jobs", items)
     with pytest.raises(AlreadyDone):
         keyed(store).begin_push("jobs", items)
-    assert [job.id for job in store.acts("ann").jobs()] == [begun.id]
-    assert store.acts("ann").run_bulk(begun.id).done == 5
+    assert [job.id for job in store.actions("ann").jobs()] == [begun.id]
+    assert store.actions("ann").run_bulk(begun.id).done == 5
 
 
 def test_a_purge_with_a_key_empties_an_attached_queue_once(store: Store) -> None:

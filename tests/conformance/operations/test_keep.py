@@ -27,7 +27,7 @@ def trash_keys(store: Store) -> int:
 def test_pops_of_a_program_can_leave_nothing_behind(store: Store) -> None:
     jobs = store.create_queue("jobs")
     before = trash_keys(store)
-    program = store.acts("cron", via="cli", keep=NOT_AT_ALL)
+    program = store.actions("cron", via="cli", keep=NOT_AT_ALL)
     for number in range(50):
         jobs.push(b"%d" % number, priority=number)
     taken = [program.pop("jobs") for _ in range(20)] + program.pop_many("jobs", 30, end="max")
@@ -38,15 +38,15 @@ def test_pops_of_a_program_can_leave_nothing_behind(store: Store) -> None:
     assert (last.count, last.actor, last.after) == (30, "cron", {"kept_seconds": 0})
     check_full_count(store, jobs)
     jobs.push(b"x", priority=1)
-    store.acts("ann").pop("jobs")
+    store.actions("ann").pop("jobs")
     assert trash_keys(store) == before + 2, "as a rule there is an entry, and its deadline"
 
 
 def test_a_shorter_time_is_swept_when_it_is_over(store: Store, clock: Clock) -> None:
     jobs = store.create_queue("jobs")
     jobs.push_many([(b"a", 1), (b"b", 2), (b"c", 3)])
-    popped = store.acts("cron", keep=timedelta(minutes=10)).pop("jobs")
-    usual = store.acts("ann").pop("jobs")
+    popped = store.actions("cron", keep=timedelta(minutes=10)).pop("jobs")
+    usual = store.actions("ann").pop("jobs")
     assert popped is not None
     assert usual is not None
     entries = {entry.id: entry for entry in store.trash.entries().entries}
@@ -55,13 +55,13 @@ def test_a_shorter_time_is_swept_when_it_is_over(store: Store, clock: Clock) -> 
     clock.advance(601)
     assert store.sweep_trash() > 0
     with pytest.raises(TrashNotFound):
-        store.acts("ann").put_back(popped.trash_id)
-    store.acts("ann").put_back(usual.trash_id)
+        store.actions("ann").undo(popped.trash_id)
+    store.actions("ann").undo(usual.trash_id)
     assert [item.value for item in jobs.items().items] == [b"b", b"c"]
     jobs.push(b"d", priority=0)
-    again = store.acts("cron", keep=timedelta(minutes=10)).pop("jobs")
+    again = store.actions("cron", keep=timedelta(minutes=10)).pop("jobs")
     assert again is not None
-    assert store.acts("ann").put_back(again.trash_id).value == b"d", "in time it comes back"
+    assert store.actions("ann").undo(again.trash_id).item.value == b"d", "in time it comes back"
 
 
 def test_deleting_and_purging_keep_nothing_where_told_so(store: Store, clock: Clock) -> None:
@@ -70,7 +70,7 @@ def test_deleting_and_purging_keep_nothing_where_told_so(store: Store, clock: Cl
     jobs.push_many([(b"%d" % number, number) for number in range(10)])
     jobs.push(b"later", priority=1, delay=timedelta(hours=1))
     lease = jobs.lease(seconds=60)
-    program = store.acts("cron", keep=NOT_AT_ALL)
+    program = store.actions("cron", keep=NOT_AT_ALL)
     deleted = program.delete_items("jobs", [lease.item.id, jobs.items().items[0].id])
     assert (deleted.count, deleted.trash_id) == (2, None)
     assert trash_keys(store) == before
@@ -85,5 +85,5 @@ def test_deleting_and_purging_keep_nothing_where_told_so(store: Store, clock: Cl
 @pytest.mark.parametrize("wrong", [timedelta(seconds=-1), timedelta(milliseconds=KEPT_MS + 1)])
 def test_the_trash_stays_bounded(store: Store, wrong: timedelta) -> None:
     with pytest.raises(BadTime, match="0 seconds"):
-        store.acts("cron", keep=wrong)
-    store.acts("cron", keep=timedelta(days=7))
+        store.actions("cron", keep=wrong)
+    store.actions("cron", keep=timedelta(days=7))

@@ -224,19 +224,19 @@ def test_many_expired_leases_are_acknowledged_with_others(store: Store, jobs: Qu
 def there_and_back(store: Store, item: Item) -> None:
     """Move an item to another queue and back."""
     store.create_queue("other")
-    store.acts("o").move_items("jobs", [item.id], to="other")
-    store.acts("o").move_items("other", [item.id], to="jobs")
+    store.actions("o").move_items("jobs", [item.id], to="other")
+    store.actions("o").move_items("other", [item.id], to="jobs")
 
 
 OTHERWISE = {
     "leased by another worker": lambda store, jobs, item: jobs.lease(),
     "leased and given back": lambda store, jobs, item: jobs.release(jobs.lease()),
     "leased and given back uncounted": lambda store, jobs, item: jobs.release(jobs.lease(), count_attempt=False),
-    "edited": lambda store, jobs, item: store.acts("o").edit_item("jobs", item.id, b"other", expect=item.value),
-    "of another priority": lambda store, jobs, item: store.acts("o").reprioritize("jobs", [item.id], priority=3),
-    "delayed": lambda store, jobs, item: store.acts("o").delay("jobs", [item.id], delay=MINUTE),
+    "edited": lambda store, jobs, item: store.actions("o").edit_item("jobs", item.id, b"other", expect=item.value),
+    "of another priority": lambda store, jobs, item: store.actions("o").reprioritize("jobs", [item.id], priority=3),
+    "delayed": lambda store, jobs, item: store.actions("o").delay("jobs", [item.id], delay=MINUTE),
     "moved and moved back": lambda store, jobs, item: there_and_back(store, item),
-    "brought to the front": lambda store, jobs, item: store.acts("o").reprioritize("jobs", [item.id], place="front"),
+    "brought to the front": lambda store, jobs, item: store.actions("o").reprioritize("jobs", [item.id], place="front"),
 }
 
 
@@ -269,7 +269,7 @@ def test_an_undone_act_has_not_happened_to_an_expired_lease_either(
 ) -> None:
     jobs.push(b"x", priority=1)
     lease = expired(jobs, clock)
-    store.acts("o").undo(ACTS[how](store.acts("o"), lease.item).trash_id)
+    store.actions("o").undo(ACTS[how](store.actions("o"), lease.item).trash_id)
     jobs.ack(lease, must_hold=True)
     assert depths(jobs) == (0, 0, 0, 0)
 
@@ -287,13 +287,13 @@ def test_an_expired_lease_is_stale_once_the_dead_item_is_retried(jobs: Queue, cl
 def test_an_expired_lease_of_a_purged_item_is_over(store: Store, jobs: Queue, clock: Clock) -> None:
     jobs.push(b"x", priority=1)
     lease = expired(jobs, clock)
-    (trash_id,) = store.acts("o").purge("jobs", confirm="jobs").trash_ids
+    (trash_id,) = store.actions("o").purge("jobs", confirm="jobs").trash_ids
     with pytest.raises(StaleLease):
         jobs.ack(lease, must_hold=True)
     jobs.ack(lease)  # nowhere in the queue, as after any deletion
     assert "ack" not in jobs.totals().traffic
     jobs.push(b"y", priority=2)
-    store.acts("o").undo(trash_id)
+    store.actions("o").undo(trash_id)
     assert values(jobs.items().items) == [b"x", b"y"]
     while store.merge_generations():
         pass
@@ -537,9 +537,9 @@ def test_popping_says_how_often_an_item_was_tried(store: Store, jobs: Queue) -> 
     jobs.release(jobs.lease())
     assert [item.attempts for item in jobs.items().items] == [1, 0]
     assert jobs.oldest().attempts == 1
-    popped = store.acts("ann").pop("jobs")
+    popped = store.actions("ann").pop("jobs")
     assert popped.item.attempts == 1
-    store.acts("ann").put_back(popped.trash_id)
+    store.actions("ann").undo(popped.trash_id)
     assert jobs.lease().item.attempts == 2
     assert jobs.pop_max().attempts == 0
 

@@ -62,7 +62,7 @@ def test_a_delayed_item_that_is_rescheduled_keeps_them(store: Store) -> None:
 def test_a_job_that_goes_on_keeps_them(store: Store, act: str) -> None:
     jobs = store.create_queue("jobs")
     jobs.push_many([(b"%d" % n, n) for n in range(60)])
-    acts = store.acts("ann")
+    acts = store.actions("ann")
     job = acts.begin_bulk("delete", "jobs")
     key = KEYS.bulk(bytes.fromhex(job.id))
     add_field(store, key)
@@ -91,8 +91,8 @@ def test_a_root_that_leaves_no_room_for_keys_is_refused_at_once(engine: str, tmp
         queue.push(b"a", priority=-(2 ** (8 * 255) - 1))
         lease = queue.lease()
         queue.release(lease, delay=HOUR)
-        popped = store.acts("p" * 500).delete_item(queue.name, lease.item.id)
-        store.acts("p" * 500).put_back(popped.trash_id)
+        popped = store.actions("p" * 500).delete_item(queue.name, lease.item.id)
+        store.actions("p" * 500).undo(popped.trash_id)
         assert queue.totals().delayed == 1
 
 

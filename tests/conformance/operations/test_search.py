@@ -65,9 +65,9 @@ def mixed(store: Store, clock: Clock) -> Queue:
                 mixed.release(lease, reason="broken")
 
     fill()
-    (trash_id,) = store.acts("ann").purge("mixed", confirm="mixed").trash_ids
+    (trash_id,) = store.actions("ann").purge("mixed", confirm="mixed").trash_ids
     fill()
-    store.acts("ann").undo(trash_id)
+    store.actions("ann").undo(trash_id)
     assert len(store.queue("mixed").config.generations) == 2
     return mixed
 
@@ -248,7 +248,7 @@ def test_a_job_on_dead_items_takes_those_that_the_search_finds_by_reason(store: 
     jobs.push_many([(b"%d" % n, n) for n in range(6)])
     for n, lease in enumerate(jobs.lease_many(6, seconds=60)):
         jobs.release(lease, reason="timeout" if n % 2 else "refused")
-    acts = store.acts("ann")
+    acts = store.actions("ann")
     job = acts.begin_bulk("delete", "jobs", query=Query(state="dead", text="timeout"))
     acts.run_bulk(job.id)
     assert [item.reason for item in jobs.dead().items] == ["refused"] * 3

@@ -32,7 +32,7 @@ def test_every_way_to_a_queue_that_cannot_be_read_names_it(store: Store, record:
         lambda: store.queues(),
         lambda: store.delete_queue("bad"),
         lambda: store.rename_queue("bad", "new"),
-        lambda: store.acts("ann").pause("bad", reason="r"),
+        lambda: store.actions("ann").pause("bad", reason="r"),
         lambda: bad.push(b"x", priority=1),
         bad.pop_min,
         bad.status,
@@ -57,12 +57,12 @@ def test_a_damaged_item_at_an_end_makes_its_queue_unreadable(store: Store) -> No
 def test_a_job_of_a_queue_that_cannot_be_read_is_canceled_resumed_and_undone(store: Store, record: bytes) -> None:
     bad = store.create_queue("bad")
     bad.push_many([(b"%d" % n, n) for n in range(3)])
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     done, running = ann.run_bulk(ann.begin_bulk("delete", "bad", high=0).id), ann.begin_bulk("delete", "bad")
     damage(store, bad, record)
     assert ann.cancel_bulk(running.id).status == "canceled"
     assert ann.resume_bulk(running.id).running
-    for failed in (ann.run_bulk(running.id), ann.run_bulk(ann.begin_undo(done.id).id)):
+    for failed in (ann.run_bulk(running.id), ann.run_bulk(ann.undo(done.id).job.id)):
         assert failed.status == "failed"
         assert failed.failure.startswith("The queue “bad” cannot be read. ")
     told = {entry.verb: entry.queue for entry in store.audit.entries(limit=9).entries}

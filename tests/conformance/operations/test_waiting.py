@@ -276,14 +276,14 @@ def test_giving_up_never_loses_an_item(store: Store) -> None:
 def test_a_restored_item_ends_the_wait(store: Store) -> None:
     jobs = store.create_queue("jobs")
     item = jobs.push(b"a", priority=1)
-    (popped,) = store.acts("ann").pop_many("jobs", 1)
+    (popped,) = store.actions("ann").pop_many("jobs", 1)
     (pop,) = begin_pops(jobs)
     store.restore(popped.trash_id)
     assert pop.result(LONG).id == item.id
 
 
 def test_the_undo_of_a_purge_ends_the_wait_and_the_purge_does_not(store: Store) -> None:
-    jobs, acts = store.create_queue("jobs"), store.acts("ann")
+    jobs, acts = store.create_queue("jobs"), store.actions("ann")
     items = jobs.push_many([(b"%d" % n, n) for n in range(2)])
     jobs.pause(by="ann", reason="a purge is coming")
     pops = begin_pops(jobs, 2)
@@ -300,7 +300,7 @@ def test_the_undo_of_a_purge_ends_the_wait_and_the_purge_does_not(store: Store) 
 
 def test_a_purge_takes_along_what_a_wait_slept_towards(store: Store, clock: Clock) -> None:
     """The item that was due is in the trash; back again, it ends the wait when it is due."""
-    jobs, acts = store.create_queue("jobs"), store.acts("ann")
+    jobs, acts = store.create_queue("jobs"), store.actions("ann")
     item = jobs.push(b"later", priority=1, delay=timedelta(hours=1))
     (pop,) = begin_pops(jobs)
     (trash_id,) = acts.purge("jobs", confirm="jobs").trash_ids
@@ -313,7 +313,7 @@ def test_a_purge_takes_along_what_a_wait_slept_towards(store: Store, clock: Cloc
 
 @pytest.mark.parametrize("act", ["delete", "move out", "reprioritize", "edit"])
 def test_what_an_undo_brings_back_ends_the_wait(store: Store, act: str) -> None:
-    jobs, other, acts = store.create_queue("jobs"), store.create_queue("other"), store.acts("ann")
+    jobs, other, acts = store.create_queue("jobs"), store.create_queue("other"), store.actions("ann")
     item = jobs.push(b"a", priority=1)
     if act == "delete":
         trash_id = acts.delete_items("jobs", [item.id]).trash_id
@@ -335,7 +335,7 @@ def test_what_an_undo_brings_back_ends_the_wait(store: Store, act: str) -> None:
 
 @pytest.mark.parametrize("how", ["move", "retry", "bulk move", "deleted and restored"])
 def test_an_act_that_brings_an_item_ends_the_wait(store: Store, how: str) -> None:
-    jobs, other, acts = store.create_queue("jobs"), store.create_queue("other"), store.acts("ann")
+    jobs, other, acts = store.create_queue("jobs"), store.create_queue("other"), store.actions("ann")
     if how == "retry":
         jobs.configure(max_attempts=1)
         jobs.push(b"a", priority=1)
@@ -351,7 +351,7 @@ def test_an_act_that_brings_an_item_ends_the_wait(store: Store, how: str) -> Non
         acts.run_bulk(acts.begin_bulk("move", "other", to="jobs").id)
     else:
         trash_id = acts.delete_queue("other", confirm="other")
-        acts.restore_queue(trash_id)
+        acts.undo(trash_id)
         acts.move_items("other", [item_id], "jobs")
     assert pop.result(LONG).value == b"a"
 

@@ -26,7 +26,7 @@ FORMULAS = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1", " 
 
 @pytest.fixture
 def busy(store: Store) -> None:
-    ann, bob = store.acts("ann"), store.acts("bob", via="cli")
+    ann, bob = store.actions("ann"), store.actions("bob", via="cli")
     for name in ("jobs", "mail"):
         ann.create_queue(name)
     ann.push("jobs", b"a", priority=1)
@@ -82,7 +82,7 @@ def test_a_time_that_is_none_is_said_and_nothing_is_shown(operator: Desk, busy: 
 
 
 def test_a_queue_that_is_gone_keeps_its_history(operator: Desk, store: Store, busy: None) -> None:
-    store.acts("ann").delete_queue("mail", confirm="mail")
+    store.actions("ann").delete_queue("mail", confirm="mail")
     page = operator.open("/audit/?queue=mail")
     assert "No queue has the name “mail” now" in page
     assert "deleted the queue" in what(page)
@@ -90,7 +90,7 @@ def test_a_queue_that_is_gone_keeps_its_history(operator: Desk, store: Store, bu
 
 
 def test_pages_go_by_cursor_and_a_damaged_one_is_said(operator: Desk, store: Store) -> None:
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     ann.create_queue("jobs")
     for n in range(60):
         ann.push("jobs", b"x", priority=n)
@@ -123,7 +123,7 @@ def test_the_file_holds_what_the_filters_show_and_all_of_it(
 
 
 def test_no_cell_of_the_file_is_run_by_a_spreadsheet(operator: Desk, store: Store) -> None:
-    ann = store.acts("=cmd()")
+    ann = store.actions("=cmd()")
     ann.create_queue("jobs")
     for formula in FORMULAS:
         ann.pause("jobs", reason=formula)

@@ -181,7 +181,7 @@ def test_a_moment_at_the_calendars_end_stops_nobody(berliner: Desk, store: Store
     if end > "2026":
         jobs = store.queue("jobs")
         jobs.push(b"x", priority=1, due=datetime.fromisoformat(f"{end}+00:00"))
-        store.acts("eve").pause("jobs", reason="why", until=datetime.fromisoformat(f"{end}+00:00"))
+        store.actions("eve").pause("jobs", reason="why", until=datetime.fromisoformat(f"{end}+00:00"))
         for address in ("/", "/queues/jobs/", "/queues/jobs/?state=delayed", "/audit/"):
             assert berliner.open(address).status == 200
         assert "9999-12-31 23:30:00 UTC" in berliner.open("/queues/jobs/?state=delayed")
@@ -276,7 +276,7 @@ def test_a_search_by_a_time_that_comes_twice_or_never_says_so(berliner: Desk) ->
 
 def test_files_and_pages_of_the_audit_refuse_what_the_page_refuses(berliner: Desk, store: Store) -> None:
     for _ in range(2):
-        store.acts("mallory").pause("jobs", reason="why")
+        store.actions("mallory").pause("jobs", reason="why")
     for text, zone in ((NEVER, BERLIN), ("2027-07-01 12:00", "Mars/Base")):
         asked = {"since": text, "zone": zone}
         page = berliner.open("/audit/?" + urlencode(asked))
@@ -312,7 +312,7 @@ def test_a_refused_moment_keeps_its_zone_until_it_is_right(
 def test_the_audit_is_asked_in_the_readers_zone_and_files_and_further_pages_in_utc(
     berliner: Desk, store: Store
 ) -> None:
-    store.acts("eve").pause("jobs", reason="why")
+    store.actions("eve").pause("jobs", reason="why")
     asked = {"since": "2026-01-01 01:00", "until": "2041-07-01 12:00", "zone": BERLIN}
     page = berliner.open("/audit/?" + urlencode(asked))
     assert "eve" in page

@@ -311,7 +311,7 @@ def test_a_key_too_long_to_compare_hides() -> None:
 
 def _stored(store: Store) -> str:
     """Create a queue with rules and an item with secrets in it; return the item's id."""
-    acts = store.acts("root")
+    acts = store.actions("root")
     acts.create_queue("jobs")
     acts.configure("jobs", redact=("iban",))
     value = json.dumps({"user": "ada", "password": "hunter2", "deep": [{"IBAN": ["DE89-3704"]}]}).encode()
@@ -363,14 +363,14 @@ def test_no_page_shows_what_rules_hide(operator: Desk, store: Store) -> None:
     assert "Parts of this value are redacted" in page
     assert '"user"' in page.text
     assert page.text.count("redacted") >= 3
-    popped = store.acts("root").pop("jobs")
+    popped = store.actions("root").pop("jobs")
     assert popped is not None
     taken = operator.open(f"/queues/jobs/?taken={popped.trash_id}")
     assert "Taken from the queue" in taken
     assert _clean(taken.html)
     for address in ("/trash/", "/queues/jobs/?state=trash", "/audit/", "/audit/export/", here):
         assert _clean(_read(operator, address)[1]), address
-    store.acts("root").delete_queue("jobs", confirm="jobs")
+    store.actions("root").delete_queue("jobs", confirm="jobs")
     assert _clean(operator.open("/trash/").html), "of a deleted queue too"
 
 

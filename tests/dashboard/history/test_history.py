@@ -70,8 +70,8 @@ def test_the_chart_of_ages_slopes_and_rates_stay(operator: Desk, store: Store) -
 def test_what_people_did_is_marked_with_who_and_why(operator: Desk, store: Store) -> None:
     store.create_queue("jobs").push(b"x", priority=1)
     record(store)
-    store.acts("<b>eve</b>").pause("jobs", reason="</script><script>alert(1)</script>")
-    store.acts("bob").push("jobs", b"y", priority=2)
+    store.actions("<b>eve</b>").pause("jobs", reason="</script><script>alert(1)</script>")
+    store.actions("bob").push("jobs", b"y", priority=2)
     page = operator.open(HERE)
     assert "</script><script>alert" not in page.html
     assert [mark["label"] for mark in data_of(page)["marks"]] == ["paused · <b>eve</b>"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from queues import Acts, Queue, Store
+from queues import Actions, Queue, Store
 from queues.errors import ItemChanged
 from tests.dashboard.conftest import Desk
 
@@ -31,7 +31,7 @@ def test_an_item_that_was_changed_since_it_was_shown_is_not_leased(
 ) -> None:
     item = jobs.items().items[0]
     form = operator.open(opened.format(id=item.id))
-    store.acts("bob").edit_item("jobs", item.id, b"of bob", expect=b"one")
+    store.actions("bob").edit_item("jobs", item.id, b"of bob", expect=b"one")
     refused = operator.send(form, "/act/", seconds="60")
     assert refused.status == 409
     assert "Not as you saw it any more" in refused
@@ -42,11 +42,11 @@ def test_an_item_that_was_changed_since_it_was_shown_is_not_leased(
 
 
 def test_a_lease_compares_the_mark_in_its_own_transaction(store: Store, jobs: Queue) -> None:
-    acts, item = store.acts("ada"), jobs.items().items[0]
-    mark = acts.pick("jobs", [item.id]).picked[0].mark
-    store.acts("bob").edit_item("jobs", item.id, b"of bob", expect=b"one")
+    acts, item = store.actions("ada"), jobs.items().items[0]
+    mark = acts.pick("jobs", [item.id]).picked[0].etag
+    store.actions("bob").edit_item("jobs", item.id, b"of bob", expect=b"one")
     with pytest.raises(ItemChanged):
-        acts.lease("jobs", seconds=60, expect=item.id, mark=mark)
+        acts.lease("jobs", seconds=60, expect=item.id, etag=mark)
     assert jobs.depth("leased") == 0
 
 
@@ -54,7 +54,7 @@ def test_a_lease_compares_the_mark_in_its_own_transaction(store: Store, jobs: Qu
 def test_acts_for_one_item_turn_many_away(operator: Desk, store: Store, jobs: Queue, act: str) -> None:
     if act == "ack":
         for _ in range(2):
-            store.acts("ada").lease("jobs", seconds=600)
+            store.actions("ada").lease("jobs", seconds=600)
     items = (jobs.leased if act == "ack" else jobs.items)().items
     query = "&".join(f"id={item.id}" for item in items)
     page = operator.open(f"/queues/jobs/act/?act={act}&{query}")
@@ -79,7 +79,7 @@ def test_a_form_whose_first_sending_broke_says_that_nobody_knows(
     form = operator.open(f"/queues/jobs/act/?act=delete&id={jobs.items().items[0].id}")
     operator.client.raise_request_exception = False
     with monkeypatch.context() as broken:
-        broken.setattr(Acts, "delete_item", fail)
+        broken.setattr(Actions, "delete_item", fail)
         assert operator.client.post(*form.form("/act/")).status_code == 500
     again = operator.send(form, "/act/")
     assert "This form was already sent" in again

@@ -1,4 +1,4 @@
-"""Acts on items by form, one or a selection: what they do, tell and undo; what the second of two operators meets."""
+"""Actions on items by form, one or a selection: what they do, tell and undo; what the second of two operators meets."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_both_of_two_operators_learn_who_won(desk: Callable[..., Desk], jobs: Qu
     form = ada.open(path("delete", *items))
     do(bob, "move", items[0], to="review")
     do(bob, "reprioritize", items[1], how="set", priority="40")
-    store.acts("cleo").pop("jobs")
+    store.actions("cleo").pop("jobs")
     before = dump(store, jobs)
     page = ada.send(form, "/act/", reason="mine")
     assert page.status == 409
@@ -455,7 +455,7 @@ def test_a_leased_item_is_not_edited(operator: Desk, jobs: Queue) -> None:
 def test_what_is_redacted_is_revealed_before_it_is_edited(operator: Desk, store: Store) -> None:
     secret = store.create_queue("secret")
     item = secret.push(b'{"user": "ann", "password": "hunter2"}', priority=1)
-    store.acts("ann").configure("secret", redact=("password",))
+    store.actions("ann").configure("secret", redact=("password",))
     for act in ("move", "delete", "reprioritize"):
         assert "hunter2" not in operator.open(path(act, item, queue="secret")).html
         assert "hunter2" not in operator.open(path(act, item, secret.push(item.value, priority=2), queue="secret")).html

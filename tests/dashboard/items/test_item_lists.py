@@ -176,7 +176,7 @@ def test_items_are_chosen_with_plain_forms(operator: Desk, desk: object, jobs: Q
 
 
 def test_the_trash_of_a_queue_is_undone_from_its_page(operator: Desk, store: Store, jobs: Queue) -> None:
-    acts = store.acts("eve")
+    acts = store.actions("eve")
     item = jobs.peek_min()
     assert item is not None
     acts.delete_item("jobs", item.id)
@@ -207,7 +207,7 @@ def test_a_push_does_not_count_as_trash_and_is_undone_all_the_same(operator: Des
 
 
 def test_a_long_trash_is_gone_through_by_cursor(operator: Desk, store: Store, jobs: Queue) -> None:
-    acts = store.acts("eve")
+    acts = store.actions("eve")
     for item in jobs.items(limit=53).items:
         acts.delete_item("jobs", item.id)
     assert "Trash 10+" in operator.open("/queues/jobs/")
@@ -266,7 +266,7 @@ def test_a_search_for_text_says_where_it_does_not_look(operator: Desk, store: St
     assert "searched 1 item, all there is · 0 found" in found
     assert f"{limits}." in found, "nobody takes what was not looked into for not there"
     assert limits not in operator.open("/queues/jobs/?low=1")
-    store.acts("ada").configure("jobs", redact=("token",))
+    store.actions("ada").configure("jobs", redact=("token",))
     assert f"{limits}, nor in what is redacted." in operator.open("/queues/jobs/?q=needle")
 
 

@@ -85,7 +85,7 @@ def test_each_state_says_what_matters_in_it(operator: Desk, jobs: Queue) -> None
 
 def test_who_holds_a_lease_can_end_it_well(operator: Desk, jobs: Queue, store: Store) -> None:
     item = jobs.push(b"x", priority=1)
-    assert store.acts("ada").lease("jobs", seconds=60) is not None
+    assert store.actions("ada").lease("jobs", seconds=60) is not None
     assert "ack" in acts_of(operator.open(f"{HERE}{item.id}/"))
 
 
@@ -115,7 +115,7 @@ def test_neighbors_are_shown_at_any_depth(operator: Desk, jobs: Queue) -> None:
 
 
 def test_what_people_did_is_told_newest_first(operator: Desk, jobs: Queue, store: Store) -> None:
-    ann = store.acts("ann", via="cli")
+    ann = store.actions("ann", via="cli")
     item = ann.push("jobs", b"x", priority=7)
     ann.reprioritize("jobs", [item.id], priority=2, reason="<b>called twice</b>")
     text = operator.open(f"{HERE}{item.id}/").text
@@ -151,7 +151,7 @@ def test_an_item_that_a_program_took_left_no_trace(operator: Desk, jobs: Queue) 
 def test_what_a_person_took_can_be_put_back_from_there(
     operator: Desk, jobs: Queue, store: Store, act: str, words: str
 ) -> None:
-    eve = store.acts("eve")
+    eve = store.actions("eve")
     item, other = jobs.push_many([(b"x", 1), (b"y", 2)])
     if act == "pop":
         eve.pop("jobs")
@@ -172,11 +172,11 @@ def test_what_a_person_took_can_be_put_back_from_there(
 
 
 def test_what_was_restored_and_taken_again_is_not_offered_twice(operator: Desk, jobs: Queue, store: Store) -> None:
-    eve = store.acts("eve")
+    eve = store.actions("eve")
     item = jobs.push(b"x", priority=1)
     popped = eve.pop("jobs")
     assert popped is not None
-    eve.put_back(popped.trash_id)
+    eve.undo(popped.trash_id)
     jobs.pop_min()
     page = operator.open(f"{HERE}{item.id}/")
     assert "a program has taken it since" in page
@@ -186,11 +186,11 @@ def test_what_was_restored_and_taken_again_is_not_offered_twice(operator: Desk, 
 def test_a_moved_item_leads_to_where_it_is(operator: Desk, jobs: Queue, store: Store) -> None:
     store.create_queue("review")
     item = jobs.push(b"x", priority=1)
-    store.acts("eve").move_items("jobs", [item.id], "review")
+    store.actions("eve").move_items("jobs", [item.id], "review")
     page = operator.open(f"{HERE}{item.id}/")
     assert "eve moved it to review" in page
     assert f"/queues/review/items/{item.id}/" in page.html
     store.queue("review").pop_min()
     assert "To that queue" in operator.open(f"{HERE}{item.id}/")
-    store.acts("eve").delete_queue("review", confirm="review")
+    store.actions("eve").delete_queue("review", confirm="review")
     assert operator.open(f"{HERE}{item.id}/").status == 404

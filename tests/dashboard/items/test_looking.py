@@ -101,11 +101,11 @@ def test_an_item_that_is_gone_says_so(operator: Desk, store: Store) -> None:
 
 
 def test_the_audit_tells_who_when_what_and_why(operator: Desk, store: Store) -> None:
-    acts = store.acts("eve", via="cli")
+    acts = store.actions("eve", via="cli")
     acts.create_queue("jobs")
     acts.push("jobs", b"12345", priority=7)
     acts.pause("jobs", reason="ledger closing")
-    store.acts("ada").create_queue("other")
+    store.actions("ada").create_queue("other")
     page = operator.open("/audit/")
     for words in ("eve cli", "paused", "ledger closing", "pushed", "priority 7", "created the queue"):
         assert words in page
@@ -115,7 +115,7 @@ def test_the_audit_tells_who_when_what_and_why(operator: Desk, store: Store) -> 
 
 
 def test_the_audit_goes_on_by_cursor(operator: Desk, store: Store) -> None:
-    acts = store.acts("eve")
+    acts = store.actions("eve")
     acts.create_queue("jobs")
     for n in range(60):
         acts.push("jobs", b"x", priority=n)

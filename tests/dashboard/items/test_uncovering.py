@@ -24,7 +24,7 @@ def secret(store: Store) -> Queue:
     for name, rules in (("secret", ("pin",)), ("safe", ("pin", "iban")), ("open", ())):
         store.create_queue(name)
         if rules:
-            store.acts("root").configure(name, redact=rules)
+            store.actions("root").configure(name, redact=rules)
     return store.queue("secret")
 
 
@@ -105,7 +105,7 @@ def test_only_admins_lift_rules(desk: Callable[..., Desk], secret: Queue, store:
 
 def test_operators_add_rules_and_hide_again_what_was_shown(operator: Desk, secret: Queue, store: Store) -> None:
     assert "Saved" in operator.send(operator.open(SETTINGS), "settings/", redact="iban\npin")
-    store.acts("root").configure("secret", redact=("pin", "!pin"))
+    store.actions("root").configure("secret", redact=("pin", "!pin"))
     assert "Saved" in operator.send(operator.open(SETTINGS), "settings/", redact="pin")
     assert store.queue("secret").config.redact == ("pin",)
 
@@ -118,7 +118,7 @@ def test_the_preview_of_a_move_says_what_becomes_visible(operator: Desk, store: 
     action, fields = operator.open(f"/queues/secret/act/?act=move&id={item.id}").form("/act/")
     told = operator.post(action, {**fields, "to": "open", "preview": "auto"})
     assert "open shows what is hidden here: pin." in told
-    store.acts("root").configure("open", redact=("pin",))
+    store.actions("root").configure("open", redact=("pin",))
     assert "hidden here" not in operator.post(action, {**fields, "to": "open", "preview": "auto"})
 
 
@@ -151,10 +151,10 @@ def test_moving_to_where_as_much_is_hidden_asks_nothing(operator: Desk, store: S
 def test_a_rule_of_the_target_that_shows_again_is_asked_for_too(
     operator: Desk, store: Store, item: Item, settings: Any
 ) -> None:
-    store.acts("root").configure("safe", redact=("pin", "!PIN"))
+    store.actions("root").configure("safe", redact=("pin", "!PIN"))
     assert "safe shows what is hidden here: !PIN." in move(operator, item, "safe")
     settings.PQADMIN_REDACT = ("p*",)
-    store.acts("root").configure("secret", redact=())
+    store.actions("root").configure("secret", redact=())
     assert "safe shows what is hidden here: !PIN." in move(operator, item, "safe")
     settings.PQADMIN_REDACT = ()
     assert "Moved the item to safe." in move(operator, item, "safe"), "nothing is hidden here at all"
@@ -167,13 +167,13 @@ def test_moving_all_to_where_less_is_hidden_is_ticked_and_audited(
     refused = operator.send(page, "state=ready", to="open", reason="by hand")
     assert refused.status == 422
     assert "open shows what is hidden here: pin." in refused
-    assert store.acts("").jobs() == []
+    assert store.actions("").jobs() == []
     action, fields = refused.form("state=ready")
     assert operator.post(action, {k: v for k, v in fields.items() if k != "uncover"}).status == 422
     begun = operator.send(refused, "state=ready", uncover="on")
-    (job,) = store.acts("").jobs()
+    (job,) = store.actions("").jobs()
     assert begun.path == f"/jobs/{job.id}/"
     assert job.reason == "Hidden values become visible there (pin). by hand"
-    store.acts("").run_bulk(job.id, shown=what_searchers_see)
+    store.actions("").run_bulk(job.id, shown=what_searchers_see)
     assert store.queue("open").depth() == 1
     assert "become visible there (pin)" in store.audit.entries(queue="secret").entries[0].reason

@@ -1,4 +1,4 @@
-"""Acts on all that match, on pages without JavaScript: counted, confirmed, begun, canceled, gone on with, undone."""
+"""Actions on all that match, on pages without JavaScript: counted, confirmed, begun, canceled, gone on with, undone."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def jobs(store: Store) -> Queue:
 
 
 def only(store: Store) -> Job:
-    (job,) = store.acts("").jobs()
+    (job,) = store.actions("").jobs()
     return job
 
 
 def run(store: Store) -> None:
     """Run all jobs, as the site's runner does."""
-    for job in store.acts("").running_jobs():
-        store.acts("").run_bulk(job.id, shown=what_searchers_see)
+    for job in store.actions("").running_jobs():
+        store.actions("").run_bulk(job.id, shown=what_searchers_see)
 
 
 def test_all_that_match_are_counted_moved_and_come_back(operator: Desk, store: Store, jobs: Queue) -> None:
@@ -72,7 +72,7 @@ def test_all_that_match_are_counted_moved_and_come_back(operator: Desk, store: S
 
 
 def test_the_header_counts_what_the_page_shows(operator: Desk, store: Store, jobs: Queue) -> None:
-    begun = [store.acts("").begin_bulk("delete", "jobs", query=Query(text=text)) for text in ("bad", "good")]
+    begun = [store.actions("").begin_bulk("delete", "jobs", query=Query(text=text)) for text in ("bad", "good")]
     for path in ("/jobs/", f"/jobs/{begun[0].id}/"):
         assert "Jobs 2 2 running" in operator.open(path)
     run(store)
@@ -139,7 +139,7 @@ def test_what_was_typed_wrong_stands_at_its_field(
     assert refused.status == 422
     assert words in refused
     assert refused.form(f"act={act}&state=ready")[1]["reason"] == "kept"
-    assert store.acts("").jobs() == []
+    assert store.actions("").jobs() == []
 
 
 @pytest.mark.parametrize("query", ["", "&q=bad"])
@@ -151,20 +151,20 @@ def test_another_number_than_the_one_confirmed_begins_nothing(
     refused = operator.send(page, f"state=ready{query}")
     assert refused.status == 409
     assert "The depth has changed" in refused
-    assert store.acts("").jobs() == []
+    assert store.actions("").jobs() == []
     jobs.push_many([(b"bad", 0)] * 10)
     assert operator.send(refused, f"state=ready{query}").path == f"/jobs/{only(store).id}/", "ten more are tolerated"
 
 
 def test_a_job_is_canceled_and_let_go_on(operator: Desk, desk: Callable[..., Desk], store: Store, jobs: Queue) -> None:
-    job = store.acts("ann").begin_bulk("delete", "jobs")
-    store.acts("ann").run_bulk(job.id, progress=lambda job: False)
+    job = store.actions("ann").begin_bulk("delete", "jobs")
+    store.actions("ann").run_bulk(job.id, progress=lambda job: False)
     page = operator.open(f"/jobs/{job.id}/")
     canceled = operator.send(page, "/cancel/")
     assert "Canceled. What it did stays done until you undo it." in canceled
     late = operator.send(page, "/cancel/")
     assert "Nothing was done a second time." in late
-    assert store.acts("").job(job.id).status == "canceled"
+    assert store.actions("").job(job.id).status == "canceled"
     viewer = desk(Role.VIEWER).open(f"/jobs/{job.id}/")
     assert "canceled" in viewer
     assert not viewer.has_form("/resume/")
@@ -205,13 +205,13 @@ def test_hostile_values_reasons_and_queries_draw_nothing(operator: Desk, store: 
 def test_what_is_hidden_is_not_found_by_acting_on_all(operator: Desk, store: Store) -> None:
     queue = store.create_queue("secrets")
     queue.push_many([(b'{"token": "abc", "n": %d}' % n, 1) for n in range(3)])
-    store.acts("ann").configure("secrets", redact=("token",))
+    store.actions("ann").configure("secrets", redact=("token",))
     hidden = operator.open("/queues/secrets/bulk/?act=delete&q=abc")
     assert "Nothing matches" in hidden
     assert "abc" not in hidden.text.replace("“abc”", "")
     page = operator.open("/queues/secrets/bulk/?act=delete&q=token")
     assert "abc" not in page
-    store.acts("ann").begin_bulk("delete", "secrets", query=Query(text="abc"))
+    store.actions("ann").begin_bulk("delete", "secrets", query=Query(text="abc"))
     run(store)
     assert (only(store).done, queue.depth()) == (0, 3)
 
@@ -239,8 +239,8 @@ def test_whoever_is_about_to_act_sees_what_others_have_under_way_there(
     store.queue("review").push(b"waits", priority=1)
     path = path.format(item=jobs.items(limit=1).items[0].id)
     assert "Under way on this queue now" not in operator.open(path)
-    job = store.acts(HOSTILE).begin_bulk("move", "jobs", to="review", query=Query(text="bad"))
-    mine = store.acts("ada").begin_bulk("move", "jobs", to="review", query=Query(text="good"))
+    job = store.actions(HOSTILE).begin_bulk("move", "jobs", to="review", query=Query(text="bad"))
+    mine = store.actions("ada").begin_bulk("move", "jobs", to="review", query=Query(text="good"))
     page = operator.open(path)
     assert "Under way on this queue now" in page
     assert "Move ready items from jobs to review waiting for a server · 0 % · by <script>" in page
@@ -252,10 +252,10 @@ def test_whoever_is_about_to_act_sees_what_others_have_under_way_there(
 
 def test_jobs_elsewhere_are_not_told_and_many_are_counted(operator: Desk, store: Store, jobs: Queue) -> None:
     store.create_queue("other").push(b"x", priority=1)
-    store.acts("bob").begin_bulk("delete", "other")
+    store.actions("bob").begin_bulk("delete", "other")
     assert "Under way" not in operator.open("/queues/jobs/bulk/?act=delete")
     for _ in range(5):
-        store.acts("bob").begin_bulk("delete", "jobs")
+        store.actions("bob").begin_bulk("delete", "jobs")
     page = operator.open("/queues/jobs/bulk/?act=delete")
     assert page.text.count("Delete ready items of jobs") == 3
     assert "2 more jobs" in page
@@ -279,13 +279,13 @@ def test_what_a_job_means_for_an_act_is_said_of_what_it_does(
     path: str, said: set[str], operator: Desk, store: Store, jobs: Queue
 ) -> None:
     store.queue("review").push(b"waits", priority=1)
-    store.acts("bob").begin_bulk("move", "jobs", to="review")
+    store.actions("bob").begin_bulk("move", "jobs", to="review")
     page = operator.open(path)
     assert {each for each in (MEET, COME, "Without the queue a job here fails") if each in page} == said
 
 
 def test_a_job_that_pushes_brings_items_and_takes_none(operator: Desk, store: Store, jobs: Queue) -> None:
-    store.acts("bob").begin_push("jobs", [(b"x", 1)])
+    store.actions("bob").begin_push("jobs", [(b"x", 1)])
     page = operator.open("/queues/jobs/purge/")
     assert COME in page
     assert MEET not in page

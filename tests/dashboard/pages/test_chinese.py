@@ -79,7 +79,7 @@ def furnished(store: Store) -> dict[str, str]:
     own.lease(seconds=600, worker="甲")
     store.create_queue("邮件", kind="fifo").enqueue(b"1")
     store.create_queue("停").pause(reason="结账", by="甲")
-    acts = store.acts("甲")
+    acts = store.actions("甲")
     acts.push("订单", b"8", priority=9)
     acts.pop("订单", end="max")
     return {"name": "订单", "item_id": item.id}

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from queues import Acts, Query, Queue, Store
+from queues import Actions, Query, Queue, Store
 from queues.background.staging_leftovers import NOBODY
 from queues.bulk.runner import JobRunner
 from tests.dashboard.conftest import Desk
@@ -18,9 +18,9 @@ def ids(queue: Queue) -> list[str]:
 
 
 @pytest.fixture
-def done(store: Store) -> Acts:
+def done(store: Store) -> Actions:
     """Everything that a person can do, once."""
-    acts = store.acts("甲")
+    acts = store.actions("甲")
     orders = acts.create_queue("订单")
     acts.create_queue("邮件", kind="fifo")
     acts.create_queue("目标")
@@ -28,7 +28,7 @@ def done(store: Store) -> Acts:
     acts.push("邮件", b"1")
     popped = acts.pop("订单")
     assert popped is not None
-    acts.put_back(popped.trash_id)
+    acts.undo(popped.trash_id)
     acts.pop("订单", end="max", reason="因")
     acts.pop("邮件")
     ready = ids(orders)
@@ -66,15 +66,15 @@ def done(store: Store) -> Acts:
     acts.resume("订单")
     acts.rename_queue("目标", "去处")
     acts.purge("去处", confirm="去处")
-    acts.restore_queue(acts.delete_queue("邮件", confirm="邮件"))
+    acts.undo(acts.delete_queue("邮件", confirm="邮件"))
     acts.delete_queue("邮件", confirm="邮件")
     acts.attach("外来", prefix=("外来",))
     acts.detach("外来")
-    store.acts(NOBODY).pop("订单")
+    store.actions(NOBODY).pop("订单")
     return acts
 
 
-def test_the_audit_and_the_trash_are_all_chinese(chinese_admin: Desk, store: Store, done: Acts) -> None:
+def test_the_audit_and_the_trash_are_all_chinese(chinese_admin: Desk, store: Store, done: Actions) -> None:
     verbs = {entry.verb for entry in store.audit.entries(limit=200).entries}
     assert len(verbs) >= 22, "hardly everything was done"
     for address in (
@@ -92,7 +92,7 @@ def test_the_audit_and_the_trash_are_all_chinese(chinese_admin: Desk, store: Sto
             assert not english(chinese_admin.open(f"/queues/订单/items/{entry.item}/").html), entry.verb
 
 
-def test_jobs_of_every_kind_are_told_in_chinese(chinese_admin: Desk, store: Store, done: Acts) -> None:
+def test_jobs_of_every_kind_are_told_in_chinese(chinese_admin: Desk, store: Store, done: Actions) -> None:
     jobs = [
         done.begin_bulk("move", "订单", to="去处", low=3, rate=50),
         done.begin_bulk("reprioritize", "订单", shift=2, query=Query(state="ready", text="1")),
@@ -104,7 +104,7 @@ def test_jobs_of_every_kind_are_told_in_chinese(chinese_admin: Desk, store: Stor
     runner = JobRunner(store._context)
     for _ in range(30):
         runner.round()
-    undo = done.begin_undo(jobs[2].id)
+    undo = done.undo(jobs[2].id).job
     for _ in range(10):
         runner.round()
     for address in ("/jobs/", *(f"/jobs/{job.id}/" for job in (*jobs, undo))):
@@ -112,7 +112,7 @@ def test_jobs_of_every_kind_are_told_in_chinese(chinese_admin: Desk, store: Stor
 
 
 def test_a_job_that_met_an_error_of_ours_says_so_in_chinese(
-    chinese_admin: Desk, store: Store, done: Acts, monkeypatch: pytest.MonkeyPatch
+    chinese_admin: Desk, store: Store, done: Actions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = done.begin_bulk("delete", "订单")
     runner = JobRunner(store._context)

@@ -74,7 +74,7 @@ FORMS: dict[str, tuple[str, str, dict[str, str], Meanwhile]] = {
         nothing,
     ),
     "a paused queue": ("/queues/订单/pop/", "pop/", {}, lambda s: s.queue("订单").pause(reason="结账")),
-    "paused by somebody": ("/queues/订单/pop/", "pop/", {}, lambda s: s.acts("甲").pause("订单", reason="结账")),
+    "paused by somebody": ("/queues/订单/pop/", "pop/", {}, lambda s: s.actions("甲").pause("订单", reason="结账")),
     "another item at the end": ("/queues/订单/pop/", "pop/", {}, lambda s: s.queue("订单").push(b"0", priority=0)),
     "nothing left": ("/queues/订单/pop/", "pop/", {}, lambda s: s.queue("订单").pop_many(3)),
     "the wrong name to delete": ("/queues/订单/delete/", "delete/", {"confirm": "订"}, nothing),
@@ -100,7 +100,7 @@ FORMS: dict[str, tuple[str, str, dict[str, str], Meanwhile]] = {
         "/queues/订单/items/{ready}/edit/",
         "edit/",
         {"value": "5"},
-        lambda s: s.acts("乙").edit_item("订单", s.queue("订单").items().items[0].id, b"6", expect=b"1"),
+        lambda s: s.actions("乙").edit_item("订单", s.queue("订单").items().items[0].id, b"6", expect=b"1"),
     ),
     "a bad note": ("/queues/订单/settings/", "settings/", {"note": "一" * 1_001}, nothing),
     "a bad runbook": ("/queues/订单/settings/", "settings/", {"runbook": "一"}, nothing),
@@ -114,7 +114,7 @@ FORMS: dict[str, tuple[str, str, dict[str, str], Meanwhile]] = {
         "/queues/订单/settings/",
         "settings/",
         {"note": "一"},
-        lambda s: s.acts("乙").configure("订单", note="二"),
+        lambda s: s.actions("乙").configure("订单", note="二"),
     ),
     "attached under a taken name": (
         "/attach/",
@@ -171,7 +171,7 @@ def more(store: Store, n: int) -> None:
 
 
 def promote(store: Store) -> None:
-    store.acts("乙").promote("订单", [store.queue("订单").delayed().items[0].id])
+    store.actions("乙").promote("订单", [store.queue("订单").delayed().items[0].id])
 
 
 @pytest.mark.parametrize("case", FORMS)
@@ -186,10 +186,10 @@ def test_a_refused_form_is_all_chinese(case: str, chinese_admin: Desk, store: St
 
 
 def test_what_was_restored_by_another_is_told_in_chinese(chinese_admin: Desk, store: Store) -> None:
-    store.acts("甲").pop("订单")
+    store.actions("甲").pop("订单")
     trash = chinese_admin.open("/trash/")
     (entry,) = store.trash.entries().entries
-    store.acts("乙").undo(entry.id)
+    store.actions("乙").undo(entry.id)
     told = chinese_admin.send(trash, "restore/")
     assert "这已由 乙 于" in told
     assert not english(told.html)
@@ -274,7 +274,7 @@ def test_what_is_wrong_with_a_line_is_said_without_a_full_stop_as_by_command(
 def test_why_a_job_has_failed_is_told_in_chinese_and_an_older_ones_as_it_was_kept(
     chinese_admin: Desk, store: Store
 ) -> None:
-    acts = store.acts("甲")
+    acts = store.actions("甲")
     store.create_queue("数", priority_type="float")
     store.queue("订单").push(b"1", priority=2**53 + 1)
     begun = acts.begin_bulk("move", "订单", to="数")
@@ -292,12 +292,12 @@ def test_why_a_job_has_failed_is_told_in_chinese_and_an_older_ones_as_it_was_kep
 
 
 def test_a_job_does_not_say_that_nothing_was_changed(store: Store) -> None:
-    begun = store.acts("甲").begin_bulk("delete", "订单")
+    begun = store.actions("甲").begin_bulk("delete", "订单")
     refused = errors.BadPriority("Shifted so far, a priority would not fit the queue's type. Nothing was changed.")
     failed = replace(begun, failure=failure_of(refused))
     assert failed.failure == "Shifted so far, a priority would not fit the queue's type."
     store.transact(lambda tr: write_job(tr, store._keyspace, failed))
-    kept = store.acts("甲").job(begun.id)
+    kept = store.actions("甲").job(begun.id)
     for language, told in (("en", failed.failure), ("zh-hans", "调整这么多，优先级就不符合队列的类型了。")):
         with translation.override(language):
             assert tell(kept, kept.began_at).failure == told

@@ -66,7 +66,7 @@ def test_priorities_of_any_size_are_exact_on_the_item_page(operator: Desk, store
 
 def test_hostile_priorities_reasons_and_people(desk: Callable[..., Desk], store: Store) -> None:
     store.create_queue("strs", priority_type="str").push(b"x", priority="\u202e<b>\x07" + "p" * 150)
-    store.acts("<script>alert(1)</script>\u202e").pause("strs", reason="</td><script>alert(1)</script>\u202e\x00")
+    store.actions("<script>alert(1)</script>\u202e").pause("strs", reason="</td><script>alert(1)</script>\u202e\x00")
     admin = desk(Role.ADMIN)
     for path in ("/", "/queues/strs/", "/audit/", "/styleguide/", "/queues/strs/pop/"):
         page = admin.open(path)

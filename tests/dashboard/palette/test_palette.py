@@ -88,7 +88,7 @@ def test_an_item_is_found_by_its_id_in_whatever_queue_and_state(operator: Desk, 
     store.create_queue("orders")
     item = store.create_queue("mail", kind="fifo").enqueue(b"x", delay=timedelta(hours=1))
     assert found(operator, item.id)[0] == ("item", f"/queues/mail/items/{item.id}/")
-    store.acts("ann").delete_queue("mail", confirm="mail")
+    store.actions("ann").delete_queue("mail", confirm="mail")
     page = operator.open(f"/palette/?q={item.id}")
     assert "No queue holds an item of this id now" in page
     assert f"/audit/?item={item.id}" in page.links

@@ -127,27 +127,27 @@ def test_more_than_one_transaction_takes_is_pushed_as_a_job_and_undone(operator:
     checked = operator.send(page, "many/", items=lines, check="lines")
     assert "1 001 items, not pushed yet" in checked
     assert "as a job" in checked
-    assert store.acts("").jobs() == []
+    assert store.actions("").jobs() == []
     begun = operator.send(checked, "many/", reason="the backlog", when="delay", delay="1", unit="h")
     assert "Push 1 001 items to jobs" in begun
     assert "what was pasted or uploaded, in its order" in begun
     assert "due " in begun
     again = operator.send(checked, "many/", reason="the backlog", when="delay", delay="1", unit="h")
     assert again.path == begun.path, "a form that is sent twice begins one job"
-    (job,) = store.acts("").jobs()
+    (job,) = store.actions("").jobs()
     assert (job.reason, job.total, job.status) == ("the backlog", 1_001, "running")
-    store.acts("").run_bulk(job.id, progress=lambda now: now.done < 400)
+    store.actions("").run_bulk(job.id, progress=lambda now: now.done < 400)
     operator.send(operator.open(begun.path), "cancel/")
     assert store.queue("jobs").depth("delayed") == 400
     operator.send(operator.open(begun.path), "resume/")
-    store.acts("").run_bulk(job.id)
+    store.actions("").run_bulk(job.id)
     assert store.queue("jobs").depth("delayed") == 1_001
     taken_out = operator.open("/trash/?act=push")
     assert "pushed" in taken_out
     assert "taken out again" in operator.send(taken_out, "restore/")
     operator.send(operator.open(begun.path), "undo/")
-    for left in store.acts("").running_jobs():
-        store.acts("").run_bulk(left.id)
+    for left in store.actions("").running_jobs():
+        store.actions("").run_bulk(left.id)
     assert store.queue("jobs").depth("delayed") == 0
 
 
@@ -175,7 +175,7 @@ def test_undoing_a_push_leaves_alone_what_has_gone_on(operator: Desk, store: Sto
     pushed = operator.send(operator.open(MANY), "many/", items=lines, **when)
     pushed_items = sorted((jobs.delayed() if when else jobs.items()).items, key=lambda item: item.value)
     ids = [item.id for item in pushed_items]
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     ann.delete_item("jobs", ids[0])
     ann.edit_item("jobs", ids[1], b"edited", expect=b"1")
     if when:
@@ -199,8 +199,8 @@ def test_undoing_a_push_leaves_alone_what_has_gone_on(operator: Desk, store: Sto
 def test_a_job_that_cannot_go_on_says_why_and_keeps_the_rest(operator: Desk, store: Store) -> None:
     lines = "\n".join('{"value": "x", "priority": 1}' for _ in range(1_001))
     begun = operator.send(operator.open(MANY), "many/", items=lines)
-    store.acts("").configure("jobs", closed=True)
-    store.acts("").run_bulk(store.acts("").jobs()[0].id)
+    store.actions("").configure("jobs", closed=True)
+    store.actions("").run_bulk(store.actions("").jobs()[0].id)
     page = operator.open(begun.path)
     assert "Pushing to jobs is closed" in page
     assert "kept with the job for 7 days" in page

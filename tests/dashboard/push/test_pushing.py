@@ -10,7 +10,7 @@ import pytest
 from django.db import OperationalError, connection
 
 from pqadmin.accounts.roles import Role
-from queues import Acts, Store
+from queues import Actions, Store
 from queues.errors import OutcomeUnknown, StoreFull
 from tests.dashboard.conftest import Desk
 
@@ -135,7 +135,7 @@ def test_a_store_that_fails_loses_nothing_that_was_typed(
     action, fields = operator.open("/queues/jobs/").form("push/")
     fields |= {"value": "precious", "priority": "1"}
     with monkeypatch.context() as broken:
-        broken.setattr(Acts, "push_undoably", fail)
+        broken.setattr(Actions, "push_undoably", fail)
         refused = operator.post(action, fields)
     assert refused.status == 503
     assert refused.response["Retry-After"]

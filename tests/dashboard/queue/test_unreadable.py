@@ -46,7 +46,7 @@ def let_in(name: str, glob: str, role: Role) -> None:
 def test_an_entry_of_the_trash_that_cannot_be_read_is_told_and_the_others_are_undone(
     operator: Desk, store: Store, jobs: Queue, record: bytes
 ) -> None:
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     first, second, third = (ann.delete_item("jobs", item.id).trash_id for item in jobs.items().items[:3])
     write(store, store._keyspace.trash(bytes.fromhex(second)), record)
     page = operator.open("/trash/")
@@ -70,7 +70,7 @@ def test_what_an_act_noted_beside_a_damaged_part_is_not_undone_by_half(
     operator: Desk, store: Store, jobs: Queue
 ) -> None:
     taken = [item.id for item in jobs.items().items[:4]]
-    trash_id = store.acts("ann").delete_items("jobs", taken).trash_id
+    trash_id = store.actions("ann").delete_items("jobs", taken).trash_id
     assert trash_id is not None
     parts = store.read(lambda tr: tr.get_range(*store._keyspace.trash_parts(bytes.fromhex(trash_id)), limit=9).wait())
     write(store, parts[2][0], b"\x01garbage")
@@ -80,7 +80,7 @@ def test_what_an_act_noted_beside_a_damaged_part_is_not_undone_by_half(
 
 
 def test_an_act_that_cannot_be_read_is_told_with_its_time(desk: Callable[..., Desk], store: Store, jobs: Queue) -> None:
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     for item in jobs.items().items[:3]:
         ann.delete_item("jobs", item.id, reason="tidy")
     middle = store.audit.entries().entries[1].id
@@ -101,7 +101,7 @@ def test_an_act_that_cannot_be_read_is_told_with_its_time(desk: Callable[..., De
 def test_a_job_that_cannot_be_read_is_told_and_the_others_are_done(
     operator: Desk, store: Store, jobs: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     store.create_queue("review")
     broken = ann.begin_bulk("delete", "jobs", low=9)
     whole = ann.begin_bulk("move", "jobs", to="review", high=4)
@@ -186,7 +186,7 @@ def test_the_palette_finds_an_item_beside_a_queue_that_cannot_be_read(
 def test_jobs_of_a_queue_that_cannot_be_read_are_canceled_and_fail_with_the_reason(
     operator: Desk, store: Store, jobs: Queue, record: bytes
 ) -> None:
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     job = ann.begin_bulk("delete", "jobs")
     write(store, store._keyspace.config(jobs.id), record)
     page = operator.send(operator.open(f"/jobs/{job.id}/"), "/cancel/")

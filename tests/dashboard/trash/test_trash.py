@@ -22,7 +22,7 @@ def values(store: Store, name: str = "jobs") -> list[bytes]:
 
 
 def do_everything(store: Store) -> None:
-    ann = store.acts("ann")
+    ann = store.actions("ann")
     jobs = store.queue("jobs")
     items = jobs.items().items
     ann.pop("jobs")
@@ -55,7 +55,7 @@ def test_everything_is_undone_from_the_page_newest_first(operator: Desk, store: 
 
 def test_entries_are_found_by_queue_person_and_act(operator: Desk, store: Store) -> None:
     do_everything(store)
-    store.acts("bob").pop("jobs")
+    store.actions("bob").pop("jobs")
     assert "re-prioritized" not in operator.open("/trash/?act=pop").text.split("Undo ends")[1]
     assert "Nothing here fits" in operator.open("/trash/?by=carol")
     assert "Nothing here fits" in operator.open("/trash/?queue=" + "x" * 290)
@@ -68,7 +68,7 @@ def test_what_was_restored_is_not_restored_again_and_it_is_said_by_whom(
     desk: Callable[..., Desk], store: Store
 ) -> None:
     ann, bob = desk(name="ann"), desk(name="bob")
-    store.acts("carol").pop("jobs")
+    store.actions("carol").pop("jobs")
     hers, his = ann.open("/trash/"), bob.open("/trash/")
     assert "Put back in its old place." in ann.send(hers, "restore/")
     told = bob.send(his, "restore/")
@@ -79,8 +79,8 @@ def test_what_was_restored_is_not_restored_again_and_it_is_said_by_whom(
 
 def test_what_has_gone_on_since_is_said_and_the_rest_can_be_undone(operator: Desk, store: Store) -> None:
     items = store.queue("jobs").items().items[:4]
-    store.acts("ann").move_items("jobs", [item.id for item in items], "mail")
-    store.acts("bob").delete_item("mail", items[0].id)
+    store.actions("ann").move_items("jobs", [item.id for item in items], "mail")
+    store.actions("bob").delete_item("mail", items[0].id)
     asked = operator.send(operator.open("/trash/?act=move"), "restore/")
     assert asked.status == 409
     assert "1 of 4 was popped, moved or changed by somebody else after this. Nothing was undone." in asked
@@ -92,8 +92,8 @@ def test_what_has_gone_on_since_is_said_and_the_rest_can_be_undone(operator: Des
 
 def test_nothing_is_offered_when_all_have_gone_on(operator: Desk, store: Store) -> None:
     item = store.queue("jobs").items().items[0]
-    store.acts("ann").move_items("jobs", [item.id], "mail")
-    store.acts("bob").delete_item("mail", item.id)
+    store.actions("ann").move_items("jobs", [item.id], "mail")
+    store.actions("bob").delete_item("mail", item.id)
     asked = operator.send(operator.open("/trash/?act=move"), "restore/")
     assert "All of these items have gone on since" in asked
     assert "Undo the other" not in asked
@@ -101,13 +101,13 @@ def test_nothing_is_offered_when_all_have_gone_on(operator: Desk, store: Store) 
 
 def test_hidden_values_stay_hidden_in_the_trash(operator: Desk, store: Store) -> None:
     store.queue("jobs").push(b'{"password": "hunter2"}', priority=-1)
-    store.acts("ann").pop("jobs")
+    store.actions("ann").pop("jobs")
     store.queue("jobs").configure(redact=["password"])
     assert "hunter2" not in operator.open("/trash/").html
 
 
 def test_the_heading_promises_the_undo_of_pushes_on_pages_alone(operator: Desk, store: Store) -> None:
-    store.acts("ann").push("jobs", b"by command", priority=1)
+    store.actions("ann").push("jobs", b"by command", priority=1)
     page = operator.open("/trash/")
     assert "The trash is empty" in page
     assert "what they pushed on pages" in page

@@ -91,14 +91,14 @@ def older(monkeypatch: pytest.MonkeyPatch) -> Store:
 def test_a_queue_of_an_older_release_is_used_renamed_and_deleted(older: Store) -> None:
     name = "jobs\u3164"
     older.create_queue("jobs")
-    older.acts("ann").move_items("jobs", [older.queue("jobs").push(b"v", priority=2).id], to=name)
+    older.actions("ann").move_items("jobs", [older.queue("jobs").push(b"v", priority=2).id], to=name)
     assert older.queue(name).depth() == 2
     assert older.rename_queue(name, "other").depth() == 2
     assert set(older.directory()) == {"jobs", "other"}
 
 
 def test_it_is_deleted_by_the_name_that_it_has(older: Store) -> None:
-    older.acts("ann").delete_queue("jobs\u3164", confirm="jobs\u3164")
+    older.actions("ann").delete_queue("jobs\u3164", confirm="jobs\u3164")
     assert older.directory() == {}
 
 

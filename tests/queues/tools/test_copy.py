@@ -69,7 +69,7 @@ def fill(store: Store) -> str:
     mail.enqueue_many([b"%d" % n for n in range(20)])
     gone = store.create_queue("gone")
     gone.push_many([(b"old", 7)] * 3)
-    acts = store.acts("ann")
+    acts = store.actions("ann")
     acts.pause("scores", reason="on purpose")
     acts.pop("jobs")
     jobs.pop_min()

@@ -196,7 +196,7 @@ def test_a_signal_to_all_processes_leaves_the_leases_of_handlers_that_finish(
 def test_a_lease_that_is_lost_is_told_in_the_log_of_the_pool(at_work: AtWork) -> None:
     at_work.begin("wait")
     (item,) = at_work.jobs.leased().items
-    at_work.store.acts("operator").release("jobs", [item.id])
+    at_work.store.actions("operator").release("jobs", [item.id])
     at_work.jobs.pause(reason="it stays where it is")
     assert at_work.process.stderr is not None
     line = at_work.process.stderr.readline()

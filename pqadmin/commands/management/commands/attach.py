@@ -32,7 +32,7 @@ class Command(StoreCommand):
             prefix = parse_prefix(options["prefix"])
         except BadPrefixText as error:
             raise CommandError(str(error)) from None
-        queue = self.acts(store).attach(
+        queue = self.actions(store).attach(
             options["queue"],
             prefix=prefix,
             kind=options["kind"],

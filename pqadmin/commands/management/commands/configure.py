@@ -49,7 +49,7 @@ class Command(StoreCommand):
         if options["close"] or options["open"]:
             changes["closed"] = options["close"]
         if changes:
-            queue = self.acts(store).configure(queue.name, reason=options["reason"], **changes)
+            queue = self.actions(store).configure(queue.name, reason=options["reason"], **changes)
         settings = plain_settings(settings_of(queue.config))
         self.answer(
             {"queue": queue.name, "settings": dict(settings)},

@@ -14,7 +14,7 @@ class Command(StoreCommand):
 
     def run(self, store: Store, options: Options) -> None:
         """Create the queue."""
-        queue = self.acts(store).create_queue(
+        queue = self.actions(store).create_queue(
             options["queue"], kind=options["kind"], priority_type=options["priority_type"]
         )
         self.answer(queue_shape(queue), f"Created {queue.name}.")

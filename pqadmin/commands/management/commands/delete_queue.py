@@ -13,7 +13,7 @@ class Command(StoreCommand):
     def run(self, store: Store, options: Options) -> None:
         """Delete the queue and print how to undo it."""
         queue = store.queue(options["queue"])
-        trash_id = self.acts(store).delete_queue(
+        trash_id = self.actions(store).delete_queue(
             queue.name, confirm=options["confirm"], expect_id=queue.id, reason=options["reason"]
         )
         self.answer(

@@ -18,7 +18,7 @@ class Command(StoreCommand):
         item = queue.find(options["id"])
         if item is None:
             raise ItemNotFound(f"{queue.name} has no item {options['id']}.")
-        changed = self.acts(store).edit_item(
+        changed = self.actions(store).edit_item(
             queue.name, item.id, value, expect=item.value, reason=options["reason"], expect_id=queue.id
         )
         same = changed.trash_id is None

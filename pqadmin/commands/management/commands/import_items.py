@@ -122,7 +122,7 @@ class Command(StoreCommand):
         except QueueNotFound:
             if not options["create"]:
                 raise
-        return self.acts(store).create_queue(
+        return self.actions(store).create_queue(
             options["queue"], kind=options["kind"], priority_type=options["priority_type"]
         )
 

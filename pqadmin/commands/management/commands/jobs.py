@@ -11,7 +11,7 @@ from pqadmin.commands.store_command import EXIT_INTERRUPTED, Options, StoreComma
 from pqadmin.commands.tables import console, print_jobs
 from pqadmin.display.format import age, number, visible
 from pqadmin.display.values.search_mask import what_searchers_see
-from queues import Acts, Job, Store
+from queues import Actions, Job, Store
 
 _ON_ONE = ("show", "cancel", "resume", "undo")
 #: Why an ended job is not canceled.
@@ -39,7 +39,7 @@ class Command(StoreCommand):
 
     def run(self, store: Store, options: Options) -> None:
         """Run the subcommand."""
-        acts, what, job_id, reason = self.acts(store), options["what"], options["job"], options["reason"]
+        acts, what, job_id, reason = self.actions(store), options["what"], options["job"], options["reason"]
         if what in _ON_ONE and not job_id:
             raise CommandError(f"Name the job: pqadmin jobs {what} JOB.")
         if what == "list":
@@ -55,11 +55,13 @@ class Command(StoreCommand):
             acts.resume_bulk(job_id, reason=reason)
             self._run(acts, [job_id], options)
         elif what == "undo":
-            self._run(acts, [acts.begin_undo(job_id, reason=reason).id], options)
+            acts.job(job_id)  # or JobNotFound: another id would undo something else
+            undoing = acts.undo(job_id, reason=reason).job
+            self._run(acts, [] if undoing is None else [undoing.id], options)
         else:
             self._run(acts, [job_id] if job_id else [job.id for job in acts.running_jobs()], options)
 
-    def _list(self, acts: Acts, store: Store, options: Options) -> None:
+    def _list(self, acts: Actions, store: Store, options: Options) -> None:
         jobs = acts.running_jobs()[::-1] if options["running"] else acts.jobs(options["limit"])
         jobs = jobs[: options["limit"]]
         if jobs and not options["json"]:
@@ -68,7 +70,7 @@ class Command(StoreCommand):
         none = "No job is running." if options["running"] else "No jobs."
         self.answer({"jobs": [job_shape(job) for job in jobs]}, none)
 
-    def _run(self, acts: Acts, job_ids: list[str], options: Options) -> None:
+    def _run(self, acts: Actions, job_ids: list[str], options: Options) -> None:
         ended = []
         stop = Interruption()
         try:

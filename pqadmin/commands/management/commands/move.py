@@ -6,7 +6,7 @@ from pqadmin.commands.arguments import REASON, Argument, OneOf, flag, read_prior
 from pqadmin.commands.interruption import Interrupted, Interruption
 from pqadmin.commands.store_command import EXIT_INTERRUPTED, Options, StoreCommand, undo_line
 from pqadmin.files.plain_text import items
-from queues import Acts, Job, Store
+from queues import Actions, Job, Store
 
 
 class Command(StoreCommand):
@@ -29,7 +29,7 @@ class Command(StoreCommand):
         """Move the items and print how to undo it."""
         source, target = store.queue(options["source"]), store.queue(options["target"])
         priority = read_priority(target, options["priority"])
-        acts, reason = self.acts(store), options["reason"]
+        acts, reason = self.actions(store), options["reason"]
         job, trash_id = None, None
         if options["ids"]:
             changed = acts.move_items(source.name, options["ids"], target.name, priority=priority, reason=reason)
@@ -57,7 +57,7 @@ class Command(StoreCommand):
         )
 
 
-def _finished(acts: Acts, job: Job) -> Job:
+def _finished(acts: Actions, job: Job) -> Job:
     """Run a bulk job to its end; raise `CommandError` if it is interrupted or fails."""
     try:
         with Interruption() as stop, stop.held():

@@ -19,7 +19,7 @@ class Command(StoreCommand):
 
     def run(self, store: Store, options: Options) -> None:
         """Pause the queue."""
-        self.acts(store).pause(options["queue"], reason=options["reason"], until=options["until"])
+        self.actions(store).pause(options["queue"], reason=options["reason"], until=options["until"])
         queue = store.queue(options["queue"])
         pause = pause_shape(queue.pause_state, store.now())
         self.answer({"queue": queue.name, "pause": pause}, f"Paused {queue.name}.")

@@ -65,7 +65,7 @@ class Command(StoreCommand):
                 take()
 
     def _take(self, store: Store, name: str, end: str, taken: list[Popped], options: Options) -> None:
-        acts = self.acts(store, keep=options["keep"])
+        acts = self.actions(store, keep=options["keep"])
         step = _STEP
         while (wanted := options["n"] - len(taken)) > 0:
             step = min(step, wanted)

@@ -17,7 +17,7 @@ class Command(StoreCommand):
     def run(self, store: Store, options: Options) -> None:
         """Purge the queue and print how to undo it."""
         name = store.queue(options["queue"]).name
-        purged = self.acts(store, keep=options["keep"]).purge(
+        purged = self.actions(store, keep=options["keep"]).purge(
             name, confirm=options["confirm"], reason=options["reason"]
         )
         done = items(purged.count, "are in the trash" if purged.trash_ids else "are gone")

@@ -30,7 +30,7 @@ class Command(StoreCommand):
         priority = read_priority(queue, options["priority"])
         if priority is None and queue.kind != "fifo":
             raise CommandError(f"{queue.name} is a priority queue: give --priority.")
-        item = self.acts(store).push(
+        item = self.actions(store).push(
             queue.name, read_value(options), priority=priority, delay=options["delay"], due=options["due"]
         )
         if options["json"]:

@@ -1,11 +1,11 @@
 """`pqadmin release_items`: take leased items back from their workers."""
 
 from pqadmin.commands.item_command import ItemCommand
-from queues import Acts
+from queues import Actions
 
 
 class Command(ItemCommand):
     """Take leased items back from their workers. Later acknowledgements by those workers are refused."""
 
-    verb = staticmethod(Acts.release)
+    verb = staticmethod(Actions.release)
     done = "are back"

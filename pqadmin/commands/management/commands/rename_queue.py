@@ -14,5 +14,5 @@ class Command(StoreCommand):
     def run(self, store: Store, options: Options) -> None:
         """Rename the queue."""
         old = store.queue(options["queue"]).name
-        queue = self.acts(store).rename_queue(old, options["new"])
+        queue = self.actions(store).rename_queue(old, options["new"])
         self.answer(queue_shape(queue), f"Renamed {old} to {queue.name}.")

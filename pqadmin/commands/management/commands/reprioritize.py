@@ -5,7 +5,7 @@ from typing import Any
 from pqadmin.commands.arguments import Argument, OneOf, flag, read_priority
 from pqadmin.commands.item_command import ItemCommand
 from pqadmin.commands.store_command import Options
-from queues import Acts, Changed, Queue
+from queues import Actions, Changed, Queue
 
 
 class Command(ItemCommand):
@@ -21,10 +21,10 @@ class Command(ItemCommand):
             required=True,
         ),
     )
-    verb = staticmethod(Acts.reprioritize)
+    verb = staticmethod(Actions.reprioritize)
     done = "have a new place"
 
-    def change(self, acts: Acts, queue: Queue, options: Options, **more: Any) -> Changed:
+    def change(self, acts: Actions, queue: Queue, options: Options, **more: Any) -> Changed:
         """Read the priority by the queue's type, then act."""
         for name in ("priority", "shift"):
             more[name] = read_priority(queue, options[name], refusal="its items have no priority")

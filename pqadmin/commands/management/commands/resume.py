@@ -12,6 +12,6 @@ class Command(StoreCommand):
 
     def run(self, store: Store, options: Options) -> None:
         """Resume the queue."""
-        self.acts(store).resume(options["queue"])
+        self.actions(store).resume(options["queue"])
         name = store.queue(options["queue"]).name
         self.answer({"queue": name, "pause": None}, f"Resumed {name}.")

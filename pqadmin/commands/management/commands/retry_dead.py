@@ -1,11 +1,11 @@
 """`pqadmin retry_dead`: retry dead items."""
 
 from pqadmin.commands.item_command import ItemCommand
-from queues import Acts
+from queues import Actions
 
 
 class Command(ItemCommand):
     """Return dead items to their places, with no attempts counted."""
 
-    verb = staticmethod(Acts.retry_dead)
+    verb = staticmethod(Actions.retry_dead)
     done = "are back"

@@ -4,7 +4,7 @@ from pqadmin.commands.arguments import REASON, Argument, flag
 from pqadmin.commands.store_command import Options, StoreCommand
 from pqadmin.files.plain_text import items
 from queues import Store
-from queues.errors import JobNotFound
+from queues.errors import JobEnded
 
 
 class Command(StoreCommand):
@@ -18,16 +18,17 @@ class Command(StoreCommand):
 
     def run(self, store: Store, options: Options) -> None:
         """Undo it and print what came back."""
-        acts, name = self.acts(store), options["id"]
-        try:
-            acts.job(name)
-        except JobNotFound:
-            undone = acts.undo(name, partial=options["partial"], reason=options["reason"])
-        else:
-            undone = acts.undo_bulk(name)
-        skipped = [f"Left alone: {items(undone.skipped, 'have changed since')}."] if undone.skipped else []
+        actions = self.actions(store)
+        undone = actions.undo(options["id"], partial=options["partial"], reason=options["reason"])
+        count, skipped = undone.count, undone.skipped
+        if undone.job is not None:
+            job = actions.run_bulk(undone.job.id)
+            count, skipped = job.done, job.skipped
+            if job.failure:
+                raise JobEnded("Undoing has failed after {count:,} items: {failure}", count=count, failure=job.failure)
+        more = [f"Left alone: {items(skipped, 'have changed since')}."] if skipped else []
         self.answer(
-            {"queue": undone.queue.name, "items": undone.count, "skipped": undone.skipped},
-            f"Undone in {undone.queue.name}: {items(undone.count, 'are as before')}.",
-            *skipped,
+            {"queue": undone.queue, "items": count, "skipped": skipped},
+            f"Undone in {undone.queue}: {items(count, 'are as before')}.",
+            *more,
         )

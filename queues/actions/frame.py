@@ -1,0 +1,186 @@
+"""The frame of actions: operation, trash record, audit record and answer in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+
+from queues.audit.audit import Audit
+from queues.context import StoreContext
+from queues.errors import AlreadyDone, QueueNotFound, SameQueue, display_name
+from queues.keys.keyspace import Keyspace
+from queues.kv.port import ReadTransaction, Transaction
+from queues.model.config import MAX_REASON, check_text
+from queues.model.duration import Duration
+from queues.model.item import Item
+from queues.operations import idempotency
+from queues.queue import Queue
+from queues.queue_catalog import QueueCatalog
+from queues.trash.trash import KEPT_MS, Trash
+
+P = ParamSpec("P")
+T = TypeVar("T")
+#: Verbs that remove items: their audit records say how long the trash keeps these, if not as long as usual.
+_REMOVING = frozenset({"pop_min", "pop_max", "dequeue", "delete", "purge", "ack"})
+
+
+class Named(Protocol):
+    """A queue in an audit record."""
+
+    @property
+    def id(self) -> int:
+        """The queue's number."""
+
+    @property
+    def name(self) -> str:
+        """The queue's name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestKey:
+    """The idempotency key of a request: its first action is executed once, and stores the answer with itself."""
+
+    key: str
+    #: What the request asks for; other content under the same key raises `KeyReused`.
+    content: bytes = b""
+    #: Returns the answer to store from what the action returned, inside its transaction.
+    answer: Callable[[Any], bytes] = lambda result: b""
+
+
+class Frame:
+    """What all actions of one person share: the actor, the trash, the audit and the request's key."""
+
+    def __init__(
+        self,
+        context: StoreContext,
+        *,
+        actor: str,
+        via: str,
+        keep: Duration | None = None,
+        tr: Transaction | None = None,
+        key: RequestKey | None = None,
+    ) -> None:
+        self.actor = check_text(actor)
+        self.via = via
+        self.context = context
+        self.catalog = QueueCatalog(context)
+        self.trash = Trash(context, keep=keep)
+        self.audit = Audit(context)
+        self._tr = tr
+        self._key = key
+
+    def read(self, look: Callable[[ReadTransaction], T], tr: ReadTransaction | None = None) -> T:
+        """Run `look` on one version of the store."""
+        return self.context.read(look, tr or self._tr)
+
+    def run(self, act: Callable[[Action], T]) -> T:
+        """Run an action as one transaction, the first one of a request with a key once."""
+
+        def run(tr: Transaction) -> T:
+            return act(Action(self, tr)) if self._key is None else self._once(tr, act)
+
+        with self.catalog.suggesting(self._tr):
+            result = self.context.transact(run, self._tr)
+        self._key = None  # a request is known by its first action; the others follow from it
+        return result
+
+    def _once(self, tr: Transaction, act: Callable[[Action], T]) -> T:
+        """Run the action and store its answer under the request's key; raise `AlreadyDone` with the first answer."""
+        request, results = self._key, list[T]()
+        assert request is not None
+
+        def execute() -> bytes:
+            results.append(act(Action(self, tr)))
+            return request.answer(results[0])
+
+        first = idempotency.once(
+            tr, self.context.keyspace, request.key, execute, content=request.content, now_ms=self.context.now_ms()
+        )
+        if first.repeated:
+            raise AlreadyDone(first.value, first.at)
+        return results[0]
+
+
+class Action:
+    """One action inside its transaction."""
+
+    def __init__(self, frame: Frame, tr: Transaction) -> None:
+        self.tr = tr
+        self.actor = frame.actor
+        self.via = frame.via
+        self.context = frame.context
+        self.catalog = frame.catalog
+        self.trash = frame.trash
+        self._audit = frame.audit
+
+    @property
+    def keyspace(self) -> Keyspace:
+        """The keys of the store."""
+        return self.context.keyspace
+
+    def new_id(self) -> bytes:
+        """Return a new id, for a record of the trash or a job."""
+        return self.context.id_generator.new_id()
+
+    def queue(self, name: str, expect_id: int | None = None) -> Queue:
+        """Return the queue of this name; raise `QueueNotFound`, also if its id is not `expect_id`."""
+        return find_queue(self.catalog, self.tr, name, expect_id)
+
+    def kept(self, trash_id: bytes) -> str | None:
+        """Return the id by which an action is undone; None if the trash keeps nothing."""
+        return trash_id.hex() if self.trash.keeps else None
+
+    def record(
+        self, queue: Named, verb: str, *, reason: str = "", after: Mapping[str, Any] | None = None, **details: Any
+    ) -> None:
+        """Write the audit record; `details` are those of `Audit.write`."""
+        if self.trash.keep_ms != KEPT_MS and verb in _REMOVING:
+            after = {**(after or {}), "kept_seconds": self.trash.keep_ms / 1000}
+        self._audit.write(
+            self.tr,
+            self.new_id(),
+            actor=self.actor,
+            via=self.via,
+            verb=verb,
+            queue_id=queue.id,
+            queue=queue.name,
+            reason=check_text(reason, MAX_REASON),
+            after=after,
+            **details,
+        )
+
+
+def action(act: Callable[Concatenate[Action, P], T]) -> Callable[Concatenate[Frame, P], T]:
+    """Make a function of one transaction a method of `Actions`, which runs it as an action."""
+
+    @wraps(act)
+    def method(frame: Frame, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return frame.run(lambda action: act(action, *args, **kwargs))
+
+    return method
+
+
+def find_queue(catalog: QueueCatalog, tr: ReadTransaction, name: str, expect_id: int | None) -> Queue:
+    """Return the queue of this name; raise `QueueNotFound`, also if its id is not `expect_id`."""
+    queue = catalog.queue(name, tr=tr)
+    if expect_id is not None and queue.id != expect_id:
+        raise QueueNotFound(name)
+    return queue
+
+
+def other_queue(source: Queue, target: Queue) -> Queue:
+    """Return the queue that items of another one are moved to; raise `SameQueue`."""
+    if source.id == target.id:
+        raise SameQueue("The items are in {queue} already: name another queue.", queue=display_name(source.name))
+    return target
+
+
+def shown(item: Item) -> Mapping[str, Any]:
+    """Return what an audit record says of an item."""
+    priority = item.priority if item.foreign is None or item.priority is not None else item.foreign.priority_text
+    more = {} if item.due_at is None else {"due": item.due_at.isoformat()}
+    if item.state == "leased":
+        more["worker"] = item.worker
+    return {"priority": priority, "size": item.size, **more}

@@ -1,0 +1,170 @@
+"""Purges: all items of a queue into the trash, in one transaction, or chunk by chunk from an attached queue."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from queues.actions.frame import Action, Frame, find_queue
+from queues.attached_queue import AttachedQueue, Chunk
+from queues.errors import ConfirmationMismatch, Conflict, DepthChanged, NotAttached, display_name
+from queues.items import generations
+from queues.model.names import canonical
+from queues.status.attached_counts import Step
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Purged:
+    """What a purge removed."""
+
+    count: int
+    #: Items left where they are, because their keys are too long to be returned.
+    skipped: int
+    #: The entries of the trash, each for `undo`: one for each chunk of an attached queue.
+    trash_ids: tuple[str, ...]
+    #: False: the purge was stopped, or failed, before it had gone through all items that were there when it began.
+    finished: bool = True
+    #: The error that stopped it after the first chunk; an earlier one is raised.
+    failure: Exception | None = None
+
+
+class _Attached(Exception):
+    """The queue is an attached one, which takes many transactions."""
+
+
+def purge(
+    frame: Frame,
+    name: str,
+    *,
+    confirm: str,
+    expect_depth: int | None = None,
+    tolerance: int = 0,
+    expect_id: int | None = None,
+    reason: str = "",
+) -> Purged:
+    """Move every ready and delayed item of a queue into the trash; leased and dead ones stay.
+
+    Costs the same at any depth, and so does `undo` of its trash entry: there is one entry, or two while the items of an
+    earlier undo are being merged. `confirm` is the name as typed, else `ConfirmationMismatch`; a depth (ready and
+    delayed) that differs by more than `tolerance` from `expect_depth` raises `DepthChanged`. The depth is of the moment
+    when the action began: an item that is pushed while it commits either stays or is in the trash as well.
+    """
+    _confirm(name, confirm)
+
+    def act(action: Action) -> Purged:
+        queue = action.queue(name, expect_id)
+        if queue.attached:
+            raise _Attached
+        taken = generations.purge(action.tr, action.keyspace, queue.config)
+        depth = sum(taken.values())
+        _refuse_depth(name, depth, expect_depth, tolerance)
+        trash_ids = action.context.id_generator.new_ids(len(taken)) if taken else []
+        for trash_id, (generation, items) in zip(trash_ids, taken.items(), strict=True):
+            action.trash.put_generation(action.tr, trash_id, queue.config, generation, depth=items, by=action.actor)
+        if taken:
+            action.record(queue, "purge", count=depth, reason=reason, before={"depth": depth})
+        return Purged(count=depth, skipped=0, trash_ids=tuple(filter(None, map(action.kept, trash_ids))))
+
+    try:
+        return frame.run(act)
+    except _Attached:
+        return purge_attached(
+            frame,
+            name,
+            confirm=confirm,
+            expect_depth=expect_depth,
+            tolerance=tolerance,
+            expect_id=expect_id,
+            reason=reason,
+        )
+
+
+def purge_attached(
+    frame: Frame,
+    name: str,
+    *,
+    confirm: str,
+    expect_depth: int | None = None,
+    tolerance: int = 0,
+    expect_id: int | None = None,
+    reason: str = "",
+    progress: Callable[[int], bool] | None = None,
+) -> Purged:
+    """Move every item that is in an attached queue now into the trash, chunk by chunk, each one transaction.
+
+    `confirm` is the name as typed, else `ConfirmationMismatch`; a count that differs by more than `tolerance` from
+    `expect_depth` raises `DepthChanged`. `progress` is called with the number of items so far, 0 while they are
+    counted, and says whether to go on. A failure after the first chunk is returned, not raised.
+    """
+    _confirm(name, confirm)
+    queue = _attached(frame, name, expect_id)
+    if expect_depth is not None:
+        depth = queue.depth_unless(lambda: progress is not None and not progress(0))
+        if depth is None:
+            return Purged(count=0, skipped=0, trash_ids=(), finished=False)
+        _refuse_depth(name, depth, expect_depth, tolerance)
+    step, after, last = Step(), None, queue.last_place()
+    count, skipped, trash_ids = 0, 0, list[str | None]()
+    finished, failure = last is None, None
+    try:
+        while last is not None:
+            try:
+                trash_id, chunk = _purge_chunk(frame, queue, after, last, step.limit, reason)
+            except Conflict:
+                if not step.too_much():  # other programs take these items as fast: smaller chunks conflict less
+                    raise
+                continue
+            count, skipped = count + len(chunk.items), skipped + chunk.skipped
+            if chunk.items:
+                trash_ids.append(trash_id)
+                step.took(len(chunk.items), sum(item.size for item in chunk.items))
+            after = chunk.place
+            finished = after is None or after >= last
+            stopped = progress is not None and not progress(count)
+            if finished or stopped:
+                break
+    except Exception as error:
+        if not trash_ids:
+            raise
+        failure = error  # the result names the trash entries of the chunks that were done
+    kept = tuple(filter(None, trash_ids))
+    return Purged(count=count, skipped=skipped, trash_ids=kept, finished=finished, failure=failure)
+
+
+def _purge_chunk(
+    frame: Frame, queue: AttachedQueue, after: bytes | None, last: bytes, limit: int, reason: str
+) -> tuple[str | None, Chunk]:
+    def act(action: Action) -> tuple[str | None, Chunk]:
+        trash_id, chunk = action.new_id(), queue.take_chunk(action.tr, after=after, last=last, limit=limit)
+        if chunk.items:
+            action.trash.put_items(action.tr, trash_id, queue.config, chunk.items, by=action.actor)
+            action.record(queue, "purge", count=len(chunk.items), reason=reason)
+        return action.kept(trash_id), chunk
+
+    return frame.run(act)
+
+
+def _attached(frame: Frame, name: str, expect_id: int | None) -> AttachedQueue:
+    with frame.catalog.suggesting():
+        queue = frame.read(lambda tr: find_queue(frame.catalog, tr, name, expect_id))
+    if not isinstance(queue, AttachedQueue):
+        raise NotAttached("{queue} is this store's own queue, nothing attached.", queue=display_name(name))
+    return queue
+
+
+def _confirm(name: str, typed: str) -> None:
+    if canonical(typed) != canonical(name):
+        raise ConfirmationMismatch(
+            "To purge this queue, type its name: {queue}. Nothing was taken.", queue=display_name(name)
+        )
+
+
+def _refuse_depth(name: str, depth: int, expect: int | None, tolerance: int) -> None:
+    if expect is not None and abs(depth - expect) > tolerance:
+        raise DepthChanged(
+            "{queue} holds {depth:,} items now, not the {seen:,} you confirmed: nothing was taken.",
+            depth,
+            queue=display_name(name),
+            depth=depth,
+            seen=expect,
+        )

@@ -1,0 +1,104 @@
+"""Actions at the ends of a queue: pop into the trash, or lease the item that was confirmed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from queues.actions.frame import Action, action, shown
+from queues.errors import HeadChanged, ItemChanged, WrongKind, display_name
+from queues.items import locate
+from queues.model.duration import LEASE, Duration, seconds_of
+from queues.model.item import Item
+from queues.operations.lease import Lease
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Popped:
+    """An item that an action removed, and the trash id that undoes it."""
+
+    item: Item
+    #: None if the trash keeps nothing.
+    trash_id: str | None
+
+
+@action
+def pop(
+    action: Action, queue_name: str, *, end: str = "min", reason: str = "", expect: str | None = None
+) -> Popped | None:
+    """Move the item at one end into the trash and return it; None when nothing is ready.
+
+    `expect` is the id of the confirmed item: another one at that end raises `HeadChanged`.
+    """
+    return next(iter(_pop(action, queue_name, 1, end, reason, expect)), None)
+
+
+@action
+def pop_many(
+    action: Action, queue_name: str, n: int, *, end: str = "min", reason: str = "", expect: str | None = None
+) -> list[Popped]:
+    """Move at most `n` items (1 to 1,000) from one end into the trash as one, with one audit record."""
+    return _pop(action, queue_name, n, end, reason, expect)
+
+
+def _pop(action: Action, queue_name: str, n: int, end: str, reason: str, expect: str | None) -> list[Popped]:
+    queue = action.queue(queue_name)
+    fifo = queue.kind == "fifo"
+    if fifo and end in ("max", "tail"):
+        raise WrongKind("{queue} is a fifo queue: items leave at its head only.", queue=display_name(queue.name))
+    taken = queue.dequeue_many(n, tr=action.tr) if fifo else queue.pop_many(n, end=end, tr=action.tr)
+    _confirm(expect, taken[0] if taken else None)
+    if not taken:
+        return []
+    trash_ids = action.context.id_generator.new_ids(len(taken))
+    action.trash.put_each(action.tr, trash_ids, queue.config, taken, by=action.actor)
+    one = taken[0] if len(taken) == 1 else None
+    action.record(
+        queue,
+        "dequeue" if fifo else f"pop_{end}",
+        count=len(taken),
+        item=None if one is None else one.id,
+        items=[item.id for item in taken],
+        reason=reason,
+        before=None if one is None else shown(one),
+    )
+    return [Popped(item=item, trash_id=action.kept(trash_id)) for trash_id, item in zip(trash_ids, taken, strict=True)]
+
+
+@action
+def lease(
+    action: Action,
+    queue_name: str,
+    *,
+    seconds: Duration,
+    end: str = "min",
+    reason: str = "",
+    expect: str | None = None,
+    etag: str | None = None,
+    expect_id: int | None = None,
+) -> Lease | None:
+    """Lease the item at one end in this person's name; None when nothing is ready.
+
+    `expect` is the id of the confirmed item: another one at that end raises `HeadChanged`. The same item with another
+    `etag` raises `ItemChanged`.
+    """
+    tr, queue = action.tr, action.queue(queue_name, expect_id)
+    seen = None if etag is None or expect is None else locate.look(tr, action.keyspace, queue.config, [expect])
+    lease = queue.lease(seconds=seconds, end=end, worker=action.actor, tr=tr)
+    _confirm(expect, None if lease is None else lease.item)
+    if lease is None:
+        return None
+    if seen is not None and any(each.etag != etag for each in seen.picked):
+        raise ItemChanged("The item is not as you saw it any more: somebody changed it. Nothing was taken.")
+    item = lease.item
+    after = {"seconds": seconds_of(seconds, LEASE, above_zero=True), "worker": action.actor}
+    action.record(queue, "lease", item=item.id, reason=reason, before=shown(item), after=after)
+    return lease
+
+
+def _confirm(expect: str | None, item: Item | None) -> None:
+    """Raise `HeadChanged` unless this is the confirmed item."""
+    if expect is None or (item is not None and item.id == expect):
+        return
+    if item is None:
+        raise HeadChanged("Nothing is ready here any more: nothing was taken.", None)
+    raise HeadChanged("Another item stands at this end now than the one you confirmed: nothing was taken.", item)
