@@ -61,7 +61,7 @@ def main(arguments: list[str]) -> None:
     for name, its_own in plan.items():
         try:
             figures += importlib.import_module(f"benchmarks.{name}").main(its_own) or []
-        except (Exception, SystemExit) as error:  # the others' figures are worth as much without it
+        except (Exception, SystemExit) as error:  # the other figures are worth as much without it
             if len(plan) == 1:
                 raise
             traceback.print_exc()

@@ -27,7 +27,7 @@ from benchmarks.harness.running_site import RunningSite
 from queues import open_store
 
 _NAME = "watched"
-#: Seconds between pushes, at least and at most: no multiple of anybody's frame.
+#: Seconds between pushes, at least and at most: no multiple of a frame.
 _PAUSE = (0.13, 0.57)
 _WARM_UP = 10
 

@@ -2,7 +2,7 @@
 
     python -m benchmarks fairness [--seconds 8] [--threads 1 8]
 
-Each process pushes from so many threads into a queue of its own. A commit's number stands in the count of every item
+Each process pushes from so many threads into a queue of its own. A commit's number is in the count of every item
 that it pushed (2²⁰ counts a commit), so commits are counted exactly, however many pushes each carries.
 """
 

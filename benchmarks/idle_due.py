@@ -2,9 +2,9 @@
 
     python -m benchmarks idle_due [--items 200] [--queues 1000]
 
-A site runs, as the README starts it, on a store with many queues that nobody pops from. Delayed items and leases of
+A site runs, as the README starts it, on a store with many queues that no process pops from. Delayed items and leases of
 some of them fall due one after the other; another process looks on by the same watches as a screen and notes when each
-is ready, after the moment that it was due at. Nobody has the site's pages open.
+is ready, after the moment that it was due at. No process has the site's pages open.
 """
 
 from __future__ import annotations

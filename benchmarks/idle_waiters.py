@@ -3,7 +3,7 @@
     python -m benchmarks idle_waiters [--waiters 200] [--seconds 10] [--store URL]
 
 Once all on one queue, once each on a queue of its own, and once on the embedded store while another process pushes to
-a queue that nobody here waits for: the store then has to be looked at.
+a queue that no process here waits for: the store then has to be looked at.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def begin(store: Store, name: str) -> threading.Thread:
 
 
 def push_until(url: str, ready: Event, done: Event) -> None:
-    """Push to a queue of nobody's interest until told to end. The entry of a process."""
+    """Push to a queue without waiters until told to end. The entry of a process."""
     with open_store(url) as store:
         queue = store.queue("elsewhere")
         ready.set()

@@ -6,7 +6,7 @@
 The real server as a user starts it; a logged-in session; so many keep-alive connections at once from a process of their
 own, gzip accepted as browsers do; another process changes queues at the set rate: any of them, or only the first
 `--busy`. Times are the client's: from the first byte sent to the last byte received. With one connection that is the
-time that the server takes; with four on one interpreter a request also waits for three others. "Server CPU" is
+time that the server takes; with four on one interpreter a request also waits for three other processes. "Server CPU" is
 the server's processor time for each request, which other work on the machine does not lengthen; what the changes and
 the watching cost it is in there. "Cold" is the first request of all after a start of the server, asked as soon as it
 listens with a session of before; each page has a start of its own, and nothing changes meanwhile. No response cache is

@@ -17,7 +17,7 @@ from benchmarks.harness import report, rounds
 _CALLERS = 64
 _BARS = {"redis_aof": 5.0, "postgres": 5.0}
 _SLOW_BARS = {"redis_aof": 1.5}
-#: Milliseconds of a flush up to which the bars hold; on a slower disk the others do.
+#: Milliseconds of a flush up to which the bars hold; on a slower disk the rest do.
 _FAST_FLUSH = 0.1
 
 

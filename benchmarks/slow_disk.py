@@ -1,4 +1,4 @@
-"""The measurement `pairs` by 64 threads with every flush of everybody slowed by 4 ms, as on a slow disk.
+"""The measurement `pairs` by 64 threads with every flush of all processes slowed by 4 ms, as on a slow disk.
 
 python -m benchmarks slow_disk [the arguments of pairs]
 """

@@ -199,7 +199,7 @@ def verdicts(options: argparse.Namespace, rows: list[Measured]) -> list[report.F
             met=ratio <= 1 + _BAR_READS,
         ),
         report.Figure(
-            what=f"{stalled.stalled} stalled sockets: the others' slowest, against none stalled",
+            what=f"{stalled.stalled} stalled sockets: the slowest of the rest, against none stalled",
             value=f"{stalled.least:.1f} frames/s",
             bar="≥ 0.9 of the above",
             met=stalled.least >= 0.9 * many.least,

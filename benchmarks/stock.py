@@ -104,7 +104,7 @@ def _page(host: str, port: int, cookie: str) -> str:
 
 @contextmanager
 def _stock(folder: Path, page: str, queues: int) -> Iterator[tuple[int, int, str]]:
-    """Run the plain site with what stands around the rows of our page; give its process, port and cookie."""
+    """Run the plain site with what surrounds the rows of our page; give its process, port and cookie."""
     before, _, rest = page.partition('<tr data-queue="')
     after = rest.rpartition("</tr>")[2]
     rows = re.search(r'ROWS = """(.*?)"""', (_ROOT / "benchmarks" / "stock_site.py").read_text(), re.DOTALL)

@@ -1,4 +1,4 @@
-"""How soon a push wakes who waits, on the embedded store or another.
+"""How soon a push wakes a process that waits, on the embedded store or another.
 
     python -m benchmarks wake_up [--rounds 1000] [--store URL]
 
@@ -55,7 +55,7 @@ def main(arguments: list[str]) -> list[report.Figure]:
                 kind = f"a blocked pop in another process, {_CROWD} waiters there"
                 measured.append((kind, measure(noticing(store), push_elsewhere, options.rounds)))
     rows = [(what, *(report.percentile(delays, n) for n in (50, 95, 99)), max(delays)) for what, delays in measured]
-    report.heading("Waking who waits")
+    report.heading("Waking waiters")
     engine = url.partition(":")[0]
     print(
         f"{options.rounds} pushes each, {_PAUSE * 1000:.0f} ms apart, {engine}, flush {flush:.2f} ms. Milliseconds.\n"
@@ -109,7 +109,7 @@ def reading(store: Store) -> Callable[[], Wait]:
 
         def wait() -> None:
             if not store.wait_for_change(snapshot, timeout=_PATIENCE):
-                raise SystemExit("a change woke nobody")
+                raise SystemExit("a change woke no waiter")
 
         return wait
 
@@ -124,7 +124,7 @@ def popping(store: Store) -> Callable[[], Wait]:
 
     def wait() -> None:
         if queue.pop_min(wait=_PATIENCE) is None:
-            raise SystemExit("a push woke nobody")
+            raise SystemExit("a push woke no waiter")
 
     return lambda: wait
 
@@ -170,7 +170,7 @@ def another_process(url: str, store: Store) -> Iterator[Push]:
     _receive(here)
 
     def push() -> float:
-        threading.Event().wait(_PAUSE / 2)  # so that whoever waits is asleep
+        threading.Event().wait(_PAUSE / 2)  # so that a process that waits is asleep
         here.send(True)
         return _receive(here)
 

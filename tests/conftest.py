@@ -53,7 +53,7 @@ class Clock:
 
 @pytest.fixture
 def clock() -> Clock:
-    """A clock that stands still."""
+    """A clock that does not move."""
     return Clock()
 
 

@@ -59,7 +59,7 @@ def check_full_count(store: Store, queue: Queue) -> int:
 
 
 def _check_agenda(store: Store, tr: ReadTransaction, queue_id: int) -> None:
-    """Assert that whoever goes by the agenda comes to a queue before anything falls due there."""
+    """Assert that a sweeper by the due index reads a queue before anything falls due there."""
     moment_ms = due_index.begin_moments(tr, store._keyspace, [queue_id])()[queue_id]
     if moment_ms is not None:
         marks = [
@@ -77,12 +77,12 @@ def _ready(tr: ReadTransaction, keys: QueueKeys, config: Config) -> tuple[dict, 
         for key, _ in tr.get_range(*ready.ready_range, limit=EVERYTHING).wait():
             suffix = ready.suffix_of(key)
             priority, _, rand = ready_elements(suffix, fifo=config.fifo)
-            assert rand not in places, "an item stands twice"
+            assert rand not in places, "an item exists twice"
             places[rand] = (generation, suffix)
             if priority is not None:
                 bands[band_of(priority, config.edges)] += 1
             index = tr.get(keys.index("ready", rand, generation)).wait()
-            assert index is not None, "an item stands where no index says it does"
+            assert index is not None, "an item has a place that no index shows"
             attempts = read_place(index)[2]
             assert tried or not attempts, "attempts without the mark: takers would not ask for them"
     return places, bands

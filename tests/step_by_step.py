@@ -1,4 +1,4 @@
-"""Transactions driven step by step, on every engine with conflicts, to assert who conflicts with whom."""
+"""Transactions driven step by step, on every engine with conflicts, to assert which transactions conflict."""
 
 from __future__ import annotations
 

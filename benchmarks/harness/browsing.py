@@ -25,7 +25,7 @@ ARGUMENTS = [
 
 @contextmanager
 def open_page(site: RunningSite, faults: list[str], *, role: str = "operator") -> Iterator[Any]:
-    """Open a page of somebody logged in; console errors and exceptions are added to `faults`."""
+    """Open a page of a person logged in; console errors and exceptions are added to `faults`."""
     from playwright.sync_api import sync_playwright  # needed here only
 
     names = ("chromium", "chromium-browser", "google-chrome")

@@ -174,7 +174,7 @@ def _batches(client: Client, state: _Round, done: list[int], place: int, caller:
         client.push_many([(value(caller, n + i), (n + i) % 1_000) for i in range(MANY)])
         done[place] += MANY
         taken = 0
-        while taken < MANY:  # peers may give fewer while others take
+        while taken < MANY:  # peers may give fewer while other processes take
             taken += client.pop_many(MANY - taken)
         n += MANY
         done[place] += taken

@@ -60,7 +60,7 @@ def flush_ms(folder: Path) -> float:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print a markdown table; numbers stand right."""
+    """Print a markdown table; numbers are aligned right."""
     rows = [list(row) for row in rows]
     marks = ["---:" if rows and isinstance(rows[0][n], int | float) else "---" for n in range(len(columns))]
     print("| " + " | ".join(columns) + " |")

@@ -24,7 +24,7 @@ OURS = "embedded"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What is measured: a work of `benchmarks.harness.callers`, and who does it how often."""
+    """What is measured: a work of `benchmarks.harness.callers`, and the callers and their number."""
 
     work: str
     kinds: tuple[str, ...]

@@ -1,6 +1,6 @@
-"""Slower flushes for everybody alike: a library, compiled on the fly, that lets each flush of a process take longer.
+"""Slower flushes for all processes: a library, compiled on the fly, that delays each flush of a process.
 
-It stands in front of fsync, fdatasync and writes to files opened with O_DSYNC or O_SYNC (LMDB's second flush of a
+It precedes fsync, fdatasync and writes to files opened with O_DSYNC or O_SYNC (LMDB's second flush of a
 commit is such a write): after the real call the calling thread sleeps. So it slows Redis, PostgreSQL and the embedded
 store where a slow disk would, once for each flush that they ask for.
 """

@@ -2,7 +2,7 @@
 
 One model with a row for each queue in SQLite, a view with two queries (a window of a hundred rows, the sums of all) and
 a template with the overview's markup; sessions, login, CSRF and gzip as Django has them, templates cached, DEBUG off.
-What stands around the rows is text taken from our own page, so it costs this site nothing. It is not live: nothing
+What surrounds the rows is text taken from our own page, so it costs this site nothing. It is not live: nothing
 else is done here.
 
     python -m benchmarks.harness.stock_site FOLDER fill QUEUES    prints a session's cookie

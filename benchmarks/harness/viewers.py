@@ -24,7 +24,7 @@ SETTLE = 2.0
 _TRIES = 5
 #: What browsers offer.
 _OFFER = "Sec-WebSocket-Extensions: permessage-deflate; client_max_window_bits\r\n"
-_MASK = b"\0\0\0\0"  # masked with zeros is masked, and costs nobody anything
+_MASK = b"\0\0\0\0"  # masked with zeros is masked, and costs no process anything
 
 
 class Viewer(asyncio.Protocol):
@@ -84,7 +84,7 @@ class Viewer(asyncio.Protocol):
                 size, start = int.from_bytes(data[at + 2 : at + 4], "big"), at + 4
             elif size == 127:
                 size, start = int.from_bytes(data[at + 2 : at + 10], "big"), at + 10
-            # In a packed message the part with the number stands as it is, behind the five bytes of its block.
+            # In a packed message the part with the number is as it is, behind the five bytes of its block.
             text = start + 5 if data[at] & 0x40 else start
             self._message(data[at] & 15, data[text : text + 60], data[text : text + 15])
             at = start + size

@@ -81,7 +81,7 @@ class EmbeddedAsyncClient:
         return None if item is None else item.value
 
     async def close(self) -> None:
-        """Leave the queue to the others."""
+        """Leave the queue to the other processes."""
 
 
 class OpenStore:

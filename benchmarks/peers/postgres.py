@@ -79,7 +79,7 @@ def running(folder: Path, environment: Mapping[str, str]) -> Iterator[Postgres]:
 
 
 def _user() -> str | None:
-    """Return the user to run it as: nobody else, unless this is root."""
+    """Return the user to run it as: no other process, unless this is root."""
     if os.geteuid():
         return None
     try:
@@ -108,7 +108,7 @@ class PostgresClient:
         self._cursor.execute(PUSH, (priority, value), prepare=True)
 
     def pop(self) -> bytes | None:
-        """Take the value of the smallest priority that nobody else is taking."""
+        """Take the value of the smallest priority that no other process is taking."""
         row = self._cursor.execute(POP, prepare=True).fetchone()
         return None if row is None else row[0]
 
@@ -142,7 +142,7 @@ class AsyncPostgresClient:
         await self._cursor.execute(PUSH, (priority, value), prepare=True)
 
     async def pop(self) -> bytes | None:
-        """Take the value of the smallest priority that nobody else is taking."""
+        """Take the value of the smallest priority that no other process is taking."""
         await self._cursor.execute(POP, prepare=True)
         row = await self._cursor.fetchone()
         return None if row is None else row[0]

@@ -123,7 +123,7 @@ class Subspace:
         raise NotImplementedError
 
     def close(self) -> None:
-        """Leave the cluster to the others: the binding keeps it open."""
+        """Leave the cluster to the rest: the binding keeps it open."""
 
 
 def connect(address: str) -> Subspace:

@@ -26,7 +26,7 @@ def program(name: str, package: str, *folders: Path) -> str:
 
 
 def free_port() -> int:
-    """Return a port of this machine that nobody listens on."""
+    """Return an unused port of this machine."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

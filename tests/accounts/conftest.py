@@ -50,7 +50,7 @@ def granted(person: Callable[..., User]) -> Callable[..., User]:
 
 @pytest.fixture
 def visitor(person: Callable[..., User]) -> Callable[[Role | None], Client]:
-    """Return a browser in which somebody of the role is logged in, or nobody."""
+    """Return a browser in which a person of the role is logged in, or an anonymous one."""
 
     def visit(role: Role | None) -> Client:
         client = Client()

@@ -1,4 +1,4 @@
-"""Who may ask for what: one row for every URL pattern and every consumer of the site.
+"""Access rights: one row for every URL pattern and every consumer of the site.
 
 `test_matrix` compares this table with the URLconf and the websocket routing: a view or consumer without a row
 fails, and so does a row without a view.
@@ -12,7 +12,7 @@ from pqadmin.accounts.roles import Role
 
 
 class Open(Enum):
-    """To whom a view is open."""
+    """The people that may use a view."""
 
     ALL = ()
     PEOPLE = (Role.NONE, Role.VIEWER, Role.OPERATOR, Role.ADMIN)
@@ -23,7 +23,7 @@ class Open(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A view's address, the request that is made, to whom it is open and what they get."""
+    """A view's address, the request that is made, to which people it is open and what they get."""
 
     open: Open
     method: str = "GET"
@@ -106,7 +106,7 @@ PAGES = {
     "wall:revoke": Row(open=Open.ADMINS, method="POST", arguments={"slug": "hall", "key": "1"}, status=404),
 }
 
-# Consumers by their route's name: who is let in.
+# Consumers by their route's name: the people that are let in.
 SOCKETS = {
     "live": Open.VIEWERS,
     "wall-live": Open.VIEWERS,  # and a screen with its link's cookie: see tests/wall

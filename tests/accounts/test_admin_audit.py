@@ -37,7 +37,7 @@ def add(root: Client, name: str = "eve") -> User:
 
 
 def change(root: Client, user: User, **more: Any):
-    """Send the form of a person as it stands, with these changes."""
+    """Send the form of a person as it is, with these changes."""
     form = root.get(f"/admin/auth/user/{user.pk}/change/").context["adminform"].form
     sent: dict[str, Any] = {
         "username": user.username,
@@ -53,7 +53,7 @@ def change(root: Client, user: User, **more: Any):
     return root.post(f"/admin/auth/user/{user.pk}/change/", {k: v for k, v in sent.items() if v is not None})
 
 
-def test_a_person_who_is_made_changed_and_deleted(root: Client) -> None:
+def test_a_person_that_is_made_changed_and_deleted(root: Client) -> None:
     eve = add(root)
     assert told() == [("create_person", None, {"person": "eve", "username": "eve"})]
     viewers = Group.objects.get_or_create(name="viewer")[0]
@@ -67,7 +67,7 @@ def test_a_person_who_is_made_changed_and_deleted(root: Client) -> None:
     assert len(told()) == 3
 
 
-def test_people_who_are_deleted_together(root: Client) -> None:
+def test_people_that_are_deleted_together(root: Client) -> None:
     some = [add(root, name).pk for name in ("ann", "bob")]
     typed = {"action": "delete_selected", "_selected_action": some, "post": "yes"}
     assert root.post("/admin/auth/user/", typed).status_code == 302

@@ -222,7 +222,7 @@ FORMS = ("new/", "queues/jobs/push/", "queues/jobs/pause/", "queues/jobs/rename/
 
 @pytest.mark.parametrize("path", FORMS)
 def test_no_sent_form_becomes_harmless_by_a_word_more(path: str, client) -> None:
-    """Every form of a page is sent as it is, with each of the words by which others only look."""
+    """Every form of a page is sent as it is, with each of the words with which a page is only read."""
     item = get_store().queue("jobs").push(b"before", priority=5)
     shown = client.get(f"/{path.replace('ITEM', item.id)}")
     assert shown.status_code == 200

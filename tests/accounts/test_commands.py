@@ -44,7 +44,7 @@ def test_grants_are_given_with_the_user() -> None:
 
 
 @pytest.mark.parametrize("grant", ["orders:*", "orders:*=admin", "a b=viewer", "=viewer"])
-def test_a_grant_that_cannot_be_creates_nobody(grant: str) -> None:
+def test_an_invalid_grant_creates_no_person(grant: str) -> None:
     with pytest.raises(CommandError, match="--grant"):
         run("create_user", "ann", "--role", "viewer", "--grant", grant)
     assert not User.objects.filter(username="ann").exists()
@@ -59,7 +59,7 @@ def test_the_password_can_come_from_standard_input(monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("stdin", ["", "short\n", "password123\n"])
-def test_a_weak_password_creates_nobody(stdin: str, monkeypatch) -> None:
+def test_a_weak_password_creates_no_person(stdin: str, monkeypatch) -> None:
     with pytest.raises(CommandError):
         run("create_user", "ann", "--role", "viewer", "--password-stdin", stdin=stdin, monkeypatch=monkeypatch)
     assert not User.objects.filter(username="ann").exists()
@@ -93,6 +93,6 @@ def test_reset_password_prints_a_new_one_and_ends_sessions(person) -> None:
     assert Client().login(username="ann", password=password)
 
 
-def test_reset_password_of_nobody() -> None:
+def test_reset_password_of_an_unknown_person() -> None:
     with pytest.raises(CommandError, match="No user is named 'bob'"):
         run("reset_password", "bob")

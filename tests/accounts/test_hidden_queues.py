@@ -1,4 +1,4 @@
-"""Other people's queues: not on any page, in any list, suggestion, count, file or error of who may not see them."""
+"""Hidden queues: on no page, and in no list, suggestion, count, file or error of people without the right."""
 
 import html
 import re
@@ -58,7 +58,7 @@ def world(jobs, monkeypatch) -> dict[str, str]:
 
 @pytest.fixture
 def ann(granted, world) -> Client:
-    """Somebody who acts on `jobs` and sees what is called like it, but nothing else."""
+    """A person that acts on `jobs` and sees what is called like it, but nothing else."""
     client = Client()
     client.force_login(granted(Role.NONE, {OWN: Role.OPERATOR, f"{OWN}:*": Role.VIEWER}, "ann"))
     return client
@@ -210,14 +210,14 @@ def test_a_page_asks_the_tables_as_often_for_many_grants_as_for_none(
 
 @pytest.fixture
 def bob(granted, jobs) -> Client:
-    """Somebody who acts on `jobs` and on what is called like it."""
+    """A person that acts on `jobs` and on what is called like it."""
     client = Client()
     client.force_login(granted(Role.NONE, {f"{OWN}*": Role.OPERATOR}, "bob"))
     return client
 
 
 def test_an_undo_asks_for_the_names_that_queues_have_now(bob, rf) -> None:
-    """A queue that was renamed out of one's reach, and others' keys that were attached anew, are not changed."""
+    """A queue that was renamed out of one's reach, and foreign keys that were attached anew, are not changed."""
     store = get_store()
     acts, prefix = store.actions("root"), b"\x15\x2arecipe"
     store.create_queue(f"{OWN}:b")
@@ -413,7 +413,7 @@ def test_how_many_hidden_records_were_looked_at_is_not_told(bob, visitor, monkey
         assert "Look through older ones" in theirs
 
 
-def test_hidden_acts_on_an_item_do_not_stand_in_the_way_of_those_that_are_seen(granted, jobs) -> None:
+def test_hidden_acts_on_an_item_do_not_hide_visible_ones(granted, jobs) -> None:
     from pqadmin.accounts.scope import scope_of
     from pqadmin.dashboard.items import history as item_history
 

@@ -71,7 +71,7 @@ def test_a_fragment_without_login_sends_the_whole_page_to_login(client, db) -> N
 def test_the_session_is_a_new_one_after_login(ann, client) -> None:
     client.get(LOGIN)
     session = client.session
-    session["planted"] = "by somebody else"
+    session["planted"] = "by another person"
     session.save()
     before = session.session_key
     client.cookies["pqadmin_session"] = before

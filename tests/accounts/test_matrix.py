@@ -56,9 +56,9 @@ GRANTED: dict[str, tuple[Role, dict[str, Role]]] = {
 
 @pytest.fixture(scope="module")
 def sessions(django_db_setup, django_db_blocker) -> Iterator[dict[Role | str, str]]:
-    """Sessions of one person of every role, and of everybody in `GRANTED`.
+    """Sessions of one person of every role, and of all people in `GRANTED`.
 
-    Made once for all tests of this module, each of which is rolled back to them: signing in somebody new for each of
+    Made once for all tests of this module, each of which is rolled back to them: signing in a new person for each of
     hundreds of requests takes as long as the requests.
     """
     with django_db_blocker.unblock():
@@ -83,7 +83,7 @@ def sessions(django_db_setup, django_db_blocker) -> Iterator[dict[Role | str, st
 
 @pytest.fixture
 def seated(db: None, sessions: dict[Role | str, str]) -> Callable[[Role | str | None], Client]:
-    """Return a browser in which somebody is signed in: of a role, of `GRANTED`, or nobody."""
+    """Return a browser in which a person is signed in: of a role, of `GRANTED`, or an anonymous one."""
 
     def seat(who: Role | str | None) -> Client:
         client = Client()
@@ -108,7 +108,7 @@ def test_every_consumer_has_a_row_and_every_row_a_consumer() -> None:
 @pytest.mark.parametrize("who", [None, *Role, *GRANTED], ids=lambda who: who or "stranger")
 @pytest.mark.parametrize("name", SOCKETS)
 def test_consumer(name: str, who: Role | str | None, transactional_db, granted) -> None:
-    """Who may see some queue is let in, and nobody else; what each is then shown: tests/live, tests/wall."""
+    """Only people that may see some queue are let in; what each is then shown: tests/live, tests/wall."""
     cookie = ""
     role, grants = (who, {}) if isinstance(who, Role) else GRANTED.get(who or "", (Role.NONE, {}))
     if who is not None:
@@ -160,7 +160,7 @@ def ask(client: Client, name: str, **arguments: str) -> HttpResponse:
         data="&".join(f"{key}={value}" for key, value in row.data.items()),
         content_type="application/x-www-form-urlencoded",
     )
-    answer.close()  # an export that nobody reads to its end holds one of few slots
+    answer.close()  # an export that no person reads to its end holds one of few slots
     return answer
 
 
@@ -184,7 +184,7 @@ def test_view_by_grants(name: str, who: str, seated, jobs) -> None:
 
 @pytest.mark.parametrize("name", [name for name, row in PAGES.items() if "name" in row.arguments])
 def test_a_hidden_queue_answers_as_one_that_is_not_there(name: str, seated, jobs) -> None:
-    """Byte for byte, but for what is new in every answer; whether it is there and whether others look alike."""
+    """Byte for byte, but for what is new in every answer; whether it is there and whether other answers look alike."""
     client = seated("elsewhere")
     get_store().create_queue("jobs2")
     hidden = ask(client, name)

@@ -1,4 +1,4 @@
-"""What holds for every address of the URLconf and every socket of the routing, whoever adds one."""
+"""What holds for every address of the URLconf and every socket of the routing, future ones included."""
 
 import logging
 import re
@@ -181,7 +181,7 @@ async def refused(path: str, origin: str) -> bool:
 
 
 def walk(client: Client) -> Iterator[object]:
-    """Visit the site as somebody would, with every kind of secret on the way."""
+    """Visit the site as a person would, with every kind of secret on the way."""
     yield client.post("/accounts/login/", {"username": "ann", "password": "wrong-zebra-password"})
     yield client.post("/accounts/login/", {"username": "ann", "password": PASSWORD})
     for name, row in PAGES.items():

@@ -73,7 +73,7 @@ def test_a_person_with_grants_alone_sees_those_queues_only() -> None:
     assert scope.role_on("mail") is Role.NONE
 
 
-def test_nobody_becomes_an_admin_by_a_glob() -> None:
+def test_no_person_becomes_an_admin_by_a_glob() -> None:
     assert Scope.of(Role.NONE, [("*", Role.ADMIN)]) == NOTHING
     assert not Scope.of(Role.OPERATOR, [("*", Role.ADMIN)]).can(Right.ADMIN, "jobs")
 

@@ -112,7 +112,7 @@ def test_the_login_page_refuses_even_the_right_password_while_blocked(person) ->
     assert client.get("/").status_code == 302
 
 
-def test_many_addresses_trying_one_account_wait_and_others_do_not() -> None:
+def test_many_addresses_trying_one_account_wait_and_the_rest_do_not() -> None:
     for number in range(PER_ACCOUNT):
         fail(1, address=f"198.51.100.{number}")
     assert not begin(address="203.0.113.1").allowed

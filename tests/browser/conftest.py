@@ -169,7 +169,7 @@ def chromium() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def signed_in(site: Site, chromium: Browser) -> Any:
-    """The cookies of the admin, who has signed in through the page."""
+    """The cookies of the admin, signed in through the page."""
     context = chromium.new_context(base_url=site.address)
     page = context.new_page()
     sign_in(page, "admin", site.password)

@@ -1,4 +1,4 @@
-"""The operator's language: what somebody in front of the dashboard does and sees, said in their words.
+"""The operator's language: what a person in front of the dashboard does and sees, said in their words.
 
     operator.open("jobs").select("one", "two").act("move", to="review").expect_toast("Moved 2 items").undo()
     operator.expect_row("jobs", depth=3)
@@ -33,7 +33,7 @@ _OF_QUEUES = {"pause", "rename", "delete_queue", "purge", "detach"}
 
 
 class Operator:
-    """Somebody signed in, in front of one page."""
+    """A person signed in, in front of one page."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
@@ -138,7 +138,7 @@ class Operator:
         return self.fill(**given).confirm()
 
     def pop(self, end: str = "min", queue: str = "", reason: str = "") -> Self:
-        """Pop what stands at an end, through the page that asks first."""
+        """Pop what is at an end, through the page that asks first."""
         self.queue = queue or self.queue
         self.go(f"{self._address(self.queue)}pop/", end=end)
         return self.fill(reason=reason).confirm()

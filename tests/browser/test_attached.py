@@ -1,4 +1,4 @@
-"""Attached queues in a browser: others' writes show by themselves, counts age, and forms work at any width."""
+"""Attached queues in a browser: other programs' writes show by themselves, counts age, and forms work at any width."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ def legacy(store: Store, others: Others) -> Iterator[Queue]:
         others.take()
 
 
-def test_what_others_do_shows_by_itself_with_the_age_of_the_count(page: Page, legacy: Queue, others: Others) -> None:
+def test_what_other_programs_do_shows_by_itself_with_the_age_of_the_count(
+    page: Page, legacy: Queue, others: Others
+) -> None:
     page.goto("/")
     wait_live(page)
     row = page.locator('tr[data-queue="legacy"]')

@@ -81,7 +81,7 @@ def test_items_of_the_page_are_exported_and_come_back(
 
 
 @pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
-def test_the_trash_undoes_in_part_what_others_went_on_with(
+def test_the_trash_undoes_in_part_what_changed_since(
     new_page: NewPage, jobs: Queue, store: Store, strict: Strict, scripts: bool
 ) -> None:
     strict.allowed.append("409")

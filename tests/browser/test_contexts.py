@@ -42,7 +42,7 @@ def test_a_context_that_is_changed_is_not_used_again(changed: str, contexts: Con
     contexts.close(other)
 
 
-def test_a_page_that_loads_itself_anew_for_ever_keeps_nobody_waiting(contexts: Contexts) -> None:
+def test_a_page_that_loads_itself_anew_for_ever_keeps_no_test_waiting(contexts: Contexts) -> None:
     page = contexts.open()
     page.route(
         "**/livez", lambda route: route.fulfill(content_type="text/html", body="<script>location.reload()</script>")

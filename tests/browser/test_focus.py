@@ -107,7 +107,7 @@ def test_a_grouped_table_waits_for_the_focus_to_leave(overview: Page, store: Sto
     wait_live(overview)
     holding = [True]
     overview.route("**/?group=group", lambda route: held.append(route) if holding else route.continue_())
-    with overview.expect_request("**/?group=group"):  # the table is asked for: nobody is in it
+    with overview.expect_request("**/?group=group"):  # the table is asked for: nothing has the focus in it
         store.create_queue("zz:new").push(b"x", priority=1)
     until(overview, lambda: held, "the request for the table was seen, but not held")
     overview.locator('tr[data-queue="eu:beta"] a[data-part=link]').focus()
@@ -149,9 +149,7 @@ def test_selected_text_is_not_replaced_until_it_is_let_go(overview: Page, store:
     expect(overview.locator(depth)).to_have_text("5")
 
 
-def test_a_selection_that_nobody_looks_at_any_more_holds_no_number_for_good(
-    page: Page, store: Store, strict: Strict
-) -> None:
+def test_a_selection_in_a_hidden_tab_holds_no_number_for_good(page: Page, store: Store, strict: Strict) -> None:
     strict.allowed.append("WebSocket connection")  # it seems to have been silent for a minute
     page.clock.install()
     jobs = store.create_queue("jobs")
@@ -203,7 +201,7 @@ def test_an_act_that_no_longer_fits_stays_under_the_finger(page: Page, store: St
     attend(page)
     jobs.pause(reason="", by="ops-2")
     expect(resume).to_be_visible()
-    assert attends(page), "and not on Resume: Enter would undo what somebody just did"
+    assert attends(page), "and not on Resume: Enter would undo what a person just did"
     expect(pause).to_be_visible()
     page.keyboard.press("Tab")
     expect(pause).to_be_hidden()
@@ -304,7 +302,7 @@ def busy_frames(page: Page) -> None:
 
 
 def assert_seldom(said: list[tuple[float, str]]) -> None:
-    # What is said is noted a moment after it is: a second of twenty is none that anybody would miss.
+    # What is said is noted a moment after it is: a second of twenty is none that any person would miss.
     assert all(later - earlier >= (QUIET - 1) * 1000 for (earlier, _), (later, _) in pairwise(said)), said
 
 

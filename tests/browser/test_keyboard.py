@@ -1,6 +1,6 @@
 """Every page of the site by keyboard, out of the URLconf: every control is reached, its focus seen, nothing a trap.
 
-The same walk looks at what else holds for every page: numbers that change are in no live region, and who asks for less
+The same walk checks other rules of every page: numbers that change are in no live region, and people that ask for less
 motion sees none.
 """
 

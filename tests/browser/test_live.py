@@ -550,7 +550,7 @@ def test_a_hidden_tab_suspends_and_comes_back_whole(page: Page, new_page: NewPag
     until(page, lambda: {"t": "visible", "visible": False} in sent)
     (server,) = servers
     server.send(json.dumps({"t": "ack", "seq": 1_000_000}))
-    until(page, lambda: "error" in heard)  # by then it knows that nobody looks, too
+    until(page, lambda: "error" in heard)  # by then it knows that the page is hidden, too
     before = heard.count("frame")
     jobs.push(b"x", priority=1)
     wait_value(other, ready_of("jobs"), 1)

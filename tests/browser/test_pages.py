@@ -129,7 +129,7 @@ def test_nothing_is_drawn_or_offered_of_a_queue_that_cannot_be_read(
 
 
 @pytest.mark.parametrize("path", ["pop/?end=max", "pop/?end=min"])
-def test_the_question_stands_on_the_screen_with_its_answer(path: str, new_page: NewPage, store: Store) -> None:
+def test_the_question_is_on_the_screen_with_its_answer(path: str, new_page: NewPage, store: Store) -> None:
     store.create_queue("jobs").push(json.dumps({f"key {n}": n for n in range(60)}).encode(), priority=1)
     page = new_page(viewport={"width": 1440, "height": 900})
     page.goto(f"/queues/jobs/{path}")

@@ -20,7 +20,7 @@ from tests.browser.pictures.shots import Photographer, Taken, demo_site, picture
 
 @pytest.fixture(scope="module")
 def photographer(tmp_path_factory: pytest.TempPathFactory, chromium: Browser) -> Iterator[Photographer]:
-    """Somebody who takes pictures of the demo."""
+    """A person that takes pictures of the demo."""
     with demo_site(tmp_path_factory.mktemp("pictures")) as site:
         yield Photographer(site, chromium)
 
@@ -44,7 +44,7 @@ def test_a_page_that_has_changed_is_noticed(photographer: Photographer, chromium
         ":root { --panel: #ffe9b8 }": "of the picture has other colors",
         ":root { --accent: #0b7a5b }": r"a\.button\.primary looked",
         ".q .out { display: none }": r"td\.out is gone",
-        ".q :is(th, td) { padding-block: 1.2rem }": "tr stood at",
+        ".q :is(th, td) { padding-block: 1.2rem }": "tr was at",
     }
     with photographer.open("overview-light") as page:
         for style, told in changes.items():

@@ -89,7 +89,7 @@ def test_every_band_of_the_mix_is_seen_on_a_phone(new_page: NewPage, jobs: Queue
 
 
 @pytest.mark.parametrize("width", [360, 768, 1440])
-def test_the_mark_stands_beside_the_longest_name(width: int, new_page: NewPage, store: Store) -> None:
+def test_the_mark_is_beside_the_longest_name(width: int, new_page: NewPage, store: Store) -> None:
     page = new_page(viewport={"width": width, "height": 800})
     page.goto(f"/queues/{store.create_queue('n' * 200).name}/")
     mark, name = page.locator(".qh .shape").first.bounding_box(), page.locator("h1").bounding_box()

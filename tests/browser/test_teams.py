@@ -56,7 +56,7 @@ def test_an_admin_makes_a_person_whose_open_pages_follow_every_grant(
 
 @pytest.fixture
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """A production site that is read-only until somebody arms it."""
+    """A production site that is read-only until a person arms it."""
 
     class Guarded(Site):
         @property

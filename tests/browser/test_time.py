@@ -50,7 +50,7 @@ def test_an_item_of_an_idle_queue_is_counted_down_and_becomes_ready_by_itself(ne
     assert page.evaluate("document.querySelector('time[data-countdown]').closest('[aria-live], [role=status]')") is None
 
 
-def test_a_queues_page_counts_down_too_and_calmly_for_those_who_want_less_motion(
+def test_a_queues_page_counts_down_too_and_calmly_for_those_that_want_less_motion(
     new_page: NewPage, store: Store
 ) -> None:
     jobs = store.create_queue("jobs")

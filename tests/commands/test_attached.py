@@ -1,4 +1,4 @@
-"""attach and detach, and what other commands say of a queue that others write."""
+"""attach and detach, and the other commands on a foreign queue."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_a_list_that_is_not_counted_in_time_says_so(
     assert run("queues", "--json").json["queues"][0]["ready"] is None
 
 
-def test_push_peek_and_pop_among_the_items_of_others(run: Run, shop: Shop, others: Others) -> None:
+def test_push_peek_and_pop_among_the_items_of_other_programs(run: Run, shop: Shop, others: Others) -> None:
     run("attach", "legacy", "--prefix", '("legacy", "jobs")')
     assert run("push", "legacy", "ours", "--priority", "9").code == 0
     items = run("peek", "legacy", "-n", "9", "--json").json["items"]

@@ -48,7 +48,7 @@ def test_there_and_back(url: str, tmp_path: Path) -> None:
     backup, again = tmp_path / "backup", f"lmdb:{tmp_path / 'deep' / 'er' / 'again'}"
     assert run("backup", str(backup), "--store", url).startswith(f"Backed up {url} to {backup} (")
     assert [path.name for path in backup.iterdir()] == ["data.mdb"]
-    assert backup.stat().st_mode & 0o077 == 0, "it holds what the store holds: nobody else may read it"
+    assert backup.stat().st_mode & 0o077 == 0, "it holds what the store holds: no other caller may read it"
     with open_store(url) as store:
         store.queue("jobs").push(b"after the backup", priority=1)
         store_id = store.id

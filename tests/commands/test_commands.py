@@ -43,7 +43,7 @@ def test_push_from_the_argument_a_file_and_standard_input(run: Run, shop: Shop, 
     ]
 
 
-def test_options_stand_before_between_and_behind_the_arguments(run: Run, shop: Shop, tmp_path: Path) -> None:
+def test_options_come_before_between_and_behind_the_arguments(run: Run, shop: Shop, tmp_path: Path) -> None:
     queue = shop.store.create_queue("jobs")
     assert run("push", "jobs", "--priority", "3", "last").code == 0
     assert run("push", "--priority=2", "jobs", "--json", "middle").json["item"]["value"] == "middle"
@@ -266,7 +266,7 @@ def kill(shop: Shop, queue: Queue) -> None:
     queue.release(lease, reason="no address")
 
 
-def test_queues_tells_every_state_and_how_a_queue_stands(run: Run, shop: Shop, jobs: Queue) -> None:
+def test_queues_shows_the_depth_of_every_state_and_the_queues_state(run: Run, shop: Shop, jobs: Queue) -> None:
     acts = shop.store.actions("ada")
     for name in ("broken", "closed", "later", "idle", "held"):
         shop.store.create_queue(name)
@@ -389,7 +389,7 @@ def test_create_pause_and_resume(run: Run, shop: Shop) -> None:
     paused = run("pause", "scores", "--reason", "x", "--until", until.isoformat(), "--json").json
     assert datetime.fromisoformat(paused["pause"]["until"]) == until
     assert "time like" in run("pause", "scores", "--reason", "x", "--until", "soon").error
-    # Acts of one millisecond, each by a store opened anew, stand in any order.
+    # Acts of one millisecond, each by a store opened anew, have any order.
     assert sorted(entry.verb for entry in shop.store.audit.entries().entries) == ["create", "pause", "pause", "resume"]
 
 

@@ -67,7 +67,7 @@ def test_no_record_that_cannot_be_read_ends_a_command_in_a_traceback(whole: list
                     raise AssertionError(f"{command} ended in a traceback; the damaged key is {key!r}") from error
 
 
-def test_a_damaged_queue_is_told_by_name_and_the_others_go_on(whole: list[KeyValue]) -> None:
+def test_a_damaged_queue_is_told_by_name_and_the_rest_go_on(whole: list[KeyValue]) -> None:
     url = f"memory:{secrets.token_hex(8)}"
     with open_store(url) as store:
         store._kv.transact(lambda tr: [tr.set(*pair) for pair in whole if pair[0] != store._keyspace.store])

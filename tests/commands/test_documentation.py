@@ -1,4 +1,4 @@
-"""The command line reference names every command and option and no others; the Python in the README runs."""
+"""The command line reference names every command and option and nothing else; the Python in the README runs."""
 
 from __future__ import annotations
 

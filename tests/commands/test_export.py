@@ -90,7 +90,7 @@ def test_standard_output(run: Run, shop: Shop, capfdbinary: pytest.CaptureFixtur
     assert capfdbinary.readouterr().out == b'{"value_base64": "/w==", "priority": -1}\n'
 
 
-def test_what_stood_there_stays_until_the_export_is_complete(
+def test_what_was_there_stays_until_the_export_is_complete(
     run: Run, shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     queue = shop.store.create_queue("from")

@@ -313,7 +313,7 @@ def test_the_seconds_of_a_load_begin_when_its_processes_do(url: str, store: Stor
     assert summary["pushed"] > 0, "all of its time went by before anything was pushed"
 
 
-def test_load_needs_a_store_that_others_can_open() -> None:
+def test_load_needs_a_store_that_other_callers_can_open() -> None:
     with command(*LOAD, "--store", "memory:") as process:
         _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1

@@ -170,7 +170,7 @@ def test_a_queue_is_renamed_deleted_and_comes_back(run: Run, shop: Shop) -> None
 
 
 @pytest.mark.parametrize("verb", ["pop", "lease"])
-def test_whoever_waits_gets_what_is_pushed_meanwhile(run: Run, shop: Shop, verb: str) -> None:
+def test_a_caller_that_waits_gets_what_is_pushed_meanwhile(run: Run, shop: Shop, verb: str) -> None:
     jobs = shop.store.create_queue("jobs")
     assert run(verb, "jobs", "--wait=0s", "--json").json["items" if verb == "pop" else "leases"] == []
     answers: list[list[str]] = []
@@ -187,7 +187,7 @@ def test_whoever_waits_gets_what_is_pushed_meanwhile(run: Run, shop: Shop, verb:
 
 
 @pytest.mark.parametrize("verb", ["pop", "lease"])
-def test_whoever_waited_in_vain_for_a_paused_queue_hears_of_the_pause(run: Run, shop: Shop, verb: str) -> None:
+def test_a_caller_that_waited_in_vain_for_a_paused_queue_learns_of_the_pause(run: Run, shop: Shop, verb: str) -> None:
     jobs = shop.store.create_queue("jobs")
     jobs.push(b"kept", priority=1)
     shop.store.actions("ann").pause("jobs", reason="deploy")
@@ -198,7 +198,7 @@ def test_whoever_waited_in_vain_for_a_paused_queue_hears_of_the_pause(run: Run, 
 
 
 @pytest.mark.parametrize("verb", ["pop", "lease"])
-def test_whoever_waits_through_a_pause_gets_what_is_there_when_it_ends(run: Run, shop: Shop, verb: str) -> None:
+def test_a_caller_that_waits_through_a_pause_gets_what_is_there_when_it_ends(run: Run, shop: Shop, verb: str) -> None:
     jobs = shop.store.create_queue("jobs")
     jobs.push(b"kept", priority=1)
     shop.store.actions("ann").pause("jobs", reason="deploy")

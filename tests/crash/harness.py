@@ -35,7 +35,7 @@ class Report:
         os.write(1, f"begin {label}\n".encode())
 
     def acknowledge(self, label: str) -> None:
-        """Say that `label` was acknowledged as done; whoever comes after the last that may be waits for the kill."""
+        """Say that `label` was acknowledged as done; calls after the last allowed one wait for the kill."""
         if next(self._acknowledged) > self._most:
             threading.Event().wait()
         os.write(1, f"done {label}\n".encode())

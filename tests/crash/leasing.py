@@ -14,7 +14,7 @@ SECONDS = 0.02
 
 
 def work_for_ever(report: Report, url: str, name: str, threads: str, seed: str) -> None:
-    """Lease items; acknowledge most, reporting each before and after; release or forget the others; sweep."""
+    """Lease items; acknowledge most, reporting each before and after; release or forget the rest; sweep."""
     store = open_store(url)
     queue = store.queue(name)
 

@@ -9,7 +9,7 @@ from tests.crash.harness import Report
 
 
 def run_jobs(report: Report, url: str, minutes: str) -> None:
-    """Run jobs until this process is killed; by its clock all that others held has lapsed."""
+    """Run jobs until this process is killed; by its clock all that other processes held has lapsed."""
     with open_store(url, clock=lambda: time.time() + int(minutes) * 60) as store:
         runner, rounds = store.job_runner(), 0
         while True:

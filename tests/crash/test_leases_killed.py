@@ -66,7 +66,7 @@ def test_kills_lose_nothing_that_was_not_acknowledged(tmp_path: Path) -> None:
             assert len(found) == len(set(found)), "an item is there twice"
             assert not acknowledged & set(found), "an acknowledged item is there still"
             gone = set(range(ITEMS)) - set(found)
-            assert gone <= begun, "an item is gone that nobody acknowledged"
+            assert gone <= begun, "an item is gone without an acknowledgement"
             held += queue.depth("leased")
             traffic = queue.totals().traffic
             assert traffic["ack"] == len(gone)

@@ -50,6 +50,6 @@ def test_nothing_acknowledged_is_lost_and_nothing_is_there_twice(tmp_path: Path)
                 found = values(queue)
                 assert max(found.values()) == 1, "an item is there twice"
                 assert not acknowledged - found.keys(), "an acknowledged item is gone"
-                assert not found.keys() - begun, "an item is there that nobody pushed"
+                assert not found.keys() - begun, "an item is there that was not pushed"
                 assert items == len(found)
     assert hit >= 0.8 * ROUNDS, "the kills did not hit pushes in flight"

@@ -17,9 +17,9 @@ from queues import Queue, open_store
 
 ROOT = Path(__file__).parents[2]
 ROUNDS = 10
-#: Seconds after which a schedule that stands still is a failure.
+#: Seconds after which a schedule that has stopped is a failure.
 PATIENCE = 60
-#: Seconds for which a suspended worker is left so when the others make no progress: it may hold the store's lock.
+#: Seconds for which a suspended worker is left so when the rest make no progress: it may hold the store's lock.
 STUCK = 2.0
 
 
@@ -53,7 +53,7 @@ def test_a_schedule_never_forks(tmp_path: Path) -> None:
         workers = [begin(url), begin(url)]
         try:
             for round_number in range(ROUNDS):
-                assert grows(log, dice.randrange(1, 8), PATIENCE), "the schedule stands still"
+                assert grows(log, dice.randrange(1, 8), PATIENCE), "the schedule has stopped"
                 if round_number % 2:
                     victim = workers.pop(0)
                     os.killpg(victim.pid, signal.SIGKILL)
@@ -62,9 +62,9 @@ def test_a_schedule_never_forks(tmp_path: Path) -> None:
                 else:
                     victim = dice.choice(workers)
                     os.killpg(victim.pid, signal.SIGSTOP)
-                    grows(log, 3, STUCK)  # the others take over what it holds
+                    grows(log, 3, STUCK)  # the rest take over what it holds
                     os.killpg(victim.pid, signal.SIGCONT)
-            assert grows(log, 5, PATIENCE), "the schedule stands still"
+            assert grows(log, 5, PATIENCE), "the schedule has stopped"
         finally:
             for victim in workers:
                 os.killpg(victim.pid, signal.SIGKILL)

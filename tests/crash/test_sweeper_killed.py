@@ -1,4 +1,4 @@
-"""kill -9 of whoever is elected, in the middle of sweeping: the next one goes on, and does each thing once."""
+"""kill -9 of the elected process, in the middle of sweeping: the next one goes on, and does each thing once."""
 
 from __future__ import annotations
 

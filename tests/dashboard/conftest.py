@@ -1,4 +1,4 @@
-"""A site on a store of its own, and operators who read pages and fill in forms.
+"""A site on a store of its own, and operators that read pages and fill in forms.
 
 Every page that a test opens is also held to what all pages promise: nothing inline, every field labeled, every
 table captioned, nothing hostile unescaped.
@@ -46,7 +46,7 @@ def store(
 
 
 class Desk:
-    """Somebody in front of a browser without JavaScript."""
+    """A person in front of a browser without JavaScript."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
@@ -66,7 +66,7 @@ class Desk:
 
 @pytest.fixture
 def desk(db: None, store: Store) -> Callable[..., Desk]:
-    """Seat somebody of a role."""
+    """Seat a person of a role."""
 
     def sit(role: Role = Role.OPERATOR, name: str = "") -> Desk:
         user = User.objects.create_user(name or f"a-{role}")
@@ -87,7 +87,7 @@ def english_again() -> Iterator[None]:
 
 @pytest.fixture
 def chinese_admin(desk: Callable[..., Desk], english_again: None) -> Desk:
-    """An admin who reads Chinese."""
+    """An admin that reads Chinese."""
     admin = desk(Role.ADMIN, "管")
     admin.client.cookies[settings.LANGUAGE_COOKIE_NAME] = "zh-hans"
     return admin

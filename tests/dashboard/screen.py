@@ -142,7 +142,7 @@ class _Reader(HTMLParser):
         for name in ("href", "src", "action", "formaction"):
             value = at.get(name) or ""
             if tag == "a" and at.get("rel") == "external noopener noreferrer" and value.startswith(("http:", "https:")):
-                continue  # a runbook: the one link that leads out, and it tells nobody where from
+                continue  # a runbook: the one link that leads out, and without a referer
             if re.match(r"(?i)\s*(javascript|data|https?|//)", value):
                 self.faults.append(f"{name}={value[:40]}")
 

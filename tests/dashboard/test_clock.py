@@ -48,7 +48,7 @@ def differ(store: Store, ahead: float) -> None:
         (HOUR + 30, "This site's clock is 60 min behind the store's."),
     ],
 )
-def test_pages_say_so_to_people_who_may_act(store: Store, desk: Callable[..., Desk], ahead: float, says: str) -> None:
+def test_pages_say_so_to_people_that_may_act(store: Store, desk: Callable[..., Desk], ahead: float, says: str) -> None:
     operator, viewer = desk(Role.OPERATOR), desk(Role.VIEWER)
     assert "data-skew" not in operator.open("/").html
     differ(store, ahead)

@@ -30,7 +30,7 @@ ELSEWHERE = {
     "dashboard/_purge.html": "the confirmation of a purge of an attached queue: that of a queue of ours is shown",
     "dashboard/_sample_runs.html": "a notice as is shown, which is there only while the sample load runs on this site",
 }
-#: Classes of frames and forms that stand on one page only, and those that the library of charts gives to what it draws.
+#: Classes of frames and forms that are on one page only, and those that the library of charts gives to what it draws.
 ELSEWHERE_CLASSES = """
     act act-value after aside big-word board-choice both-ends bulk bulk-acts by-enter chart charts
     consequence deeds edit everything faults figure filter-help glob-row grow-2 grows h2 h4 h5 h6 h8 inset

@@ -1,4 +1,4 @@
-"""A client of FoundationDB's two queue recipes that knows nothing of pqadmin: what others run on the same keys.
+"""A client of FoundationDB's two queue recipes that knows nothing of pqadmin: what other programs run on the same keys.
 
 Written from the documented layout: a priority queue's item is (priority, count, random) = value, a queue's is
 (index, random) = value; a new count or index is the last one plus 1, found by a snapshot read from the end.

@@ -1,4 +1,4 @@
-"""Others' programs and ours on the same items: each side takes what the other pushed, in order, from both ends."""
+"""Other programs and ours on the same items: each side takes what the other pushed, in order, from both ends."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_fifo_order_holds_over_both_sides(store: Store, place) -> None:
     assert stranger.pop() is None
 
 
-def test_equal_priorities_leave_an_attached_queue_in_the_order_of_pushes_whoever_pushed(store: Store) -> None:
+def test_equal_priorities_leave_an_attached_queue_in_the_order_of_pushes_of_any_program(store: Store) -> None:
     queue, stranger = attached(store)
     for n in range(4):
         queue.push(b"ours %d" % n, priority=5)

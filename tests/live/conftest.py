@@ -71,7 +71,7 @@ class Viewer:
         return message
 
     async def until(self, wanted: Callable[[Message], bool], timeout: float = PATIENCE) -> Message:
-        """Return the next message that is wanted; others pass."""
+        """Return the next message that is wanted; other messages are skipped."""
         async with asyncio.timeout(timeout):
             while True:
                 message = await self.next(timeout)
@@ -148,7 +148,7 @@ def sign_in(transactional_db: None) -> SignIn:
 
 
 class Looks:
-    """Notes what each look at who may still see found that began after some moment."""
+    """Records the results of rights checks that began after some moment."""
 
     def __init__(self, stored: Callable[[Collection[Pass]], dict[Pass, Scope | int]]) -> None:
         self._standing = stored
@@ -168,13 +168,13 @@ class Looks:
         self._noting = True
 
     def let_stay(self, whom: Callable[[Pass], bool]) -> int:
-        """Return how many of the noted looks let somebody go on as before; looks are twice a second."""
+        """Return how many of the noted looks let a person go on as before; looks are twice a second."""
         return sum(whom(badge) and now == badge.scope for found in self._found for badge, now in found.items())
 
 
 @pytest.fixture
 def looks(monkeypatch: pytest.MonkeyPatch) -> Looks:
-    """What the looks at who may still see find."""
+    """The results of rights checks."""
     made = Looks(guard.stored)
     monkeypatch.setattr(guard, "stored", made)
     return made

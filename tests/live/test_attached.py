@@ -1,4 +1,4 @@
-"""Attached queues on live screens: others' writes show without anybody telling us, and depths say when they counted."""
+"""Attached queues on live screens: other programs' writes show without notice, and depths say when they counted."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def test_a_row_is_marked_and_counting_before_it_has_a_depth(store: Store, 
     assert (row["in"], row["out"], row["oldest"], row["mix"]) == (None, None, None, [])
     assert (row["min"]["text"], row["max"]["text"]) == ("one", "nine")
     assert row["min"]["pushed"] is None
-    if row["ready"] is None:  # never a zero for what nobody has counted
+    if row["ready"] is None:  # never a zero for what was not counted
         assert row["attached"]["counted"] is None
         assert frame["total"]["attached"] == {"queues": 1, "ready": 0, "counted": None, "uncounted": 1}
 
@@ -50,7 +50,7 @@ async def test_a_row_is_marked_and_counting_before_it_has_a_depth(store: Store, 
     assert frame["total"]["attached"] == {"queues": 1, "ready": 3, "counted": counted, "uncounted": 0}
 
 
-async def test_what_others_push_and_take_shows_at_both_ends(
+async def test_what_other_programs_push_and_take_shows_at_both_ends(
     store: Store, legacy: Queue, others: Others, join: Join
 ) -> None:
     viewer = await join()

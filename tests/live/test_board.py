@@ -148,7 +148,7 @@ def test_of_very_many_queues_a_page_shows_nothing_that_was_worked_out_long_ago(
         assert [row.ready for row in monitor.overview().rows] == [1, 0]
 
 
-def test_a_socket_does_not_wait_for_the_overview_of_others() -> None:
+def test_a_socket_does_not_wait_for_the_overview_of_other_people() -> None:
     board = Board()
     known: dict[str, Any] = {"eu:a": 1, "us:a": 2}
     directory = Listed(known)
@@ -186,7 +186,7 @@ def names_and_oldest(overview: Overview) -> tuple[list[str], str | None, int]:
     return [row.status.name for row in overview.rows], overview.summary.oldest_queue, overview.summary.unread
 
 
-def test_the_old_name_of_a_renamed_queue_is_not_told_to_who_sees_the_new_one(tmp_path: Path) -> None:
+def test_the_old_name_of_a_renamed_queue_is_hidden_from_people_that_see_the_new_one(tmp_path: Path) -> None:
     board = Board()
     with open_store(f"lmdb:{tmp_path / 'store'}") as store:
         merger = store.create_queue("secret:merger")
@@ -203,7 +203,7 @@ def test_the_old_name_of_a_renamed_queue_is_not_told_to_who_sees_the_new_one(tmp
         assert names_and_oldest(seen_by(board, "team:*")) == (["team:x"], "team:x", 0)
 
 
-def test_the_new_name_of_a_renamed_queue_is_not_told_to_who_saw_the_old_one(tmp_path: Path) -> None:
+def test_the_new_name_of_a_renamed_queue_is_hidden_from_people_that_saw_the_old_one(tmp_path: Path) -> None:
     board = Board()
     with open_store(f"lmdb:{tmp_path / 'store'}") as store:
         team = store.create_queue("team:x")

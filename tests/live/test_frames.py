@@ -214,7 +214,7 @@ async def test_more_screens_than_one_transaction_reads_stay_whole(store: Store, 
         await viewer.frame(lambda frame: any(row["ready"] == 1 for row in frame["rows"]))
 
 
-async def test_the_monitor_runs_only_while_somebody_looks(store: Store, join: Join, monitor: Monitor) -> None:
+async def test_the_monitor_runs_only_while_a_person_looks(store: Store, join: Join, monitor: Monitor) -> None:
     jobs = store.create_queue("jobs")
     assert not monitor.running
     one, two = await join(), await join()
@@ -228,7 +228,7 @@ async def test_the_monitor_runs_only_while_somebody_looks(store: Store, join: Jo
     await asyncio.to_thread(thread.join, PATIENCE)
     assert not monitor.running
 
-    await asyncio.to_thread(jobs.push, b"nobody looks", priority=1)
+    await asyncio.to_thread(jobs.push, b"no viewers", priority=1)
     again = await join()
     frame = await again.watch(jobs.id)
     assert frame["rows"][0]["ready"] == 1, "never an old frame"

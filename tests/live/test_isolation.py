@@ -1,4 +1,4 @@
-"""One socket's error ends that socket: thirty others go on, and whoever may no longer look is still sent away."""
+"""One socket's error ends that socket: thirty other sockets go on, and rights are still checked."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ async def test_one_hostile_socket_among_thirty(
         monitor.hub.leave(hopeless)
 
 
-async def test_a_look_at_who_may_still_see_goes_on_after_one_that_failed(
+async def test_rights_are_checked_again_after_a_check_that_failed(
     monitor: Monitor, join: Join, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A record that cannot be read must not keep the door open for good."""
@@ -110,7 +110,7 @@ async def test_a_look_at_who_may_still_see_goes_on_after_one_that_failed(
         '{"t":"\ud800"}',
     ],
 )
-async def test_half_a_character_is_refused_wherever_it_stands(join: Join, text: str) -> None:
+async def test_half_a_character_is_refused_wherever_it_is(join: Join, text: str) -> None:
     viewer = await join()
     await viewer.raw(text)
     answer = await viewer.until(lambda message: message["t"] == "error")

@@ -18,7 +18,7 @@ from tests.conftest import Clock, store_url
 
 @pytest.fixture
 def store(engine: str, tmp_path: Any, clock: Clock) -> Iterator[Store]:
-    """A fresh store on each engine, with a clock that stands still."""
+    """A fresh store on each engine, with a clock that does not move."""
     with open_store(store_url(engine, tmp_path), clock=clock) as opened:
         yield opened
 
@@ -79,7 +79,7 @@ def test_nothing_taken_for_a_minute_while_items_are_ready(watched: Watched) -> N
     assert watched.look() == ()
 
 
-def test_a_queue_that_stood_empty_is_not_stalled_by_what_is_pushed(watched: Watched, clock: Clock) -> None:
+def test_a_queue_that_was_empty_is_not_stalled_by_what_is_pushed(watched: Watched, clock: Clock) -> None:
     watched.board.put_directory({"jobs": watched.jobs.id}, 1)
 
     def everywhere() -> tuple[str, str, int, Level]:
@@ -103,7 +103,7 @@ def test_a_queue_that_stood_empty_is_not_stalled_by_what_is_pushed(watched: Watc
     watched.jobs.pop_min()
     assert watched.look() == ()
     assert watched.after(540) == ()
-    assert push() == (), "it stood empty once more"
+    assert push() == (), "it was empty once more"
     assert watched.after(61) == ("stalled",)
 
 
@@ -191,7 +191,7 @@ def test_the_oldest_claimable_item_waits_for_a_quarter_of_an_hour(watched: Watch
     def minute() -> tuple[str, ...]:
         watched.clock.advance(60)
         jobs.push(b"x", priority=1)
-        jobs.pop_min()  # it is not stalled: others are taken before it
+        jobs.pop_min()  # it is not stalled: other items are taken before it
         return watched.look()
 
     assert {minute() for _ in range(14)} == {()}

@@ -115,7 +115,7 @@ def test_an_overview_that_follows_another_is_as_one_worked_out_anew(seed: int) -
         now += 6.0
 
 
-def test_a_row_changes_when_its_time_has_come_though_nobody_touches_the_queue() -> None:
+def test_a_row_changes_when_its_time_has_come_though_no_person_touches_the_queue() -> None:
     board = Board(Rules(stalled_after=20.0, old_after=60.0, dead_from=0))
     board.put_directory({"jobs": 1}, 1)
     at = BEGAN

@@ -20,7 +20,7 @@ from tests.live.conftest import Join, SignIn, Viewer
 
 
 def give(name: str, *globs: str) -> None:
-    """Give a person these queues to see, and no others."""
+    """Give a person these queues to see, and nothing else."""
     user = User.objects.get(username=name)
     grant(user, Role.NONE)
     Grant.objects.filter(user=user).delete()
@@ -29,7 +29,7 @@ def give(name: str, *globs: str) -> None:
 
 
 async def seat(sign_in: SignIn, name: str, *globs: str) -> Viewer:
-    """Open a socket of somebody who sees these queues."""
+    """Open a socket of a person that sees these queues."""
     cookie = await asyncio.to_thread(sign_in, name)
     await asyncio.to_thread(give, name, *globs)
     viewer = Viewer(cookie)
@@ -56,7 +56,7 @@ async def test_rows_and_sums_are_of_what_is_seen(store: Store, sign_in: SignIn, 
     await viewer.leave()
 
 
-async def test_a_renamed_queue_leaves_the_screens_of_those_who_may_not_see_it(
+async def test_a_renamed_queue_leaves_the_screens_of_people_without_the_right(
     store: Store, sign_in: SignIn, monitor: Monitor
 ) -> None:
     orders = store.create_queue("eu:orders")
@@ -87,7 +87,7 @@ async def test_an_open_socket_loses_what_its_user_loses_and_gets_what_they_get(
     await viewer.leave()
 
 
-async def test_a_new_queue_comes_to_the_screens_of_those_who_see_it(
+async def test_a_new_queue_comes_to_the_screens_of_people_with_the_right(
     store: Store, join: Join, sign_in: SignIn, monitor: Monitor
 ) -> None:
     first = store.create_queue("eu:orders")

@@ -21,7 +21,7 @@ def tick(
     ids: frozenset[int] = IDS,
     total_since: int = 0,
 ) -> Tick:
-    """Return the tick of this number, in which these queues changed; the others did with the first."""
+    """Return the tick of this number, in which these queues changed; the rest did with the first."""
     rows = {i: json.dumps({"id": str(i), "ready": number}) for i in ids - gone}
     names = {i: f"q{i}" for i in ids}
     cut = Cut(version=number, at=number, covers=ids, rows=rows, ends={}, names=names)
@@ -113,7 +113,7 @@ def test_a_beat_comes_when_nothing_else_does() -> None:
     assert slot.beat(now=1.0 + BEAT, wall=1.0, checked=1.0, version=1, ready=lambda: 1, as_of=1) is not None
 
 
-def test_who_never_acknowledges_is_too_slow() -> None:
+def test_a_client_that_never_acknowledges_is_too_slow() -> None:
     slot = Slot(0.0)
     overview(slot)
     take(slot, tick(1), now=5.0)

@@ -1,4 +1,4 @@
-"""Who may open the socket, what it answers to nonsense, and when it is closed."""
+"""The people that may open the socket, what it answers to nonsense, and when it is closed."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ async def test_the_greeting_names_the_release_that_pages_carry(sign_in: SignIn, 
         assert f'data-release="{greeting["release"]}"' in await asyncio.to_thread(page, path)
 
 
-async def test_somebody_without_a_role_is_refused(sign_in: SignIn, monitor: Monitor) -> None:
+async def test_a_person_without_a_role_is_refused(sign_in: SignIn, monitor: Monitor) -> None:
     cookie = await asyncio.to_thread(sign_in, "vera")
     await asyncio.to_thread(lambda: User.objects.get(username="vera").groups.clear())
     assert await Viewer(cookie).refused() == NOT_ALLOWED
@@ -96,7 +96,7 @@ async def test_nonsense_is_answered_and_the_socket_stays_open(store: Store, join
     assert (await viewer.watch(jobs.id))["full"]
 
 
-async def test_who_keeps_sending_nonsense_is_shown_out(join: Join) -> None:
+async def test_a_client_that_keeps_sending_nonsense_is_disconnected(join: Join) -> None:
     viewer = await join()
     for _ in range(30):
         await viewer.raw("{")
@@ -105,7 +105,7 @@ async def test_who_keeps_sending_nonsense_is_shown_out(join: Join) -> None:
 
 async def test_a_flood_is_shown_out(join: Join) -> None:
     viewer = await join()
-    for _ in range(4_000):  # more than are allowed to who sends them within a minute
+    for _ in range(4_000):  # more than are allowed within a minute
         await viewer.raw('{"t":"resync"}')
     assert await viewer.closed() == 4400
 
@@ -214,7 +214,7 @@ def delete(user: User) -> None:
         (delete, SIGNED_OUT),
     ],
 )
-async def test_who_may_no_longer_look_is_shown_out_at_the_next_look(
+async def test_a_person_without_the_right_is_disconnected_at_the_next_check(
     act: Callable[[User], None], code: int, store: Store, join: Join, sign_in: SignIn, looks: Looks
 ) -> None:
     other = Viewer(await asyncio.to_thread(sign_in, "otto"))

@@ -15,7 +15,7 @@ def point(ago: float, ready: int) -> Point:
     return Point(at=int(NOW - ago), ready=ready, delayed=0, leased=0, dead=0, arrived=0, left=0, oldest_at=None)
 
 
-def test_nothing_is_drawn_of_what_nobody_knows() -> None:
+def test_nothing_is_drawn_of_unknown_times() -> None:
     assert path(None, 5, NOW) == ""
     assert path(Stretch(points=[], before=None), 5, NOW) == ""
 

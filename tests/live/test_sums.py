@@ -117,7 +117,7 @@ async def test_depths_add_up_in_every_frame(
     seen, different, last = 0, 0, None
     began = time.monotonic()
     with Mover(store) as mover:
-        while different < frames:  # others tell of rates alone: a mover that is held up moves nothing
+        while different < frames:  # other frames carry rates alone: a mover that is held up moves nothing
             mover.go_on()
             frame = await viewer.frame()
             seen += 1

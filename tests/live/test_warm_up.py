@@ -1,4 +1,4 @@
-"""Every queue is read at the server's start, before anybody asks; a page that comes meanwhile gets what is read."""
+"""Every queue is read at the server's start, before any person asks; a page that comes meanwhile gets what is read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.live.conftest import PATIENCE
 
 
 class Gated:
-    """A store of which the first queues are read at once, and the others when the gate is open."""
+    """A store of which the first queues are read at once, and the rest when the gate is open."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -1,4 +1,4 @@
-"""People: made, given roles and grants, deactivated; every change at once, audited, and undone by nobody's accident."""
+"""People: made, given roles and grants, deactivated; every change at once, audited, and safe from accidents."""
 
 import re
 
@@ -95,7 +95,7 @@ def test_a_created_person_signs_in_with_the_password_that_is_shown_once(root) ->
 
 
 @pytest.mark.parametrize("fields", [{"name": ""}, {"name": "a b"}, {"name": "ann"}, {"name": "x", "glob": "a/b"}])
-def test_a_person_who_cannot_be_is_not_made_and_what_was_typed_stays(root, ann, fields) -> None:
+def test_an_invalid_person_is_not_made_and_what_was_typed_stays(root, ann, fields) -> None:
     before = set(User.objects.values_list("username", flat=True))
     answer = send(root, url("new"), url("new"), **{"role": "operator", **fields})
     assert answer.status_code == 422
@@ -169,8 +169,8 @@ def test_the_last_admin_stays_one(root, person) -> None:
     assert root.get(page).status_code == 403
 
 
-def test_who_is_in_the_group_of_admins_is_one_without_being_a_superuser(root, ann) -> None:
-    """As somebody whom Django's admin, a script or an older table put there."""
+def test_a_person_that_is_in_the_group_of_admins_is_one_without_being_a_superuser(root, ann) -> None:
+    """As a person that Django's admin, a script or an older table put there."""
     ann.groups.set([Group.objects.get_or_create(name="admin")[0]])
     me, page = User.objects.get(username="root"), url("person", ann.pk)
     text = root.get(url("people")).content.decode()
@@ -186,7 +186,7 @@ def test_who_is_in_the_group_of_admins_is_one_without_being_a_superuser(root, an
     assert theirs.get(page).status_code == 200
 
 
-def test_the_role_of_somebody_deactivated_is_what_was_given(root, person) -> None:
+def test_the_role_of_a_person_deactivated_is_what_was_given(root, person) -> None:
     away = person(Role.OPERATOR, "away")
     User.objects.filter(pk=away.pk).update(is_active=False)
     page = url("person", away.pk)
@@ -286,14 +286,14 @@ def test_ones_own_page_says_what_one_may_do_on_which_queues(granted, jobs) -> No
     assert "<code>j*</code>" in text
 
 
-def test_somebody_with_nothing_is_told_who_can_change_that(visitor, jobs) -> None:
+def test_a_person_with_nothing_is_told_that_an_admin_can_change_that(visitor, jobs) -> None:
     text = visitor(Role.NONE).get(url("me")).content.decode()
     assert "An admin can give you a role" in text
     assert ">jobs<" not in text
 
 
 @pytest.mark.parametrize("name", ["root\u3164", "\u3164", "an\ufe0fn", "root\u115f"])
-def test_nobody_gets_a_name_that_cannot_be_seen(root, name: str) -> None:
+def test_no_person_gets_a_name_that_cannot_be_seen(root, name: str) -> None:
     refused = send(root, url("new"), url("new"), name=name, role="viewer")
     assert refused.status_code == 422
     assert "characters that cannot be seen" in refused.content.decode()

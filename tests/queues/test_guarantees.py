@@ -12,7 +12,7 @@ from queues import Actions, Queue, Store
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENT = (ROOT / "docs" / "reference" / "guarantees.md").read_text("utf-8")
 VERBS = DOCUMENT.partition("## Verb by verb")[2].partition("\n## ")[0]
-#: These keep and change nothing: they close, wake, spare reads, help with errors, and run the others.
+#: These keep and change nothing: they close, wake, spare reads, help with errors, and run the rest.
 NO_VERBS = {"close", "interrupt", "remember", "run", "suggesting"}
 
 

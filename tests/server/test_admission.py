@@ -85,7 +85,7 @@ async def test_one_session_has_so_many_requests_from_wherever_they_come() -> Non
     assert [(await each)[0]["status"] for each in [*held, other, stranger]] == [200] * 4
 
 
-async def test_the_address_is_what_a_trusted_proxy_says_and_nobody_else() -> None:
+async def test_the_address_is_what_a_trusted_proxy_says_only() -> None:
     site = Site(per_address=1)
     held = [site.ask(PROXY, x_forwarded_for=f"198.51.100.{number}") for number in range(5)]
     await site.until_begun(5)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.soak import attack
 
-#: Seconds without a frame, and bytes: release 0.1 stood still for 13 s at least. `python -m tests.soak.attack` asks for
+#: Seconds without a frame, and bytes: release 0.1 froze for 13 s at least. `python -m tests.soak.attack` asks for
 #: 1 s and 250 MB; here is room for a machine that is busy, and for what its allocator keeps.
 GAP = 6.0
 MEMORY = 300_000_000

@@ -1,4 +1,4 @@
-"""Sockets of clients that mean harm: each is cut off by itself, and costs the others nothing."""
+"""Sockets of clients that mean harm: each is cut off by itself, and costs the rest nothing."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_one_person_has_so_many_sockets(serve: Callable[..., Site]) -> None:
         with pytest.raises(InvalidStatus):
             open_socket(site, Cookie=cookies, Origin=site.address)
         live[0].close()
-        while True:  # the server hears of it a moment later
+        while True:  # the server learns of it a moment later
             try:
                 stack.enter_context(open_socket(site, Cookie=cookies, Origin=site.address))
                 break
@@ -79,12 +79,12 @@ def test_sockets_that_are_over_count_no_longer_as_connections(serve: Callable[..
             with open_socket(site, Cookie=cookies, Origin=site.address) as live:
                 assert live.recv(timeout=PATIENCE)
             opened += 1
-        except (InvalidStatus, ConnectionClosed):  # the server hears of an end a moment later
+        except (InvalidStatus, ConnectionClosed):  # the server learns of an end a moment later
             assert time.monotonic() < give_up, f"{opened} were let in"
 
 
-def test_half_a_character_stops_nobody_elses_page(serve: Callable[..., Site]) -> None:
-    """It raised in the loop that serves all sockets: 12 of 30 others fell silent."""
+def test_half_a_character_stops_no_other_page(serve: Callable[..., Site]) -> None:
+    """It raised in the loop that serves all sockets: 12 of 30 other sockets fell silent."""
     site = serve()
     cookies = log_in(site)
     with ExitStack() as stack:

@@ -172,7 +172,7 @@ def test_a_body_in_chunks_is_refused_as_soon_as_it_is_too_large(serve: Callable[
         assert sent < 400_000_000, "it went on reading"
     assert site.get("/livez")[0] == 200
     assert memory(site, "VmHWM") - before < 60_000_000
-    with connect(site) as connection:  # who stops to listen is told
+    with connect(site) as connection:  # a client that stops to listen is told
         connection.sendall(head(b"POST", LOGIN, b"Transfer-Encoding: chunked"))
         for _ in range(20):
             connection.sendall(chunk)
@@ -433,7 +433,7 @@ def test_connections_leave_descriptors_for_everything_else(limit: int, wanted: i
     assert descriptors.connections(limit, wanted) == expected
 
 
-def test_slow_connections_neither_use_up_descriptors_nor_lock_others_out(serve: Callable[..., Site]) -> None:
+def test_slow_connections_neither_use_up_descriptors_nor_lock_other_clients_out(serve: Callable[..., Site]) -> None:
     """With a hard limit of 256 descriptors and 300 connections that never send a request."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     before = resource.getrlimit(resource.RLIMIT_NOFILE)

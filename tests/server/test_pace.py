@@ -22,12 +22,12 @@ def seconds_until_cut_off(bytes_a_second: int, *, most: int) -> int | None:
     return None
 
 
-def test_who_takes_enough_is_never_cut_off() -> None:
+def test_a_client_that_reads_enough_is_never_cut_off() -> None:
     assert seconds_until_cut_off(LEAST // 60 + 1, most=5_000) is None
     assert seconds_until_cut_off(PART, most=5_000) is None
 
 
-def test_who_takes_a_byte_now_and_then_is_cut_off_as_who_takes_nothing() -> None:
+def test_a_client_that_reads_a_byte_now_and_then_is_cut_off() -> None:
     for slow in (0, 1, 1_000):
         assert seconds_until_cut_off(slow, most=5_000) == WITHIN + 1
 

@@ -276,7 +276,7 @@ def test_debug_is_off_and_the_deploy_check_is_silent(db, settings) -> None:
     call_command("check", "--deploy", "--fail-level", "WARNING")
 
 
-def test_answers_are_compressed_for_who_asks(client) -> None:
+def test_answers_are_compressed_on_request(client) -> None:
     answer = client.get("/", headers={"Accept-Encoding": "gzip"})
     assert answer.headers["Content-Encoding"] == "gzip"
     assert "Content-Encoding" not in client.get("/").headers

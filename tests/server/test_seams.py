@@ -54,7 +54,7 @@ async def test_a_socket_behind_https_is_wss() -> None:
     assert (await through(client="::1", headers=headers, kind="websocket", scheme="ws"))["scheme"] == "wss"
 
 
-async def test_nobody_else_is_believed() -> None:
+async def test_only_the_proxy_is_believed() -> None:
     headers = [
         (b"host", b"localhost"),
         (b"X-Forwarded-For", b"10.0.0.1"),

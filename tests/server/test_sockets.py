@@ -1,4 +1,4 @@
-"""The live socket of a real server: who gets one, and what its end looks like."""
+"""The live socket of a real server: access, and its end."""
 
 import json
 import secrets
@@ -38,7 +38,7 @@ def test_the_socket_of_a_logged_in_page_is_told_when_the_server_goes(serve) -> N
     assert site.complained == []
 
 
-def test_who_gets_no_socket(serve) -> None:
+def test_people_without_rights_get_no_socket(serve) -> None:
     """Another origin, another address, a stranger; and none of it makes noise in the log."""
     site = serve()
     cookies = log_in(site)
@@ -132,7 +132,7 @@ def test_what_a_tick_tells_many_is_packed_once_however_many_views_there_are() ->
     for first, second in zip(packed()[:200], packed()[:200], strict=True):
         assert first is not None
         assert first is second
-    assert packed()[-1] is None, "what nobody remembers is for one socket alone"
+    assert packed()[-1] is None, "what is not shared is for one socket alone"
 
 
 def read_to_the_end(live) -> None:

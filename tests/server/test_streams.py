@@ -1,4 +1,4 @@
-"""Answers that are made while they are sent, by the real server: whole for who reads, held back for who does not."""
+"""Streamed answers of the real server: whole for clients that read, held back for the rest."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_an_export_is_sent_no_faster_than_it_is_taken(serve: Callable[..., Site]
     with socket.create_connection((parts.hostname, parts.port), timeout=PATIENCE) as slow:
         slow.sendall(f"GET {address} HTTP/1.0\r\nHost: {parts.netloc}\r\nCookie: {cookies}\r\n\r\n".encode())
         assert slow.recv(12).endswith(b"200")
-        with opener.open(site.address + address) as answer:  # meanwhile somebody else reads all of it
+        with opener.open(site.address + address) as answer:  # meanwhile another person reads all of it
             assert len(answer.read().splitlines()) == ITEMS
         assert memory(site) - before < ITEMS * SIZE // 2
         taken = b""
@@ -91,7 +91,7 @@ def read_slowly(slow: socket.socket, ended: threading.Event) -> None:
         pass
 
 
-def test_who_reads_a_byte_now_and_then_keeps_no_place(serve: Callable[..., Site], tmp_path: Path) -> None:
+def test_a_client_that_reads_a_byte_now_and_then_keeps_no_place(serve: Callable[..., Site], tmp_path: Path) -> None:
     hurried = tmp_path / "hurried.py"  # the site as it is; told to hurry, it waits for a second instead of a minute
     hurried.write_text(
         "import signal\n"

@@ -1,4 +1,4 @@
-"""What waits for the client of a socket: bounded, with Twisted's own buffers and a connection that nobody reads."""
+"""What waits for the client of a socket: bounded, with Twisted's own buffers and a connection without a reader."""
 
 from __future__ import annotations
 

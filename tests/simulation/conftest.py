@@ -9,5 +9,5 @@ from queues.serving import staging
 
 @pytest.fixture(autouse=True)
 def nothing_aside(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let whoever takes do so itself: the scheduler knows no other threads. Tests of crowds say otherwise."""
+    """Make every caller take for itself: the scheduler knows no other threads. Tests of crowds differ."""
     monkeypatch.setattr(staging, "CONFLICTS", 1_000_000)

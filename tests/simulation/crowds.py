@@ -40,7 +40,7 @@ class Life:
 
 
 class Threads(BackgroundThreads):
-    """Threads that the scheduler interleaves with all others, and its time."""
+    """Threads that the scheduler interleaves with all the rest, and its time."""
 
     def __init__(self, crowd: Crowd, life: Life) -> None:
         self._crowd = crowd
@@ -57,7 +57,7 @@ class Threads(BackgroundThreads):
         self._crowd.spawn_now(run)
 
     def sleep(self, seconds: float) -> None:
-        """Let others go first."""
+        """Let other callers go first."""
         self._crowd.yield_to_others(None)
 
     def now(self) -> float:
@@ -75,7 +75,7 @@ class Crowd(Schedule):
     def __init__(self, seed: int, weather: Weather | None = None) -> None:
         super().__init__(seed, weather or self._weather(seed))
         self.clock = self._clock
-        #: Items that vanished processes had asked for and nobody took.
+        #: Items that vanished processes had asked for and no caller took.
         self.unclaimed = 0
         self._lives = [Life() for _ in range(PROCESSES)]
         self._own = threading.local()
@@ -94,7 +94,7 @@ class Crowd(Schedule):
     # The end
 
     def _check(self, store: Store) -> None:
-        """What vanished processes left comes to the trash, is nobody's, and nothing else is there."""
+        """What vanished processes left comes to the trash, and nothing else is there."""
         self._clock.advance(2 * KEPT_MS / 1000)
         self.unclaimed += store.sweep_unclaimed()
         taken = {value for o in self.history.operations if o.done for take in o.takes for value in take.values or ()}
@@ -207,7 +207,7 @@ class _CrowdCall(Call):
     verbs = VERBS
 
     def _lease(self, operation: Operation, queue: Queue) -> None:
-        """A take like a pop, as far as order and others are concerned."""
+        """A take like a pop, as far as order and other callers are concerned."""
         take = Take(queue=self._queue, end=self._end, n=self._random.randint(1, 2))
         operation.takes.append(take)
         leases = queue.lease_many(take.n, seconds=1e6, end=self._end)

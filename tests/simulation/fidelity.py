@@ -15,7 +15,7 @@ from queues.kv.errors import Conflict, OutcomeUnknown, StoreUnavailable, Transac
 from queues.kv.exactly_once import Attempt, MaybeCommitted, NotCommitted
 from queues.kv.port import KeyValueStore, ReadTransaction
 
-#: Programs share a cluster with nobody else's keys under this prefix.
+#: Programs share a cluster with no other caller's keys under this prefix.
 PREFIX = b"fidelity/"
 _LETTERS = b"abcdef"
 _EDGES = [PREFIX + bytes([letter]) for letter in b"abcdefg"]
@@ -29,7 +29,7 @@ class Stepwise(KeyValueStore, Protocol):
 
 
 class Inconclusive(Exception):
-    """The store did not say what became of a commit, as real ones may: run the program again."""
+    """The store did not say the result of a commit, as real ones may: run the program again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,10 +5,10 @@ in the order of these moments, a plain sorted list gives the same answers (Herli
 Gong's, with Lowe's memory of what was tried). An operation of unknown outcome may have had its moment at any time
 after its call, or never.
 
-Two things keep the search short. An item of which nobody ever saw a trace, pushed by an operation of unknown
+Two things keep the search short. An item of which no caller ever saw a trace, pushed by an operation of unknown
 outcome, may be left out of an order together with its place among what a take of unknown outcome took, and the order
 is as valid as before. And a take of unknown outcome can only have taken items that are missing, neither taken by
-anybody else nor there at the end, or such unseen ones.
+anything else nor there at the end, or such unseen ones.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 
 from queues import Item
 
-#: Where an item stands in its queue's order: (priority, count, id).
+#: Where an item is in its queue's order: (priority, count, id).
 Key = tuple[object, int, str]
 
 
@@ -92,7 +92,7 @@ class History:
         for item in items:
             key = (item.priority, item.count, item.id)
             if self.seen.setdefault(item.value, (queue, key)) != (queue, key):
-                raise Violation(f"{item.value!r} stands at {key} in {queue}, and at {self.seen[item.value]}")
+                raise Violation(f"{item.value!r} is at {key} in {queue}, and at {self.seen[item.value]}")
             values.append(item.value)
         return tuple(values)
 
@@ -170,7 +170,7 @@ class History:
         for first, one, key in puts:
             for second, other, later in puts:
                 if one.queue == other.queue and first.ended < second.begun and key[0] == later[0] and key > later:
-                    raise Violation(f"{one.value!r} was pushed before {other.value!r} and stands behind it")
+                    raise Violation(f"{one.value!r} was pushed before {other.value!r} and is behind it")
 
 
 class _Search:

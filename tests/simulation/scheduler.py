@@ -1,7 +1,7 @@
 """Interleaves clients on one thread at a time, by a seed: the same seed gives the same history.
 
 Each client runs in a thread of its own, and only the one that holds the baton runs. At every point where a simulated
-store lets others go first the baton is handed to whoever the seed says, or the client that holds it dies there.
+store lets other callers go first the seed chooses the next client, or the client that holds the baton dies.
 """
 
 from __future__ import annotations

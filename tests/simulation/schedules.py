@@ -137,7 +137,7 @@ class Schedule:
 
     @contextmanager
     def _staging(self) -> Iterator[None]:
-        """Let every process take for itself: the thread that takes for others would not be the scheduler's."""
+        """Let every process take for itself: the thread that takes for other callers would not be the scheduler's."""
         conflicts, staging.CONFLICTS = staging.CONFLICTS, 1_000_000
         try:
             yield
@@ -312,7 +312,7 @@ class Call:
 
         def work(tr: Transaction) -> tuple[list[Item], list[Item]]:
             taken = _take(queue, 1, self._end, tr)
-            self._history.saw(self._queue, taken)  # it was there, whatever becomes of this try
+            self._history.saw(self._queue, taken)  # it was there, whatever happens to this try
             values = [item.value + b">%d" % operation.number for item in taken]
             tried.update(values)
             return taken, _put(target, [(value, priority) for value in values], tr)

@@ -141,7 +141,7 @@ class Model(RuleBasedStateMachine):
         gone = [item_id for item_id, (queue, _) in self.there.items() if queue == name]
         purged = self.ann.purge(name, confirm=name, expect_depth=len(gone))
         if len(purged.trash_ids) != 1:
-            # Of two generations nobody here knows which holds what: both come back at once.
+            # Of two generations no caller here knows what they hold: both come back at once.
             for trash_id in purged.trash_ids:
                 self.ann.undo(trash_id)
             return multiple()

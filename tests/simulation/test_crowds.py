@@ -24,7 +24,7 @@ ONE = os.environ.get("PQ_SCHEDULE_SEED")
 
 @pytest.fixture
 def counts(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """What happened: batches of several, who took for all, what was asked and answered, or given up."""
+    """What happened: batches of several, the fulfiller, what was asked and answered, or given up."""
     counted: Counter[str] = Counter()
 
     def counting(owner: Any, name: str, what: str, when: Callable[[Any], bool]) -> None:

@@ -22,7 +22,7 @@ TRIES = 20
 
 
 def conclusive(program: Program, store: Stepwise) -> list[str]:
-    """Run a program until the store says what became of it."""
+    """Run a program until the store says the result of it."""
     for _ in range(TRIES):
         try:
             return run(program, store)

@@ -1,4 +1,4 @@
-"""Seeded schedules of clients that run, cancel, resume and undo jobs while others push and pop, with every fault.
+"""Seeded schedules of clients that run, cancel, resume and undo jobs during pushes and pops, with every fault.
 
 Whatever was pushed is in one place or was popped, once. What jobs say they did is what was done: exactly once each.
 """
@@ -28,7 +28,7 @@ SCHEDULES = int(os.environ.get("PQ_SCHEDULES", "60"))
 ONE = os.environ.get("PQ_SCHEDULE_SEED")
 VERBS = {"round": 14, "pop": 4, "push": 2, "begin": 1, "cancel": 1, "resume": 2, "undo": 1}
 ITEMS = 12
-#: Rounds after which all jobs have ended, when nobody is in their way.
+#: Rounds after which all jobs have ended, when no caller is in their way.
 ROUNDS = 2_000
 
 
@@ -146,7 +146,7 @@ class JobSchedule(Schedule):
         maybe = sum(act.verb == "pop" and act.possible and act.outcome != "done" for act in self.acts)
         lost = pushed - set(there) - popped
         if len(lost) > maybe:
-            raise Violation(f"items are lost: {lost}, {maybe} may have been popped by those who never knew")
+            raise Violation(f"items are lost: {lost}, {maybe} may have been popped without an answer")
         for name in ("a", "b"):
             check_full_count(store, store.queue(name))
         self._check_counts(store)
@@ -181,7 +181,7 @@ def _values(queue: Queue) -> list[bytes]:
 
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let jobs have many chunks; whoever pops does so itself, so that nothing runs beside the schedule."""
+    """Let jobs have many chunks; a caller that pops does so itself, so that nothing runs beside the schedule."""
     monkeypatch.setattr(staging, "CONFLICTS", 1_000_000)
     monkeypatch.setattr(step, "FIRST_CHUNK", 3)
     monkeypatch.setattr(step, "MAX_CHUNK", 3)
@@ -203,5 +203,5 @@ def test_jobs_do_everything_once_whatever_fails(capsys: pytest.CaptureFixture[st
         run(seed, tally)
     with capsys.disabled():
         print(f"\njobs: {tally}")
-    # Nobody watches here.
+    # No caller watches here.
     assert ONE or set(tally.zeros()) <= {"watch error", "spurious wake-up"}

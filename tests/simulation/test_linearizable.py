@@ -142,7 +142,7 @@ def test_equals_keep_the_order_of_pushes_that_did_not_overlap(told: Told) -> Non
         told.ends_with("1b", "1a")
 
 
-def test_equals_that_overlapped_stand_in_any_order(told: Told) -> None:
+def test_equals_that_overlapped_are_in_any_order(told: Told) -> None:
     told.push(1, 4, "1a", count=7)
     told.push(2, 3, "1b", count=3)
     told.pop(5, 6, "1b")
@@ -182,7 +182,7 @@ def test_a_pop_of_unknown_outcome_may_have_taken_what_is_missing(told: Told) -> 
 
 
 def test_a_pop_of_unknown_outcome_took_the_end_that_it_was_for(told: Told) -> None:
-    """What is missing stood behind an item that was there until later: no pop of this end can have taken it."""
+    """What is missing was behind an item that was there until later: no pop of this end can have taken it."""
     told.push(1, 2, "1a")
     told.push(3, 4, "2a")
     told.pop(5, 6, done=False, end="min")
@@ -198,7 +198,7 @@ def test_a_pop_of_unknown_outcome_takes_no_more_than_it_asked_for(told: Told) ->
         told.ends_with()
 
 
-def test_a_batch_of_unknown_outcome_may_have_taken_an_item_that_nobody_saw(told: Told) -> None:
+def test_a_batch_of_unknown_outcome_may_have_taken_an_item_that_no_caller_saw(told: Told) -> None:
     """Two pushed and asked for two, of which one is still there: the other that was taken was of unknown outcome."""
     told.push(1, 2, "1a")
     told.push(3, 4, "2a")

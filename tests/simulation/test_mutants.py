@@ -23,7 +23,7 @@ SLOT = b"\x02slot\x00"
 #: Schedules within which every mutant must be noticed.
 WITHIN = 200
 #: What is said of an item or a count that is there twice, or of one that is not there at all.
-MISCOUNTED = ("twice", " stands at ", "lost", " differ", " at QueueStatus", "were counted")
+MISCOUNTED = ("twice", " is at ", "lost", " differ", " at QueueStatus", "were counted")
 
 
 def noticed(weather: Weather | None = None, *, says: str = "") -> str:

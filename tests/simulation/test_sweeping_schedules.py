@@ -1,8 +1,8 @@
-"""Seeded schedules of clients that delay, lease, stand for election and sweep by the agenda, with every fault there is.
+"""Seeded schedules of clients that delay, lease, run for election and sweep by the due index, with every fault.
 
 At every end whatever falls due is on the agenda, and a sweep that goes by nothing else finds all of it. No term is held
 by two, and nothing of an earlier term is written after a later one's. Clients die anywhere; their clocks jump. (That
-the check of a term conflicts with who takes the role is asserted in tests/conformance/background/test_elected.py.)
+the check of a term conflicts with a takeover is asserted in tests/conformance/background/test_elected.py.)
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ ONE = os.environ.get("PQ_SCHEDULE_SEED")
 #: Schedules within which every mutant must be noticed.
 WITHIN = 600
 VERBS = {"delay": 7, "lease": 3, "ack": 2, "release": 1, "promote": 2, "sweep": 7}
-#: In two of three schedules each: who comes while the last mark of a queue is cleared; who holds the role.
+#: In two of three schedules each: a push while the last mark of a queue is cleared; the holder of the role.
 NARROW = {"delay": 4, "sweep": 9}
 ELECTION = {"push": 1, "stand": 9, "fenced": 6, "resign": 3}
 KINDS = (VERBS, NARROW, ELECTION)
@@ -80,7 +80,7 @@ class SweepingSchedule(TimeSchedule):
         self._now[2].round()
 
     def _fenced(self, act: Act, queue: Queue, dice: random.Random) -> None:
-        """Write in the role's name, if this client takes itself for the one who has it."""
+        """Write in the role's name, if this client believes that it has it."""
         process, candidate, _ = self._now
         term = candidate._term
         if term is None:
@@ -190,7 +190,7 @@ def test_the_term_that_fences(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_comparison_with_what_was_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Taking a role that somebody else has taken since."""
+    """Taking a role that another caller has taken since."""
 
     def take(self: Candidate, seen: bytes | None) -> None:
         holding = self._leadership.taken(Holding.decode(seen))

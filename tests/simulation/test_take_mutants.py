@@ -54,7 +54,7 @@ def test_the_taken_items_read_conflict(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_served_requests_read_conflict(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its process gives it up while it is served: what it gets is nobody's."""
+    """Its process gives it up while it is served: its result has no owner."""
     monkeypatch.setattr(SimulatedTransaction, "add_read_conflict_key", without_conflict(lambda key: REQUEST in key))
     assert "lost" in noticed(CALM)
 
@@ -96,7 +96,7 @@ def test_a_result_handed_out_before_its_clear_is_committed(monkeypatch: pytest.M
 
 
 def test_frozen_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever joins a batch under way is served at a version that was read before he came."""
+    """A request that joins a running batch is served at a version read before it was made."""
     serve = Combiner._serve
 
     def thawed(self: Combiner, server: Server[Any, Any], batch: list[Entry]) -> None:
@@ -109,7 +109,7 @@ def test_frozen_batches(monkeypatch: pytest.MonkeyPatch) -> None:
             def attempt(tr: Transaction) -> Any:
                 waiting = self._lanes[server].waiting
                 for _ in range(3):
-                    tr.snapshot.get(b"others go first").wait()
+                    tr.snapshot.get(b"let other callers go first").wait()
                 while waiting and len(batch) < MAX_REQUESTS:
                     entry = waiting.popleft()
                     entry.state = State.TAKEN
@@ -139,7 +139,7 @@ def test_frozen_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_key_by_key_clears(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cleared as a range, the end takes along what others push to it meanwhile."""
+    """Cleared as a range, the end takes along what other callers push to it meanwhile."""
     clear = SimulatedTransaction.clear
 
     def clear_all_before(tr: SimulatedTransaction, key: bytes) -> None:

@@ -129,7 +129,7 @@ class TimeSchedule(Schedule):
             )
 
     def _held(self, act: Act, dice: random.Random) -> str:
-        """Return the token of one of the last leases, anybody's."""
+        """Return the token of one of the last leases, of any caller."""
         grants = self.log.grants[-6:]
         if grants:
             grant = dice.choice(grants)

@@ -1,6 +1,6 @@
 """Write the lock files: exact versions with hashes, for every platform.
 
-Run by `make lock`. The files name no package index: whoever installs from them uses their own.
+Run by `make lock`. The files name no package index: installations use their own.
 """
 
 import os

@@ -1,7 +1,7 @@
 """Run every check and every suite, then say which failed; `make test` is this.
 
 The browser suite runs in a process of its own: Playwright and the other tests each want the event loop. It mostly
-waits, so it runs beside the others; not so on a cluster, of which there is one, emptied by whoever tests on it.
+waits, so it runs beside the rest; not so on a cluster, of which there is one, emptied by the tests on it.
 Without a Chromium it is not run, which is a failure only where PQ_REQUIRE_BROWSER=1.
 """
 

@@ -74,7 +74,7 @@ def test_our_commands_are_listed_first_each_with_a_line_of_its_own(tmp_path: Pat
 def test_every_command_of_ours_is_in_one_group_of_the_list() -> None:
     ours = [name for name, app in get_commands().items() if isinstance(app, str) and app.startswith("pqadmin.")]
     named = [name for names in GROUPS.values() for name in names]
-    assert sorted(named) == sorted(set(ours) - {"makemessages"}), "that one is for those who work on pqadmin"
+    assert sorted(named) == sorted(set(ours) - {"makemessages"}), "that one is for developers"
     assert {name: told for name in named if not 8 <= len(told := summary(name)) <= WIDTH - 18} == {}
 
 

@@ -68,7 +68,7 @@ def instructions(stage: str = "") -> list[tuple[str, str]]:
     return stages[stage] if stage else [line for lines in stages.values() for line in lines]
 
 
-# What others say a file of this kind is
+# Schemas of files of this kind
 
 
 @pytest.mark.parametrize(("schema", "file"), [("compose-spec", "compose"), ("github-workflows", "workflow")])
@@ -245,7 +245,7 @@ def test_it_sets_only_settings_that_exist_and_no_secret(compose: dict[str, Any])
 # Dockerfile
 
 
-def test_the_image_is_nobody_special_and_serves() -> None:
+def test_the_image_has_no_special_user_and_serves() -> None:
     last = dict(instructions("last"))  # of an instruction given twice, the last counts
     assert re.fullmatch(r"[1-9][0-9]+:[1-9][0-9]+", last["USER"])
     assert (json.loads(last["ENTRYPOINT"]), json.loads(last["CMD"])) == (["pqadmin"], ["serve"])
@@ -299,7 +299,7 @@ def test_the_health_check_is_the_same_in_both(compose: dict[str, Any]) -> None:
 # The workflow
 
 
-def test_the_workflow_trusts_nobody_more_than_needed(workflow: dict[str, Any]) -> None:
+def test_the_workflow_trusts_nothing_more_than_needed(workflow: dict[str, Any]) -> None:
     assert workflow["permissions"] == {"contents": "read"}
     uses = re.findall(r"uses: (.*)", WORKFLOW.read_text(encoding="utf-8"))
     assert uses
@@ -367,7 +367,7 @@ def test_preparing_gives_the_volumes_to_the_server(tmp_path: Path) -> None:
 
 @pytest.fixture
 def fdbcli(tmp_path: Path) -> Path:
-    """A folder with a stand-in for fdbcli that says line by line what a file holds, and keeps what it was asked.
+    """A folder with a fake fdbcli that says line by line what a file holds, and keeps what it was asked.
 
     The words are those of fdbcli 7.3.79. Only configuring a new cluster needs it: with a real one, that is done once.
     """
@@ -464,7 +464,7 @@ def test_the_health_check_believes_readyz_alone(status: int, code: int) -> None:
     assert done.stdout == f'{status} {{"status": "so"}}\n'
 
 
-def test_the_health_check_fails_where_nobody_listens() -> None:
+def test_the_health_check_fails_where_nothing_listens() -> None:
     with answering(200) as port:
         pass
     done = ready(port)

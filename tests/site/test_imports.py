@@ -1,4 +1,4 @@
-"""Who may import what, where import-linter does not look close enough, and names that say nothing."""
+"""Imports, where import-linter does not look close enough, and names that say nothing."""
 
 import ast
 from collections.abc import Iterator
@@ -66,7 +66,7 @@ def test_few_modules_build_keys() -> None:
     }
 
 
-def test_the_storage_port_stands_on_its_own() -> None:
+def test_the_storage_port_is_on_its_own() -> None:
     for module in MODULES:
         if str(module).startswith("queues/kv/"):
             strangers = [

@@ -63,7 +63,7 @@ def test_the_words_of_errors_are_among_the_messages(collected: Path) -> None:
 
 
 def test_every_error_of_the_core_is_raised_with_a_whole_template() -> None:
-    """What is put together where it is raised is collected by nobody, and may hold a brace that somebody typed."""
+    """What is put together where it is raised is not collected, and may hold a brace that a user typed."""
     put_together = []
     for path in sorted((ROOT / "queues").rglob("*.py")):
         for call in (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)):

@@ -25,7 +25,7 @@ PATIENCE = 60
 
 
 def free_ports() -> tuple[int, int]:
-    """Return two ports that nobody uses."""
+    """Return two unused ports."""
     with socket.socket() as one, socket.socket() as other:
         one.bind(("127.0.0.1", 0))
         other.bind(("127.0.0.1", 0))

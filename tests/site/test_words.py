@@ -16,13 +16,13 @@ ROOT = Path(__file__).resolve().parents[2]
 
 #: How many discouraged phrases a folder may have. These numbers only go down; the goal is 0.
 BUDGET = {
-    "queues": 476,
-    "pqadmin": 340,
+    "queues": 437,
+    "pqadmin": 333,
     "templates": 50,
     "static": 41,
     "docs": 0,
-    "tests": 626,
-    "benchmarks": 33,
+    "tests": 11,
+    "benchmarks": 1,
     ".": 0,
 }
 

@@ -2,8 +2,8 @@
 
     python -m tests.soak.attack [--rounds N] [--gap SECONDS] [--memory MB]
 
-Starts a site of its own and repeats what was found to freeze release 0.1, fill its memory or lock others out: bodies
-that are parsed at length, bodies without end, sockets that stop others, sockets that do not read, connections that say
+Starts a site of its own and repeats what froze release 0.1, filled its memory or locked other clients out: bodies
+that are slow to parse, bodies without end, sockets that stop other sockets or do not read, connections that say
 nothing, and guesses of a password under many spellings. Meanwhile a process of its own watches one busy queue. Prints a
 line for each attack: the longest time without a frame, and the most memory that the server had. Ends with 1 if one is
 over its limit.

@@ -38,7 +38,7 @@ class Ledger:
     pushed: list[str] = field(default_factory=list)
     maybe_pushed: list[str] = field(default_factory=list)
     popped: list[str] = field(default_factory=list)
-    #: Pops whose outcome is unknown: each may have taken one item that nobody was given.
+    #: Pops whose outcome is unknown: each may have taken one item that no process got.
     maybe_popped: int = 0
     refused: int = 0
 

@@ -62,7 +62,7 @@ class Server:
         data, logs = self._folder / "data", self._folder / "logs"
         logs.mkdir(exist_ok=True)
         command = [self._fdbserver, "-p", self._address, "-C", self.cluster_file, "-d", data, "-L", logs]
-        # A disk that is nearly full for others' reasons must not stop a test.
+        # A disk that is nearly full for other processes' reasons must not stop a test.
         command.append("--knob_min_available_space_ratio=0.001")
         with (self._folder / "output").open("ab") as output:
             self._process = subprocess.Popen(command, stdout=output, stderr=output)

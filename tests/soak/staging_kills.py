@@ -1,10 +1,10 @@
-"""Processes that take for each other are killed at random: nothing twice, nothing lost, nobody stuck.
+"""Processes that take for each other are killed at random: nothing twice, nothing lost, none stuck.
 
     PQ_TEST_CLUSTER=FILE python -m tests.soak.staging_kills [--seconds 60] [--processes 4] [--threads 4]
 
 Each process pops with several threads and writes down what it asks for and what it gets; one after the other is killed
 with SIGKILL and started again, every other one stopped first until something lies there for it that it cannot take any
-more. Afterwards nobody is killed, and the queue must run empty soon. What then lies there for nobody, and just that,
+more. Afterwards no process is killed, and the queue must run empty soon. What then is unclaimed, and just that,
 must go to the trash. Besides it only what a killed process was being given may be missing: at most one item for each
 pop that was under way when it was killed. Empties the database.
 
@@ -33,11 +33,11 @@ from queues.kv.port import ReadTransaction
 from queues.serving import staging, staging_records
 from tests import cluster
 
-#: Seconds in which a queue that nobody is killed at must run empty.
+#: Seconds in which a queue that no process is killed at must run empty.
 SOON = 60.0
 #: Seconds for which a stopped process is given the chance to be left with something, and between two looks.
 STOPPED, LOOK_EVERY = 2.0, 0.02
-#: Seconds after which it ends though nothing was ever left for nobody.
+#: Seconds after which it ends though nothing was ever unclaimed.
 LONGEST = 120.0
 #: Lines of a ledger: a pop begins; it found nothing. Any other line is what it got.
 ASKED, NOTHING = b"?", b"-"
@@ -69,7 +69,7 @@ def work(url: str, ledger: str, threads: int) -> None:
 
 
 def run(url: str, *, seconds: float, processes: int, threads: int, seed: int) -> dict[str, object]:
-    """Let processes pop and be killed for so many seconds, longer until something is left; return what became of it."""
+    """Let processes pop and be killed for so many seconds, longer until something is left; return the counts."""
     chance, now = random.Random(seed), [time.time()]
     left_behind, lying = False, set[tuple[int, bytes]]()
     looks = kills = pushed = 0
@@ -96,7 +96,7 @@ def run(url: str, *, seconds: float, processes: int, threads: int, seed: int) ->
             if time.monotonic() > next_kill:
                 next_kill = time.monotonic() + chance.uniform(0.3, 1.5)
                 place = chance.randrange(processes)
-                # What lies there since the last stop, well after its kill, is nobody's.
+                # What lies there since the last stop, well after its kill, is unclaimed.
                 left_behind = left_behind or bool(lying & _lying(store, jobs))
                 if kills % 2:
                     workers[place].send_signal(signal.SIGSTOP)
@@ -122,7 +122,7 @@ def run(url: str, *, seconds: float, processes: int, threads: int, seed: int) ->
     return {
         "pushed": pushed,
         "taken": len(taken),
-        "left for nobody": left.total(),
+        "unclaimed": left.total(),
         "in the trash": trash.total(),
         "held by the killed": missing,
         "pops of theirs under way": under_way,
@@ -160,7 +160,7 @@ def _lying(store: Store, jobs: Queue) -> set[tuple[int, bytes]]:
 
 
 def _await_left_behind(store: Store, jobs: Queue) -> set[tuple[int, bytes]]:
-    """Wait until something lies there that nobody takes, at two looks; return the requests that it is for."""
+    """Wait until something lies there that no process takes, at two looks; return the requests that it is for."""
     before: set[tuple[int, bytes]] = set()
     until = time.monotonic() + STOPPED
     while time.monotonic() < until:

@@ -42,7 +42,7 @@ CHUNK = 5
 
 
 class Running:
-    """One process after the other at one place; each with another wall clock, and what became of it."""
+    """One process after the other at one place; each with another wall clock, and the result of it."""
 
     def __init__(self, soak: Soak, name: str, command: Callable[[str], Sequence[str]], **variables: str) -> None:
         self._soak = soak
@@ -152,7 +152,7 @@ class Importer(threading.Thread):
             raise
 
     def _write_file(self) -> int:
-        """Write the next file, and note what should become of each of its lines."""
+        """Write the next file, and note the expected result of each of its lines."""
         self._files += 1
         self._kind = ("quick", "quick", "long", "quick", "quick", "failing", "quick", "held")[self._files % 8]
         lines = {"long": 6, "held": 2, "failing": 30}.get(self._kind, max(CHUNK, int(self._soak.rate * 2.5)))

@@ -1,4 +1,4 @@
-"""A wall that nobody touches, while its server is restarted and its store goes away.
+"""A wall without keyboard, while its server is restarted and its store goes away.
 
     python -m tests.soak.wall [--minutes 10] [--store fdb:CLUSTER_FILE] [--stop-store COMMAND --start-store COMMAND]
 

@@ -53,7 +53,7 @@ def monitor(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Monitor]:
 
 @pytest.fixture
 def client_of(db: None, monitor: Monitor) -> Callable[[Role], Client]:
-    """Return the browser of somebody of a role."""
+    """Return the browser of a person of a role."""
 
     def sit(role: Role) -> Client:
         user = User.objects.create_user(f"a-{role}")

@@ -1,4 +1,4 @@
-"""Boards are made, changed and removed on pages, by admins, and told to the audit; others see and open them."""
+"""Boards are made, changed and removed on pages, by admins, and told to the audit; other people see and open them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def send(client: Client, path: str, **more: Any) -> Any:
     return client.post(path, typed(form_number=number.group(1), **stamp | more))
 
 
-def test_a_board_is_made_changed_and_removed_and_the_audit_tells_who(admin: Client, store: Store) -> None:
+def test_a_board_is_made_changed_and_removed_and_the_audit_names_the_person(admin: Client, store: Store) -> None:
     answer = send(admin, "/boards/new/", name="Fulfilment, EU", globs="orders:*\nmail:?  orders:*")
     assert (answer.status_code, answer["Location"]) == (303, "/boards/fulfilment-eu/")
     board = Board.objects.get()
@@ -170,7 +170,7 @@ def test_what_cannot_be_audited_is_not_done(
     assert not Link.objects.exists()
 
 
-def test_others_see_boards_and_change_nothing(client_of: Callable[[Role], Client], make_board: MakeBoard) -> None:
+def test_other_people_see_boards_and_change_nothing(client_of: Callable[[Role], Client], make_board: MakeBoard) -> None:
     make_board("Hall")
     viewer = client_of(Role.VIEWER)
     page = viewer.get("/boards/").content.decode()
@@ -180,7 +180,7 @@ def test_others_see_boards_and_change_nothing(client_of: Callable[[Role], Client
     assert viewer.post("/boards/hall/remove/").status_code == 403
 
 
-def test_who_saves_second_sees_what_the_first_saved_and_undoes_nothing(
+def test_a_person_that_saves_second_sees_the_first_change_and_undoes_nothing(
     admin: Client, make_board: MakeBoard, store: Store
 ) -> None:
     board = make_board("Hall", "orders:*")
@@ -203,7 +203,7 @@ def test_who_saves_second_sees_what_the_first_saved_and_undoes_nothing(
     assert (board.globs, board.theme) == (["orders:*"], "light")
 
 
-def test_an_address_that_somebody_takes_at_the_same_time_is_refused_at_its_field(
+def test_an_address_that_a_person_takes_at_the_same_time_is_refused_at_its_field(
     admin: Client, make_board: MakeBoard, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make = deeds.make_board
@@ -220,7 +220,7 @@ def test_an_address_that_somebody_takes_at_the_same_time_is_refused_at_its_field
     assert store.audit.entries().entries == ()
 
 
-def test_who_sees_some_queues_learns_nothing_of_boards_of_others(
+def test_a_person_that_sees_some_queues_learns_nothing_of_boards_of_hidden_queues(
     client_of: Callable[[Role], Client], make_board: MakeBoard, store: Store
 ) -> None:
     store.create_queue("mail:in")

@@ -103,7 +103,7 @@ def test_opening_a_links_address_does_not_use_the_token_up(admin: Client, make_b
     assert screen.get("/wall/hall").status_code == 200
 
 
-def test_the_button_of_a_link_stands_the_sites_own_guard_of_forms(admin: Client, make_board: MakeBoard) -> None:
+def test_the_button_of_a_link_passes_the_sites_own_guard_of_forms(admin: Client, make_board: MakeBoard) -> None:
     make_board("Hall")
     address = new_id(admin, "hall")
     token = address.partition("token=")[2]
@@ -149,7 +149,7 @@ def test_a_wrong_token_opens_nothing(token: str, make_board: MakeBoard, monitor:
         assert links.COOKIE not in answer.cookies
 
 
-def test_nobody_learns_whether_a_board_exists(make_board: MakeBoard, monitor: Monitor) -> None:
+def test_no_person_learns_whether_a_board_exists(make_board: MakeBoard, monitor: Monitor) -> None:
     make_board("Hall")
     stranger = Client()
     for slug in ("hall", "nothing"):
@@ -276,7 +276,7 @@ async def test_the_socket_tells_of_the_boards_queues_only_and_no_values(
     frame = await until(socket, "wall")
     assert (frame["full"], [row["level"] for row in frame["rows"]]) == (False, ["paused"])
     assert frame["rows"][0]["pause"].keys() == {"reason", "since", "until"}
-    assert "ops" not in json.dumps(frame), "nobody's name is on a wall"
+    assert "ops" not in json.dumps(frame), "no person's name is on a wall"
     await socket.send_to(text_data=json.dumps({"t": "ack", "seq": frame["seq"]}))
     await socket.send_to(text_data='{"t":"watch","topic":"overview","complete":true}')
     assert (await until(socket, "error"))["code"] == "unknown-message"
@@ -303,7 +303,7 @@ async def test_a_boards_cookie_opens_no_other_socket(path: str, two_boards: tupl
     assert not accepted
 
 
-async def test_a_person_has_no_socket_to_a_board_of_others_queues(two_boards: tuple[str, str]) -> None:
+async def test_a_person_has_no_socket_to_a_board_of_hidden_queues(two_boards: tuple[str, str]) -> None:
     user = await User.objects.acreate_user("some")
     await Grant.objects.acreate(user=user, glob="hall:*", role="viewer", given_at=timezone.now())
     client = AsyncClient()

@@ -1,4 +1,4 @@
-"""What a screen shows: the worst first, nothing in trouble left out for the order, the others added up honestly."""
+"""What a screen shows: the worst first, nothing in trouble left out for the order, the rest added up honestly."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_no_order_hides_what_is_in_trouble(
     assert list(found.rows) == sorted(found.rows, key=key)
 
 
-def test_more_in_trouble_than_there_is_room_for_is_told_with_the_others(
+def test_more_in_trouble_than_there_is_room_for_is_told_with_the_rest(
     thirty: Store, monitor: Monitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     levels = {f"jobs:{n:02}": Level.BAD if n < 14 else Level.WARN for n in range(30)}
@@ -131,7 +131,7 @@ def test_turns_go_by_the_clock_for_ninety_days() -> None:
     assert spec().turn(start).until is None
 
 
-def test_queues_that_were_not_read_yet_count_for_those_only_who_see_them(thirty: Store, monitor: Monitor) -> None:
+def test_queues_that_were_not_read_yet_count_only_for_people_that_see_them(thirty: Store, monitor: Monitor) -> None:
     monitor.refresh()
     fresh = {f"new:{n}": 9_000 + n for n in range(5)}
     monitor.board.put_directory({**thirty.directory(), **fresh}, monitor.board.directory_change + 1)

@@ -32,7 +32,7 @@ VALUES: Mapping[str, bytes] = {
     "wide": b"x" * 5_000,
     "empty": b"",
 }
-#: What axe looks at: a tree with covers, a dump, a packed one, none; the others are made of the same parts.
+#: What axe looks at: a tree with covers, a dump, a packed one, none; the rest are made of the same parts.
 LOOKED_AT = ("json", "binary", "gzip", "empty")
 
 

@@ -24,7 +24,7 @@ from queues import Store, open_store
 from queues.errors import QueuePaused
 from tests.others import PREFIX, Others
 
-#: The minutes that are written, as so many minutes ago: of the queue with a history six hours, of the others one.
+#: The minutes that are written, as so many minutes ago: of the queue with a history six hours, of the rest one.
 _BEFORE, _HOUR = range(372, 62, -6), range(62, -1, -2)
 #: Seconds between two steps of what flows.
 _STEP = 0.5

@@ -17,7 +17,7 @@ from tests.browser.pictures.shots import Taken
 
 #: Cells of the grid.
 COLUMNS, ROWS = 48, 30
-#: Pixels of the page by which a landmark may stand elsewhere or be of another size: other digits, another font.
+#: Pixels of the page by which a landmark may be elsewhere or be of another size: other digits, another font.
 SLACK = 16
 #: How far a cell's color may be off: of 255, the mean of red, green and blue.
 SHADE = 14
@@ -46,7 +46,7 @@ def _landmarks(then: Sequence[dict[str, Any]], now: Sequence[dict[str, Any]]) ->
     found = []
     for old, new in zip(then, now, strict=True):
         if any(abs(a - b) > SLACK for a, b in zip(old["box"], new["box"], strict=True)):
-            found.append(f"{old['name']} stood at {old['box']} (left, top, width, height), now at {new['box']}")
+            found.append(f"{old['name']} was at {old['box']} (left, top, width, height), now at {new['box']}")
         if old["look"] != new["look"]:
             found.append(f"{old['name']} looked {old['look']} (color, background, border, size), now {new['look']}")
     return found

@@ -15,11 +15,11 @@ from tests.browser.conftest import Site, sign_in, wait_live
 from tests.browser.pictures import demo
 
 PATIENCE_MS = 120_000
-#: How often a page is opened anew, until its rows stand in the order of what is known by now.
+#: How often a page is opened anew, until its rows are in the order of what is known by now.
 _LOOKS = 5
 PASSWORD = "a shop full of queues"
 #: What the server is told: its badge, and when a queue counts as a problem: long enough that no pause of the demo's
-#: flow on a busy machine is one, short enough that nobody waits for minutes.
+#: flow on a busy machine is one, short enough that no person waits for minutes.
 SETTINGS = {
     "PQADMIN_ENVIRONMENT": "production",
     "PQADMIN_STALLED_SECONDS": "30",
@@ -140,7 +140,7 @@ def demo_site(folder: Path) -> Iterator[Site]:
 
 
 class Photographer:
-    """Somebody signed in to a demo site, with a board for the wall."""
+    """A person signed in to a demo site, with a board for the wall."""
 
     def __init__(self, site: Site, browser: Browser) -> None:
         self._site, self._browser = site, browser

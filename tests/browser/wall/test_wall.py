@@ -181,7 +181,7 @@ def test_a_wall_survives_its_server(screen: tuple[Page, Page, str], site: Site, 
     hung.wait_for_selector(LIVE)
     expect(depth).to_have_text("1\u202f001")
     expect(veil).to_be_hidden()
-    assert hung.evaluate("window.kept") is True, "the same page: nobody had to reload it"
+    assert hung.evaluate("window.kept") is True, "the same page: it was not reloaded by hand"
 
 
 def test_nothing_scrolls_at_any_size_and_axe_finds_nothing(page: Page, furnished: Store) -> None:
@@ -318,7 +318,7 @@ def test_no_request_but_the_first_tells_the_token(page: Page, new_page: NewPage,
     assert [token in str(each) for each in told] == [True] + [False] * (len(told) - 1)
     assert not [url for url in sockets if token in url]
     referers = [headers.get("referer", "") for _url, headers in told]
-    assert not [each for each in referers if "/wall/" in each], "nobody hears of the wall, only files of one another"
+    assert not [each for each in referers if "/wall/" in each], "no request names the wall as its referer"
 
 
 def test_a_page_of_another_release_makes_itself_anew(page: Page, furnished: Store) -> None:

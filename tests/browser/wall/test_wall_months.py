@@ -1,4 +1,4 @@
-"""A wall for months with nobody near: deploys, outages, sleep, boards and queues that change or go while shown."""
+"""A wall for months with no person near: deploys, outages, sleep, boards and queues that change or go while shown."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.browser.conftest import PATIENCE, NewPage, Site, failing_store, sign_
 from tests.browser.wall.test_wall import LIVE, let_in, make_board, new_id
 
 VEIL, AGE, WHY = (f"[data-part={part}]" for part in ("veil", "veil-age", "veil-why"))
-#: Where the script of the page itself comes from, which brings all others.
+#: Where the script of the page itself comes from, which brings all the rest.
 SCRIPT = re.compile(r"/wall\.[0-9a-f]+\.js")
 #: A page that waits a moment before it makes itself anew need not wait here.
 AT_ONCE = "Math.random = () => 0"
@@ -88,7 +88,7 @@ def test_a_board_that_is_changed_is_shown_as_it_is_now(page: Page, hung: Page, b
 
 
 def test_a_board_that_is_removed_goes_dark_with_a_word_and_asks_seldom(page: Page, hung: Page, board: str) -> None:
-    """On the screen of a link, and on that of somebody who is signed in."""
+    """On the screen of a link, and on that of a person that is signed in."""
     own = page.context.new_page()
     own.clock.install()
     own.goto(f"/wall/{board}")
@@ -146,7 +146,7 @@ def test_a_wall_that_its_scripts_did_not_reach_says_so_and_makes_itself_anew(
     assert screen.evaluate("window.old") is True, "and then it is left alone"
 
 
-def test_a_wall_without_its_scripts_is_marked_though_the_server_never_answers_and_asks_ever_more_seldom(
+def test_a_wall_without_its_scripts_is_marked_and_asks_ever_more_seldom(
     new_page: NewPage, board: str, strict: Any
 ) -> None:
     screen = new_page()
@@ -255,7 +255,7 @@ def cookie_until(screen: Page) -> float:
     return float(kept["expires"])
 
 
-def test_a_deploy_of_another_release_reaches_a_screen_that_nobody_touches(
+def test_a_deploy_of_another_release_reaches_a_screen_that_no_person_touches(
     chromium: Browser, tmp_path: Path, strict: Any
 ) -> None:
     """The real server, ended as a deploy ends it and started as another version of itself."""

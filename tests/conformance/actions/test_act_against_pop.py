@@ -1,7 +1,7 @@
-"""Whole acts, audit and trash included, against whoever takes the same item meanwhile, on each engine with conflicts.
+"""Whole actions, audit and trash included, against concurrent pops of the same item, on each engine with conflicts.
 
-Each act is driven step by step: it reads, somebody else commits, it wants to commit. It conflicts when its own item was
-taken, and with nobody who pushes or takes others.
+Each action is driven step by step: it reads, another caller commits, it commits. It conflicts when its own item was
+taken, and not with pushes or with pops of other items.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ READY: dict[str, Callable[[Actions, Item], object]] = {
 
 
 @pytest.mark.parametrize("name", READY)
-def test_an_act_conflicts_with_who_takes_its_item_and_with_nobody_else(store: Store, jobs: Queue, name: str) -> None:
+def test_an_action_conflicts_with_a_pop_of_its_item_only(store: Store, jobs: Queue, name: str) -> None:
     mine, other = jobs.items().items[2], jobs.items().items[3]
     tr = begin(store)
     READY[name](ann(store, tr), mine)
@@ -92,7 +92,7 @@ def test_of_two_acts_on_one_item_one_is_done(store: Store, jobs: Queue, first: s
         one.commit()
 
 
-def test_of_two_who_undo_one_act_one_does_it(store: Store, jobs: Queue) -> None:
+def test_one_of_two_concurrent_undos_is_done(store: Store, jobs: Queue) -> None:
     acts = store.actions("ann")
     undos = [
         acts.delete_items("jobs", [jobs.items().items[0].id]).trash_id,
@@ -110,7 +110,7 @@ def test_of_two_who_undo_one_act_one_does_it(store: Store, jobs: Queue) -> None:
     assert [item.value for item in jobs.items().items] == [b"%d" % n for n in range(6)]
 
 
-def test_an_undo_conflicts_with_who_takes_what_it_undoes(store: Store, jobs: Queue) -> None:
+def test_an_undo_conflicts_with_a_pop_of_its_items(store: Store, jobs: Queue) -> None:
     item = jobs.items().items[0]
     trash_id = store.actions("ann").reprioritize("jobs", [item.id], priority=50).trash_id
     tr = begin(store)
@@ -132,7 +132,7 @@ def test_of_two_purges_at_once_one_takes_all(store: Store, jobs: Queue) -> None:
     assert jobs.depth() == 0
 
 
-def test_acts_on_delayed_items_conflict_with_who_promotes_them(store: Store, jobs: Queue, clock: Clock) -> None:
+def test_actions_on_delayed_items_conflict_with_their_promotion(store: Store, jobs: Queue, clock: Clock) -> None:
     for act in (
         lambda acts, item: acts.delete_items("jobs", [item.id]),
         lambda acts, item: acts.move_items("jobs", [item.id], "other"),

@@ -1,4 +1,4 @@
-"""Who conflicts with whom among acts, asserted on each engine with conflicts: transactions driven step by step."""
+"""Which transactions conflict among acts, asserted on each engine with conflicts: transactions driven step by step."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def move_in(store: Store, tr: Any, item_id: str, to: Queue) -> None:
     move(tr, store._keyspace, source.config, to.config, stored_items, priority=None, rands=[b""])
 
 
-def test_two_operators_who_move_one_item_conflict(store: Store, jobs: Queue) -> None:
+def test_two_moves_of_one_item_conflict(store: Store, jobs: Queue) -> None:
     one, two = store.create_queue("one"), store.create_queue("two")
     item = jobs.peek_min()
     first, second = begin(store), begin(store)
@@ -52,7 +52,7 @@ def test_two_operators_who_move_one_item_conflict(store: Store, jobs: Queue) -> 
     assert (jobs.depth(), one.depth(), two.depth()) == (9, 0, 1)
 
 
-def test_a_move_conflicts_with_whoever_takes_the_item_and_with_nobody_else(store: Store, jobs: Queue) -> None:
+def test_a_move_conflicts_with_a_pop_of_its_item_only(store: Store, jobs: Queue) -> None:
     one = store.create_queue("one")
     items = jobs.items().items
     tr = begin(store)
@@ -71,7 +71,7 @@ def test_a_move_conflicts_with_whoever_takes_the_item_and_with_nobody_else(store
     assert check_full_count(store, one) == 2
 
 
-def test_of_a_worker_that_acknowledges_and_a_person_who_releases_one_wins(store: Store, jobs: Queue) -> None:
+def test_one_of_an_acknowledgement_and_a_release_by_hand_wins(store: Store, jobs: Queue) -> None:
     for worker_first in (True, False):
         lease = jobs.lease(seconds=60)
         person, worker = begin(store), begin(store)
@@ -86,7 +86,7 @@ def test_of_a_worker_that_acknowledges_and_a_person_who_releases_one_wins(store:
     check_full_count(store, jobs)
 
 
-def test_promoting_conflicts_with_whoever_promotes_or_moves_the_item_and_with_no_push(store: Store) -> None:
+def test_a_promotion_conflicts_with_a_promotion_or_move_of_its_item_and_with_no_push(store: Store) -> None:
     jobs, one = store.create_queue("jobs"), store.create_queue("one")
     later = [jobs.push(b"later%d" % n, priority=1, delay=timedelta(hours=1)) for n in range(3)]
     trs = [begin(store) for _ in later]
@@ -130,7 +130,7 @@ def test_what_is_pushed_or_popped_across_a_purge_begins_anew(store: Store, jobs:
     assert check_full_count(store, jobs) == 10
 
 
-def test_a_purge_is_not_kept_from_committing_by_those_who_push_and_pop(store: Store, jobs: Queue) -> None:
+def test_pushes_and_pops_do_not_abort_a_purge(store: Store, jobs: Queue) -> None:
     tr = begin(store)
     assert purge(tr, store._keyspace, store.queue("jobs", tr=tr).config) == {1: 10}
     jobs.push(b"meanwhile", priority=1)
@@ -202,7 +202,7 @@ def test_an_older_generation_is_not_dropped_when_something_is_put_back_there(sto
     assert check_full_count(store, jobs) == 11
 
 
-def test_two_who_run_one_job_do_each_chunk_once(store: Store, jobs: Queue) -> None:
+def test_two_runners_of_one_job_do_each_chunk_once(store: Store, jobs: Queue) -> None:
     ann, bob = store.actions("ann"), store.actions("bob")
     job = ann.begin_bulk("delete", "jobs").id
     seen = []
@@ -225,7 +225,7 @@ def busy(jobs: Queue) -> None:
     jobs.push(b"high", priority=99)
 
 
-def test_beginning_an_act_on_all_conflicts_with_nobody_who_pushes_or_pops(store: Store, jobs: Queue) -> None:
+def test_beginning_a_bulk_job_conflicts_with_no_push_or_pop(store: Store, jobs: Queue) -> None:
     store.create_queue("review")
     tr = begin(store)
     job = store.actions("ann", tr=tr).begin_bulk("move", "jobs", to="review")

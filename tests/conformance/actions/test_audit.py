@@ -95,7 +95,7 @@ def test_a_rare_act_is_looked_for_in_bounded_steps(
     assert (found, pages) == (["create", "create"], 2)
 
 
-def test_who_sees_little_has_it_looked_for_in_steps_as_long_as_of_a_filter(store: Store, clock: Clock) -> None:
+def test_a_narrow_scope_is_searched_in_steps_as_long_as_those_of_a_filter(store: Store, clock: Clock) -> None:
     ann = store.actions("ann")
     ann.create_queue("jobs")
     ann.create_queue("hidden")
@@ -111,7 +111,7 @@ def test_who_sees_little_has_it_looked_for_in_steps_as_long_as_of_a_filter(store
     assert reads <= 32 + 2, "a step of one entry would cost a range read for each"
 
 
-def test_who_sees_most_has_no_more_looked_at_than_the_page_and_what_follows(store: Store) -> None:
+def test_a_wide_scope_reads_no_more_than_the_page_and_what_follows(store: Store) -> None:
     ann = store.actions("ann")
     ann.create_queue("jobs")
     for n in range(30):

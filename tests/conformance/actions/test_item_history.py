@@ -44,7 +44,7 @@ def test_the_history_keeps_to_its_item(store: Store) -> None:
     assert [entry.count for entry in store.audit.entries(item=items[2].id).entries] == [2, 1]
 
 
-def test_revealing_writes_who_saw_which_item_and_nothing_of_it(store: Store) -> None:
+def test_a_reveal_records_person_and_item_without_the_value(store: Store) -> None:
     ann = store.actions("ann", via="cli")
     jobs = ann.create_queue("jobs")
     item = jobs.push(b'{"password": "hunter2"}', priority=1)
@@ -62,7 +62,7 @@ def test_revealing_writes_who_saw_which_item_and_nothing_of_it(store: Store) -> 
     assert len(store.audit.entries(item=item.id).entries) == 1
 
 
-def test_neighbors_are_who_leaves_before_and_after(store: Store) -> None:
+def test_neighbors_are_the_items_that_leave_before_and_after(store: Store) -> None:
     jobs = store.create_queue("jobs")
     items = jobs.push_many([(b"a" * 100, 1), (b"b", 2), (b"c", 2), (b"d", 9)])
 

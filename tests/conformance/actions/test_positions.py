@@ -1,4 +1,4 @@
-"""Where re-prioritized items would stand, told before: the very place that they have afterwards."""
+"""Where re-prioritized items would be, told before: the very place that they have afterwards."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def furnish(store: Store, priorities: list[int]) -> Queue:
 
 @pytest.mark.parametrize("chosen", [[4], [0, 6, 11], [2, 3, 4, 5]])
 @pytest.mark.parametrize("how", HOWS, ids=str)
-def test_items_come_to_stand_where_it_was_foreseen(store: Store, how: dict, chosen: list[int]) -> None:
+def test_items_come_where_it_was_foreseen(store: Store, how: dict, chosen: list[int]) -> None:
     jobs = furnish(store, [1, 1, 2, 4, 4, 5, 5, 5, 6, 8, 8, 9])
     ann = store.actions("ann")
     items = jobs.items().items

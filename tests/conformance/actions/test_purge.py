@@ -1,4 +1,4 @@
-"""Purging in O(1), its undo, the merge behind it, and the sweep of what nobody brought back in time."""
+"""Purging in O(1), its undo, the merge behind it, and the sweep of what was not undone in time."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_a_purge_takes_ready_and_delayed_and_its_undo_leaves_no_trace(store: Sto
     assert [entry.verb for entry in store.audit.entries(limit=2).entries] == ["undo", "purge"]
 
 
-def test_pushes_after_a_purge_and_its_undo_stand_in_one_order(store: Store) -> None:
+def test_pushes_after_a_purge_and_its_undo_are_in_one_order(store: Store) -> None:
     jobs = store.create_queue("jobs")
     old = jobs.push_many([(b"old%d" % n, n) for n in (1, 3, 5)])
     trash_id = purge(store)
@@ -252,7 +252,7 @@ def test_a_doomed_entry_is_not_undone_while_it_is_cleared(store: Store, clock: C
     fill(jobs, 600)
     trash_id = purge(store)
     clock.advance(WEEK + 1)
-    assert store.trash.get(trash_id).count == 602, "it may be undone as long as nobody sweeps"
+    assert store.trash.get(trash_id).count == 602, "it may be undone until it is swept"
     assert 0 < store.sweep_trash(limit=10) < 602
     with pytest.raises(TrashNotFound, match="time may have run out"):
         ann.undo(trash_id)

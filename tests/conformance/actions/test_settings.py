@@ -213,7 +213,7 @@ def test_a_limit_of_size_holds_for_pushes(store: Store) -> None:
     assert jobs.depth() == 1
 
 
-def test_pushes_of_a_limited_queue_conflict_with_nobody(store: Store) -> None:
+def test_pushes_of_a_limited_queue_conflict_with_nothing(store: Store) -> None:
     """The limit is looked at without a read conflict: two pushes that overlap both commit the first time."""
     jobs = store.create_queue("jobs")
     jobs.configure(max_depth=10)
@@ -228,7 +228,7 @@ def test_pushes_of_a_limited_queue_conflict_with_nobody(store: Store) -> None:
     assert reads[0] <= 6
 
 
-def test_an_attached_queue_has_no_setting_that_others_would_not_keep_to(store: Store) -> None:
+def test_an_attached_queue_has_no_setting_that_other_programs_would_ignore(store: Store) -> None:
     ann = store.actions("ann")
     ann.attach("theirs", prefix=b"\x15theirs")
     ann.configure("theirs", note="of the billing team", redact=["pin"], max_attempts=5, closed=False)

@@ -110,7 +110,7 @@ def test_an_item_of_another_state_stops_the_act_unless_it_is_skipped(
 
 
 @pytest.mark.parametrize(("act", "state", "to", "verb"), ACTS, ids=[verb for *_, verb in ACTS])
-def test_of_two_who_saw_the_same_item_one_acts(
+def test_one_of_two_actions_on_the_same_seen_item_is_done(
     store: Store, clock: Clock, act: Callable[..., Changed], state: str, to: str, verb: str
 ) -> None:
     jobs, found = in_every_state(store, clock)
@@ -126,7 +126,7 @@ def test_of_two_who_saw_the_same_item_one_acts(
     assert act(ann, "jobs", found[state], expect=seen, skip_missing=True).count == 1
 
 
-def test_what_is_promoted_stands_behind_what_was_pushed_before(store: Store) -> None:
+def test_what_is_promoted_is_behind_what_was_pushed_before(store: Store) -> None:
     jobs = store.create_queue("jobs")
     later = [jobs.push(b"later%d" % n, priority=5, delay=timedelta(hours=1)) for n in range(2)]
     jobs.push(b"now", priority=5)
@@ -134,7 +134,7 @@ def test_what_is_promoted_stands_behind_what_was_pushed_before(store: Store) -> 
     assert [item.value for item in jobs.items().items] == [b"now", b"later1", b"later0"]
 
 
-def test_what_is_delayed_is_taken_by_nobody_and_comes_back_with_its_attempts(store: Store, clock: Clock) -> None:
+def test_what_is_delayed_is_not_taken_and_comes_back_with_its_attempts(store: Store, clock: Clock) -> None:
     jobs, mail = store.create_queue("jobs"), store.create_queue("mail", kind="fifo")
     tried = jobs.push(b"tried", priority=5)
     jobs.release(jobs.lease())

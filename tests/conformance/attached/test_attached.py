@@ -1,4 +1,4 @@
-"""Attached queues: items in a subspace that others write, on every engine."""
+"""Attached queues: items in a subspace that other programs write, on every engine."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def stranger(store: Store, legacy: Queue) -> RecipeClient:
 
 
 def write(store: Store, *pairs: tuple[bytes, bytes]) -> None:
-    """Write keys under the prefix as somebody else might."""
+    """Write keys under the prefix as another caller might."""
 
     def put(tr) -> None:
         for suffix, value in pairs:
@@ -147,7 +147,7 @@ def test_another_store_is_never_attached_nor_what_lies_in_it(store: Store, under
 @pytest.mark.parametrize(
     "value", [b"", b"text", b"\x01\x00\x00\x02{}", b"\x01\x00\x00\x02[]", b"\x01\x00\x00\x02\xff\xff"]
 )
-def test_a_key_that_only_has_the_name_of_a_stores_record_hinders_nobody(store: Store, value: bytes) -> None:
+def test_a_key_that_only_has_the_name_of_a_stores_record_does_no_harm(store: Store, value: bytes) -> None:
     store.transact(lambda tr: tr.set(layer.pack(("legacy", "store")), value))
     assert store.attach("jobs", prefix=("legacy", "jobs")).attached
 
@@ -190,7 +190,7 @@ def test_only_attached_queues_are_detached_and_only_our_own_deleted(store: Store
     assert (jobs.depth(), legacy.depth()) == (0, 0)
 
 
-def test_what_needs_others_to_take_part_is_refused(store: Store, legacy: Queue) -> None:
+def test_what_needs_other_programs_to_take_part_is_refused(store: Store, legacy: Queue) -> None:
     ann = store.actions("ann")
     for refused in (
         lambda: legacy.pause(reason="r"),
@@ -278,7 +278,7 @@ def test_ages_are_unknown_and_never_guessed(legacy: Queue, stranger: RecipeClien
     assert legacy.status().oldest is None
 
 
-# Reading whatever others wrote
+# Reading foreign keys and values
 
 
 HOSTILE = [
@@ -303,7 +303,7 @@ HOSTILE = [
 ]
 
 
-def test_whatever_others_wrote_is_shown_and_can_be_taken(store: Store, legacy: Queue) -> None:
+def test_any_foreign_item_is_shown_and_can_be_taken(store: Store, legacy: Queue) -> None:
     write(store, *HOSTILE)
     expected = [value for _, value in sorted(HOSTILE)]
     shown = legacy.items().items
@@ -452,7 +452,7 @@ def _until(store: Store, queue: Queue, there: Callable[..., bool]):
 # Snapshots
 
 
-def test_a_snapshot_sees_what_others_did_and_keeps_what_is_the_same(
+def test_a_snapshot_sees_what_other_programs_did_and_keeps_what_is_the_same(
     store: Store, legacy: Queue, stranger: RecipeClient
 ) -> None:
     store.counts.close()
@@ -519,7 +519,7 @@ def test_deleting_one_item_can_be_undone(store: Store, legacy: Queue, stranger: 
     assert ann.undo(ann.delete_item("jobs", item.id).trash_id).item == item
 
 
-def test_putting_back_never_overwrites_what_others_wrote(store: Store, legacy: Queue) -> None:
+def test_putting_back_never_overwrites_what_other_programs_wrote(store: Store, legacy: Queue) -> None:
     write(store, (b"\xfekey", b"old"))
     ann = store.actions("ann")
     popped = ann.pop("legacy")

@@ -1,4 +1,4 @@
-"""Who conflicts with whom in an attached queue, others' programs included: transactions driven step by step."""
+"""Which transactions conflict in an attached queue, other programs included: transactions driven step by step."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_a_pop_that_a_caller_decides_by_conflicts_with_a_smaller_push(
     assert legacy.depth() == 11
 
 
-def test_removing_an_item_conflicts_with_whoever_takes_it(store: Store, legacy: Queue, stranger: RecipeClient) -> None:
+def test_removing_an_item_conflicts_with_a_pop_of_it(store: Store, legacy: Queue, stranger: RecipeClient) -> None:
     head, last = legacy.peek_min(), legacy.peek_max()
     aborted, undisturbed = begin(store), begin(store)
     assert legacy.remove(head.id, tr=aborted) == head
@@ -167,7 +167,7 @@ def test_a_chunk_of_a_purge_loses_nothing_that_is_pushed_meanwhile(
     assert [item.value for item in legacy.items().items] == [b"before", b"between"]
 
 
-def test_a_chunk_of_a_purge_takes_nothing_that_somebody_else_took(
+def test_a_chunk_of_a_purge_takes_nothing_that_another_caller_took(
     store: Store, legacy: Queue, stranger: RecipeClient
 ) -> None:
     tr = begin(store)
@@ -178,7 +178,7 @@ def test_a_chunk_of_a_purge_takes_nothing_that_somebody_else_took(
     assert legacy.depth() == 9
 
 
-def test_a_key_that_others_put_there_meanwhile_aborts_what_is_put_back(
+def test_a_key_that_other_programs_put_there_meanwhile_aborts_what_is_put_back(
     store: Store, legacy: Queue, stranger: RecipeClient
 ) -> None:
     popped = store.actions("ann").pop("legacy")

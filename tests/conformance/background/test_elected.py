@@ -43,7 +43,7 @@ def holding(store: Store, role: str = "sweep") -> Holding:
     return held
 
 
-def test_the_first_is_elected_and_others_wait(
+def test_the_first_is_elected_and_the_rest_wait(
     store: Store, clock: Clock, count: Count, stand: Callable[..., Candidate]
 ) -> None:
     one, two = stand("one"), stand("two")
@@ -56,7 +56,7 @@ def test_the_first_is_elected_and_others_wait(
     assert stand("other", role="jobs").step(), "another role is another election"
 
 
-def test_who_renews_keeps_the_role_for_as_long_as_it_likes(
+def test_a_leader_that_renews_keeps_the_role_for_as_long_as_it_likes(
     store: Store, count: Count, stand: Callable[..., Candidate]
 ) -> None:
     one, two = stand("one"), stand("two")
@@ -81,32 +81,32 @@ def test_when_the_elected_one_dies_another_takes_over_within_seconds(
     assert not two.step(), "too early: it may be alive"
     assert one.elected, "and it is"
     count.advance(two.rest)
-    assert not one.elected, "nobody renewed it, so it ends by itself before anybody takes over"
+    assert not one.elected, "it was not renewed, so it ends by itself before another process takes over"
     assert two.step()
     assert not three.step()
     assert (holding(store).name, holding(store).term) == ("two", 2)
-    assert not one.step(), "it hears that it was taken over"
+    assert not one.step(), "it sees that it was taken over"
     count.advance(SECONDS / 2)
     assert two.step()
 
 
-def test_who_gives_up_is_followed_at_once(store: Store, stand: Callable[..., Candidate]) -> None:
+def test_a_leader_that_gives_up_is_followed_at_once(store: Store, stand: Callable[..., Candidate]) -> None:
     one, two = stand("one"), stand("two")
     one.step()
     two.step()
     known = two.known
     one.resign()
     assert not one.elected
-    assert store._kv.watch(known, timeout=MINUTE), "whoever waits is woken"
+    assert store._kv.watch(known, timeout=MINUTE), "waiters are woken"
     assert two.step()
     assert holding(store).term == 2
     one.resign()
     stand("nobody").resign()
-    assert (two.step(), holding(store).name) == (True, "two"), "only who holds it can give it up"
+    assert (two.step(), holding(store).name) == (True, "two"), "only its holder can give it up"
 
 
 @pytest.mark.parametrize("skew", [-MINUTE, MINUTE])
-def test_a_minute_between_clocks_elects_nobody_twice(
+def test_a_minute_between_clocks_elects_one_process_only(
     engine: str, store: Store, clock: Clock, count: Count, stand: Callable[..., Candidate], skew: float
 ) -> None:
     apart = Clock(clock() + skew)
@@ -134,7 +134,7 @@ def test_a_minute_between_clocks_elects_nobody_twice(
 def test_what_was_left_long_ago_is_taken_at_once(store: Store, clock: Clock, stand: Callable[..., Candidate]) -> None:
     stand("one").step()
     clock.advance(SECONDS + MINUTE + 1)
-    assert stand("two").step(), "as after a night: nobody waits for a process that is gone"
+    assert stand("two").step(), "as after a night: nothing waits for a process that is gone"
 
 
 def test_a_clock_that_jumps_changes_nothing(
@@ -196,7 +196,7 @@ def test_trouble_ends_the_role_by_itself_and_it_goes_on_afterwards(
         assert one.elected
         count.advance(SECONDS)
         assert not one.elected
-    assert one.step(), "nobody took it meanwhile"
+    assert one.step(), "no caller took it meanwhile"
     assert holding(store).term == 1
 
 
@@ -211,7 +211,7 @@ def concurrent(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> 
         yield opened
 
 
-def test_a_transaction_of_the_role_conflicts_with_who_takes_it_over(concurrent: Store, count: Count) -> None:
+def test_a_transaction_of_the_role_conflicts_with_a_takeover(concurrent: Store, count: Count) -> None:
     one, two = (Candidate(concurrent._context, "sweep", name=name, count=count) for name in ("one", "two"))
     jobs = concurrent.create_queue("jobs")
     one.step()

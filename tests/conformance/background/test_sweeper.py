@@ -1,4 +1,4 @@
-"""Sweeping by the agenda: what falls due is done in time, also where nobody pops, and what is idle costs nothing."""
+"""Sweeping by the agenda: what falls due is done in time, also in queues without pops, and idle queues cost nothing."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_leases_that_expired_end_and_the_last_one_kills(
     assert (jobs.depth(), jobs.depth("dead")) == (0, 1)
 
 
-def test_what_falls_due_soon_wakes_who_sleeps_and_what_is_far_does_not(
+def test_what_falls_due_soon_wakes_sleepers_and_what_is_far_does_not(
     store: Store, jobs: Queue, sweeper: Sweeper
 ) -> None:
     jobs.push_many([(b"%d" % n, n) for n in range(9)])
@@ -277,7 +277,7 @@ def leased(jobs: Queue, seconds: float) -> str:
     return jobs.lease(seconds=seconds).token
 
 
-def test_marks_conflict_with_nobody(concurrent: Store, clock: Clock) -> None:
+def test_marks_conflict_with_nothing(concurrent: Store, clock: Clock) -> None:
     jobs, other = concurrent.create_queue("jobs"), concurrent.create_queue("other")
     verbs: list[Callable[[object], object]] = [
         lambda tr: jobs.push(b"x", priority=1, delay=timedelta(seconds=1), tr=tr),

@@ -54,7 +54,7 @@ def number_of_marks(store: Store, queue: Queue) -> int:
 
 
 @pytest.mark.parametrize("what", ["damaged", "newer"])
-def test_a_queue_with_many_marks_that_cannot_be_swept_holds_nobody_up(
+def test_a_queue_with_many_marks_that_cannot_be_swept_holds_nothing_up(
     store: Store, sweeper: Sweeper, clock: Clock, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("queues.background.sweeper.QUEUES", 10)
@@ -68,7 +68,7 @@ def test_a_queue_with_many_marks_that_cannot_be_swept_holds_nobody_up(
     clock.advance(100)
     assert rounds(sweeper) == Swept(promoted=1)
     assert jobs.depth() == 1
-    assert number_of_marks(store, broken) == 1, "the others are not read again and again"
+    assert number_of_marks(store, broken) == 1, "the rest are not read again and again"
     jobs.push(b"z", priority=1, delay=timedelta(seconds=1))
     clock.advance(2)
     assert rounds(sweeper) == Swept(promoted=1)
@@ -114,7 +114,7 @@ def test_trash_of_a_newer_release_stays_and_the_rest_goes(
     assert store.read(lambda tr: tr.get_key(*keyspace.trash_deadlines).wait()) is None
 
 
-def test_a_queue_of_a_newer_release_is_not_merged_and_the_others_are(store: Store, sweeper: Sweeper) -> None:
+def test_a_queue_of_a_newer_release_is_not_merged_and_the_rest_are(store: Store, sweeper: Sweeper) -> None:
     queues, ann = [store.create_queue(name) for name in ("a", "b", "c")], store.actions("ann")
     for queue in queues:
         queue.push(b"1", priority=1)
@@ -208,4 +208,4 @@ def test_many_jobs_that_cannot_be_read_keep_no_other_from_being_done_and_forgott
     clock.advance(2 * WEEK)
     Sweeper(store._context).sweep()
     page = ann.job_page(limit=1)
-    assert (page.jobs, len(page.unreadable)) == ((), 1), "those stay for who can read them"
+    assert (page.jobs, len(page.unreadable)) == ((), 1), "those stay for a release that can read them"

@@ -202,13 +202,13 @@ def test_a_job_that_meets_an_item_that_does_not_fit_has_failed(store: Store, clo
     job = ann.run_bulk(begun.id)
     assert (job.status, job.done, job.failed_at) == ("failed", scores.depth(), unfit.id)
     assert "no float holds exactly" in job.failure
-    assert job.done == N, "all that stand before the one that does not fit"
+    assert job.done == N, "all before the one that does not fit"
     assert job == ann.job(begun.id)
     assert jobs.depth() + scores.depth() == N + 1
     assert jobs.find(unfit.id) == unfit
     check_full_count(store, jobs)
     check_full_count(store, scores)
-    assert ann.run_bulk(begun.id) == job, "nobody goes on with it"
+    assert ann.run_bulk(begun.id) == job, "it is not resumed by itself"
     assert ann.cancel_bulk(begun.id) == job
     assert ann.run_bulk(ann.undo(begun.id).job.id).done == job.done
     assert dump(store, jobs, scores) == before

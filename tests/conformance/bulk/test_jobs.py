@@ -139,7 +139,7 @@ def test_an_item_is_shifted_once_wherever_it_is_put_meanwhile(store: Store, stat
     expected = {item.id: 100 + n + shift for n, item in enumerate(items)}
     shifted = [item.id for n, item in enumerate(items) if priorities()[item.id] != 100 + n]
     assert len(shifted) == 7
-    # To the other end of what is left: where an item stands says nothing about whether it was met.
+    # To the other end of what is left: the place of an item says nothing about whether it was met.
     if state == "delayed":
         ann.reschedule("jobs", shifted, delay=timedelta(hours=1.5 if shift > 0 else 19.5))
     else:
@@ -160,7 +160,7 @@ def test_a_shift_of_a_range_tells_how_many_it_will_meet(store: Store, clock: Clo
 
 @pytest.mark.parametrize("kind", ["priority", "fifo"])
 @pytest.mark.parametrize("place", ["front", "back"])
-def test_many_are_brought_to_an_end_in_their_order_while_others_take(
+def test_many_are_brought_to_an_end_in_their_order_while_other_callers_take(
     store: Store, clock: Clock, place: str, kind: str
 ) -> None:
     jobs = store.create_queue("jobs", kind=kind)
@@ -326,7 +326,7 @@ def test_one_of_two_runners_runs_a_job_and_the_other_goes_on_when_it_dies(store:
     two.round()
     assert [job.id for job in two.running or ()] == [begun.id]
     assert (ann.job(begun.id).runner, ann.job(begun.id).done) == (name, 7)
-    # The clock stands still, as that of a machine that is behind: two counts for itself.
+    # The clock does not move, as that of a machine that is behind: two counts for itself.
     count.advance(HELD_MS / 1000 - 1)
     two.round()
     assert ann.job(begun.id).runner == name, "it held the job again since two saw it first"
@@ -335,7 +335,7 @@ def test_one_of_two_runners_runs_a_job_and_the_other_goes_on_when_it_dies(store:
     assert ann.job(begun.id).runner != name
     assert ann.job(begun.id).done == 14
     one.round()
-    assert ann.job(begun.id).done == 14, "whoever lost a job leaves it alone"
+    assert ann.job(begun.id).done == 14, "a runner that lost a job leaves it alone"
     while two.round() < 1:
         count.advance(1)
     done = ann.job(begun.id)

@@ -99,7 +99,7 @@ def test_one_chunk_is_taken_out_again_from_the_trash(store: Store) -> None:
     check_full_count(store, jobs)
 
 
-def test_it_goes_on_where_it_was_by_whoever_runs_it(store: Store) -> None:
+def test_another_runner_continues_where_it_was(store: Store) -> None:
     jobs, ann = store.create_queue("mail", kind="fifo"), store.actions("ann")
     begun = ann.begin_push("mail", [(value, None) for value, _ in ITEMS])
     stopped = ann.run_bulk(begun.id, progress=lambda job: False)
@@ -225,7 +225,7 @@ def test_what_was_laid_down_for_nothing_is_swept(store: Store, clock: Clock, mon
     assert laid_down(store) == 0
 
 
-@pytest.mark.parametrize("error", [OutcomeUnknown("Nobody knows."), KeyboardInterrupt()])
+@pytest.mark.parametrize("error", [OutcomeUnknown("The result is unknown."), KeyboardInterrupt()])
 def test_a_job_that_began_keeps_its_items_whatever_was_heard_of_it(
     store: Store, monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
@@ -245,7 +245,7 @@ def test_a_job_that_began_keeps_its_items_whatever_was_heard_of_it(
     assert laid_down(store) == 0
 
 
-@pytest.mark.parametrize("error", [OutcomeUnknown("Nobody knows."), QueueFull("Full.")])
+@pytest.mark.parametrize("error", [OutcomeUnknown("The result is unknown."), QueueFull("Full.")])
 @pytest.mark.parametrize("where", ["write", "run"])
 def test_what_is_heard_is_what_went_wrong_first(
     store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch, error: Exception, where: str

@@ -37,7 +37,7 @@ def test_many_keys_are_cleared_those_too_that_are_not_there(kv: KeyValueStore) -
     assert content(kv) == list(zip(KEYS[:5], VALUES[:5], strict=True))
 
 
-def test_what_fails_takes_back_all_of_them_and_what_others_wrote_stays(kv: KeyValueStore) -> None:
+def test_what_fails_takes_back_all_of_them_and_what_other_callers_wrote_stays(kv: KeyValueStore) -> None:
     kv.transact(lambda tr: tr.set_new(KEYS[:50], VALUES[:50]))
     before = content(kv)
 

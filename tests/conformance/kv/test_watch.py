@@ -115,7 +115,7 @@ def test_a_failed_transaction_leaves_the_watch_waiting(kv: KeyValueStore) -> Non
     assert not kv.watch({b"a": None}, timeout=0.02)
 
 
-def test_interrupt_wakes_everybody(kv: KeyValueStore) -> None:
+def test_interrupt_wakes_all_callers(kv: KeyValueStore) -> None:
     watching = [begin_watch(kv, {b"a": None}) for _ in range(3)]
     while not all(one.done() for one in watching):  # a thread that comes late is woken by the next one
         kv.interrupt()

@@ -197,7 +197,7 @@ def test_a_batch_wakes_the_loop_once(store: Store, jobs: Queue, monkeypatch: pyt
     items = run(work())
     assert [item.value for item in items if item] == [b"%d" % n for n in range(31)]
     assert sum(landed) == 31
-    assert len(landed) <= 2, "embedded, those who come while it is held join the same commit"
+    assert len(landed) <= 2, "embedded, those that come while it is held join the same commit"
     assert max(held.batches) >= 30
 
 
@@ -384,7 +384,7 @@ def test_an_acknowledgement_that_was_done_is_told_in_spite_of_a_cancellation(
 
 
 class Noted:
-    """Holds up the first batch of a server until told, and notes who was in each."""
+    """Holds up the first batch of a server until told, and records the callers in each."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, server: type[Errands] | type[Pushes]) -> None:
         self.batches: list[list[Any]] = []
@@ -400,7 +400,7 @@ class Noted:
         monkeypatch.setattr(server, "serve", held)
 
     async def answers(self, first: Coroutine[Any, Any, Any], others: Sequence[Coroutine[Any, Any, Any]]) -> list[Any]:
-        """Return what the others get who wait while the first is served; exceptions are answers."""
+        """Return the answers of the callers that wait while the first is served; exceptions are answers."""
         leads = asyncio.create_task(first)
         while not self.began.is_set():
             await asyncio.sleep(0.001)
@@ -417,7 +417,7 @@ class Noted:
         return len(served) - len(set(served))
 
 
-def test_a_stale_lease_makes_nobody_else_be_served_again(
+def test_a_stale_lease_does_not_repeat_other_requests(
     store: Store, jobs: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     jobs.push_many([(b"%d" % n, n) for n in range(9)])
@@ -434,7 +434,7 @@ def test_a_stale_lease_makes_nobody_else_be_served_again(
     assert check_full_count(store, jobs) == jobs.depth()
 
 
-def test_a_value_that_is_too_large_makes_nobody_else_be_served_again(
+def test_a_value_that_is_too_large_does_not_repeat_other_requests(
     store: Store, jobs: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     jobs.configure(max_value=3)
@@ -454,14 +454,14 @@ def test_a_value_that_is_too_large_makes_nobody_else_be_served_again(
     assert check_full_count(store, jobs) == jobs.depth()
 
 
-def test_a_full_queue_refuses_whom_it_has_no_room_for_and_nobody_else(
+def test_a_full_queue_refuses_only_pushes_without_room(
     store: Store, jobs: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     jobs.configure(max_depth=3)
     queue, noted = AsyncQueue(jobs), Noted(monkeypatch, Pushes)
     others = [queue.push_many([(value, 1)] * len(value)) for value in (b"1", b"22", b"1")]
     answers = run(noted.answers(queue.push(b"0", priority=1), others))
-    # Two batches may be under way: which come first is theirs, and those that fit are never refused with the others.
+    # Two batches may be under way: which come first is theirs, and those that fit are never refused with the rest.
     assert {type(answer) for answer in answers} == {list, QueueFull}
     assert 3 <= jobs.depth() <= 4, "what is pushed at the very same moment may pass the limit by as much"
     assert check_full_count(store, jobs) == jobs.depth()
@@ -556,7 +556,7 @@ def test_canceled_again_and_again_nothing_is_lost(store: Store, jobs: Queue) -> 
     assert jobs.depth() == 0
 
 
-def test_closing_the_store_is_told_to_whoever_waits(store: Store, jobs: Queue) -> None:
+def test_closing_the_store_ends_waits(store: Store, jobs: Queue) -> None:
     queue = AsyncQueue(jobs)
 
     async def work() -> None:
@@ -571,7 +571,7 @@ def test_closing_the_store_is_told_to_whoever_waits(store: Store, jobs: Queue) -
     run(work())
 
 
-def test_a_loop_that_ended_disturbs_nobody(jobs: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_loop_that_ended_does_no_harm(jobs: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
     jobs.push_many([(b"a", 1), (b"b", 2)])
     queue, held = AsyncQueue(jobs), Held(monkeypatch)
 
@@ -588,9 +588,7 @@ def test_a_loop_that_ended_disturbs_nobody(jobs: Queue, monkeypatch: pytest.Monk
     assert run(queue.pop_min()) is None
 
 
-def test_a_task_that_ends_the_loop_leaves_the_others_their_answers(
-    jobs: Queue, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_task_that_ends_the_loop_leaves_the_rest_their_answers(jobs: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
     jobs.push_many([(b"%d" % n, n) for n in range(4)])
     queue, held = AsyncQueue(jobs), Held(monkeypatch)
 

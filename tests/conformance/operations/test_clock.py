@@ -172,7 +172,7 @@ def test_ids_and_the_audit_have_the_time_of_the_store(machines: Machines) -> Non
 
 
 def test_a_clock_that_is_days_ahead_sweeps_no_slot_of_a_living_client(machines: Machines) -> None:
-    """Slots tell a client of a cluster what became of its commits: a lost one has work done twice."""
+    """Slots tell a client of a cluster the result of its commits: a lost one has work done twice."""
     store = machines.process()
     wrong = machines.process(ahead=3 * DAY)
     store.create_queue("jobs").push(b"value", priority=1)

@@ -1,4 +1,4 @@
-"""Who conflicts with whom, asserted on each engine with conflicts: transactions driven step by step."""
+"""Which transactions conflict, asserted on each engine with conflicts: transactions driven step by step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Delays: not a moment early, in due order, listed and counted, and late ones brought in by whoever pops."""
+"""Delays: not a moment early, in due order, listed and counted, and late ones promoted by pops."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_parts_of_a_millisecond_are_rounded_up(jobs: Queue, clock: Clock) -> Non
     assert jobs.push(b"x", priority=1, delay=MINUTE).due_at == now(clock).replace(microsecond=1000) + MINUTE
 
 
-def test_promoted_items_stand_behind_what_was_pushed_before(jobs: Queue, clock: Clock) -> None:
+def test_promoted_items_are_behind_what_was_pushed_before(jobs: Queue, clock: Clock) -> None:
     jobs.push(b"third", priority=1, delay=2 * MINUTE)
     jobs.push(b"second", priority=1, delay=MINUTE)
     jobs.push(b"smaller", priority=0, delay=3 * MINUTE)
@@ -430,7 +430,7 @@ def test_taking_costs_few_reads_more_whatever_is_delayed(store: Store, engine: s
         return store._kv.reads() - before
 
     # The config, the end, and one key that tells of attempts and of the next due; takers ask for an expired lease too,
-    # and where processes may take the same item, whether somebody takes for all.
+    # and where processes may take the same item, whether there is a fulfiller.
     assert reads(jobs.peek_min) == 3
     assert reads(jobs.pop_min) == reads(jobs.pop_max) == reads(jobs.lease) == (4 if engine == "embedded" else 5)
     assert reads(lambda: store.transact(lambda tr: jobs.pop_min(tr=tr))) == 3

@@ -214,7 +214,7 @@ def test_items_of_a_push_job_are_not_overwritten(twins: Twins) -> None:
 
 
 @pytest.mark.parametrize("what", ["purge", "delete_queue"])
-def test_what_stands_for_a_whole_queue_is_not_overwritten(twins: Twins, what: str) -> None:
+def test_what_is_for_a_whole_queue_is_not_overwritten(twins: Twins, what: str) -> None:
     for name in ("jobs", "others"):
         queue, _ = twins.queue(name)
         queue.push(name.encode(), priority=1)
@@ -263,7 +263,7 @@ def delayed_and_leased(twins: Twins) -> Queue:
 @pytest.mark.parametrize(
     "equal", [ready_twice, ready_and_leased, ready_and_delayed, ready_and_dead, leased_and_dead, delayed_and_leased]
 )
-def test_doctor_finds_items_of_one_id_and_gives_them_others(twins: Twins, equal: Callable[[Twins], Queue]) -> None:
+def test_doctor_finds_items_of_one_id_and_gives_them_new_ids(twins: Twins, equal: Callable[[Twins], Queue]) -> None:
     jobs = equal(twins)
     before = states(twins.one, jobs)
     leases = {item.id for item in jobs.leased(limit=50).items}

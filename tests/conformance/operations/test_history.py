@@ -1,4 +1,4 @@
-"""Histories: recorded in steps of seconds, minutes and hours, only where something happens, by whoever is elected."""
+"""Histories: recorded in steps of seconds, minutes and hours, only where something happens, by the elected process."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_queue_that_does_nothing_writes_nothing(store: Store, clock: Clock) ->
     for _ in range(3):
         clock.advance(3_600)
         assert writer.look() == 0
-    assert Writer(store).look() == 0  # who takes over finds it written
+    assert Writer(store).look() == 0  # its successor finds it written
     assert everything(store) == before
 
 
@@ -84,7 +84,7 @@ def test_minutes_and_hours_tell_what_waited_how_long_and_the_mix(store: Store, c
     assert [ready for _, ready in depths(store, jobs.id, "h")] == [3, 1]
 
 
-def test_who_takes_over_goes_on_in_the_same_block(store: Store, clock: Clock) -> None:
+def test_a_successor_continues_the_same_block(store: Store, clock: Clock) -> None:
     jobs = store.create_queue("jobs")
     first = Writer(store)
     jobs.push(b"x", priority=1)
@@ -183,7 +183,7 @@ def test_queues_that_a_screen_saw_change_are_among_those_read_first(store: Store
     store.snapshot(seen, previous=before)
     for _ in range(3):
         found.append(recorder.look())
-        assert recorder.rest == 0.0 or sum(found) == many, "who is not read yet need not change to be read"
+        assert recorder.rest == 0.0 or sum(found) == many, "a queue that is not read yet need not change to be read"
         clock.advance(1)
     assert max(found) == FIRST
     assert sum(found) == many, "each had its turn"
@@ -235,7 +235,7 @@ def test_attached_and_deleted_queues_take_no_place_of_busy_ones(store: Store, cl
     others = [store.attach(f"legacy{n}", prefix=("legacy", n)) for n in range(HOT)]
     recorder = store.recorder()
     _push_to(store, [busy])
-    recorder.look()  # the others have their turns for a while
+    recorder.look()  # the rest have their turns for a while
     for queue in others:
         queue.push(b"x", priority=1)
     seen = [queue.id for queue in (*others, *gone)]
@@ -314,7 +314,7 @@ def test_points_wait_and_are_written_together_with_a_later_look(store: Store, cl
     assert [ready for _, ready in depths(store, jobs.id, "s")] == [1, 2, 3]
 
 
-def test_who_is_no_longer_elected_writes_nothing(store: Store, clock: Clock) -> None:
+def test_a_recorder_that_is_no_longer_elected_writes_nothing(store: Store, clock: Clock) -> None:
     jobs = store.create_queue("jobs")
 
     def check(tr: ReadTransaction) -> None:

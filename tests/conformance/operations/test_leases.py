@@ -64,7 +64,7 @@ def kill(jobs: Queue, times: int = 5, reason: str = "") -> Item:
     return item
 
 
-def test_a_leased_item_is_nobody_elses(jobs: Queue, clock: Clock) -> None:
+def test_a_leased_item_is_leased_once(jobs: Queue, clock: Clock) -> None:
     pushed = jobs.push(b"x", priority=5)
     lease = jobs.lease(seconds=30, worker="w1")
     item = lease.item
@@ -181,7 +181,7 @@ def expired(jobs: Queue, clock: Clock) -> Lease:
     return lease
 
 
-def test_an_expired_lease_that_nobody_took_is_acknowledged(store: Store, jobs: Queue, clock: Clock) -> None:
+def test_an_expired_lease_that_no_caller_took_is_acknowledged(store: Store, jobs: Queue, clock: Clock) -> None:
     jobs.push_many([(b"a", 1), (b"b", 1), (b"c", 20)])
     lease = expired(jobs, clock)
     assert jobs.find(lease.item.id).state == "ready"
@@ -207,7 +207,7 @@ def test_a_lease_that_expired_at_the_last_attempt_is_acknowledged(jobs: Queue, c
     assert jobs.totals().traffic["ack"] == 2
 
 
-def test_many_expired_leases_are_acknowledged_with_others(store: Store, jobs: Queue, clock: Clock) -> None:
+def test_many_expired_leases_are_acknowledged_with_live_ones(store: Store, jobs: Queue, clock: Clock) -> None:
     mail = store.create_queue("mail", kind="fifo")
     mail.enqueue_many([b"%d" % n for n in range(6)])
     short, long = mail.lease_many(2, seconds=5), mail.lease_many(2, seconds=50)
@@ -639,12 +639,12 @@ def test_a_lease_brings_in_what_is_late(jobs: Queue, clock: Clock) -> None:
 
 
 @pytest.mark.parametrize("verb", ["lease", "pop_min", "pop_max", "pop_many"])
-def test_whoever_polls_gets_what_a_dead_worker_held(jobs: Queue, clock: Clock, verb: str) -> None:
+def test_a_poll_gets_what_a_dead_worker_held(jobs: Queue, clock: Clock, verb: str) -> None:
     pushed = jobs.push(b"x", priority=1)
     jobs.lease(seconds=10)
     take = {"lease": jobs.lease, "pop_min": jobs.pop_min, "pop_max": jobs.pop_max, "pop_many": lambda: jobs.pop_many(5)}
     clock.advance(10.2)
-    assert not take[verb](), "whoever sweeps is not late yet"
+    assert not take[verb](), "the sweeper is not late yet"
     clock.advance(0.1)
     taken = take[verb]()
     item = taken.item if verb == "lease" else taken[0] if verb == "pop_many" else taken
@@ -652,7 +652,7 @@ def test_whoever_polls_gets_what_a_dead_worker_held(jobs: Queue, clock: Clock, v
     assert jobs.totals().traffic["expire"] == 1
 
 
-def test_taking_ends_a_few_leases_and_leaves_the_rest_to_others(jobs: Queue, clock: Clock) -> None:
+def test_taking_ends_a_few_leases_and_leaves_the_rest_to_later_calls(jobs: Queue, clock: Clock) -> None:
     jobs.configure(max_attempts=1)
     jobs.push_many([(b"", n) for n in range(20)])
     jobs.lease_many(20, seconds=1)
@@ -713,7 +713,7 @@ def test_the_largest_item_goes_through_all_states(store: Store, clock: Clock) ->
 
 
 def test_a_minute_of_clock_skew_harms_only_punctuality(store: Store, clock: Clock) -> None:
-    """Two stores on the same data, one of them a minute ahead: whoever holds a lease is never in doubt."""
+    """Two stores on the same data, one of them a minute ahead: leases are never in doubt."""
     ahead_clock = Clock(clock.now + 60)
     ahead = Store(store._kv, url=store.url, keyspace=Keyspace(("pq",)), clock=ahead_clock)
     here, there = store.create_queue("jobs"), ahead.queue("jobs")

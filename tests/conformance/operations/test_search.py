@@ -34,7 +34,7 @@ def walk(queue: Queue, query: Query, between: Callable[[], None] = lambda: None,
         assert step.ended == (step.cursor is None)
         if step.ended:
             return found
-        assert step.cursor != after, "a search that stands still"
+        assert step.cursor != after, "the search makes no progress"
         after = step.cursor
         between()
 

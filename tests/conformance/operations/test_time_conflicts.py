@@ -1,4 +1,4 @@
-"""Who conflicts with whom over delays and leases, on each engine with conflicts: transactions driven step by step."""
+"""Conflicts over delays and leases, on each engine with conflicts: transactions driven step by step."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_of_an_ack_and_an_expiry_exactly_one_wins(store: Store, jobs: Queue, clo
         assert jobs.expire() == 0
         assert jobs.find(lease.item.id) is None
     else:
-        jobs.ack(lease)  # nobody took it meanwhile
+        jobs.ack(lease)  # no caller took it meanwhile
         assert jobs.find(lease.item.id) is None
         assert jobs.totals().traffic == {"push": 6, "lease": 1, "expire": 1, "ack": 1}
 

@@ -43,7 +43,7 @@ def begin(work: Callable[[], T]) -> Future[T]:
 
 
 def begin_pops(queue: Queue, n: int = 1) -> list[Future[Item | None]]:
-    """Begin so many pops, and return when they all stand in line and one of them watches."""
+    """Begin so many pops, and return when they all wait in line and one of them watches."""
     before = stored(queue)
     pops = [begin(lambda: queue.pop_min(wait=True)) for _ in range(n)]
     await_true(lambda: stored(queue) == before + n and watchers(queue) == 1)
@@ -159,7 +159,7 @@ def test_an_item_that_comes_ends_the_wait(store: Store, verb: str) -> None:
         assert taking.result(LONG) == item
 
 
-def test_an_item_ends_one_wait_whoever_pushed_it(store: Store) -> None:
+def test_an_item_of_any_process_ends_one_wait(store: Store) -> None:
     jobs = store.create_queue("jobs")
     pops = begin_pops(jobs, 8)
     for n in range(8):
@@ -200,7 +200,7 @@ def test_an_item_costs_the_same_however_many_wait(store: Store) -> None:
         jobs.push(b"x", priority=1)
         await_true(lambda waiting=waiting: stored(jobs) == waiting - 1 and watchers(jobs) == 1)  # type: ignore[misc]
         cost.append(jobs._context.kv.reads() - before)
-    assert cost[1] < 60  # sixty waiters who each look read four keys and more
+    assert cost[1] < 60  # sixty waiters that each look read four keys and more
     assert cost[1] <= cost[0] + 20  # what a spurious look costs, which an engine may add
     jobs.push_many([(b"x", 1)] * (stored(jobs)))
     assert all(pop.result(LONG) for pop in pops)
@@ -234,7 +234,7 @@ def test_nothing_is_lost_or_doubled_among_many(store: Store) -> None:
     assert jobs.depth() == 0
 
 
-def test_whoever_gives_up_while_watching_passes_the_watch_on(store: Store) -> None:
+def test_a_waiter_that_gives_up_while_watching_passes_the_watch_on(store: Store) -> None:
     jobs = store.create_queue("jobs")
     first = begin(lambda: jobs.pop_min(wait=0.05))
     await_true(lambda: watchers(jobs) == 1 or first.done())
@@ -244,7 +244,7 @@ def test_whoever_gives_up_while_watching_passes_the_watch_on(store: Store) -> No
     assert all(other.result(LONG) for other in others)
 
 
-def test_whoever_gives_up_asleep_leaves_the_line(store: Store) -> None:
+def test_a_waiter_that_gives_up_asleep_leaves_the_line(store: Store) -> None:
     jobs = store.create_queue("jobs")
     (first,) = begin_pops(jobs)
     assert begin(lambda: jobs.pop_min(wait=0.02)).result(LONG) is None
@@ -356,7 +356,7 @@ def test_an_act_that_brings_an_item_ends_the_wait(store: Store, how: str) -> Non
     assert pop.result(LONG).value == b"a"
 
 
-def test_a_push_in_a_transaction_with_others_ends_the_wait(store: Store) -> None:
+def test_a_push_in_a_transaction_with_other_callers_ends_the_wait(store: Store) -> None:
     jobs, mail = store.create_queue("jobs"), store.create_queue("mail")
     mail.push(b"moved", priority=1)
     (pop,) = begin_pops(jobs)
@@ -420,7 +420,7 @@ def test_a_wait_sits_out_a_pause(store: Store) -> None:
     assert item.id
 
 
-def test_a_pause_begins_while_somebody_waits(store: Store) -> None:
+def test_a_pause_begins_while_a_caller_waits(store: Store) -> None:
     jobs = store.create_queue("jobs")
     (pop,) = begin_pops(jobs)
     jobs.pause(reason="r")
@@ -549,7 +549,7 @@ def test_a_wait_ends_when_a_lease_expires_without_a_sound() -> None:
 # Attached queues
 
 
-def test_a_wait_on_an_attached_queue_sees_what_others_push(store: Store) -> None:
+def test_a_wait_on_an_attached_queue_sees_what_other_programs_push(store: Store) -> None:
     legacy, others = store.attach("legacy", prefix=PREFIX), Others(store)
     pops = begin_pops(legacy, 3)
     for n in range(3):

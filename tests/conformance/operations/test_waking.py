@@ -1,4 +1,4 @@
-"""The wake and change keys: every change is told, and waiters hear of whatever may give them an item in time."""
+"""The wake and change keys: every change wakes, and in time all waiters that may get an item."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_waiters_are_told_of_what_they_may_take_or_wake_up_for(store: Store, job
     soon, late = jobs.push_many([(b"soon", 1), (b"late", 1)], delay=HOUR)
     assert tells(lambda: jobs.push(b"x", priority=1, delay=timedelta(seconds=10)))
     assert tells(lambda: jobs.push_many([(b"x", 1), (b"x", 1, HOUR)]))
-    assert not tells(lambda: jobs.push(b"x", priority=1, delay=HOUR)), "nobody sleeps so long"
+    assert not tells(lambda: jobs.push(b"x", priority=1, delay=HOUR)), "no wait is so long"
     assert not tells(lambda: jobs.lease(seconds=3600))
     assert tells(lambda: jobs.lease(seconds=10))
     assert not tells(lambda: jobs.ack(a))
@@ -60,13 +60,13 @@ def test_waiters_are_told_of_what_they_may_take_or_wake_up_for(store: Store, job
     assert tells(jobs.promote)
     assert tells(jobs.expire)
     assert tells(lambda: jobs.configure(max_attempts=1))
-    assert not tells(lambda: jobs.release(f)), "a dead item is for nobody"
+    assert not tells(lambda: jobs.release(f)), "a dead item is not ready"
     assert tells(lambda: jobs.retry_dead(f.item.id))
     jobs.release(jobs.lease())
     assert not tells(lambda: jobs.delete_dead(jobs.dead().items[0].id))
 
 
-def test_what_changes_nothing_tells_nobody(store: Store, jobs: Queue) -> None:
+def test_what_changes_nothing_wakes_no_caller(store: Store, jobs: Queue) -> None:
     lease = jobs.lease()
     jobs.ack(lease)
     jobs.push(b"x", priority=1, delay=HOUR)

@@ -1,4 +1,4 @@
-"""Staging: one process takes for all; who conflicts with whom then, and what becomes of what the dead asked for."""
+"""Staging: one process executes pops for all; its conflicts, and requests of dead processes."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def part_of(queue: Queue) -> Staging:
 
 
 def engage(queue: Queue) -> Staging:
-    """Say that this process takes for all, as after two conflicts of one batch."""
+    """Say that this process executes pops for all, as after two conflicts of one batch."""
     part = part_of(queue)
     assert part._transact(partial(part._engage, ms=queue._context.now_ms(), by_force=False))
     return part
@@ -197,14 +197,16 @@ def test_a_request_given_up_is_not_served(processes: tuple[Store, Store], jobs: 
     tr = fulfil_by_hand(processes[0], first)
     part = part_of(second)
     part._seen = (None, 0.0)
-    assert part._await(part._transact, request, ms) is None, "nobody served it, so it gives up"
+    assert part._await(part._transact, request, ms) is None, "it was not served, so it gives up"
     with pytest.raises(Conflict):
         tr.commit()  # type: ignore[attr-defined]
     assert first.depth() == 10
     assert keys_of_staging(first) == []
 
 
-def test_who_gives_up_takes_what_came_meanwhile(processes: tuple[Store, Store], jobs: tuple[Queue, Queue]) -> None:
+def test_a_process_that_gives_up_takes_what_came_meanwhile(
+    processes: tuple[Store, Store], jobs: tuple[Queue, Queue]
+) -> None:
     first, second = jobs
     request, ms = ask(second, take(second))
     fulfil_by_hand(processes[0], first).commit()  # type: ignore[attr-defined]
@@ -240,9 +242,7 @@ def test_serving_never_conflicts_with_a_push_or_another_request(
     assert first.depth() == 10
 
 
-def test_of_two_that_take_for_all_one_serves_a_request(
-    processes: tuple[Store, Store], jobs: tuple[Queue, Queue]
-) -> None:
+def test_one_of_two_fulfillers_serves_a_request(processes: tuple[Store, Store], jobs: tuple[Queue, Queue]) -> None:
     first, second = jobs
     ask(second, take(second))
     one, other = fulfil_by_hand(processes[0], first), fulfil_by_hand(processes[1], second)
@@ -252,11 +252,11 @@ def test_of_two_that_take_for_all_one_serves_a_request(
     assert first.depth() == 9
 
 
-# Who dies
+# Deaths
 
 
-def test_a_dead_fulfiller_holds_nobody_up(jobs: tuple[Queue, Queue]) -> None:
-    """Its record is there, and nobody serves: whoever asks gives up soon, and then takes by himself."""
+def test_a_dead_fulfiller_holds_nothing_up(jobs: tuple[Queue, Queue]) -> None:
+    """Its record is there, but it serves nothing: requests are given up soon, and executed in place."""
     first, second = jobs
     record = Fulfiller(client=b"d" * 16, beat=1).encode(first._context.now_ms())
     first._context.kv.transact(lambda tr: tr.set(first._keys.staging, record))
@@ -264,7 +264,7 @@ def test_a_dead_fulfiller_holds_nobody_up(jobs: tuple[Queue, Queue]) -> None:
     assert keys_of_staging(first) == [first._keys.staging]
 
 
-def test_popped_items_that_nobody_took_go_to_the_trash(
+def test_unclaimed_popped_items_go_to_the_trash(
     processes: tuple[Store, Store], jobs: tuple[Queue, Queue], clock: Clock
 ) -> None:
     store, (first, second) = processes[0], jobs
@@ -287,7 +287,7 @@ def test_popped_items_that_nobody_took_go_to_the_trash(
     assert store.sweep_unclaimed() == 0
 
 
-def test_leased_items_that_nobody_took_come_back(
+def test_unclaimed_leased_items_come_back(
     processes: tuple[Store, Store], jobs: tuple[Queue, Queue], clock: Clock
 ) -> None:
     store, (first, second) = processes[0], jobs
@@ -316,7 +316,7 @@ def test_requests_and_records_of_the_dead_are_forgotten(
     assert first.depth() == 10
 
 
-def test_a_store_that_is_closed_lets_others_take(processes: tuple[Store, Store], jobs: tuple[Queue, Queue]) -> None:
+def test_a_closed_store_lets_other_processes_take(processes: tuple[Store, Store], jobs: tuple[Queue, Queue]) -> None:
     first, second = jobs
     take_for_all(first)
     processes[0].close()
@@ -324,7 +324,7 @@ def test_a_store_that_is_closed_lets_others_take(processes: tuple[Store, Store],
     assert second.pop_min().value == b"0"
 
 
-# Who looks
+# Status
 
 
 def test_screens_and_the_doctor_tell(processes: tuple[Store, Store], jobs: tuple[Queue, Queue], clock: Clock) -> None:
@@ -361,10 +361,10 @@ def test_the_sweep_brings_it_away(processes: tuple[Store, Store], jobs: tuple[Qu
     assert len(processes[1].trash.entries().entries) == 1
 
 
-# Who may not take
+# Refusals
 
 
-def test_a_pause_holds_for_those_who_ask(jobs: tuple[Queue, Queue]) -> None:
+def test_a_pause_holds_for_requests_of_other_processes(jobs: tuple[Queue, Queue]) -> None:
     first, second = jobs
     take_for_all(first)
     first.pause(reason="the disk is full")
@@ -374,7 +374,7 @@ def test_a_pause_holds_for_those_who_ask(jobs: tuple[Queue, Queue]) -> None:
     assert second.pop_min().value == b"0"
 
 
-def test_a_deleted_queue_is_told_to_those_who_ask(processes: tuple[Store, Store], jobs: tuple[Queue, Queue]) -> None:
+def test_requests_on_a_deleted_queue_raise(processes: tuple[Store, Store], jobs: tuple[Queue, Queue]) -> None:
     first, second = jobs
     take_for_all(first)
     processes[0].delete_queue("jobs")
@@ -415,7 +415,7 @@ def failing_part(queue: Queue, error: Exception) -> Staging:
     )
 
 
-@pytest.mark.parametrize("error", [StoreUnavailable("The disk is away."), Conflict("Others kept being faster.")])
+@pytest.mark.parametrize("error", [StoreUnavailable("The disk is away."), Conflict("Other processes were faster.")])
 def test_a_fulfiller_that_fails_is_logged_once_with_the_name_of_its_queue(
     jobs: tuple[Queue, Queue], caplog: pytest.LogCaptureFixture, error: Exception
 ) -> None:

@@ -1,4 +1,4 @@
-"""Staging round by round: one process takes for all, whatever others ask for and whatever their clocks say."""
+"""Staging round by round: one process executes pops for all, for any requests and any clocks of other processes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def jobs(processes: tuple[Store, Store]) -> tuple[Queue, Queue]:
 
 
 class Fulfilling:
-    """A process that takes for all, one round after the other."""
+    """A process that executes pops for all, one round after the other."""
 
     def __init__(self, queue: Queue) -> None:
         found = queue._takes.staging
@@ -55,7 +55,7 @@ class Fulfilling:
         self.round()
 
     def round(self, *takes: Take) -> list[list[bytes]]:
-        """Serve its own takes, and others' requests; return the values that the takes got, as far as they got any."""
+        """Serve its own takes, and requests of other processes; return the values that the takes got."""
         answers = self.part._fulfil(self.part._transact, takes or (ROUND,))
         return [[item.value[:1] for item in taken or ()] for taken in answers]  # type: ignore[union-attr]
 
@@ -91,13 +91,13 @@ def letters(numbers: Sequence[int]) -> list[bytes]:
     return [bytes([65 + n]) for n in numbers]
 
 
-def test_a_request_of_more_than_a_megabyte_holds_nobody_up(jobs: tuple[Queue, Queue]) -> None:
+def test_a_request_of_more_than_a_megabyte_holds_nothing_up(jobs: tuple[Queue, Queue]) -> None:
     first, second = jobs
     first.push_many(values(range(13), LARGE))
     first.push_many(values(range(13, 17)))
     fulfilling = Fulfilling(first)
     large, small = ask(second, 13), ask(second, later_ms=1)
-    assert fulfilling.round() == [[]], "there is no room for it behind others"
+    assert fulfilling.round() == [[]], "there is no room for it behind other requests"
     assert fulfilling.round(take(first)) == [], "so it comes before them"
     assert fulfilling.round(take(first)) == [letters([13])]
     assert got(second, large) == letters(range(13))
@@ -116,7 +116,7 @@ def test_what_is_left_for_want_of_room_does_not_keep_out_our_own(jobs: tuple[Que
     assert [len(got(second, one) or ()) for one in asked] == [13, 13]
 
 
-def test_a_request_that_nobody_can_serve_fails_its_own_process_only(jobs: tuple[Queue, Queue]) -> None:
+def test_a_request_that_cannot_be_served_fails_its_own_process_only(jobs: tuple[Queue, Queue]) -> None:
     first, second = jobs
     for n in range(60):
         first.push(b"L" * LARGE, priority=n)
@@ -142,7 +142,7 @@ def test_a_process_whose_clock_is_behind_is_served(jobs: tuple[Queue, Queue]) ->
     assert got(second, asked) == [b"A"]
 
 
-def test_what_lay_there_for_long_when_a_process_begins_to_take_for_all_is_left(
+def test_what_lay_there_for_long_when_a_process_becomes_fulfiller_is_left(
     jobs: tuple[Queue, Queue], theirs: Clock
 ) -> None:
     first, second = jobs
@@ -153,7 +153,7 @@ def test_what_lay_there_for_long_when_a_process_begins_to_take_for_all_is_left(
     assert got(second, asked) is None
 
 
-def test_a_pause_that_ends_is_judged_by_the_clock_of_who_takes(jobs: tuple[Queue, Queue], clock: Clock) -> None:
+def test_a_pause_that_ends_is_judged_by_the_fulfillers_clock(jobs: tuple[Queue, Queue], clock: Clock) -> None:
     first, second = jobs
     first.push_many(values(range(3)))
     fulfilling = Fulfilling(first)

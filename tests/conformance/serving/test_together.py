@@ -36,7 +36,7 @@ def test_each_push_gets_its_own_items(store: Store) -> None:
     assert [item.value for item in jobs.pop_many(9)] == [b"a", b"b", b"c", b"d", b"e", b"f"]
 
 
-def test_a_refused_push_gets_nobody_elses_items(store: Store) -> None:
+def test_a_refused_push_gets_no_items_of_other_calls(store: Store) -> None:
     jobs = store.create_queue("jobs")
     jobs.configure(max_value=1)
     first, second = pushed(store, jobs, [push(jobs, b"too long"), push(jobs, b"a", b"b")])

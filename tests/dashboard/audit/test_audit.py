@@ -177,7 +177,7 @@ def _take_role(user: User) -> None:
 
 
 @pytest.mark.parametrize("end", [_sign_out, _deactivate, _take_role])
-def test_a_file_ends_for_who_may_no_longer_read(
+def test_a_file_ends_when_its_reader_loses_the_right(
     operator: Desk, store: Store, busy: None, monkeypatch: pytest.MonkeyPatch, end: Callable[[User], None]
 ) -> None:
     monkeypatch.setattr(audit_export, "STEP", 1)

@@ -1,4 +1,4 @@
-"""Moments that people type: in their zone, exact where clocks are turned, the same for whoever opens an address."""
+"""Moments that people type: in their zone, exact where clocks are turned, the same for all readers of an address."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TWICE, NEVER = "2027-10-31T02:30", "2027-03-28T02:30"
 
 @pytest.fixture
 def berliner(operator: Desk, store: Store) -> Desk:
-    """An operator who reads times in Berlin's zone, and a queue."""
+    """An operator that reads times in Berlin's zone, and a queue."""
     operator.client.cookies["pqadmin_time_zone"] = BERLIN
     store.create_queue("jobs")
     return operator
@@ -148,7 +148,7 @@ def test_a_pause_ends_at_a_moment_of_the_readers_zone(berliner: Desk, store: Sto
         ({"at": "2001-07-01T12:00"}, "That moment has passed."),
     ],
 )
-def test_a_wrong_moment_pauses_nothing_and_stands_there_as_typed(
+def test_a_wrong_moment_pauses_nothing_and_is_there_as_typed(
     berliner: Desk, store: Store, typed: dict[str, str], words: str
 ) -> None:
     page = berliner.send(berliner.open("/queues/jobs/pause/"), "pause/", reason="r", lasting="at", **typed)
@@ -164,7 +164,7 @@ def test_a_wrong_moment_pauses_nothing_and_stands_there_as_typed(
 
 
 @pytest.mark.parametrize(("zone", "end"), [(TOKYO, "9999-12-31T23:30"), ("America/New_York", "0001-01-01T00:00")])
-def test_a_moment_at_the_calendars_end_stops_nobody(berliner: Desk, store: Store, zone: str, end: str) -> None:
+def test_a_moment_at_the_calendars_end_is_refused(berliner: Desk, store: Store, zone: str, end: str) -> None:
     berliner.client.cookies["pqadmin_time_zone"] = zone
     for form, typed, field in (
         ("pause/", {"reason": "r", "lasting": "at"}, "at"),
@@ -207,7 +207,7 @@ def test_what_is_pushed_or_rescheduled_is_told_in_utc_too(berliner: Desk, store:
     assert twice.form("/act/")[1]["at"] == TWICE
 
 
-def test_a_template_without_a_zone_means_utc_to_whoever_opens_it(berliner: Desk, store: Store) -> None:
+def test_a_template_without_a_zone_means_utc_to_every_reader(berliner: Desk, store: Store) -> None:
     page = berliner.open("/queues/jobs/push/")
     typed = {"when": "due", "due": "2031-07-01T12:00", "zone": "", "template_name": "noon", "keep": "template"}
     kept = berliner.send(page, "push/", value="x", priority="1", **typed)
@@ -230,7 +230,7 @@ def hidden_zone(page: Screen) -> str:
     return html.unescape(found.group(1)) if found else ""
 
 
-def test_a_search_by_a_moment_means_the_same_to_whoever_opens_its_address(
+def test_a_search_by_a_moment_means_the_same_to_every_readers_address(
     berliner: Desk, desk: Callable[..., Desk], store: Store
 ) -> None:
     item = store.queue("jobs").push(b"x", priority=1)

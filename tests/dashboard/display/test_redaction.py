@@ -87,7 +87,7 @@ _guarded = st.sampled_from(["password", "PassWord", "auth-token", "my_token", "c
 
 
 def _hiding(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """Objects with names that are hidden; under those stand secrets, in any form."""
+    """Objects with names that are hidden; under those are secrets, in any form."""
     secrets = (
         st.just(SECRET) | st.lists(st.just(SECRET), max_size=2) | st.dictionaries(_names, st.just(SECRET), max_size=2)
     )
@@ -268,7 +268,7 @@ def _deep(value: Any, levels: int, *, payloads: bool) -> bytes:
     ],
     ids=["deep", "payloads in payloads", "deep in deep", "many", "large"],
 )
-def test_what_nobody_looks_at_counts_as_hidden(value: bytes) -> None:
+def test_what_was_not_looked_into_counts_as_hidden(value: bytes) -> None:
     assert hidden(value, RULES)
     assert not hidden(value, Redaction())
     assert not _reads(masked(value, RULES).decode("utf-8", "replace"))

@@ -134,7 +134,7 @@ def test_favorites_come_first_when_wanted() -> None:
     assert names(rows, order=Order.parse("", "", "favorites")) == ["deep", "a"]
 
 
-def test_problems_come_first_the_deepest_before_the_others() -> None:
+def test_problems_come_first_the_deepest_before_the_rest() -> None:
     rows = [
         row("a", 10**6),
         row("growing", 5, state=State.GROWING, problem=Problem.GROWING),

@@ -67,7 +67,7 @@ def test_the_chart_of_ages_slopes_and_rates_stay(operator: Desk, store: Store) -
     assert len(data["times"]) == len(oldest["columns"][0]) == len(rates["columns"][0])
 
 
-def test_what_people_did_is_marked_with_who_and_why(operator: Desk, store: Store) -> None:
+def test_what_people_did_is_marked_with_person_and_reason(operator: Desk, store: Store) -> None:
     store.create_queue("jobs").push(b"x", priority=1)
     record(store)
     store.actions("<b>eve</b>").pause("jobs", reason="</script><script>alert(1)</script>")

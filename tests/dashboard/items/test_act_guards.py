@@ -70,7 +70,7 @@ def test_acts_for_one_item_turn_many_away(operator: Desk, store: Store, jobs: Qu
     assert operator.send(operator.open(f"/queues/jobs/act/?act={act}&id={items[0].id}"), "/act/").status == 200
 
 
-def test_a_form_whose_first_sending_broke_says_that_nobody_knows(
+def test_a_form_whose_first_sending_broke_says_that_the_result_is_unknown(
     operator: Desk, jobs: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object, **__: object) -> None:

@@ -130,7 +130,7 @@ def test_the_formats_are_offered_for_what_the_page_shows(operator: Desk, store: 
     named.close()
 
 
-def test_an_attached_queue_is_exported_with_what_others_wrote(operator: Desk, store: Store) -> None:
+def test_an_attached_queue_is_exported_with_foreign_items(operator: Desk, store: Store) -> None:
     theirs = store.attach("theirs", prefix=b"\x15theirs")
     theirs.push(b"=a", priority=5)
     text = body(operator, "/queues/theirs/export/?format=csv")[1]

@@ -101,7 +101,7 @@ def test_the_answer_leads_back_to_the_list_as_it_was(operator: Desk, jobs: Queue
         assert form.form("/act/")[1]["back"] == "/queues/jobs/"
 
 
-def test_both_of_two_operators_learn_who_won(desk: Callable[..., Desk], jobs: Queue, store: Store) -> None:
+def test_both_of_two_operators_learn_the_winner(desk: Callable[..., Desk], jobs: Queue, store: Store) -> None:
     ada, bob = desk(Role.OPERATOR, "ada"), desk(Role.OPERATOR, "bob")
     store.create_queue("review")
     items = of(jobs, "ready")[:5]
@@ -150,7 +150,7 @@ def test_a_lease_that_another_worker_got_is_not_taken_from_it(operator: Desk, jo
     jobs.ack(lease)
 
 
-def test_who_takes_items_back_is_told_which_of_them_are_dead_then(operator: Desk, jobs: Queue) -> None:
+def test_taking_items_back_shows_which_of_them_become_dead(operator: Desk, jobs: Queue) -> None:
     first, second = of(jobs, "leased")
     assert "They go back to their old places." in operator.open(path("release", first, second))
     jobs.configure(max_attempts=1)
@@ -285,7 +285,7 @@ def test_leasing_an_item_and_saying_that_it_is_done(desk: Callable[..., Desk], j
     assert states_of(jobs, item) == "ready"
 
 
-def test_leasing_what_somebody_took_since_takes_nothing_else(operator: Desk, jobs: Queue) -> None:
+def test_leasing_what_a_person_took_since_takes_nothing_else(operator: Desk, jobs: Queue) -> None:
     pop = operator.open("/queues/jobs/pop/")
     jobs.pop_min()
     page = operator.send(pop, "/act/", seconds="60")

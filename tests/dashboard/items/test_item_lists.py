@@ -64,7 +64,7 @@ def test_each_tab_lists_its_state_with_its_depth(operator: Desk, jobs: Queue) ->
     assert sorted(values(held)) == ["held-0", "held-1"]
     assert "w<1>" in held
     dead = operator.open("/queues/jobs/?state=dead")
-    assert values(dead) == ["hopeless-2", "hopeless-1", "hopeless-0"], "those who died last come first"
+    assert values(dead) == ["hopeless-2", "hopeless-1", "hopeless-0"], "those that died last come first"
     assert "no such <customer>" in dead
     by_reason = operator.open("/queues/jobs/?state=dead&q=SUCH+<customer>")
     assert values(by_reason) == values(dead)
@@ -264,7 +264,7 @@ def test_a_search_for_text_says_where_it_does_not_look(operator: Desk, store: St
     limits = "Text is looked for in values as stored: not inside of gzip or zlib"
     found = operator.open("/queues/jobs/?q=needle")
     assert "searched 1 item, all there is · 0 found" in found
-    assert f"{limits}." in found, "nobody takes what was not looked into for not there"
+    assert f"{limits}." in found, "what was not looked into is not reported as absent"
     assert limits not in operator.open("/queues/jobs/?low=1")
     store.actions("ada").configure("jobs", redact=("token",))
     assert f"{limits}, nor in what is redacted." in operator.open("/queues/jobs/?q=needle")

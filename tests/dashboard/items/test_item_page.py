@@ -83,13 +83,13 @@ def test_each_state_says_what_matters_in_it(operator: Desk, jobs: Queue) -> None
     assert "<b>frame</b>" not in dead.html
 
 
-def test_who_holds_a_lease_can_end_it_well(operator: Desk, jobs: Queue, store: Store) -> None:
+def test_a_person_that_holds_a_lease_can_end_it_well(operator: Desk, jobs: Queue, store: Store) -> None:
     item = jobs.push(b"x", priority=1)
     assert store.actions("ada").lease("jobs", seconds=60) is not None
     assert "ack" in acts_of(operator.open(f"{HERE}{item.id}/"))
 
 
-def test_fifo_items_stand_between_head_and_tail(operator: Desk, store: Store) -> None:
+def test_fifo_items_are_between_head_and_tail(operator: Desk, store: Store) -> None:
     item = store.create_queue("line", kind="fifo").enqueue(b"x")
     page = operator.open(f"/queues/line/items/{item.id}/")
     assert acts_of(page) == ["move", "reprioritize", "delay", "edit", "duplicate", "delete"], (

@@ -100,7 +100,7 @@ def test_an_item_that_is_gone_says_so(operator: Desk, store: Store) -> None:
     assert operator.open(f"/queues/jobs/items/{item.id}/download/").status == 404
 
 
-def test_the_audit_tells_who_when_what_and_why(operator: Desk, store: Store) -> None:
+def test_the_audit_shows_actor_time_action_and_reason(operator: Desk, store: Store) -> None:
     acts = store.actions("eve", via="cli")
     acts.create_queue("jobs")
     acts.push("jobs", b"12345", priority=7)

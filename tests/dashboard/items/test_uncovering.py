@@ -1,4 +1,4 @@
-"""Values that rules hide stay hidden: from editors, from who would lift rules, from moves to where fewer hold."""
+"""Values that rules hide stay hidden: from editors, from people that lift rules, from moves to where fewer hold."""
 
 from __future__ import annotations
 

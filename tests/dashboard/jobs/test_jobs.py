@@ -131,7 +131,7 @@ def test_priorities_are_set_shifted_and_items_brought_to_an_end(
         ("delete", {"rate": "nan"}, "A number of items a second"),
     ],
 )
-def test_what_was_typed_wrong_stands_at_its_field(
+def test_what_was_typed_wrong_is_at_its_field(
     operator: Desk, store: Store, jobs: Queue, act: str, typed: dict[str, str], words: str
 ) -> None:
     page = operator.open(f"/queues/jobs/bulk/?act={act}")
@@ -233,7 +233,7 @@ def test_attached_queues_say_what_they_offer(operator: Desk, store: Store) -> No
         "/queues/review/bulk/?act=delete&state=ready",
     ],
 )
-def test_whoever_is_about_to_act_sees_what_others_have_under_way_there(
+def test_a_person_that_is_about_to_act_sees_running_jobs_of_other_people(
     path: str, operator: Desk, desk: Callable[..., Desk], store: Store, jobs: Queue
 ) -> None:
     store.queue("review").push(b"waits", priority=1)

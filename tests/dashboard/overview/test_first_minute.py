@@ -45,7 +45,7 @@ def test_an_empty_store_explains_itself_and_offers_three_ways(operator: Desk, st
     assert "acknowledges" in page
 
 
-def test_the_lines_of_python_run_as_they_stand(operator: Desk, store: Store, tmp_path: Path) -> None:
+def test_the_lines_of_python_run_as_they_are(operator: Desk, store: Store, tmp_path: Path) -> None:
     (shown,) = re.findall(r"<code>(from queues .*?)</code>", operator.open("/").html)
     lines = unescape(shown.replace("<br>", "\n"))
     for _ in range(2):
@@ -53,7 +53,7 @@ def test_the_lines_of_python_run_as_they_stand(operator: Desk, store: Store, tmp
     assert [item.value for item in store.queue("jobs").items().items] == [b"hello", b"hello"]
 
 
-def test_the_path_of_the_store_is_whole_and_for_those_who_act_on_all_queues(
+def test_the_path_of_the_store_is_whole_and_for_those_that_act_on_all_queues(
     desk: Callable[..., Desk], settings: Any, tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -73,7 +73,7 @@ def test_a_viewer_is_offered_nothing_that_is_refused(desk: Callable[..., Desk], 
     assert "Import a file" not in page
 
 
-def test_who_was_granted_some_queues_hears_of_those_and_is_offered_nothing_that_is_refused(
+def test_a_person_with_some_queues_is_shown_those_and_offered_nothing_that_is_refused(
     desk: Callable[..., Desk], store: Store
 ) -> None:
     eve = desk(Role.NONE, "eve")
@@ -126,7 +126,7 @@ def test_a_store_with_queues_of_its_own_is_left_alone(operator: Desk, store: Sto
     assert sample_load.ends_at is None
 
 
-def test_only_who_acts_on_its_queues_stops_it_and_only_who_sees_them_hears_of_it(
+def test_the_sample_load_is_shown_and_stopped_by_rights_on_its_queues(
     operator: Desk, desk: Callable[..., Desk], store: Store
 ) -> None:
     operator.send(operator.open("/"), "/sample-load/start/")

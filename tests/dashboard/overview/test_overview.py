@@ -36,7 +36,7 @@ def test_a_row_shows_depth_both_ends_and_state(operator: Desk, store: Store) -> 
     assert page.html.count('class="h9"') == 3  # three bands hold one item each
 
 
-def test_a_paused_queue_says_who_and_why(operator: Desk, store: Store) -> None:
+def test_a_paused_queue_shows_person_and_reason(operator: Desk, store: Store) -> None:
     store.create_queue("a")
     store.create_queue("z").pause(reason="ledger closing", by="ops-2")
     page = operator.open("/")
@@ -45,7 +45,7 @@ def test_a_paused_queue_says_who_and_why(operator: Desk, store: Store) -> None:
     assert "ledger closing" in page.rows["z"]["state"]
 
 
-def test_all_of_a_long_reason_stands_on_the_queues_own_pages(operator: Desk, store: Store) -> None:
+def test_all_of_a_long_reason_is_on_the_queues_own_pages(operator: Desk, store: Store) -> None:
     reason = "ledger closing, " * 30 + "ask Ann"
     store.create_queue("z").pause(reason=reason, by="ops-2")
     assert "ledger closing" in operator.open("/").rows["z"]["state"]
@@ -64,7 +64,7 @@ def rarely(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("rarely")
-def test_who_acts_sees_it_on_the_next_page_however_little_ago_the_store_was_read(operator: Desk, store: Store) -> None:
+def test_an_action_shows_on_the_next_page_however_recent_the_last_read(operator: Desk, store: Store) -> None:
     store.create_queue("jobs")
     assert "paused by" not in operator.open("/").text
     store.create_queue("mail")
@@ -86,7 +86,7 @@ def test_what_was_refused_is_no_act(operator: Desk, store: Store) -> None:
 
 
 @pytest.mark.usefixtures("rarely")
-def test_who_acts_while_a_page_is_being_read_sees_it_too(
+def test_an_action_shows_even_while_a_page_is_being_read(
     operator: Desk, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(monitors, "FIRST_PAGE", 60.0)
@@ -206,7 +206,7 @@ def test_a_favorite_is_chosen_without_script_and_kept_with_the_person(
     page = operator.send(page, "/favorite/", off=str(mail.id))
     assert page.order == ["jobs", "mail"]
     operator.send(page, "/favorite/", on=str(jobs.id + 1))
-    assert operator.open("/?q=is:favorite").order == [], "what is not there is nobody's favorite"
+    assert operator.open("/?q=is:favorite").order == [], "an absent queue is no favorite"
 
 
 def test_a_group_says_what_all_of_it_holds(operator: Desk, store: Store) -> None:

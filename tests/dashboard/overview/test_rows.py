@@ -1,4 +1,4 @@
-"""A row is built once for all who look, and is nevertheless everybody's own: ages, languages, stars, acts."""
+"""A row is built once for all readers, with parts of each reader's own: ages, languages, stars, acts."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from tests.dashboard.conftest import Desk
 
 #: Read out by the browser or shown on hover, besides the text itself.
 ATTRIBUTES = {"title", "aria-label", "placeholder", "alt", "data-label", "data-copied", "data-canceled"}
-#: Holds code, commands, what somebody typed, and keys: not for translation.
+#: Holds code, commands, what a person typed, and keys: not for translation.
 UNTRANSLATED = {"code", "pre", "kbd", "script", "style", "bdi", "option", "textarea"}
 #: Product, formats, protocols, units, and the words of the filter language and of FoundationDB.
 ALLOWED = frozenset(

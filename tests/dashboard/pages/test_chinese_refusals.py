@@ -74,14 +74,14 @@ FORMS: dict[str, tuple[str, str, dict[str, str], Meanwhile]] = {
         nothing,
     ),
     "a paused queue": ("/queues/订单/pop/", "pop/", {}, lambda s: s.queue("订单").pause(reason="结账")),
-    "paused by somebody": ("/queues/订单/pop/", "pop/", {}, lambda s: s.actions("甲").pause("订单", reason="结账")),
+    "paused by a person": ("/queues/订单/pop/", "pop/", {}, lambda s: s.actions("甲").pause("订单", reason="结账")),
     "another item at the end": ("/queues/订单/pop/", "pop/", {}, lambda s: s.queue("订单").push(b"0", priority=0)),
     "nothing left": ("/queues/订单/pop/", "pop/", {}, lambda s: s.queue("订单").pop_many(3)),
     "the wrong name to delete": ("/queues/订单/delete/", "delete/", {"confirm": "订"}, nothing),
     "another depth to delete": ("/queues/订单/delete/", "delete/", {"confirm": "订单"}, lambda s: more(s, 5_000)),
     "the wrong name to purge": ("/queues/订单/purge/", "purge/", {"confirm": "订"}, nothing),
     "another depth to purge": ("/queues/订单/purge/", "purge/", {"confirm": "订单"}, lambda s: more(s, 50)),
-    "the wrong name to purge others' items": ("/queues/外来/purge/", "purge/", {"confirm": "外"}, nothing),
+    "the wrong name to purge foreign items": ("/queues/外来/purge/", "purge/", {"confirm": "外"}, nothing),
     "moved to itself": (act("move"), "/act/", {"to": "订单"}, nothing),
     "moved nowhere": (act("move"), "/act/", {"to": "没有"}, nothing),
     "moved nearly nowhere": (act("move"), "/act/", {"to": "订单单"}, nothing),
@@ -89,7 +89,7 @@ FORMS: dict[str, tuple[str, str, dict[str, str], Meanwhile]] = {
     "moved to a full queue": (act("move"), "/act/", {"to": "满"}, lambda s: fill(s)),
     "moved to a closed queue": (act("move"), "/act/", {"to": "关"}, nothing),
     "moved to texts without a priority": (act("move"), "/act/", {"to": "文字"}, nothing),
-    "delayed items moved to others": (act("move", "delayed"), "/act/", {"to": "外来"}, nothing),
+    "delayed items moved to an attached queue": (act("move", "delayed"), "/act/", {"to": "外来"}, nothing),
     "a priority for a fifo queue": (act("move"), "/act/", {"to": "邮件", "priority": "1"}, nothing),
     "moved when it was taken": (act("move"), "/act/", {"to": "满"}, lambda s: s.queue("订单").pop_many(3)),
     "shifted by no number": (act("reprioritize"), "/act/", {"how": "shift", "shift": "一"}, nothing),
@@ -152,7 +152,7 @@ FORMS: dict[str, tuple[str, str, dict[str, str], Meanwhile]] = {
         {"how": "set", "priority": "一"},
         nothing,
     ),
-    "all deleted, others than confirmed": (
+    "all deleted, not those confirmed": (
         "/queues/订单/bulk/?act=delete&state=ready",
         "act=delete&state=ready",
         {},
@@ -351,7 +351,7 @@ def test_the_words_of_an_error(error: Any) -> None:
         assert explain(error).text == before
 
 
-def test_what_others_named_is_never_read_as_a_template_and_is_made_visible() -> None:
+def test_a_name_is_never_read_as_a_template_and_is_made_visible() -> None:
     error = errors.QueuePaused("{queue} is paused: {reason}", queue="{reason}", reason="{0}\u202e%(x)s")
     with translation.override("zh-hans"):
         assert said(error) == "“{reason}”已暂停：{0}⟨202E⟩%(x)s"

@@ -1,4 +1,4 @@
-"""The palette: what a few letters find, for whom, and without a script."""
+"""The palette: what a few letters find, for which person, and without a script."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def test_ticked_rows_have_the_acts_of_their_list(operator: Desk, store: Store) -
     assert "data-press" not in operator.open("/palette/?here=jobs&state=ready&selected=3").html  # a page has no list
 
 
-def test_acts_on_items_do_not_show_to_who_may_not_do_them(desk: Callable[..., Desk], store: Store) -> None:
+def test_actions_on_items_are_hidden_without_the_right(desk: Callable[..., Desk], store: Store) -> None:
     item = store.create_queue("jobs").push(b"x", priority=1)
     viewer = desk(Role.VIEWER)
     assert found(viewer, item.id) == [("item", f"/queues/jobs/items/{item.id}/")]

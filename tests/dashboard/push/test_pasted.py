@@ -74,7 +74,7 @@ def test_as_many_lines_as_are_allowed_are_all_looked_at(read: list[int]) -> None
     assert (batch.wrong, batch.bad_count) == ("", (MAX_ITEMS + pasted.MORE_LINES))
 
 
-#: Each takes a line of a megabyte seconds to be parsed as a whole, while nobody else gets a turn.
+#: Each takes a line of a megabyte seconds to be parsed as a whole, while no other request gets a turn.
 LONG = b"[" + b"[]," * 300_000 + b"1]"
 
 

@@ -79,7 +79,7 @@ def test_a_form_pushes_once_however_often_it_is_sent(operator: Desk, store: Stor
     assert store.queue("jobs").depth() == 1
 
 
-def test_a_form_of_somebody_else_or_of_another_queue_is_refused(
+def test_a_form_of_another_person_or_of_another_queue_is_refused(
     desk: Callable[..., Desk], operator: Desk, store: Store
 ) -> None:
     store.create_queue("other")

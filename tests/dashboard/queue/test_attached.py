@@ -1,4 +1,4 @@
-"""Queues that others write: shown among ours and marked, used by the acts that there are, refused the others."""
+"""Queues that other programs write: shown among ours and marked, used by the acts that there are, refused the rest."""
 
 from __future__ import annotations
 
@@ -235,7 +235,9 @@ def test_a_purge_that_fails_halfway_says_what_it_took(
     assert others.depth() == 203
 
 
-def test_acts_that_would_need_others_are_refused_in_clear_words(operator: Desk, legacy: Queue, others: Others) -> None:
+def test_acts_that_would_need_other_programs_are_refused_in_clear_words(
+    operator: Desk, legacy: Queue, others: Others
+) -> None:
     for act, words in (("pause", "it cannot be paused"), ("delete", "detach it instead")):
         page = operator.open(f"/queues/legacy/{act}/")
         assert page.status == 409
@@ -359,7 +361,7 @@ def test_viewers_see_it_and_are_offered_nothing(desk: Callable[..., Desk], legac
     assert "/attach/" not in viewer.open("/").links
 
 
-def test_a_fifo_queue_of_others(operator: Desk, store: Store) -> None:
+def test_a_fifo_queue_of_other_programs(operator: Desk, store: Store) -> None:
     others = Others(store, b"\x01outbox\x00")
     others.enqueue(b"first", b"second")
     store.attach("outbox", prefix=others.prefix, kind="fifo").depth()

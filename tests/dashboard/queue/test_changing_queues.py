@@ -197,7 +197,7 @@ def test_a_resume_form_works_once(operator: Desk, store: Store) -> None:
     assert [entry.verb for entry in store.audit.entries().entries] == ["resume"]
 
 
-def test_who_sends_a_deletion_twice_finds_the_way_back(operator: Desk, store: Store) -> None:
+def test_a_deletion_that_is_sent_twice_leads_back(operator: Desk, store: Store) -> None:
     store.create_queue("jobs").push(b"x", priority=1)
     action, fields = operator.open("/queues/jobs/delete/").form("delete/")
     operator.post(action, fields, confirm="jobs")

@@ -1,4 +1,4 @@
-"""The settings of a queue on its page: what they say, who is told what, and what cannot be set."""
+"""The settings of a queue on its page: what they show, conflicts, and what cannot be set."""
 
 from __future__ import annotations
 
@@ -74,9 +74,7 @@ def test_what_is_wrong_is_said_at_its_field_and_what_was_typed_stays(
     assert "Saved" in operator.send(refused, "settings/", note="better", **({field: good} if field != "note" else {}))
 
 
-def test_the_second_operator_is_told_who_changed_what_and_keeps_his_own(
-    desk: Callable[..., Desk], store: Store
-) -> None:
+def test_the_second_operator_is_told_of_the_change_and_keeps_the_form(desk: Callable[..., Desk], store: Store) -> None:
     ann, bob = desk(name="ann"), desk(name="bob")
     hers, his = ann.open(HERE), bob.open(HERE)
     ann.send(hers, "settings/", note="by ann", max_attempts="9")
@@ -97,7 +95,7 @@ def test_the_second_operator_is_told_who_changed_what_and_keeps_his_own(
     )
 
 
-def test_an_attached_queue_offers_what_others_would_keep_to(operator: Desk, store: Store) -> None:
+def test_an_attached_queue_offers_only_settings_that_other_programs_cannot_ignore(operator: Desk, store: Store) -> None:
     store.attach("theirs", prefix=b"\x15theirs")
     page = operator.open("/queues/theirs/settings/")
     assert not {"max_attempts", "closed", "max_depth"} & set(page.form("settings/")[1])

@@ -43,7 +43,7 @@ def let_in(name: str, glob: str, role: Role) -> None:
 
 
 @pytest.mark.parametrize("record", DAMAGED)
-def test_an_entry_of_the_trash_that_cannot_be_read_is_told_and_the_others_are_undone(
+def test_an_entry_of_the_trash_that_cannot_be_read_is_told_and_the_rest_are_undone(
     operator: Desk, store: Store, jobs: Queue, record: bytes
 ) -> None:
     ann = store.actions("ann")
@@ -92,13 +92,13 @@ def test_an_act_that_cannot_be_read_is_told_with_its_time(desk: Callable[..., De
         assert "cannot be read" in page
         assert middle in page
         assert "tidy" in page
-    assert "cannot be read" not in viewer.open("/audit/?verb=delete"), "nobody knows whether it was one"
+    assert "cannot be read" not in viewer.open("/audit/?verb=delete"), "it is unknown whether it was one"
     file = b"".join(viewer.client.get("/audit/export/?format=csv"))
     assert middle.encode() in file
     assert b"unreadable" in file
 
 
-def test_a_job_that_cannot_be_read_is_told_and_the_others_are_done(
+def test_a_job_that_cannot_be_read_is_told_and_the_rest_are_done(
     operator: Desk, store: Store, jobs: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ann = store.actions("ann")
@@ -119,7 +119,7 @@ def test_a_job_that_cannot_be_read_is_told_and_the_others_are_done(
     later_ms = store._context.now_ms() + 2 * KEPT_MS
     monkeypatch.setattr(type(store._context), "now_ms", lambda self: later_ms)
     Sweeper(store._context).sweep()
-    assert f"The job {broken.id} cannot be read" in operator.open("/jobs/"), "it stays for who can read it"
+    assert f"The job {broken.id} cannot be read" in operator.open("/jobs/"), "it stays for a release that can read it"
     assert [job.id for job in ann.jobs()] == []
 
 
@@ -151,7 +151,7 @@ def test_the_pages_of_a_queue_that_cannot_be_read_say_so_and_nothing_of_the_stor
     assert stranger.open("/queues/mail/").status == 200
     for address in ("", "push/", "history/", "export/"):
         page = stranger.open(f"/queues/jobs/{address}")
-        assert page.status == 404, "who may not see it learns nothing"
+        assert page.status == 404, "without the right, nothing is shown"
         assert "cannot be read" not in page
         assert why not in page
 
@@ -179,7 +179,7 @@ def test_the_palette_finds_an_item_beside_a_queue_that_cannot_be_read(
         assert "Looked for this id in 1 of 2 queues" in page
     page = operator.open(f"/palette/?q={lost.id}")
     assert "Looked for this id in 1 of 2 queues" in page
-    assert "No queue holds an item of this id now" not in page, "nobody looked into all of them"
+    assert "No queue holds an item of this id now" not in page, "not all of them were looked into"
 
 
 @pytest.mark.parametrize("record", OF_QUEUES)

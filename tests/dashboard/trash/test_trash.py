@@ -1,4 +1,4 @@
-"""The trash on its page: every kind of entry, by whom and until when, and undone from there and from every answer."""
+"""The trash on its page: every kind of entry, its author and deadline, and undone from there and from every answer."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_entries_are_found_by_queue_person_and_act(operator: Desk, store: Store)
     assert operator.open("/trash/?act=%00&by=%00&queue=%00").status == 200
 
 
-def test_what_was_restored_is_not_restored_again_and_it_is_said_by_whom(
+def test_what_was_restored_is_not_restored_again_and_its_person_is_shown(
     desk: Callable[..., Desk], store: Store
 ) -> None:
     ann, bob = desk(name="ann"), desk(name="bob")
@@ -114,7 +114,7 @@ def test_the_heading_promises_the_undo_of_pushes_on_pages_alone(operator: Desk, 
     assert "Pushes and imports by command are not here." in page
 
 
-def test_purge_stands_beside_delete_for_those_who_may(operator: Desk, desk: Callable[..., Desk], store: Store) -> None:
+def test_purge_is_beside_delete_for_those_that_may(operator: Desk, desk: Callable[..., Desk], store: Store) -> None:
     header = operator.open("/queues/jobs/").html.partition('class="qh"')[2].partition('class="why"')[0]
     assert header.index("/queues/jobs/purge/") < header.index("/queues/jobs/delete/")
     assert not [link for link in desk(Role.VIEWER, "vic").open("/queues/jobs/").links if "purge" in link]

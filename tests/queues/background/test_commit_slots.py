@@ -1,4 +1,4 @@
-"""The slots that clients leave behind are swept after a day, and no others."""
+"""The slots that clients leave behind are swept after a day, and nothing else."""
 
 from __future__ import annotations
 

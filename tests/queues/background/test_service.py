@@ -61,7 +61,7 @@ def jobs(store: Store) -> Queue:
     return store.create_queue("jobs")
 
 
-def test_what_falls_due_while_it_sleeps_is_done_without_anybody_popping(store: Store, jobs: Queue) -> None:
+def test_what_falls_due_while_it_sleeps_is_done_without_pops(store: Store, jobs: Queue) -> None:
     kept = Kept(store)
     assert kept.until(lambda kept: kept.was_elected)
     jobs.push(b"leased", priority=1)
@@ -104,7 +104,7 @@ def test_another_takes_over_when_the_elected_one_dies(url: str, store: Store, jo
 def test_one_that_was_held_up_stops_sweeping_when_it_was_taken_over(store: Store, jobs: Queue) -> None:
     one = Kept(store, seconds=60.0)
     assert one.until(lambda kept: kept.was_elected)
-    one.keeping._candidate._until = 0.0  # as if it had stood still for so long
+    one.keeping._candidate._until = 0.0  # as if it had been stopped for so long
     assert not one.keeping.elected
     two = Kept(store, seconds=60.0)
     deadline = time.monotonic() + LONG

@@ -1,4 +1,4 @@
-"""Many ready keys taken apart at once say what each says by itself, whoever wrote them."""
+"""Many ready keys taken apart at once equal each taken apart by itself, of any program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real cluster whose answers to commits get lost by plan: it stands between our engine and the binding."""
+"""A real cluster whose answers to commits get lost by plan: a layer between our engine and the binding."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import fdb
 
 from queues.kv.cluster.store import ClusterStore
 
-#: What becomes of a commit whose answer is lost: applied, not applied, or applied when `land` is called.
+#: The result of a commit whose answer is lost: applied, not applied, or applied when `land` is called.
 Fate = bool | Literal["late"]
 UNKNOWN, TIMED_OUT = 1021, 1031
 
@@ -36,7 +36,7 @@ class LosingDatabase:
         return LosingTransaction(self, self._native.create_transaction())
 
     def land(self) -> str:
-        """Send the commit that was held back; return what became of it."""
+        """Send the commit that was held back; return the result of it."""
         try:
             self.held.pop().commit().wait()
         except fdb.FDBError as error:

@@ -29,7 +29,7 @@ def in_threads(number: int, work: Callable[[int], None]) -> None:
 def saturate(url: str, threads: str, keys: str) -> None:
     """Commit `keys` writes a function with many threads, from a first line to the end; print the commits."""
     kv = open_kv(url)
-    kv._engine._turns._patience = 10.0  # type: ignore[attr-defined] # who waits may be held up by a busy machine
+    kv._engine._turns._patience = 10.0  # type: ignore[attr-defined] # waiting threads may be held up by a busy machine
     stop = threading.Event()
     commits: set[int] = set()
 

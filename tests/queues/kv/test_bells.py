@@ -32,7 +32,7 @@ def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
 
 
 @pytest.mark.usefixtures("kind")
-def test_who_listens_goes_on_when_it_rings() -> None:
+def test_a_listening_thread_continues_when_it_rings() -> None:
     bell, heard = Bell(), threading.Event()
     listener = threading.Thread(target=lambda: (bell.listen(), heard.set()))
     listener.start()
@@ -68,7 +68,7 @@ def test_without_descriptors_left_a_lock_does(limit: Callable[[int], None]) -> N
     assert bell.listen_for(LONG)
 
 
-def test_bells_leave_descriptors_to_others(limit: Callable[[int], None]) -> None:
+def test_bells_leave_descriptors_to_other_threads(limit: Callable[[int], None]) -> None:
     before = descriptors()
     limit(400)
     bells = [Bell() for _ in range(500)]
@@ -78,7 +78,7 @@ def test_bells_leave_descriptors_to_others(limit: Callable[[int], None]) -> None
         assert bell.listen_for(LONG)
 
 
-def test_where_another_library_stands_in_for_threads_its_locks_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_another_library_replaces_threads_its_locks_do(monkeypatch: pytest.MonkeyPatch) -> None:
     """To read from a descriptor would stop all of gevent's greenlets, the writer's as well."""
 
     class Lock:
@@ -94,8 +94,8 @@ def test_where_another_library_stands_in_for_threads_its_locks_do(monkeypatch: p
     assert bell.listen_for(LONG)
 
 
-def test_a_late_ring_writes_into_nobody_elses_file(tmp_path: Path) -> None:
-    """Who was interrupted leaves a bell that may still be rung: its descriptor must not have become another's."""
+def test_a_late_ring_writes_into_no_other_file(tmp_path: Path) -> None:
+    """A thread that was interrupted leaves a bell that may still be rung: its descriptor must not be reused."""
     ring = Bell().ring
     with (tmp_path / "other").open("wb", buffering=0) as other:
         ring()

@@ -134,7 +134,7 @@ def test_a_cluster_may_be_opened_first_in_a_child() -> None:
 
 @needs_cluster
 def test_a_transaction_of_more_than_five_seconds_is_refused_by_the_cluster_itself(kv) -> None:
-    """The clock of this store stands still, so only the cluster can tell."""
+    """The clock of this store does not move, so only the cluster can tell."""
     with closing(open_kv(cluster.find().url, clock=lambda: 0.0)) as still:
         runs = []
 

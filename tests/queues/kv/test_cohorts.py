@@ -1,4 +1,4 @@
-"""Threads in two cohorts: one hears of its answers while the other's commit is flushed, and nobody is forgotten."""
+"""Threads in two cohorts: one learns of its answers while the other's commit is flushed, and no thread is forgotten."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def everybody_ends(threads: list[threading.Thread]) -> None:
         assert not thread.is_alive(), "a thread is still waiting for its answer"
 
 
-def test_those_who_are_kept_hear_of_it_when_the_others_never_come_back(jobs: Queue, parted: list[int]) -> None:
+def test_kept_threads_are_released_when_the_rest_never_come_back(jobs: Queue, parted: list[int]) -> None:
     for _ in range(10):
         crowd(jobs, [1] * CROWD)
     assert any(parted)
@@ -85,7 +85,7 @@ def test_few_threads_are_told_at_once(jobs: Queue, parted: list[int]) -> None:
     assert not any(parted)
 
 
-def test_where_a_commit_takes_longer_than_all_take_to_come_back_nobody_is_kept(
+def test_where_a_commit_takes_longer_than_all_take_to_come_back_no_thread_is_kept(
     jobs: Queue, parted: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writer, "_RETURN", 0.0)
@@ -94,10 +94,10 @@ def test_where_a_commit_takes_longer_than_all_take_to_come_back_nobody_is_kept(
     assert not any(parted)
 
 
-def test_who_is_interrupted_as_he_is_woken_holds_nobody_up(
+def test_a_thread_that_is_interrupted_as_it_is_woken_holds_nothing_up(
     jobs: Queue, parted: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ctrl-C just then: whom he would have woken is woken."""
+    """Ctrl-C just then: the thread that it would have woken is woken."""
     calls = jobs._context.kv._engine.writer._calls  # type: ignore[attr-defined]
     interrupted = []
     wait = calls._wait

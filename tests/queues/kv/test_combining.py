@@ -1,4 +1,4 @@
-"""Requests that wait together are served together, where transactions may conflict: who joins which batch, and when."""
+"""Requests that wait together are served together, where transactions may conflict: the members of batches."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def waiting(kv: SimulatedStore, server: Counting) -> int:
 def gather(
     kv: SimulatedStore, server: Counting, pool: ThreadPoolExecutor, requests: Sequence[str]
 ) -> tuple[Future[str], list[Future[str]]]:
-    """Hold up a first request until the others wait, in this order; let them all go."""
+    """Hold up a first request until the rest wait, in this order; let them all go."""
     server.hold.clear()
     first = pool.submit(kv.serve, server, "first")
     assert server.began.wait(LONG)
@@ -117,7 +117,7 @@ def test_requests_that_wait_together_make_one_batch_in_their_order(
     assert server.conducted == [["first"], ["a", "b", "c"]]
 
 
-def test_nobody_joins_a_batch_whose_read_version_may_be_taken(
+def test_no_thread_joins_a_batch_whose_read_version_may_be_taken(
     kv: SimulatedStore, server: Counting, pool: ThreadPoolExecutor
 ) -> None:
     """Conducting comes before the transaction begins: what comes from then on is served in the next one."""
@@ -187,7 +187,7 @@ def test_an_error_is_told_to_the_guilty_only(kv: SimulatedStore, server: Countin
     assert set(written(kv).values()) == {1}
 
 
-def test_a_refusal_undoes_nobody_else(kv: SimulatedStore, server: Counting, pool: ThreadPoolExecutor) -> None:
+def test_a_refusal_undoes_no_other_thread(kv: SimulatedStore, server: Counting, pool: ThreadPoolExecutor) -> None:
     _, (good, refused) = gather(kv, server, pool, ["a", "no"])
     assert good.result(LONG) == "A"
     with pytest.raises(ValueError, match="no"):
@@ -195,10 +195,10 @@ def test_a_refusal_undoes_nobody_else(kv: SimulatedStore, server: Counting, pool
     assert server.conducted[1:] == [["a", "no"]]
 
 
-def test_an_unknown_outcome_is_told_to_the_whole_batch_and_nobody_is_served_again(
+def test_an_unknown_outcome_is_told_to_the_whole_batch_and_no_thread_is_served_again(
     server: Counting, pool: ThreadPoolExecutor
 ) -> None:
-    kv = SimulatedStore(faults=Script([None, Fault.UNKNOWN_AFTER]))  # without slots, nobody can say what became of it
+    kv = SimulatedStore(faults=Script([None, Fault.UNKNOWN_AFTER]))  # without slots, the result cannot be known
     _, others = gather(kv, server, pool, ["a", "b"])
     errors = [one.exception(LONG) for one in others]
     assert all(isinstance(error, OutcomeUnknown) for error in errors)
@@ -229,7 +229,7 @@ def interrupted(kv: SimulatedStore, server: Counting, request: str, when: Callab
     return None
 
 
-def test_who_is_interrupted_while_waiting_is_never_served(
+def test_a_thread_that_is_interrupted_while_waiting_is_never_served(
     kv: SimulatedStore, server: Counting, pool: ThreadPoolExecutor
 ) -> None:
     server.hold.clear()
@@ -243,7 +243,7 @@ def test_who_is_interrupted_while_waiting_is_never_served(
     assert set(written(kv)) == {"first", "next"}
 
 
-def test_who_is_interrupted_while_served_waits_for_the_outcome(
+def test_a_thread_that_is_interrupted_while_served_waits_for_the_outcome(
     kv: SimulatedStore, server: Counting, pool: ThreadPoolExecutor
 ) -> None:
     taken = threading.Event()
@@ -271,7 +271,7 @@ def assert_(condition: bool) -> None:
     assert condition
 
 
-def test_who_is_interrupted_when_told_to_serve_lets_the_next_one(
+def test_a_thread_that_is_interrupted_when_told_to_serve_lets_the_next_one(
     kv: SimulatedStore, server: Counting, pool: ThreadPoolExecutor
 ) -> None:
     server.hold.clear()
@@ -300,10 +300,10 @@ def test_who_is_interrupted_when_told_to_serve_lets_the_next_one(
     assert set(written(kv)) == {"first", "then"}
 
 
-def test_who_is_interrupted_while_served_and_left_over_does_not_wait_again(
+def test_a_thread_that_is_interrupted_while_served_and_left_over_does_not_wait_again(
     kv: SimulatedStore, server: Counting, pool: ThreadPoolExecutor
 ) -> None:
-    """It would be the first of those who wait, and never serve them."""
+    """It would be the first of those that wait, and never serve them."""
     server.at_once = 1
     interrupting, dropped = threading.Event(), threading.Event()
     heed = Entry.heed

@@ -1,4 +1,4 @@
-"""Applied exactly once, whatever becomes of a commit and of its answer.
+"""Applied exactly once, whatever happens to a commit and its answer.
 
 What breaks which test (each was broken by hand to see it; `tests/simulation/test_mutants.py` breaks them always):
 - without reading the slot once in doubt (`_Sequence._applied` always None): `test_a_lost_answer_...[committed]`,
@@ -60,7 +60,7 @@ def after(operations: int, *, seconds: float = NEVER) -> Lateness:
 
 
 class World:
-    """One memory with a client whose commits fail by a script, and an onlooker who never fails."""
+    """One memory with a client whose commits fail by a script, and an onlooker that never fails."""
 
     def __init__(self, clock: Clock, faults: Script, pause: float = 0.0) -> None:
         self.memory = Memory()

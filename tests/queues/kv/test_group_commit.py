@@ -108,7 +108,7 @@ def test_stamps_of_one_commit_follow_the_order_of_its_functions(kv: EmbeddedStor
     assert stamps == sorted(set(stamps))
 
 
-def test_an_error_of_any_kind_while_a_batch_runs_one_by_one_leaves_nobody_waiting(
+def test_an_error_of_any_kind_while_a_batch_runs_one_by_one_leaves_no_thread_waiting(
     kv: EmbeddedStore, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     environment = kv._engine.environment
@@ -139,7 +139,7 @@ def test_an_error_of_any_kind_while_a_batch_runs_one_by_one_leaves_nobody_waitin
     assert content(kv) == {b"0": b"", b"2": b"", b"3": b"", b"total": (3).to_bytes(8, "little")}
 
 
-def test_a_commit_of_which_nobody_can_find_out_what_became_is_of_unknown_outcome(
+def test_a_commit_whose_result_cannot_be_found_out_has_an_unknown_outcome(
     kv: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     environment = kv._engine.environment
@@ -159,7 +159,7 @@ def test_a_commit_of_which_nobody_can_find_out_what_became_is_of_unknown_outcome
     assert kv.transact(write(b"later")) == b"later"
 
 
-def test_what_is_done_is_answered_even_if_who_watches_cannot_be_told(
+def test_what_is_done_is_answered_even_if_a_watcher_cannot_be_told(
     kv: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     board = kv._engine.writer._board
@@ -198,7 +198,7 @@ def test_failing_functions_leave_their_neighbors_alone(kv: EmbeddedStore, pool: 
     assert content(kv) == {**expected, b"shared": b"0", b"total": (MANY // 2).to_bytes(8, "little")}
 
 
-def test_neighbors_see_each_others_writes_in_order(kv: EmbeddedStore, pool: ThreadPoolExecutor) -> None:
+def test_neighbors_see_one_anothers_writes_in_order(kv: EmbeddedStore, pool: ThreadPoolExecutor) -> None:
     def append(tr: Transaction) -> bytes:
         text = (tr.get(b"text").wait() or b"") + b"x"
         tr.set(b"text", text)
@@ -341,7 +341,7 @@ class _BrokenCommits:
         return self._commit(batch)  # type: ignore[arg-type]
 
 
-def test_who_waits_for_changes_is_not_told_of_his_own(kv: EmbeddedStore, pool: ThreadPoolExecutor) -> None:
+def test_a_thread_that_waits_for_changes_is_not_woken_by_its_own(kv: EmbeddedStore, pool: ThreadPoolExecutor) -> None:
     """The next wait begins as soon as the change is durable: what is told of it later would wake it for nothing."""
     waiting = pool.submit(kv.watch, {b"another": None}, timeout=LONG)  # so that commits are told at all
     for n in range(200):

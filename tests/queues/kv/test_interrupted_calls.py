@@ -73,10 +73,10 @@ class Slow:
         return list(requests)
 
     def conduct(self, transact: Callable[..., Any], requests: Sequence[int]) -> list[int]:
-        raise AssertionError("nobody else writes to an embedded store meanwhile")
+        raise AssertionError("no other process writes to an embedded store meanwhile")
 
 
-def test_who_is_interrupted_twice_leaves_nobody_asleep_and_gets_no_old_answer(tmp_path: Path) -> None:
+def test_a_thread_that_is_interrupted_twice_leaves_no_thread_asleep_and_gets_no_old_answer(tmp_path: Path) -> None:
     """Ctrl-C, and again while the outcome of the interrupted call is waited for."""
     kv = open_kv(f"lmdb:{tmp_path / 'store'}")
     assert isinstance(kv, EmbeddedStore)

@@ -1,4 +1,4 @@
-"""A batch that waits a moment for the callers of the last ones, and who wakes whom: many callers, some interrupted."""
+"""A batch that waits a moment for returning callers, and wake-ups: many callers, some interrupted."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_a_batch_does_not_wait_for_ever() -> None:
 
 
 class Interrupted:
-    """Stands for a lane's lock: who waits for it is interrupted once, just as it is released."""
+    """Replaces a lane's lock: a thread that waits for it is interrupted once, just as it is released."""
 
     def __init__(self, lock: Any, interrupt: Callable[[], bool]) -> None:
         self._lock, self._interrupt = lock, interrupt
@@ -112,8 +112,8 @@ class Interrupted:
 
 
 @pytest.mark.usefixtures("patient")
-def test_a_leader_interrupted_as_it_is_told_leaves_nobody_else_an_error() -> None:
-    """That enough are there was told to it alone: the next who waits for enough is not to find it."""
+def test_a_leader_interrupted_as_it_is_told_leaves_no_other_thread_an_error() -> None:
+    """That enough are there was told to it alone: the next thread that waits for enough must not find it."""
     server, waits = Echo(), combiner(linger=1e9)
     with ThreadPoolExecutor(8) as pool:
         expect_three(waits, server)
@@ -130,10 +130,10 @@ def test_a_leader_interrupted_as_it_is_told_leaves_nobody_else_an_error() -> Non
         await_(lambda: server in waits._lanes and waits._lanes[server].enough)
         lane = waits._lanes[server]
         go = threading.Event()
-        server.before = lambda requests: None if go.wait(LONG) else pytest.fail("nobody let it go on")
+        server.before = lambda requests: None if go.wait(LONG) else pytest.fail("it was not let go on")
         others = [pool.submit(waits.serve, server, name) for name in ("a", "b")]
         assert isinstance(gone.exception(LONG), Interrupt)
-        # Two are there of three: whoever leads now waits for one more.
+        # Two are there of three: the leader waits for one more.
         await_(lambda: lane.enough)
         others.append(pool.submit(waits.serve, server, "c"))
         await_(lambda: len(server.batches) == 1)
@@ -161,7 +161,7 @@ class Failing(Echo):
 
 @pytest.mark.parametrize("contended", [True, False], ids=["one after the other", "two abreast"])
 @pytest.mark.parametrize("interrupts", [0.0, 0.05], ids=["at peace", "interrupted"])
-def test_everybody_is_answered_for_himself(contended: bool, interrupts: float) -> None:
+def test_every_thread_gets_its_own_answer(contended: bool, interrupts: float) -> None:
     seed = random.SystemRandom().randrange(1_000_000)
     print("seed", seed)
     server, chance = Failing(seed, contended=contended, interrupts=interrupts), random.Random(seed + 1)

@@ -1,4 +1,4 @@
-"""A minted key that exists after all: its batch is given up, and only who minted it hears of it."""
+"""A minted key that exists after all: its batch is given up, and only its creator gets an error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where stores are opened, and what stands in the way."""
+"""Where stores are opened, and what is in the way."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_a_file_in_place_of_the_folder(tmp_path: Path) -> None:
 
 @contextmanager
 def without_privileges(folder: Path) -> Iterator[None]:
-    """Be a user whom root's rights do not help; the folder can be reached by them."""
+    """Become a user without root's rights; the folder can be reached by them."""
     if os.geteuid() != 0:
         yield
         return

@@ -123,7 +123,7 @@ def test_a_foreign_change_of_another_key_ends_no_watch(kv: KeyValueStore, url: s
         assert not kv.watch({b"unrelated": None}, timeout=0.05)
 
 
-def test_the_poller_ends_when_nobody_watches(kv: KeyValueStore) -> None:
+def test_the_poller_ends_when_no_thread_watches(kv: KeyValueStore) -> None:
     poller = kv._engine.poller  # type: ignore[attr-defined]
     with ThreadPoolExecutor(1) as pool:
         watching = pool.submit(kv.watch, {b"a": None}, timeout=LONG)
@@ -137,7 +137,7 @@ def test_the_poller_ends_when_nobody_watches(kv: KeyValueStore) -> None:
     assert poller._thread is not thread
 
 
-def test_whoever_waits_is_let_in_before_the_last_writer_again(url: str) -> None:
+def test_a_thread_that_waits_is_let_in_before_the_last_writer_again(url: str) -> None:
     folder = Path(url.partition(":")[2])
     folder.mkdir()
     turns = WriterFairness(folder / "turns", patience=LONG)
@@ -152,12 +152,12 @@ def test_whoever_waits_is_let_in_before_the_last_writer_again(url: str) -> None:
         tell(other)
         got = float(line(other))
         assert giving_way.result(LONG) > got
-        turns.give_way()  # and nobody waits any more
+        turns.give_way()  # and no thread waits any more
     turns.close()
 
 
 @pytest.mark.parametrize("fate", [signal.SIGKILL, signal.SIGSTOP])
-def test_a_dead_or_stopped_process_that_waited_stalls_nobody(kv: KeyValueStore, url: str, fate: int) -> None:
+def test_a_dead_or_stopped_process_that_waited_stalls_no_thread(kv: KeyValueStore, url: str, fate: int) -> None:
     with program("wait_for_a_turn", url) as other:
         slot = int(line(other))
         turns = kv._engine._turns  # type: ignore[attr-defined]
@@ -191,7 +191,7 @@ class Calling:
         return [True] * len(requests)
 
     def conduct(self, transact: Callable[..., Any], requests: Sequence[Any]) -> list[Any]:
-        raise AssertionError("nobody else writes to an embedded store meanwhile")
+        raise AssertionError("no other process writes to an embedded store meanwhile")
 
     def land(self, tickets: Sequence[Any]) -> None:
         self.landed.release(len(tickets))
@@ -209,7 +209,7 @@ def test_durable_answers_are_told_while_another_process_has_the_lock(
     turns, own = kv._engine._turns, kv._engine.writer
     with program("hold_the_lock", url) as other:
         assert line(other) == "ready"
-        for _ in range(2):  # what follows nobody else's commit is told as the next batch is flushed
+        for _ in range(2):  # what follows no other thread's commit is told as the next batch is flushed
             kv.transact(lambda tr: tr.add(b"n", 1))
         served, go_on = threading.Event(), threading.Event()
 
@@ -235,7 +235,7 @@ def test_durable_answers_are_told_while_another_process_has_the_lock(
         go_on.set()
         if waits:
             assert line(other) == "has it"
-        assert calling.landed.acquire(timeout=LONG), "it is durable, and nobody hears of it"
+        assert calling.landed.acquire(timeout=LONG), "it is durable, and no thread learns of it"
         assert not calling.landed.acquire(blocking=False), "the other process has no lock"
         tell(other)
         assert line(other) == "done"
@@ -260,7 +260,7 @@ def test_a_process_that_died_with_the_lock_is_forgotten(kv: KeyValueStore, url: 
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
-def test_what_a_process_committed_that_died_before_readers_were_told_is_seen_by_who_comes_next(
+def test_a_commit_of_a_process_that_died_before_telling_readers_is_seen(
     kv: KeyValueStore, url: str, tmp_path: Path
 ) -> None:
     environment = kv._engine.environment  # type: ignore[attr-defined]

@@ -163,7 +163,9 @@ def test_a_closed_store_is_whole_in_its_one_file_and_an_older_copy_may_be_put_ba
         assert kv.read(lambda tr: tr.get(b"key").wait()) == b"1"
 
 
-def test_who_has_no_log_leaves_no_record_of_others_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_without_a_log_removes_records_of_other_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A process was killed; the next one finds the disk quick. Then an older copy of the file is put back."""
     url, data = f"lmdb:{tmp_path}/store", tmp_path / "store" / "data.mdb"
     with closing(open_kv(url)) as kv:
@@ -201,7 +203,7 @@ def test_a_folder_that_is_put_in_the_place_of_the_open_one_has_a_log_of_its_own(
         (store / redo.NAME).unlink()
         syncs = noted_syncs(kv)
         kv.transact(lambda tr: tr.set(b"key", b"3"))
-        assert syncs == [True], "a log that nobody will find is none"
+        assert syncs == [True], "a log that will not be found is none"
 
 
 def test_without_a_thread_the_store_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,7 +220,7 @@ def test_without_a_thread_the_store_works(tmp_path: Path, monkeypatch: pytest.Mo
             kv.transact(lambda tr, n=n: tr.set(b"key", b"%d" % n))  # type: ignore[misc]
 
 
-def test_what_cannot_be_written_again_is_said_and_holds_nobody_up(
+def test_what_cannot_be_written_again_is_said_and_holds_nothing_up(
     env: lmdb.Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with closing(log_of(env)) as log:
@@ -236,7 +238,7 @@ def test_what_cannot_be_written_again_is_said_and_holds_nobody_up(
 
 
 @pytest.mark.parametrize("done", [False, True])
-def test_an_error_of_no_kind_that_is_known_lies_to_nobody(
+def test_an_error_of_no_kind_that_is_known_tells_no_lie(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, done: bool
 ) -> None:
     with closing(open_kv(f"lmdb:{tmp_path}")) as kv:
@@ -279,7 +281,7 @@ def test_a_log_that_cannot_be_flushed_is_made_up_for(tmp_path: Path, monkeypatch
 def test_a_commit_that_failed_and_cannot_be_taken_back_is_of_unknown_outcome(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What stands in the log may be written again at the next start."""
+    """What is in the log may be written again at the next start."""
     with closing(open_kv(f"lmdb:{tmp_path}")) as kv:
         kv.transact(lambda tr: tr.set(b"key", b"1"))
         assert isinstance(kv, EmbeddedStore)

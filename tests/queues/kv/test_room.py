@@ -101,7 +101,7 @@ def test_what_clears_as_much_as_it_sets_passes(small: KeyValueStore) -> None:
         small.transact(lambda tr: [tr.set(b"one", VALUE), tr.set(b"two", VALUE), tr.clear(b"000001")])
 
 
-def test_the_reserve_is_for_those_who_ask(small: KeyValueStore) -> None:
+def test_the_reserve_is_for_callers_that_ask(small: KeyValueStore) -> None:
     written = fill(small)
     small.transact(lambda tr: [tr.use_reserve(), tr.set(b"record", VALUE)])
     with pytest.raises(StoreFull):
@@ -140,7 +140,7 @@ def test_a_full_disk_refuses_pushes_and_lets_pops_through(small_disk: Path) -> N
     kv.close()
 
 
-def test_a_disk_that_others_fill_to_the_last_byte_loses_nothing(small_disk: Path) -> None:
+def test_a_disk_that_other_programs_fill_to_the_last_byte_loses_nothing(small_disk: Path) -> None:
     kv = open_kv(f"lmdb:{small_disk}/store")
     assert isinstance(kv, EmbeddedStore)
     for n in range(50):

@@ -1,4 +1,4 @@
-"""FoundationDB's conflicts, step by step: who may commit after whom."""
+"""FoundationDB's conflicts, step by step: which transactions may commit."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ LAST: Step = lambda tr: tr.get_range(b"a", b"z", limit=2, reverse=True)  # noqa:
         ),
     ],
 )
-def test_who_conflicts_with_whom(kv: SimulatedStore, mine: Step, theirs: Step, expected: bool) -> None:
+def test_which_transactions_conflict(kv: SimulatedStore, mine: Step, theirs: Step, expected: bool) -> None:
     assert aborts(kv, mine, theirs) is expected
 
 

@@ -1,4 +1,4 @@
-"""Functions that take long in a transaction, and so hold up all others: who writes the program is told."""
+"""Functions that take long in a transaction, and so hold up all other callers, are logged."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def compute(seconds: float, tr: Transaction) -> None:
 
 
 def wait(seconds: float, tr: Transaction) -> None:
-    """Let time go by as on a machine whose processors are busy with others."""
+    """Let time go by as on a machine whose processors are busy."""
     threading.Event().wait(seconds)
 
 

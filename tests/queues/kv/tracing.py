@@ -16,7 +16,7 @@ LONG = 240
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemCall:
-    """One system call, whole: who made it, and the lines of the trace where it began and where it ended."""
+    """One system call, whole: its thread, and the lines of the trace where it began and where it ended."""
 
     thread: str
     text: str

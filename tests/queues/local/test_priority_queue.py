@@ -94,7 +94,7 @@ def test_size_empty_and_full() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_both_ends_of_many_while_others_arrive(seed: int) -> None:
+def test_both_ends_of_many_while_items_arrive(seed: int) -> None:
     chance = random.Random(seed)
     jobs: PriorityQueue[int] = PriorityQueue()
     left: list[int] = []

@@ -216,7 +216,7 @@ def test_after_a_shutdown_waiters_wait_for_what_is_delayed_and_no_longer(clock: 
     assert results == ["1", "ShutDown()", "ShutDown()"]
 
 
-def test_after_a_shutdown_whoever_takes_the_last_item_ends_the_waiting_of_all_others(clock: Clock) -> None:
+def test_after_a_shutdown_a_thread_that_takes_the_last_item_ends_the_waiting_of_all_the_rest(clock: Clock) -> None:
     jobs: PriorityQueue[int] = PriorityQueue(clock=clock)
     jobs.put(1, due=at(clock.now + HOUR))
     jobs.shutdown()

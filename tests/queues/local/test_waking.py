@@ -1,4 +1,4 @@
-"""Who of the threads that wait for the in-process twin is woken, when, and that nobody is for nothing."""
+"""Wake-ups of the in-process queue: the right thread, in time, and none for nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.queues.local.test_threads import HOUR, LONG, SHORT, asleep, at, await
 
 
 class Counting:
-    """A clock that counts who looks at it."""
+    """A clock that counts its readings."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self.clock = clock
@@ -35,7 +35,7 @@ def test_each_item_wakes_one_waiter() -> None:
     assert taken_by(futures, 20) == list(range(20))
 
 
-def test_an_item_put_while_others_are_delayed_wakes_one_waiter_and_the_timekeeper_last(clock: Clock) -> None:
+def test_an_item_put_while_other_items_are_delayed_wakes_one_waiter_and_the_timekeeper_last(clock: Clock) -> None:
     jobs: PriorityQueue[int] = PriorityQueue(clock=clock)
     jobs.put(100, due=at(clock.now + HOUR))
     futures = waiting(jobs, jobs.get, 5)
@@ -75,7 +75,7 @@ def test_an_earlier_newcomer_wakes_the_timekeeper(clock: Clock) -> None:
     assert taken_by(futures, 2) == [0, 1]
 
 
-def test_a_later_newcomer_wakes_nobody(clock: Clock) -> None:
+def test_a_later_newcomer_wakes_no_thread(clock: Clock) -> None:
     counting = Counting(time.monotonic)
     jobs: PriorityQueue[int] = PriorityQueue(clock=clock, monotonic=counting)
     jobs.put(1, due=at(clock.now + HOUR))
@@ -118,7 +118,7 @@ def test_items_due_together_wake_as_many(clock: Clock) -> None:
     assert taken_by(futures, 7) == list(range(7))
 
 
-def test_a_taker_that_finds_many_due_wakes_others_for_the_rest(clock: Clock) -> None:
+def test_a_taker_that_finds_many_due_wakes_other_threads_for_the_rest(clock: Clock) -> None:
     jobs: PriorityQueue[int] = PriorityQueue(clock=clock)
     for n in range(3):
         jobs.put(n, due=at(clock.now + HOUR))

@@ -1,4 +1,4 @@
-"""Keys and values that others wrote: decoded as the tuple layer does, and never an exception."""
+"""Keys and values that other programs wrote: decoded as the tuple layer does, and never an exception."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_integers_are_read_at_the_edges_of_their_encodings(number: int) -> None:
         (b"\x1d\x02\x01\x01", "a large integer that is small"),
         (b"\x21\x00\x00", "half a double"),
         (b"\x05\x15\x01", "a nested tuple without an end"),
-        (b"\x05" * 200 + b"\x00" * 200, "nested too deep for anybody to read"),
+        (b"\x05" * 200 + b"\x00" * 200, "nested too deep to show"),
         (b"\x33\x00", "the beginning of a versionstamp"),
         (b"\xfe", "a code that there is not"),
     ],

@@ -102,7 +102,7 @@ def test_it_is_deleted_by_the_name_that_it_has(older: Store) -> None:
     assert older.directory() == {}
 
 
-def test_the_doctor_notes_names_that_look_like_others() -> None:
+def test_the_doctor_notes_names_that_look_like_other_names() -> None:
     with open_store("memory:") as store:
         store.create_queue("orders")
         store.create_queue("\u043erders")

@@ -67,7 +67,7 @@ def test_a_step_brings_about_a_megabyte_and_backs_off() -> None:
     assert FIRST_STEP <= MAX_STEP
 
 
-def test_counting_ends_when_nobody_looks_and_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counting_ends_without_viewers_and_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:
     with open_store("memory:") as store:
         queue = store.attach("legacy", prefix=("legacy",))
         queue.push_many([(b"x", n) for n in range(5)])
@@ -77,7 +77,7 @@ def test_counting_ends_when_nobody_looks_and_begins_again(monkeypatch: pytest.Mo
             thread = store.counts._thread
             assert thread is not None
             within(lambda: store.counts.known(queue.id))
-            monkeypatch.setattr(attached_counts, "LINGER", 0.0)  # nobody looks any more
+            monkeypatch.setattr(attached_counts, "LINGER", 0.0)  # there are no viewers
             thread.join(LONG)
             assert not thread.is_alive()
             assert store.counts.known(queue.id).depth == 5

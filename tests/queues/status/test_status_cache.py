@@ -1,4 +1,4 @@
-"""What a process has read of queues lately: the newest, whoever comes last with it."""
+"""What a process has read of queues lately: the newest, in any order of arrival."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_newer_reading_replaces_an_older_one_and_tells_of_the_change() -> None
         assert list(seen.take_changed()) == [jobs.id]
 
 
-def test_where_nobody_asks_what_changed_only_the_latest_are_remembered() -> None:
+def test_only_the_latest_changes_are_remembered() -> None:
     seen = Seen()
     with open_store("memory:") as store:
         queues = store.transact(lambda tr: [store.create_queue(f"q{number}", tr=tr) for number in range(1_200)])

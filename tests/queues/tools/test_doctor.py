@@ -118,7 +118,7 @@ def index_entry_of_nothing(store: Store) -> None:
 
 
 def item_taken_by_others(store: Store) -> None:
-    """As the recipe's code does when it pops from our ready items: neither counters nor index hear of it."""
+    """As the recipe's code does when it pops from our ready items: neither counters nor index change."""
     write(store, keys_of(store).generation(1).ready(first_key(store)[0]), None)
 
 
@@ -357,7 +357,7 @@ def test_a_large_queue_that_keeps_changing_is_told_as_that(store: Store, monkeyp
 
 
 def busy(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have somebody push and pop before every read in the background."""
+    """Push and pop before every read in the background."""
     read, jobs = store._kv.read, store.queue("jobs")
 
     def meanwhile(fn, *, background=False):

@@ -166,7 +166,7 @@ def test_a_heartbeat_process_that_dies_is_started_again(at_work: AtWork) -> None
     for _ in range(2):
         before = at_work.extensions
         os.kill(at_work.heartbeat, signal.SIGKILL)
-        await_true(lambda before=before: at_work.extensions > before)  # at once, as nobody did for a while
+        await_true(lambda before=before: at_work.extensions > before)  # at once, as it was not extended for a while
     at_work.let_end()
     await_true(lambda: at_work.jobs.totals().traffic.get("ack") == 1)
     at_work.process.send_signal(signal.SIGTERM)

@@ -156,7 +156,7 @@ def test_of_two_workers_that_held_it_one_completes_it(store: Store, jobs: Queue,
     assert values(jobs) == [b"2"], "the schedule has not forked"
 
 
-def test_a_lease_that_expired_still_completes_while_nobody_took_the_item(
+def test_a_lease_that_expired_still_completes_while_the_item_was_not_taken(
     store: Store, jobs: Queue, clock: Clock
 ) -> None:
     jobs.configure(max_attempts=1)

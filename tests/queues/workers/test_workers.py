@@ -206,7 +206,7 @@ def test_backoff_grows_to_its_limit_less_a_random_part() -> None:
 # Threads
 
 
-def test_no_item_is_leased_before_somebody_can_begin_with_it(store: Store, jobs: Queue, desk: Desk) -> None:
+def test_no_item_is_leased_before_a_thread_can_begin_with_it(store: Store, jobs: Queue, desk: Desk) -> None:
     jobs.push_many([(b"wait %d" % n, n) for n in range(5)])
     with working(store, worker_of(desk), threads=2):
         await_true(lambda: len(desk.values) == 2)
@@ -250,7 +250,7 @@ def test_a_pause_is_sat_out(store: Store, jobs: Queue, desk: Desk) -> None:
         await_true(lambda: desk.values == [b"a"])
 
 
-def test_a_deleted_queue_does_not_stop_the_others(store: Store, jobs: Queue, desk: Desk) -> None:
+def test_a_deleted_queue_does_not_stop_the_rest(store: Store, jobs: Queue, desk: Desk) -> None:
     mail = store.create_queue("mail")
     with working(store, worker_of(desk, "jobs", "mail"), "jobs", "mail"):
         jobs.push(b"a", priority=1)
@@ -260,7 +260,7 @@ def test_a_deleted_queue_does_not_stop_the_others(store: Store, jobs: Queue, des
         await_true(lambda: desk.values == [b"a", b"b"])
 
 
-def test_a_queue_that_fails_neither_loses_nor_holds_up_what_others_give(
+def test_a_queue_that_fails_neither_loses_nor_holds_up_items_of_other_queues(
     store: Store, jobs: Queue, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mail, lease = store.create_queue("mail"), Queue.lease_many
@@ -342,7 +342,7 @@ def test_a_job_due_in_an_hour_never_delays_one_due_in_a_minute(
 
 
 def test_the_dispatcher_sleeps_until_the_next_and_is_woken_by_an_earlier_one(desk: Desk) -> None:
-    with open_store("memory:") as store:  # with the real clock, nobody interrupts
+    with open_store("memory:") as store:  # with the real clock, nothing interrupts
         jobs = store.create_queue("jobs")
         jobs.push(b"late", priority=1, delay=timedelta(seconds=LONG))
         with working(store, worker_of(desk)):
@@ -383,7 +383,7 @@ def test_a_lease_is_extended_while_its_handler_runs(store: Store, jobs: Queue, d
     assert jobs.totals().traffic["lease"] == 1
 
 
-def test_who_lost_the_lease_does_not_take_the_item_from_its_next_holder(
+def test_a_worker_that_lost_the_lease_does_not_take_the_item_from_its_next_holder(
     store: Store, jobs: Queue, desk: Desk, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     item = jobs.push(b"wait", priority=1)
@@ -399,7 +399,7 @@ def test_who_lost_the_lease_does_not_take_the_item_from_its_next_holder(
     jobs.ack(theirs)
 
 
-def test_work_that_ends_after_its_lease_expired_is_done_unless_somebody_took_it(
+def test_work_that_ends_after_its_lease_expired_is_done_unless_it_was_taken(
     store: Store, jobs: Queue, desk: Desk, clock: Clock
 ) -> None:
     jobs.configure(max_attempts=1)
@@ -428,7 +428,7 @@ def test_an_unanswered_acknowledgement_that_was_not_applied_is_not_taken_for_one
 
     def fail_first(queue: Queue, lease: Lease) -> None:
         tries.append(lease)
-        if len(tries) == 1:  # meanwhile the item goes to somebody else
+        if len(tries) == 1:  # meanwhile the item goes to another worker
             clock.advance(61)
             jobs.expire()
             assert jobs.lease(seconds=1_000)
@@ -580,7 +580,7 @@ def test_any_other_error_while_the_pool_stops_is_a_failure(store: Store, jobs: Q
     assert jobs.find(item.id).attempts == 1
 
 
-def test_who_says_stopped_while_the_pool_goes_on_has_failed(store: Store, jobs: Queue) -> None:
+def test_a_handler_that_says_stopped_while_the_pool_goes_on_has_failed(store: Store, jobs: Queue) -> None:
     item, worker = jobs.push(b"x", priority=1), Worker()
 
     @worker.handles("jobs", backoff=Backoff(first=60))
