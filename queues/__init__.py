@@ -21,6 +21,7 @@ from queues.audit.audit import AuditEntry, AuditPage
 from queues.bulk.bulk_job import Job, JobPage
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model.bands import Band
+from queues.model.codec import Raw
 from queues.model.config import Pause
 from queues.model.duration import Duration, Wait
 from queues.model.foreign_tuples import ForeignKey
@@ -58,6 +59,7 @@ __all__ = [
     "Query",
     "Queue",
     "QueueStatus",
+    "Raw",
     "ReadTransaction",
     "RequestKey",
     "Snapshot",

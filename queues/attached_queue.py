@@ -91,7 +91,7 @@ class AttachedQueue(Queue):
             return None
 
         def look(tr: ReadTransaction) -> Item | None:
-            return attached.find(tr, self._foreign, suffix, fifo=self._current(tr).fifo)
+            return attached.find(tr, self._foreign, suffix, self._current(tr))
 
         return self._context.read(look, tr)
 
@@ -151,7 +151,7 @@ class AttachedQueue(Queue):
         self, tr: ReadTransaction, config: Config, order: Order, state: str, found: Sequence[Found]
     ) -> list[Met | None]:
         return [
-            Met(place, value, partial(attached.as_item, place, value, fifo=config.fifo))
+            Met(place, value, partial(attached.as_item, place, value, fifo=config.fifo, codec=config.values))
             for place, _, (_, value) in found
         ]
 
@@ -185,7 +185,7 @@ class AttachedQueue(Queue):
             taken.append(pair)
             room -= len(pair[1])
         ours = [pair for pair in taken if len(pair[0]) <= MAX_KEY_SIZE]
-        removed = attached.take(tr, self._keys, self._foreign, ours, fifo=config.fifo, verb="purge") if ours else []
+        removed = attached.take(tr, self._keys, self._foreign, ours, config, "purge") if ours else []
         more = len(taken) < len(pairs) or len(pairs) == limit
         return Chunk(
             items=tuple(removed),
@@ -201,8 +201,7 @@ class AttachedQueue(Queue):
             return []
 
         def write(tr: Transaction) -> list[Item]:
-            self._current(tr)
-            return attached.insert(tr, self._keys, self._foreign, values, rands)
+            return attached.insert(tr, self._keys, self._foreign, values, rands, self._current(tr))
 
         return self._context.transact(write, tr)
 
@@ -217,25 +216,23 @@ class AttachedQueue(Queue):
 
         config, heads = self._with_config(tr, issue)
         hands = deal(takes, {end: head.wait() for end, head in heads.items()})
-        return [
-            attached.take(tr, self._keys, self._foreign, pairs, fifo=config.fifo, verb="pop") if pairs else []
-            for pairs in hands
-        ]
+        return [attached.take(tr, self._keys, self._foreign, pairs, config, "pop") if pairs else [] for pairs in hands]
 
     def _remove(self, tr: Transaction, item_id: str, verb: str) -> Item | None:
         suffix = parse_id(item_id)
-        fifo = self._current(tr).fifo
+        config = self._current(tr)
         if suffix is None or not self._foreign.holds(suffix):
             return None
         pairs = tr.get_range(*self._foreign.only(suffix), limit=1).wait()
-        taken = attached.take(tr, self._keys, self._foreign, pairs, fifo=fifo, verb=verb) if pairs else []
+        taken = attached.take(tr, self._keys, self._foreign, pairs, config, verb) if pairs else []
         return taken[0] if taken else None
 
     def _peek(self, end: End, tr: ReadTransaction | None) -> Item | None:
         def look(tr: ReadTransaction) -> Item | None:
             config, head = self._with_config(tr, lambda _: self._head(tr, 1, end))
             found = [
-                attached.as_item(self._foreign.suffix_of(key), value, fifo=config.fifo) for key, value in head.wait()
+                attached.as_item(self._foreign.suffix_of(key), value, fifo=config.fifo, codec=config.values)
+                for key, value in head.wait()
             ]
             return found[0] if found else None
 
@@ -255,7 +252,9 @@ class AttachedQueue(Queue):
         begin, end = self._window(side, suffix, priority)
         pairs = tr.get_range(begin, end, limit=limit + 1, reverse=side == "max").wait()
         shown = [
-            attached.as_item(self._foreign.suffix_of(key), value, fifo=config.fifo, preview=preview)
+            attached.as_item(
+                self._foreign.suffix_of(key), value, fifo=config.fifo, codec=config.values, preview=preview
+            )
             for key, value in pairs[:limit]
         ]
         more = len(pairs) > limit

@@ -223,6 +223,14 @@ class BadValue(QueueError, TypeError):
     """An argument has the wrong type: a value that is not bytes, a name or a reason that is not text."""
 
 
+class BadCodec(QueueError, ValueError):
+    """A queue's codec is bytes, text, json or msgpack."""
+
+
+class Undecodable(QueueError, ValueError):
+    """The queue's codec cannot decode these bytes: `Item.value` and pushes of `Raw` raise it."""
+
+
 class BadText(QueueError, ValueError):
     """A reason or a person's name is no text: it holds a lone surrogate."""
 

@@ -12,7 +12,7 @@ from typing import Any, Unpack, cast
 
 from queues.errors import BadEnd, BadState, BadTime, NaiveTime, TimePassed, WrongKind, display_name
 from queues.items import ready
-from queues.items.admission import check_value
+from queues.items.admission import encoded
 from queues.items.counters import counted_in, total
 from queues.items.stored_item import ItemRead, as_item
 from queues.keys.queue_keys import STATES, GenerationKeys
@@ -46,7 +46,7 @@ class Queue(Waiting, Deaths, Searching):
 
     def push(
         self,
-        value: bytes,
+        value: Any,
         priority: Priority,
         *,
         delay: Duration | None = None,
@@ -64,22 +64,22 @@ class Queue(Waiting, Deaths, Searching):
             item: Any = self._context.kv.serve(self._own_pushes or self._pushes, self._pushing(value, priority))
             return item  # type: ignore[no-any-return]
         self._require("priority", "push", "enqueue")
-        return self._insert([(check_value(value), normalize(priority, self.priority_type))], tr)[0]
+        return self._insert([(encoded(value, self.config), normalize(priority, self.priority_type))], tr)[0]
 
-    def _pushing(self, value: bytes, priority: Priority) -> One:
+    def _pushing(self, value: Any, priority: Priority) -> One:
         """Return the request to push one item; what most pushes are is asked in place, because a call costs more."""
         config = self._guess[1]
         if config.kind != "priority":
             self._require("priority", "push", "enqueue")
-        if type(value) is not bytes or len(value) > MAX_VALUE_SIZE:
-            value = check_value(value)
+        if config.codec != "bytes" or type(value) is not bytes or len(value) > MAX_VALUE_SIZE:
+            value = encoded(value, config)
         if type(priority) is not int or config.priority_type != "int" or not -_SMALL < priority < _SMALL:
             priority = normalize(priority, config.priority_type)
         return value, priority
 
     def push_many(
         self,
-        items: Iterable[tuple[bytes, Priority] | tuple[bytes, Priority, When | None]],
+        items: Iterable[tuple[Any, Priority] | tuple[Any, Priority, When | None]],
         *,
         delay: Duration | None = None,
         due: datetime | None = None,
@@ -93,18 +93,19 @@ class Queue(Waiting, Deaths, Searching):
         kind, common = self.priority_type, either(delay, due)
         items = list(items)
         if common is None and {*map(len, items)} == {2}:
-            if kind == "int" and _plain(*zip(*items, strict=True)):
+            if kind == "int" and self._guess[1].codec == "bytes" and _plain(*zip(*items, strict=True)):
                 return self._insert(cast(list[tuple[bytes, Priority | None]], items), tr)
-            return self._insert([(check_value(item[0]), normalize(item[1], kind)) for item in items], tr)
+            return self._insert([(encoded(item[0], self.config), normalize(item[1], kind)) for item in items], tr)
         return self._push(self._checked(items, common), tr)
 
     def _checked(
-        self, items: Iterable[tuple[bytes, Priority] | tuple[bytes, Priority, When | None]], common: Moment | None
+        self, items: Iterable[tuple[Any, Priority] | tuple[Any, Priority, When | None]], common: Moment | None
     ) -> list[tuple[bytes, Priority | None, Moment | None]]:
         """Return what is to be pushed, as it goes into the store."""
-        kind = self.priority_type
+        config = self.config
+        kind = config.priority_type
         return [
-            (check_value(value), normalize(priority, kind), _own_when(when) if when else common)
+            (encoded(value, config), normalize(priority, kind), _own_when(when) if when else common)
             for value, priority, *when in items
         ]
 
@@ -145,7 +146,7 @@ class Queue(Waiting, Deaths, Searching):
 
     def enqueue(
         self,
-        value: bytes,
+        value: Any,
         *,
         delay: Duration | None = None,
         due: datetime | None = None,
@@ -159,7 +160,7 @@ class Queue(Waiting, Deaths, Searching):
 
     def enqueue_many(
         self,
-        values: Iterable[bytes],
+        values: Iterable[Any],
         *,
         delay: Duration | None = None,
         due: datetime | None = None,
@@ -168,7 +169,7 @@ class Queue(Waiting, Deaths, Searching):
         """Add at most 1,000 items and 5 MB at the tail as one: all or none, in this order; `delay` or `due` for all."""
         self._require("fifo", "enqueue", "push")
         common = either(delay, due)
-        return self._push([(check_value(value), None, common) for value in values], tr)
+        return self._push([(encoded(value, self.config), None, common) for value in values], tr)
 
     def dequeue(self, *, wait: Wait = False, tr: Transaction | None = None) -> Item | None:
         """Take the item at the head; None when nothing is ready.
@@ -269,7 +270,7 @@ class Queue(Waiting, Deaths, Searching):
             config, read = self._with_config(tr, lambda config: ready.OldestRead(tr, self._keys, config.generations))
             found = read.wait()
             there = None if found is None else ItemRead(tr, self._keys, found[0], "ready", found[1]).wait()
-            return None if there is None else as_item(there, fifo=config.fifo)
+            return None if there is None else as_item(there, fifo=config.fifo, codec=config.values)
 
         return self._context.read(look, tr)
 

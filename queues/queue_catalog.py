@@ -11,6 +11,7 @@ from queues.catalog import directory
 from queues.context import StoreContext
 from queues.errors import BadLimit, NotForAttached, QueueNotFound
 from queues.kv.port import ReadTransaction, Transaction
+from queues.model.codec import CodecName
 from queues.model.config import Config
 from queues.model.item import Item
 from queues.model.priority import Priority
@@ -32,16 +33,19 @@ class QueueCatalog:
         kind: str = "priority",
         priority_type: str = "int",
         bands: Sequence[Priority] | None = None,
+        codec: CodecName = "bytes",
         exist_ok: bool = False,
         tr: Transaction | None = None,
     ) -> Queue:
         """Create a queue of kind `priority` (priorities of type int, float or str) or `fifo`.
 
-        `bands` are the edges of the priority mix, at most 15. Raises `QueueExists`, unless `exist_ok` and the
-        queue that is there is of the same kind, type and (when given) bands.
+        `bands` are the edges of the priority mix, at most 15. `codec` says what values are: `bytes`, `text` (str),
+        `json` or `msgpack` (what msgspec encodes); it never changes, like the kind. Raises `BadCodec`, `BadName`,
+        `BadQueueKind` and `QueueExists`, unless `exist_ok` and the queue that is there is of the same kind, type,
+        codec and (when given) bands.
         """
         config = directory.own_config(
-            name, kind=kind, priority_type=priority_type, bands=bands, created_ms=self._context.now_ms()
+            name, kind=kind, priority_type=priority_type, bands=bands, codec=codec, created_ms=self._context.now_ms()
         )
 
         def write(tr: Transaction) -> Config:
@@ -58,11 +62,13 @@ class QueueCatalog:
         prefix: bytes | tuple[Any, ...],
         kind: str = "priority",
         priority_type: str = "int",
+        codec: CodecName = "bytes",
         tr: Transaction | None = None,
     ) -> Queue:
         """Show and use the items that others keep under a prefix by FoundationDB's recipes, as a queue of this name.
 
-        `kind` says by which recipe; `priority_type` what our own pushes take: reading shows any priority. Raises
+        `kind` says by which recipe; `priority_type` what our own pushes take: reading shows any priority; `codec` says
+        how values are decoded. Raises
         `BadPrefix`, `PrefixTaken` (it overlaps our own keys or another attached queue's) and `QueueExists`.
         """
         config = directory.attached_config(
@@ -71,6 +77,7 @@ class QueueCatalog:
             root=self._context.keyspace.root,
             kind=kind,
             priority_type=priority_type,
+            codec=codec,
             created_ms=self._context.now_ms(),
         )
         return open_queue(

@@ -21,8 +21,8 @@ STATES = ("ready", "delayed", "leased", "dead")
 
 def item_shape(item: Item) -> Shape:
     """Describe an item with its whole value."""
-    text = plain_text(item.value)
-    value: Shape = {"value": text} if text is not None else {"value_base64": base64.b64encode(item.value).decode()}
+    text = plain_text(item.raw)
+    value: Shape = {"value": text} if text is not None else {"value_base64": base64.b64encode(item.raw).decode()}
     return {
         "id": item.id,
         "priority": item.priority,

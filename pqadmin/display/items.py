@@ -33,8 +33,8 @@ def priority_short(item: Item) -> str:
 
 def preview(item: Item, rules: Redaction, width: int = write.PREVIEW_WIDTH) -> str:
     """Write an item's value on one line, what rules hide marked."""
-    line = one_line if len(item.value) > _SHORT else _again
-    return line(item.value, rules, width=width, more=item.truncated)
+    line = one_line if len(item.raw) > _SHORT else _again
+    return line(item.raw, rules, width=width, more=item.truncated)
 
 
 def key(item: Item, limit: int = KEY_WIDTH) -> str:

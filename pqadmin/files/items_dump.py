@@ -29,7 +29,7 @@ def entries(queue: Queue, *, end: str, on_page: Callable[[int], None] = lambda c
         page = queue.items(end=end, limit=PAGE_ITEMS, after=cursor)
         for item in page.items:
             number += 1
-            yield Entry(line=number, value=item.value, priority=item.priority)
+            yield Entry(line=number, value=item.raw, priority=item.priority)
         on_page(len(page.items))
         cursor = page.cursor
         if cursor is None:

@@ -87,13 +87,13 @@ def _columns(queue: Queue, rules: Redaction, *, details: bool) -> tuple[str, ...
 def _shape(item: Item, rules: Redaction, *, details: bool) -> dict[str, Any]:
     """Return an item as members of a line; those that do not apply are left out."""
     shape: dict[str, Any] = {}
-    seen = masked(item.value, rules)
-    if seen != item.value:
+    seen = masked(item.raw, rules)
+    if seen != item.raw:
         shape[REDACTED] = seen.decode("utf-8", "replace")
-    elif (text := plain_text(item.value)) is not None:
+    elif (text := plain_text(item.raw)) is not None:
         shape["value"] = text
     else:
-        shape["value_base64"] = base64.b64encode(item.value).decode()
+        shape["value_base64"] = base64.b64encode(item.raw).decode()
     if item.foreign is not None and item.priority is None:
         shape[_RAW] = items.priority(item)  # no import takes it: only its writers know such priorities
     elif item.priority is not None:

@@ -29,7 +29,7 @@ _VALUES = (
 
 def sample_values(item: Item) -> list[tuple[Shown, Item]]:
     """Return values of every kind that is decoded, some with hidden parts, and what holds them."""
-    return [(show(value, rules=_RULES), replace(item, value=value, size=len(value))) for value in _VALUES]
+    return [(show(value, rules=_RULES), replace(item, raw=value, size=len(value))) for value in _VALUES]
 
 
 def sample_standings(item: Item, now: datetime) -> list[Item]:

@@ -33,7 +33,7 @@ def _item(n: int, state: str, now: datetime) -> Item:
         id=f"{n}18f3c5a9b2e" + "7d" * 14,
         priority=(0, -(10**400), 10**9)[n],
         count=None if state == "delayed" else 10**30,
-        value=values[n],
+        raw=values[n],
         pushed_at=now - min(away, timedelta(days=9_000)),
         size=len(values[n]) or 0,
         state=state,

@@ -52,7 +52,7 @@ def sample_pages(rows: Sequence[Row], item: Item, now: datetime) -> Mapping[str,
         "taken": {
             "entry": _trash(item, now, queue="orders:eu:new"),
             "item": item,
-            "shown": show(item.value, rules=rules_of(())),
+            "shown": show(item.raw, rules=rules_of(())),
         },
         "trash_lines": [
             {"entry": entry, "words": trash_words(entry), "queue_url": "#", "to_url": "#", "damage": _HOSTILE}

@@ -141,7 +141,7 @@ def _item(now: datetime, value: bytes, priority: Priority | None = 5, age: float
         id="018f3c5a9b2e" + "7d" * 14,
         priority=priority,
         count=10**30,
-        value=value,
+        raw=value,
         pushed_at=now - timedelta(seconds=age),
         size=len(value),
         attempts=12,
@@ -192,7 +192,7 @@ def _rows(now: datetime) -> list[Row]:
 
 def _attached(now: datetime, name: str, depth: int | None, suffix: bytes, value: bytes) -> Row:
     """Return the row of an attached queue; depth None is not counted yet."""
-    item = attached_item(suffix, value, fifo=False)
+    item = attached_item(suffix, value, fifo=False, codec=None)
     status = replace(
         _row(now, name, depth or 2, State.OK, Problem.NONE, None, None).status,
         bands=(),

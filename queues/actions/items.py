@@ -19,7 +19,7 @@ from queues.errors import (
     NotForAttached,
 )
 from queues.items import edit, locate, state_changes, undo_log
-from queues.items.admission import check_value
+from queues.items.admission import stored_value
 from queues.items.edit import Place
 from queues.items.stored_item import StoredItem
 from queues.items.transition import Change
@@ -196,10 +196,9 @@ def edit_item(
 
     `expect` is the value that was shown, or `queues.items.stored_item.digest` of it.
     """
-    value = check_value(value)
 
     def change(tr: Transaction, keyspace: Keyspace, config: Config, items: list[StoredItem]) -> Changes:
-        return edit.edit(tr, keyspace, config, items[0], value, expect=expect)
+        return edit.edit(tr, keyspace, config, items[0], stored_value(value, config), expect=expect)
 
     return _change(action, "edit", queue_name, [item_id], change, reason=reason, expect_id=expect_id)
 

@@ -23,8 +23,9 @@ from queues.errors import (
     display_name,
 )
 from queues.items import admission, locate
-from queues.items.admission import check_value
+from queues.items.admission import stored_value
 from queues.kv.port import Transaction
+from queues.model.codec import Raw
 from queues.model.config import MAX_REASON, check_text
 from queues.model.duration import Duration
 from queues.model.item import Item
@@ -95,14 +96,14 @@ def _push(
     expect_id: int | None = None,
     reason: str = "",
 ) -> list[Item]:
-    queue, fifo = action.queue(queue_name, expect_id), False
     queue = action.queue(queue_name, expect_id)
     fifo = queue.kind == "fifo"
+    raw = [(Raw(value) if isinstance(value, bytes) else value, priority) for value, priority in items]
     if fifo:
-        pushed = queue.enqueue_many([value for value, _ in items], delay=delay, due=due, tr=action.tr)
+        pushed = queue.enqueue_many([value for value, _ in raw], delay=delay, due=due, tr=action.tr)
     else:
         # The queue itself refuses a missing priority.
-        pushed = queue.push_many(list(items), delay=delay, due=due, tr=action.tr)  # type: ignore[arg-type]
+        pushed = queue.push_many(raw, delay=delay, due=due, tr=action.tr)  # type: ignore[arg-type]
     if trash_id is not None:
         stored_items = locate.arrived(action.tr, action.keyspace, queue.config, pushed)
         action.trash.put_arrivals(action.tr, trash_id, queue.config, stored_items, by=action.actor)
@@ -192,4 +193,5 @@ def _checked(queue: Queue, items: Sequence[Arrival]) -> list[Arrival]:
     fifo, kind = queue.kind == "fifo", queue.priority_type
     if fifo and any(priority is not None for _, priority in items):
         raise WrongKind("{queue} is a fifo queue: its items have no priority.", queue=display_name(queue.name))
-    return [(check_value(value), None if fifo else normalize(priority, kind)) for value, priority in items]
+    config = queue.config
+    return [(stored_value(value, config), None if fifo else normalize(priority, kind)) for value, priority in items]

@@ -8,6 +8,7 @@ from typing import Any, Unpack
 
 from queues.actions.frame import Action, action
 from queues.errors import ConfirmationMismatch, DepthChanged, NotForAttached, SettingsChanged, display_name
+from queues.model.codec import CodecName
 from queues.model.names import canonical
 from queues.model.priority import Priority
 from queues.model.settings import Settings, check_settings, plain, settings_of
@@ -22,10 +23,13 @@ def create_queue(
     kind: str = "priority",
     priority_type: str = "int",
     bands: Sequence[Priority] | None = None,
+    codec: CodecName = "bytes",
 ) -> Queue:
     """Create a queue; raise `QueueExists`."""
-    queue = action.catalog.create_queue(name, kind=kind, priority_type=priority_type, bands=bands, tr=action.tr)
-    action.record(queue, "create", count=0, after={"kind": kind, "priority_type": priority_type})
+    queue = action.catalog.create_queue(
+        name, kind=kind, priority_type=priority_type, bands=bands, codec=codec, tr=action.tr
+    )
+    action.record(queue, "create", count=0, after=_made_of(queue))
     return queue
 
 
@@ -37,12 +41,14 @@ def attach(
     prefix: bytes | tuple[Any, ...],
     kind: str = "priority",
     priority_type: str = "int",
+    codec: CodecName = "bytes",
     reason: str = "",
 ) -> Queue:
     """Attach a subspace that other programs write, as a queue of this name."""
-    queue = action.catalog.attach(name, prefix=prefix, kind=kind, priority_type=priority_type, tr=action.tr)
-    after = {"prefix": _hex(queue), "kind": kind, "priority_type": priority_type}
-    action.record(queue, "attach", count=0, reason=reason, after=after)
+    queue = action.catalog.attach(
+        name, prefix=prefix, kind=kind, priority_type=priority_type, codec=codec, tr=action.tr
+    )
+    action.record(queue, "attach", count=0, reason=reason, after={"prefix": _hex(queue), **_made_of(queue)})
     return queue
 
 
@@ -169,3 +175,9 @@ def _compare(queue_name: str, seen: Mapping[str, Any], now: Mapping[str, Any]) -
 def _hex(queue: Queue) -> str:
     assert queue.config.prefix is not None
     return queue.config.prefix.hex()
+
+
+def _made_of(queue: Queue) -> dict[str, str]:
+    """Return what an audit record says of a new queue."""
+    codec = {} if queue.codec == "bytes" else {"codec": queue.codec}
+    return {"kind": queue.kind, "priority_type": queue.priority_type, **codec}

@@ -11,7 +11,7 @@ from queues.aio.lease_block import AsyncBinding
 from queues.aio.mailbox import Arrival, Mailbox, mailbox
 from queues.aio.waiting import wait_for
 from queues.errors import NotForAttached
-from queues.items.admission import check_value
+from queues.items.admission import encoded
 from queues.kv.port import Server
 from queues.model.cursor import End
 from queues.model.duration import LEASE, Duration, Wait, seconds_of
@@ -46,7 +46,7 @@ class AsyncQueue:
     # Putting in
 
     async def push(
-        self, value: bytes, priority: Priority, *, delay: Duration | None = None, due: datetime | None = None
+        self, value: Any, priority: Priority, *, delay: Duration | None = None, due: datetime | None = None
     ) -> Item:
         """Add an item: see `Queue.push`."""
         if delay is not None or due is not None:
@@ -57,7 +57,7 @@ class AsyncQueue:
 
     async def push_many(
         self,
-        items: Iterable[tuple[bytes, Priority] | tuple[bytes, Priority, Duration | datetime | None]],
+        items: Iterable[tuple[Any, Priority] | tuple[Any, Priority, Duration | datetime | None]],
         *,
         delay: Duration | None = None,
         due: datetime | None = None,
@@ -67,17 +67,17 @@ class AsyncQueue:
         queue._require("priority", "push", "enqueue")
         return await self._insert(queue._checked(items, either(delay, due)))
 
-    async def enqueue(self, value: bytes, *, delay: Duration | None = None, due: datetime | None = None) -> Item:
+    async def enqueue(self, value: Any, *, delay: Duration | None = None, due: datetime | None = None) -> Item:
         """Add an item at the tail: see `Queue.enqueue`."""
         return (await self.enqueue_many([value], delay=delay, due=due))[0]
 
     async def enqueue_many(
-        self, values: Iterable[bytes], *, delay: Duration | None = None, due: datetime | None = None
+        self, values: Iterable[Any], *, delay: Duration | None = None, due: datetime | None = None
     ) -> list[Item]:
         """Add items at the tail as one: see `Queue.enqueue_many`."""
         self.queue._require("fifo", "enqueue", "push")
         common = either(delay, due)
-        return await self._insert([(check_value(value), None, common) for value in values])
+        return await self._insert([(encoded(value, self.queue.config), None, common) for value in values])
 
     # Taking
 

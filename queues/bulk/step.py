@@ -259,7 +259,7 @@ class Steps:
             if rand is None:
                 continue
             one = next(there)
-            if one is None or not query.matches(as_item(one, fifo=config.fifo), shown=shown):
+            if one is None or not query.matches(as_item(one, fifo=config.fifo, codec=config.values), shown=shown):
                 gone += 1
                 continue
             if some and size + len(one.value) > _CHUNK_BYTES:

@@ -18,6 +18,7 @@ from queues.items.counters import wake
 from queues.keys.keyspace import Keyspace
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model.bands import check_edges, default_edges
+from queues.model.codec import check_codec
 from queues.model.config import Config, check_kind
 from queues.model.names import MAX_BYTES, MAX_CHARACTERS, canonical, check_name
 from queues.model.priority import Priority, check_type
@@ -28,7 +29,7 @@ _ID_BITS = 48
 
 
 def own_config(
-    name: str, *, kind: str, priority_type: str, bands: Sequence[Priority] | None, created_ms: int
+    name: str, *, kind: str, priority_type: str, bands: Sequence[Priority] | None, codec: str, created_ms: int
 ) -> Config:
     """Return the config of a new queue of our own; raise what is wrong with what is asked for."""
     name, kind, priority_type = check_name(name), check_kind(kind), check_type(priority_type)
@@ -47,6 +48,7 @@ def own_config(
         pause=None,
         closed=False,
         created_ms=created_ms,
+        codec=check_codec(codec),
     )
 
 
@@ -57,6 +59,7 @@ def attached_config(
     root: bytes,
     kind: str,
     priority_type: str,
+    codec: str,
     created_ms: int,
 ) -> Config:
     """Return the config of a queue of what others keep under a prefix; raise what is wrong with what is asked for."""
@@ -72,6 +75,7 @@ def attached_config(
         closed=False,
         created_ms=created_ms,
         prefix=prefixes.check_prefix(prefix, root),
+        codec=check_codec(codec),
     )
 
 
@@ -91,16 +95,17 @@ def create_or_find(tr: Transaction, keyspace: Keyspace, config: Config, *, any_b
     except QueueExists:
         there = find(tr, keyspace, config.name)
         same = (
-            there.kind == config.kind
+            (there.kind, there.codec) == (config.kind, config.codec)
             and not there.attached
             and (config.kind == "fifo" or there.priority_type == config.priority_type)
         )
         if not same or (there.edges != config.edges and not any_bands):
             raise QueueExists(
-                "A queue named “{queue}” exists already, of another kind: {kind}, {type}.",
+                "A queue named “{queue}” exists already, of another kind: {kind}, {type}, codec {codec}.",
                 queue=display_name(config.name),
                 kind=there.kind,
                 type=there.priority_type,
+                codec=there.codec,
             ) from None
         return there
 

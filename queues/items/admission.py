@@ -12,6 +12,7 @@ from queues.errors import BadValue, QueueClosed, QueueFull, ValueTooLarge, Words
 from queues.items.counters import counted_in, total
 from queues.keys.queue_keys import SIDES, QueueKeys, Side
 from queues.kv.port import Result, Transaction
+from queues.model.codec import Raw
 from queues.model.config import Config
 from queues.model.records import MAX_VALUE_SIZE
 
@@ -57,9 +58,20 @@ def _waiting(tr: Transaction, keys: QueueKeys, config: Config) -> int:
     return sum(total(read.wait()) if side == "in" else -total(read.wait()) for side, read in reads)
 
 
-def check_value(value: bytes) -> bytes:
+def encoded(value: object, config: Config) -> bytes:
+    """Return a value as the bytes that the queue stores; raise `BadValue`, `Undecodable`, `ValueTooLarge`."""
+    codec = config.values
+    return check_value(value if codec is None else codec.encode(value))
+
+
+def stored_value(value: object, config: Config) -> bytes:
+    """Return a value that a person gave, bytes as they are to be stored; raise as `encoded` does."""
+    return encoded(Raw(value) if isinstance(value, bytes) else value, config)
+
+
+def check_value(value: object) -> bytes:
     """Return a value as bytes; raise `BadValue`, `ValueTooLarge`."""
-    if isinstance(value, bytearray | memoryview):
+    if isinstance(value, bytearray | memoryview | Raw):
         value = bytes(value)
     if not isinstance(value, bytes):
         raise BadValue("A value is bytes, not {type}: encode it first.", type=type(value).__name__)

@@ -14,6 +14,8 @@ from queues.items.ready import MAX_BYTES
 from queues.keys.queue_keys import AttachedKeys, QueueKeys
 from queues.keys.suffix import ready_suffix
 from queues.kv.port import KeyValue, ReadTransaction, Transaction
+from queues.model.codec import Codec
+from queues.model.config import Config
 from queues.model.foreign_tuples import ForeignKey, item_id
 from queues.model.item import Item
 from queues.model.priority import Priority
@@ -30,13 +32,14 @@ def insert(
     foreign: AttachedKeys,
     values: Sequence[tuple[bytes, Priority | None]],
     rands: Sequence[bytes],
+    config: Config,
 ) -> list[Item]:
     """Push values, in order, each one behind the last of its priority, and return them as items."""
     suffixes = write(tr, foreign, values, rands)
     _tell(tr, keys, "push", len(suffixes), wake=True)
     return [
-        as_item(suffix, value, fifo=priority is None)
-        for suffix, (value, priority) in zip(suffixes, values, strict=True)
+        as_item(suffix, value, fifo=config.fifo, codec=config.values)
+        for suffix, (value, _) in zip(suffixes, values, strict=True)
     ]
 
 
@@ -74,7 +77,7 @@ def _last(tr: Transaction, foreign: AttachedKeys, priority: Priority | None) -> 
     return 0 if fifo else -1
 
 
-def as_item(suffix: bytes, value: bytes, *, fifo: bool, preview: int | None = None) -> Item:
+def as_item(suffix: bytes, value: bytes, *, fifo: bool, codec: Codec | None, preview: int | None = None) -> Item:
     """Return what lies at a key as an item, its value cut to `preview` bytes."""
     key = ForeignKey(suffix, fifo)
     priority, count = key.order
@@ -82,24 +85,25 @@ def as_item(suffix: bytes, value: bytes, *, fifo: bool, preview: int | None = No
         id=item_id(suffix),
         priority=priority,
         count=count,
-        value=value if preview is None else value[:preview],
+        raw=value if preview is None else value[:preview],
         pushed_at=None,
         size=len(value),
         foreign=key,
+        codec=codec,
     )
 
 
-def find(tr: ReadTransaction, foreign: AttachedKeys, suffix: bytes, *, fifo: bool) -> Item | None:
+def find(tr: ReadTransaction, foreign: AttachedKeys, suffix: bytes, config: Config) -> Item | None:
     """Return the item at this key."""
     if not foreign.holds(suffix):
         return None
     for _, value in tr.get_range(*foreign.only(suffix), limit=1).wait():
-        return as_item(suffix, value, fifo=fifo)
+        return as_item(suffix, value, fifo=config.fifo, codec=config.values)
     return None
 
 
 def take(
-    tr: Transaction, keys: QueueKeys, foreign: AttachedKeys, pairs: Sequence[KeyValue], *, fifo: bool, verb: str
+    tr: Transaction, keys: QueueKeys, foreign: AttachedKeys, pairs: Sequence[KeyValue], config: Config, verb: str
 ) -> list[Item]:
     """Remove these pairs, conflicting on exactly their keys, and return them as items."""
     if sum(len(value) for _, value in pairs) > MAX_BYTES:
@@ -108,7 +112,7 @@ def take(
     for key, value in pairs:
         suffix = foreign.suffix_of(key)
         clear(tr, foreign, suffix)
-        items.append(as_item(suffix, value, fifo=fifo))
+        items.append(as_item(suffix, value, fifo=config.fifo, codec=config.values))
     _tell(tr, keys, verb, len(items), wake=False)
     return items
 

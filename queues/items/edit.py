@@ -194,7 +194,7 @@ def edit(
     if (digest(now) if isinstance(expect, str) else now) != expect:
         raise ValueChanged(
             "The item has another value now than the one you saw: nothing was changed.",
-            as_item(there, fifo=config.fifo),
+            as_item(there, fifo=config.fifo, codec=config.values),
         )
     after = transition.with_value(there, value)
     changes = [Change(before=there, after=after)] if after != there else []

@@ -127,8 +127,8 @@ def etag(there: StoredItem) -> str:
 def item_of(there: StoredItem, config: Config) -> Item:
     """Return an item as it stands, in an attached queue too."""
     if there.state == ATTACHED:
-        return attached_items.as_item(there.suffix, there.stored, fifo=config.fifo)
-    return stored_item.as_item(there, fifo=config.fifo)
+        return attached_items.as_item(there.suffix, there.stored, fifo=config.fifo, codec=config.values)
+    return stored_item.as_item(there, fifo=config.fifo, codec=config.values)
 
 
 def _standings(

@@ -72,7 +72,7 @@ def insert(
     begin, index = keys.generation(generation).ready(b""), keys.indexed("ready", generation)
     tr.set_new(list(map(add, repeat(begin), suffixes)), contents)
     tr.set_new(list(map(add, repeat(index), ids)), list(map(add, repeat(place(generation, b"")), suffixes)))
-    return ready_items(contents, zip(priorities, tails, [0] * n, strict=True))
+    return ready_items(contents, zip(priorities, tails, [0] * n, strict=True), config.values)
 
 
 class Heads:
@@ -216,7 +216,7 @@ def take_pairs(
                 taken.update(zip(own, of, strict=True))
         parts = map(taken.__getitem__, found)
     delta.traffic(verb, len(found))
-    return ready_items(values, parts)
+    return ready_items(values, parts, config.values)
 
 
 def _take_from(
@@ -270,10 +270,11 @@ def as_item(entry: Entry, config: Config, *, preview: int | None = None) -> Item
         id=rand.hex(),
         priority=priority,
         count=count,
-        value=entry.value if preview is None else entry.value[:preview],
+        raw=entry.value if preview is None else entry.value[:preview],
         pushed_at=minted_at(rand),
         size=len(entry.value),
         attempts=entry.attempts,
+        codec=config.values,
     )
 
 

@@ -134,7 +134,7 @@ def page(
     items = [(one.place, one.item()) for one in met]
     if preview is None:
         return items
-    return [(place, replace(item, value=item.value[:preview])) for place, item in items]
+    return [(place, replace(item, raw=item.raw[:preview])) for place, item in items]
 
 
 def read_index(
@@ -180,7 +180,7 @@ def _ready(config: Config, place: bytes, entry: ready.Entry) -> Met:
 
 
 def _met(config: Config, place: bytes, there: StoredItem) -> Met:
-    return Met(place, there.value, lambda: as_item(there, fifo=config.fifo))
+    return Met(place, there.value, lambda: as_item(there, fifo=config.fifo, codec=config.values))
 
 
 def _leases(

@@ -15,6 +15,7 @@ from queues.keys.queue_keys import OUTSIDE, STATES, QueueKeys
 from queues.keys.suffix import expired_nonce, read_place, ready_elements, timed_elements, timed_suffix
 from queues.kv.port import ReadTransaction
 from queues.model import records
+from queues.model.codec import Codec
 from queues.model.config import Config
 from queues.model.ids import at, minted_at
 from queues.model.item import Item
@@ -206,7 +207,7 @@ def with_stored(there: StoredItem, stored: bytes) -> StoredItem:
     )
 
 
-def as_item(there: StoredItem, *, fifo: bool, preview: int | None = None) -> Item:
+def as_item(there: StoredItem, *, fifo: bool, codec: Codec | None, preview: int | None = None) -> Item:
     """Return the item as callers see it, its value cut to `preview` bytes."""
     header, state = there.header, there.state
     timed = state in ("delayed", "dead")
@@ -216,7 +217,7 @@ def as_item(there: StoredItem, *, fifo: bool, preview: int | None = None) -> Ite
         id=there.rand.hex(),
         priority=there.priority(fifo=fifo),
         count=header.get("count") if timed else ready_elements(there.suffix, fifo=fifo)[1],
-        value=there.value if preview is None else there.value[:preview],
+        raw=there.value if preview is None else there.value[:preview],
         pushed_at=minted_at(there.rand),
         size=len(there.value),
         state=state,
@@ -228,4 +229,5 @@ def as_item(there: StoredItem, *, fifo: bool, preview: int | None = None) -> Ite
         worker=header.get("worker", ""),
         died_at=when if state == "dead" else None,
         reason=header.get("reason", ""),
+        codec=codec,
     )

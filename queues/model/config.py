@@ -8,6 +8,7 @@ from typing import Any, Literal, cast, get_args
 
 from queues.errors import BadQueueKind, BadSetting, BadText, NewerFormat
 from queues.model import records
+from queues.model.codec import Codec
 from queues.model.ids import at, to_ms
 from queues.model.priority import Priority, PriorityType
 from queues.model.records import reading
@@ -22,7 +23,7 @@ MOST_ATTEMPTS = 1_000_000
 #: Written only when they are set.
 _OPTIONAL = ("max_depth", "max_value", "note", "runbook")
 _KNOWN = {"id", "name", "kind", "type", "generations", "last_generation", "base", "edges", "pause", "closed", "created"}
-_KNOWN |= {"prefix", "max_attempts", "redact", *_OPTIONAL}
+_KNOWN |= {"prefix", "codec", "max_attempts", "redact", *_OPTIONAL}
 
 
 def check_kind(kind: str) -> Kind:
@@ -93,6 +94,8 @@ class Config:
     created_ms: int
     #: Prefix of the items of an attached queue; None: the queue is this store's own.
     prefix: bytes | None = None
+    #: How values are encoded: bytes, text, json, msgpack, or a name that a later build wrote.
+    codec: str = "bytes"
     #: Number of attempts after which an item is dead; None: never.
     max_attempts: int | None = DEFAULT_ATTEMPTS
     #: The most items, ready and delayed, that pushes may bring; None: no limit.
@@ -112,6 +115,11 @@ class Config:
     def attached(self) -> bool:
         """Whether the items lie in a subspace that other programs write."""
         return self.prefix is not None
+
+    @property
+    def values(self) -> Codec | None:
+        """The codec of the queue's values; None where they are bytes."""
+        return None if self.codec == "bytes" else Codec(self.codec, self.name)
 
     @property
     def limited(self) -> bool:
@@ -152,6 +160,8 @@ class Config:
         }
         if self.prefix is not None:
             header["prefix"] = self.prefix.hex()
+        if self.codec != "bytes":
+            header["codec"] = self.codec
         if self.max_attempts != DEFAULT_ATTEMPTS:
             header["max_attempts"] = self.max_attempts
         if self.redact:
@@ -194,6 +204,7 @@ class Config:
             closed=header["closed"],
             created_ms=header["created"],
             prefix=bytes.fromhex(header["prefix"]) if "prefix" in header else None,
+            codec=header.get("codec", "bytes"),
             max_attempts=header.get("max_attempts", DEFAULT_ATTEMPTS),
             redact=tuple(header.get("redact", ())),
             unknown={} if header.keys() <= _KNOWN else {name: header[name] for name in header.keys() - _KNOWN},

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, field, fields
 from datetime import datetime
 from itertools import repeat
 from operator import itemgetter
 from typing import Any
 
+from queues.model.codec import Codec
 from queues.model.foreign_tuples import ForeignKey
 from queues.model.ids import minted_at
 from queues.model.priority import Priority
@@ -37,8 +38,8 @@ class Item(_Made):
     #: Push order: larger was pushed later (exact among pushes that did not overlap); a delayed item gets it when it
     #: is promoted. None until then, and for a foreign key without a count.
     count: int | None
-    #: Raw bytes; cut when the read asked for a preview.
-    value: bytes
+    #: The bytes of the value; cut when the read asked for a preview.
+    raw: bytes
     #: When it was pushed, UTC, by the store's clock; None for a foreign item.
     pushed_at: datetime | None
     #: Bytes of the whole value.
@@ -62,11 +63,18 @@ class Item(_Made):
     reason: str = ""
     #: The key of an item in an attached queue.
     foreign: ForeignKey | None = None
+    #: What decodes `raw`; None: the value is bytes.
+    codec: Codec | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def value(self) -> Any:
+        """The value, decoded by the queue's codec at each access; `raw` where that is bytes. Raises `Undecodable`."""
+        return self.raw if self.codec is None else self.codec.decode(self.raw, truncated=self.truncated)
 
     def __getattr__(self, name: str) -> Any:
         """Compute a field on its first access."""
         if name == "size":
-            computed = len(self.value)
+            computed = len(self.raw)
         elif name in _FROM_PARTS:
             computed = _FROM_PARTS[name](self._parts)
         else:
@@ -77,23 +85,24 @@ class Item(_Made):
     @property
     def truncated(self) -> bool:
         """Whether `value` is only the beginning of the whole value."""
-        return len(self.value) < self.size
+        return len(self.raw) < self.size
 
 
-def ready_items(values: Sequence[bytes], parts: Iterable[Parts]) -> list[Item]:
+def ready_items(values: Sequence[bytes], parts: Iterable[Parts], codec: Codec | None) -> list[Item]:
     """Return ready items with these whole values.
 
     Setting sixteen fields was a third of the cost of a pop, and few programs read more than the value. So only the
-    value is set, in loops that run in C, and `__getattr__` computes the other fields.
+    bytes and the codec are set, in loops that run in C, and `__getattr__` computes the other fields.
     """
     items = list(map(_new, repeat(Item, len(values))))
-    deque(map(_set_value, items, values), 0)
+    deque(map(_set_raw, items, values), 0)
     deque(map(_set_parts, items, parts), 0)
+    deque(map(_set_codec, items, repeat(codec)), 0)
     return items
 
 
 _new: Any = object.__new__
-_set_value, _set_parts = vars(Item)["value"].__set__, vars(_Made)["_parts"].__set__
+_set_raw, _set_codec, _set_parts = vars(Item)["raw"].__set__, vars(Item)["codec"].__set__, vars(_Made)["_parts"].__set__
 
 
 def _default(default: Any) -> Callable[[Parts], Any]:

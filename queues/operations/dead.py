@@ -64,6 +64,6 @@ class Deaths(Delays):
             delta.traffic(verb)
             transition.change(tr, self._keys, config, there, after, delta)
             delta.apply(tr)
-            return as_item(after or there, fifo=config.fifo)
+            return as_item(after or there, fifo=config.fifo, codec=config.values)
 
         return self._context.transact(write, tr)

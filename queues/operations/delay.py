@@ -108,7 +108,7 @@ class Delays(Taking):
             transition.refuse_taken(tr, self._keys, config, [(there, after)])
             transition.change(tr, self._keys, config, there, after, delta, now_ms=now_ms)
             delta.apply(tr)
-            return as_item(after, fifo=config.fifo)
+            return as_item(after, fifo=config.fifo, codec=config.values)
 
         return self._context.transact(write, tr)
 
@@ -160,7 +160,7 @@ class Delays(Taking):
                 else:
                     there = transition.new_delayed(rand, value, config, priority, due_ms)
                 transition.change(tr, self._keys, config, None, there, delta, now_ms=now_ms)
-                items.append(as_item(there, fifo=config.fifo))
+                items.append(as_item(there, fifo=config.fifo, codec=config.values))
             return items
 
         size = sum(len(value) for value, _ in values)

@@ -64,6 +64,11 @@ class Handle:
         return self._guess[1].priority_type
 
     @property
+    def codec(self) -> str:
+        """`bytes`, `text`, `json` or `msgpack`; fixed when the queue is created or attached."""
+        return self._guess[1].codec
+
+    @property
     def attached(self) -> bool:
         """Say whether the items lie in a subspace that others write."""
         return self._guess[1].attached

@@ -177,7 +177,7 @@ class Leases(Delays):
             tr.use_reserve()
             delta.traffic("release")
             transition.change(tr, self._keys, config, there, after, delta, now_ms=now_ms)
-            return as_item(after, fifo=config.fifo)
+            return as_item(after, fifo=config.fifo, codec=config.values)
 
         return self._about(rand, nonce, finish)
 
@@ -273,7 +273,7 @@ def leasing(n: int, end: End, terms: leased.Terms) -> Take:
 
 def _as_lease(there: StoredItem, config: Config, binding: Binding) -> Lease:
     token = f"{there.rand.hex()}-{there.nonce.hex()}"
-    item = as_item(there, fifo=config.fifo)
+    item = as_item(there, fifo=config.fifo, codec=config.values)
     return bound(Lease(item=item, token=token, expires_at=ids.at(there.expires_ms)), binding)
 
 

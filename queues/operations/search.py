@@ -64,7 +64,7 @@ class Query:
 
     def matches(self, item: Item, *, shown: Callable[[bytes], bytes] | None = None) -> bool:
         """Say whether an item with its whole value fits; `shown` gives what the searcher sees of a value."""
-        return self.fits(item) and (self.says(item.value, shown=shown) or self._reasons(item))
+        return self.fits(item) and (self.says(item.raw, shown=shown) or self._reasons(item))
 
     def fits(self, item: Item) -> bool:
         """Say whether an item fits in all respects but its value."""
@@ -175,7 +175,7 @@ class Searching(Handle):
                 if where is not None:
                     with reading(config.name):
                         there = ItemRead(tr, self._keys, rand, state, where).wait()
-                        return None if there is None else as_item(there, fifo=config.fifo)
+                        return None if there is None else as_item(there, fifo=config.fifo, codec=config.values)
             return None
 
         return self._context.read(look, tr)
@@ -233,7 +233,7 @@ class Searching(Handle):
             if order == "place" and wanted.state == "ready":
                 items = self._attempts(tr, config, items)
             if preview is not None:
-                items = [replace(item, value=item.value[:preview]) for item in items]
+                items = [replace(item, raw=item.raw[:preview]) for item in items]
             searched, found = start.searched + step.searched, start.found + len(items)
             return Found(
                 items=tuple(items),
@@ -320,7 +320,7 @@ class Searching(Handle):
         item = self.find(query.item_id.lower(), tr=tr)
         fits = item is not None and query.matches(item, shown=shown)
         if item is not None and preview is not None:
-            item = replace(item, value=item.value[:preview])
+            item = replace(item, raw=item.raw[:preview])
         items = (item,) if item is not None and fits else ()
         looked = int(item is not None)
         return Found(

@@ -103,7 +103,8 @@ class Takes:
     def _remember(self, items: Sequence[Any]) -> None:
         """Remember how large items are."""
         if items:
-            self._size = sum([len(item.value) for item in items]) // len(items) + 1
+            sizes = [len(item.raw if isinstance(item, Item) else item.value) for item in items]
+            self._size = sum(sizes) // len(items) + 1
 
     def _together(self, takes: Sequence[Take]) -> Sequence[Take]:
         """Return the first takes whose items can be read at once, one at least."""

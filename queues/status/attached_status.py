@@ -64,6 +64,7 @@ def begin_status(
             note=config.note,
             runbook=config.runbook,
             redact=config.redact,
+            codec=config.codec,
         )
 
     return finish
@@ -92,7 +93,7 @@ def _depth(
 
 def _shown(pairs: list[KeyValue], foreign: AttachedKeys, config: Config, preview: int) -> Item | None:
     for key, value in pairs:
-        return as_item(foreign.suffix_of(key), value, fifo=config.fifo, preview=preview)
+        return as_item(foreign.suffix_of(key), value, fifo=config.fifo, codec=config.values, preview=preview)
     return None
 
 

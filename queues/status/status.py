@@ -91,6 +91,8 @@ class QueueStatus:
     runbook: str = ""
     #: Keys to redact on pages: names or globs.
     redact: tuple[str, ...] = ()
+    #: What values are: bytes, text, json or msgpack.
+    codec: str = "bytes"
     #: The most items, and the largest value, that may be pushed; None: no limit.
     max_depth: int | None = None
     max_value: int | None = None
@@ -194,6 +196,7 @@ def begin_status(
             note=config.note,
             runbook=config.runbook,
             redact=config.redact,
+            codec=config.codec,
             max_depth=config.max_depth,
             max_value=config.max_value,
         )

@@ -17,6 +17,7 @@ from queues.items.stored_item import as_item
 from queues.keys.keyspace import Keyspace
 from queues.kv.port import ReadTransaction, Ready, Result
 from queues.model import ids, records
+from queues.model.codec import Codec
 from queues.model.config import Config
 from queues.model.foreign_tuples import parse_id
 from queues.model.item import Item
@@ -276,7 +277,7 @@ def entry_of(
         what=header["what"],
         queue_id=header["queue_id"],
         queue=header["queue"],
-        item=item_of(header, value) if header["what"] == "item" else None,
+        item=item_of(header, value, None) if header["what"] == "item" else None,
         count=header["items"],
         by=header["by"],
         at=ids.at(ids.minted_ms(trash_id)),
@@ -289,21 +290,23 @@ def entry_of(
     )
 
 
-def item_of(header: dict[str, Any], value: bytes) -> Item:
+def item_of(header: dict[str, Any], value: bytes, codec: Codec | None) -> Item:
     """Return the item that a record is about."""
     if "foreign" in header:
-        return attached_items.as_item(suffix_of(header["item"]), value, fifo=header["foreign"]["fifo"])
+        return attached_items.as_item(suffix_of(header["item"]), value, fifo=header["foreign"]["fifo"], codec=codec)
     if "place" in header and header["place"]["state"] != "ready":
         there = undo_log.standing_of(header["place"], header["record"], value)
-        return replace(as_item(there, fifo=header["priority"] is None), priority=header["priority"])
+        item = as_item(there, fifo=header["priority"] is None, codec=codec)
+        return replace(item, priority=header["priority"])
     return Item(
         id=header["item"],
         priority=header["priority"],
         count=header["count"],
-        value=value,
+        raw=value,
         pushed_at=ids.minted_at(bytes.fromhex(header["item"])),
         size=len(value),
         attempts=header["attempts"],
+        codec=codec,
     )
 
 

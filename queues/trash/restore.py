@@ -77,7 +77,7 @@ class Restoring:
         if "place" in header:
             there = undo_log.standing_of(header["place"], header["record"], value)
         else:
-            item = item_of(header, value)
+            item = item_of(header, value, config.values)
             rand = bytes.fromhex(item.id)
             suffix = ready_suffix(item.priority, item.count, rand)
             there = transition.new_ready(rand, value, config, suffix, attempts=item.attempts)
@@ -86,7 +86,7 @@ class Restoring:
         transition.refuse_taken(self._tr, keys, config, [(None, there)])
         transition.change(self._tr, keys, config, None, there, delta)
         delta.apply(self._tr)
-        return Restored(config=config, item=as_item(there, fifo=config.fifo), count=1)
+        return Restored(config=config, item=as_item(there, fifo=config.fifo, codec=config.values), count=1)
 
     def _foreign_items(self, trash_id: bytes, header: dict[str, Any], value: bytes) -> Restored:
         """Write items of an attached queue back; one that was detached may be attached under another name by now."""
@@ -97,7 +97,7 @@ class Restoring:
         one = header["what"] == "item"
         pairs = [(suffix_of(header["item"]), value)] if one else self._parts(trash_id)
         attached_items.put_back(self._tr, self._keyspace.queue(config.id), AttachedKeys(prefix), pairs)
-        return Restored(config=config, item=item_of(header, value) if one else None, count=len(pairs))
+        return Restored(config=config, item=item_of(header, value, config.values) if one else None, count=len(pairs))
 
     def _undo(self, trash_id: bytes, header: dict[str, Any], *, partial: bool) -> Restored:
         source = self._referred(header["from"])

@@ -113,7 +113,7 @@ class Trash:
             header |= _foreign(config, [item])
         if config.redact:
             header |= {"redact": list(config.redact)}  # for when the queue is gone
-        self._put(tr, trash_id, header, item.value)
+        self._put(tr, trash_id, header, item.raw)
 
     def put_changes(
         self,
@@ -204,7 +204,7 @@ class Trash:
         self._refuse_taken(tr, [trash_id])
         for n, item in enumerate(items):
             tr.set(keyspace.trash_part(trash_id, n, undo_log.KEY), suffix_of(item.id))
-            tr.set(keyspace.trash_part(trash_id, n, undo_log.VALUE), item.value)
+            tr.set(keyspace.trash_part(trash_id, n, undo_log.VALUE), item.raw)
         self._put(tr, trash_id, header | _foreign(config, items), b"")
 
     def put_queue(self, tr: Transaction, trash_id: bytes, config: Config, *, depth: int, by: str) -> None:

@@ -362,7 +362,7 @@ def test_older_ones_are_offered_only_where_some_that_are_seen_follow(bob, jobs, 
 
 def test_what_follows_is_looked_for_in_bounded_reads_and_then_offered_as_a_look(bob, jobs, listed, monkeypatch) -> None:
     from pqadmin.pages import read_until
-    from queues import audit
+    from queues.audit import audit
     from queues.bulk import bulk_job as job_records
     from queues.trash import entries as trash_looks
 
@@ -393,7 +393,7 @@ def test_what_follows_is_looked_for_in_bounded_reads_and_then_offered_as_a_look(
 
 def test_how_many_hidden_records_were_looked_at_is_not_told(bob, visitor, monkeypatch) -> None:
     from pqadmin.pages import read_until
-    from queues import audit
+    from queues.audit import audit
     from queues.trash import entries as trash_looks
 
     monkeypatch.setattr(audit, "MAX_LOOK", 2)

@@ -31,9 +31,7 @@ class Told:
 
     def see(self, value: str, count: int) -> None:
         """Values begin with a digit: their priority."""
-        item = Item(
-            id=f"{count:040x}", priority=int(value[0]), count=count, value=value.encode(), pushed_at=None, size=2
-        )
+        item = Item(id=f"{count:040x}", priority=int(value[0]), count=count, raw=value.encode(), pushed_at=None, size=2)
         self.history.saw("q", [item])
 
     def ends_with(self, *values: str) -> None:

@@ -69,7 +69,7 @@ def _refused(status: QueueStatus, item: Item) -> Refusal | None:
 
 def _open(request: HttpRequest, status: QueueStatus, item: Item) -> HttpResponse:
     """Show the value as it is; a redacted one only to whoever asks for it by name, which is audited."""
-    if hidden(item.value, rules_of(status.redact)):
+    if hidden(item.raw, rules_of(status.redact)):
         if request.method != "POST" or "reveal" not in request.POST:
             return render(request, "dashboard/edit.html", _context(request, status, item) | {"covered": True})
         arming.demand(request)  # here too: it must not hang on what else the form says
@@ -81,7 +81,7 @@ def _open(request: HttpRequest, status: QueueStatus, item: Item) -> HttpResponse
             )
         except (QueueError, StoreError) as error:
             return act_view.refuse(request, explain(error), item_url(status.name, item.id))
-    text, encoding = typed_value(item.value)
+    text, encoding = typed_value(item.raw)
     context = _context(request, status, item) | {"digest": _seal(request, status, item)}
     return render(request, "dashboard/edit.html", context | {"text": text, "encoding": encoding})
 
@@ -89,7 +89,7 @@ def _open(request: HttpRequest, status: QueueStatus, item: Item) -> HttpResponse
 def _save(request: HttpRequest, status: QueueStatus, item: Item, form: EditForm, queue_id: int) -> HttpResponse:
     changed: list[Changed] = []
     address = item_url(status.name, item.id)
-    expect = item_digest(item.value) if _is_seal(request, status, item, form.cleaned_data["digest"]) else "-"
+    expect = item_digest(item.raw) if _is_seal(request, status, item, form.cleaned_data["digest"]) else "-"
 
     def act() -> str:
         changed.append(
@@ -135,8 +135,8 @@ def _conflict(request: HttpRequest, status: QueueStatus, now: Item) -> dict[str,
     by = _("somebody") if edited is None else write.visible(edited.actor)
     at = "" if edited is None else write.clock(edited.at)
     rules = rules_of(status.redact)
-    conflict = {"by": by, "at": at, "shown": show(now.value, rules=rules)}
-    if hidden(now.value, rules):
+    conflict = {"by": by, "at": at, "shown": show(now.raw, rules=rules)}
+    if hidden(now.raw, rules):
         return {"conflict": conflict, "covered": True, "digest": ""}
     return {"conflict": conflict, "digest": _seal(request, status, now)}
 
@@ -158,12 +158,12 @@ def _context(request: HttpRequest, status: QueueStatus, item: Item) -> dict[str,
         item_address=item_url(status.name, item.id),
         hidden=act_view.form_fields(request, "edit", status),
     )
-    return context | {"shown": show(item.value, rules=context["rules"])}
+    return context | {"shown": show(item.raw, rules=context["rules"])}
 
 
 def _seal(request: HttpRequest, status: QueueStatus, item: Item) -> str:
     """Return what a page holds of the value it shows: good for this item and person, and nothing to guess by."""
-    seen = f"{request.user.pk}:{status.id}:{item.id}:{item_digest(item.value)}"
+    seen = f"{request.user.pk}:{status.id}:{item.id}:{item_digest(item.raw)}"
     return salted_hmac("pqadmin.edit", seen, algorithm="sha256").hexdigest()[:32]
 
 

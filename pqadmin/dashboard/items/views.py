@@ -86,8 +86,8 @@ def download(request: HttpRequest, name: str, item_id: str) -> HttpResponse:
         return gone(request, status, item_id)
     rules = rules_of(status.redact)
     if request.GET.get("as") == "text":
-        return _file(plain(found.value, rules), f"{found.id[:100]}.txt")
-    if hidden(found.value, rules):
+        return _file(plain(found.raw, rules), f"{found.id[:100]}.txt")
+    if hidden(found.raw, rules):
         refusal = Refusal(
             title=_("Parts of this value are redacted"),
             text=_("Its bytes would show them, so they are not handed out like this."),
@@ -95,7 +95,7 @@ def download(request: HttpRequest, name: str, item_id: str) -> HttpResponse:
             status=403,
         )
         return act_view.answer(request, "dashboard/item.html", _context(request, seen, found), refusal=refusal)
-    return _file(found.value, f"{found.id[:100]}.bin")
+    return _file(found.raw, f"{found.id[:100]}.bin")
 
 
 @never_cache
@@ -121,7 +121,7 @@ def reveal(request: HttpRequest, name: str, item_id: str) -> HttpResponse:
     if refused is not None:
         return act_view.answer(request, "dashboard/item.html", _context(request, seen, seen.item), refusal=refused)
     if "download" in request.POST:
-        return _file(shown[0].value, f"{shown[0].id[:100]}.bin")
+        return _file(shown[0].raw, f"{shown[0].id[:100]}.bin")
     wanted = request.POST.get("as", "")
     context = _context(request, seen, shown[0], rules=NOTHING, wanted=wanted, everything=True)
     return render(request, "dashboard/item.html", context | {"revealed": True})
@@ -155,7 +155,7 @@ def _context(
 ) -> dict[str, Any]:
     status = seen.status
     shown = show(
-        found.value,
+        found.raw,
         rules=rules_of(status.redact) if rules is None else rules,
         wanted=request.GET.get("as", "") if wanted is None else wanted,
         everything=everything or "all" in request.GET,

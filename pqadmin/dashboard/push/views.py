@@ -148,10 +148,10 @@ def _like(status: QueueStatus, item_id: str) -> Source:
     if item is None:
         return Source(fields={}, wrong=_("The item to duplicate is not here any more. Nothing was filled in."))
     link = item_url(status.name, item.id)
-    if hidden(item.value, rules_of(status.redact)):
+    if hidden(item.raw, rules_of(status.redact)):
         wrong = _("Parts of this item's value are hidden: reveal it on its page, and copy what you need from there.")
         return Source(fields={}, wrong=wrong, link=link)
-    fields = {"priority": "" if item.priority is None else str(item.priority)} | _typed(item.value)
+    fields = {"priority": "" if item.priority is None else str(item.priority)} | _typed(item.raw)
     return Source(fields=fields, words=_("A duplicate of the item, not pushed yet."), link=link)
 
 

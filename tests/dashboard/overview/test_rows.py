@@ -84,7 +84,7 @@ def test_what_is_pushed_to_or_starred_is_in_the_name_without_scripts(row: Row) -
 
 def test_a_value_is_text_and_no_markup(row: Row) -> None:
     assert row.status.min is not None
-    item = replace(row.status.min, value=b"</q><b a='1'>\"&amp;")
+    item = replace(row.status.min, raw=b"</q><b a='1'>\"&amp;")
     html = str(render_rows([replace(row, status=replace(row.status, min=item))], now=row.as_of, can_act=True))
     found = re.search(r'<q data-part="value">([^<>]*)</q>', html)
     assert found is not None

@@ -59,7 +59,7 @@ def test_says_what_the_tuple_layer_says(run: tuple[str | None, list[tuple[Any, .
     assert columns.bands == Counter(band_of(one, EDGES[kind]) for one in expected if kind is not None)
     told = [ids.minted_ms(row[-1]) for row in rows if len(row[-1]) == ids.SIZE]
     assert columns.pushed == Counter(ms for ms in told if ms <= ids.LAST_MS)
-    items = ready_items([b"v"] * len(rows), zip(columns.priorities, columns.tails, [0] * len(rows), strict=True))
+    items = ready_items([b"v"] * len(rows), zip(columns.priorities, columns.tails, [0] * len(rows), strict=True), None)
     assert [(item.priority, item.count, item.id) for item in items] == [
         (priority, row[-2], row[-1].hex()) for priority, row in zip(expected, rows, strict=True)
     ]
@@ -94,20 +94,20 @@ def test_places_forget_and_learn_again() -> None:
 @pytest.mark.parametrize("read", [False, True])
 def test_an_item_is_like_one_whose_fields_were_given(read: bool) -> None:
     rand = b"\x01\xa2\x00\xa2\x11\x98" + b"r" * 14
-    (item,) = ready_items([b"value"], [(3, layer.pack((70_000, rand)), 2)])
+    (item,) = ready_items([b"value"], [(3, layer.pack((70_000, rand)), 2)], None)
     if read:
         assert [getattr(item, field.name) for field in fields(item)]
     given_ = Item(
-        id=rand.hex(), priority=3, count=70_000, value=b"value", pushed_at=ids.minted_at(rand), size=5, attempts=2
+        id=rand.hex(), priority=3, count=70_000, raw=b"value", pushed_at=ids.minted_at(rand), size=5, attempts=2
     )
     assert item == given_
     assert hash(item) == hash(given_)
     assert repr(item) == repr(given_)
-    (again,) = ready_items([b"value"], [(3, layer.pack((70_000, rand)), 2)])
+    (again,) = ready_items([b"value"], [(3, layer.pack((70_000, rand)), 2)], None)
     assert pickle.loads(pickle.dumps(again)) == copy.copy(again) == copy.deepcopy(again) == given_
     assert replace(again, priority=4).priority == 4
     assert not again.truncated
     with pytest.raises(AttributeError):
         again.nothing  # noqa: B018
     with pytest.raises(AttributeError):
-        again.value = b""  # type: ignore[misc]
+        again.raw = b""  # type: ignore[misc]

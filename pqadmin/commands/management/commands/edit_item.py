@@ -19,7 +19,7 @@ class Command(StoreCommand):
         if item is None:
             raise ItemNotFound(f"{queue.name} has no item {options['id']}.")
         changed = self.actions(store).edit_item(
-            queue.name, item.id, value, expect=item.value, reason=options["reason"], expect_id=queue.id
+            queue.name, item.id, value, expect=item.raw, reason=options["reason"], expect_id=queue.id
         )
         same = changed.trash_id is None
         self.answer(

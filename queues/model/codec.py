@@ -1,0 +1,93 @@
+"""Codecs: how the values of a queue become bytes, and bytes become values again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, cast, get_args
+
+import msgspec
+
+from queues.errors import BadCodec, BadValue, Undecodable, display_name
+
+#: `bytes`: values are bytes. `text`: str in UTF-8. `json`, `msgpack`: what msgspec encodes.
+CodecName = Literal["bytes", "text", "json", "msgpack"]
+CODECS: tuple[str, ...] = get_args(CodecName)
+
+_FAILURES = (msgspec.MsgspecError, TypeError, ValueError, OverflowError, RecursionError)
+
+
+class Raw(bytes):
+    """A value that is encoded already: a push checks that the queue's codec decodes it, and stores it as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Codec:
+    """The codec of one queue, `text`, `json` or `msgpack`; None stands for `bytes`."""
+
+    name: str
+    #: The queue's name, for errors.
+    queue: str
+
+    def encode(self, value: object) -> bytes:
+        """Return a value as bytes; raise `BadValue` when this codec cannot encode it."""
+        try:
+            if isinstance(value, Raw):
+                _DECODERS.get(self.name, _unknown)(value)
+                return bytes(value)
+            encode: Callable[[Any], bytes] = _ENCODERS.get(self.name, _unknown)
+            return encode(value)
+        except _FAILURES as error:
+            raise BadValue(
+                "{queue} has the codec {codec}, which cannot encode this value: {error}",
+                queue=display_name(self.queue),
+                codec=self.name,
+                error=_short(error),
+            ) from error
+
+    def decode(self, raw: bytes, *, truncated: bool = False) -> Any:
+        """Return the value of these bytes; raise `Undecodable` when they are not of this codec, or not whole."""
+        if truncated:
+            raise Undecodable("Only the beginning of this value was read: its raw bytes are there, its value is not.")
+        try:
+            return _DECODERS.get(self.name, _unknown)(raw)
+        except _FAILURES as error:
+            raise Undecodable(
+                "{queue} has the codec {codec}, which cannot decode this value: {error}",
+                queue=display_name(self.queue),
+                codec=self.name,
+                error=_short(error),
+            ) from error
+
+
+def check_codec(codec: object) -> CodecName:
+    """Return a codec's name; raise `BadCodec`."""
+    if not isinstance(codec, str) or codec not in CODECS:
+        raise BadCodec("A queue's codec is bytes, text, json or msgpack, not {codec}.", codec=f"{codec!r:.40}")
+    return cast(CodecName, codec)
+
+
+def _text(value: object) -> bytes:
+    if not isinstance(value, str):
+        raise TypeError(f"a text is str, not {type(value).__name__}")
+    return value.encode()
+
+
+def _unknown(value: object) -> Any:
+    raise ValueError("this release does not know the codec")
+
+
+def _short(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"[:200]
+
+
+_ENCODERS: dict[str, Callable[[Any], bytes]] = {
+    "text": _text,
+    "json": msgspec.json.encode,
+    "msgpack": msgspec.msgpack.encode,
+}
+_DECODERS: dict[str, Callable[[bytes], Any]] = {
+    "text": bytes.decode,
+    "json": msgspec.json.decode,
+    "msgpack": msgspec.msgpack.decode,
+}
