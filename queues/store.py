@@ -15,7 +15,7 @@ from queues.background.commit_slots import sweep_slots
 from queues.background.empty_trash import sweep_trash
 from queues.background.merge_generations import merge
 from queues.background.service import Upkeep
-from queues.background.staging_leftovers import sweep_all_unclaimed, sweep_unclaimed
+from queues.background.staging_leftovers import sweep_unclaimed, unclaimed_in
 from queues.background.sweeper import Sweeper, Swept
 from queues.bulk.bulk_job import sweep_jobs
 from queues.bulk.runner import JobRunner
@@ -308,7 +308,8 @@ class Store(QueueCatalog):
 
     def sweep_unclaimed(self) -> int:
         """Bring to the trash what other processes popped for ones that vanished minutes ago; return how many items."""
-        return sweep_all_unclaimed(self._context, self.trash)
+        left = [config for config in unclaimed_in(self._context) if config is not None]
+        return sum(sweep_unclaimed(self._context, self.trash, config) for config in left)
 
     def sweep_trash(self, limit: int = 10_000) -> int:
         """Clear what is in the trash beyond its deadline, at most `limit` keys or a step more; return how many."""

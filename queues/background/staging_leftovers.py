@@ -1,28 +1,31 @@
-"""What vanished processes left of staging: requests that nobody waits for, results that nobody took.
+"""What processes that died left of staging: requests without a caller, and results that no process claimed.
 
-Popped items of such results go to the trash, where an operator finds them; they may have been delivered, as far as
-anybody else can tell. Leased ones come back when their leases expire.
+Popped items of such results go to the trash, where an operator finds them: no other process can tell whether they were
+delivered. Leased items come back when their leases expire.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 
 from queues.context import StoreContext
 from queues.items import ready
 from queues.keys.queue_keys import QueueKeys
-from queues.kv.port import ReadTransaction, Transaction
+from queues.kv.port import KeyValue, ReadTransaction, Transaction
 from queues.model.config import Config, decode
 from queues.model.records import UNREADABLE, Tell, warn
+from queues.model.tuples import Range
 from queues.serving import staging_records
 from queues.serving.staging import said_ms
 from queues.trash.trash import Trash
 
 #: Milliseconds after which nobody can be waiting any more.
 KEPT_MS = 300_000
-#: Who is said to have removed the items.
+#: The actor of these trash records.
 NOBODY = "a process that died"
-_STEP = 500
+#: Requests and results of one look at a queue; queues of one look.
+_STEP, _PAGE = 500, 100
 
 
 def find_unclaimed(tr: ReadTransaction, keys: QueueKeys, now_ms: int) -> tuple[list[bytes], list[tuple[int, bytes]]]:
@@ -38,9 +41,9 @@ def find_unclaimed(tr: ReadTransaction, keys: QueueKeys, now_ms: int) -> tuple[l
 
 
 def sweep_unclaimed(context: StoreContext, trash: Trash, config: Config, *, tell: Tell = warn) -> int:
-    """Clear what vanished processes left in a queue; return how many items went to the trash.
+    """Clear what processes that died left in a queue; return how many items went to the trash.
 
-    Results that cannot be read stay, and `tell` hears of them.
+    Results that cannot be read stay, and `tell` is told of them.
     """
     keys, now_ms = context.keyspace.queue(config.id), context.now_ms()
     old, results = context.kv.read(lambda tr: find_unclaimed(tr, keys, now_ms))
@@ -68,19 +71,23 @@ def sweep_unclaimed(context: StoreContext, trash: Trash, config: Config, *, tell
     return swept
 
 
-def sweep_all_unclaimed(context: StoreContext, trash: Trash, stopping: Callable[[], bool] = lambda: False) -> int:
-    """Do the same in every queue, until told to stop."""
+def unclaimed_in(context: StoreContext) -> Iterator[Config | None]:
+    """Return the configs of queues in which such processes left something; None after each page of queues."""
     begin, end = context.keyspace.all_configs
-    swept = 0
-    while not stopping():
-        pairs = context.kv.read(lambda tr, begin=begin: tr.get_range(begin, end, limit=_STEP).wait(), background=True)  # type: ignore[misc]
-        for config in (decode(record) for _, record in pairs):
-            if config is not None and not config.attached:
-                swept += sweep_unclaimed(context, trash, config)
-        if len(pairs) < _STEP:
-            break
+    while True:
+        pairs, left = context.kv.read(partial(_look, context=context, within=(begin, end)), background=True)
+        yield from left
+        if len(pairs) < _PAGE:
+            return
         begin = pairs[-1][0] + b"\0"
-    return swept
+        yield None
+
+
+def _look(tr: ReadTransaction, context: StoreContext, within: Range) -> tuple[list[KeyValue], list[Config]]:
+    pairs = tr.get_range(*within, limit=_PAGE).wait()
+    configs = [config for _, record in pairs if (config := decode(record)) is not None and not config.attached]
+    now_ms, keyspace = context.now_ms(), context.keyspace
+    return pairs, [config for config in configs if any(find_unclaimed(tr, keyspace.queue(config.id), now_ms))]
 
 
 def _forget(tr: Transaction, keys: QueueKeys, old: Sequence[bytes], before_ms: int) -> None:

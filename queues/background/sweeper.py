@@ -1,8 +1,8 @@
-"""The sweeper: does what falls due in a store, also in queues that nobody pops from.
+"""The sweeper: does what falls due in a store, also in queues from which no process takes items.
 
-Delayed items become ready, leases that expired end, the trash is cleared beyond its deadlines, undone purges are
-merged, slots and jobs that nobody needs any more are forgotten. It asks the agenda what falls due and sleeps exactly
-until then, however many queues there are. Every step is idempotent: of two that sweep, one finds it done.
+Each round does some of it: delayed items become ready, expired leases end, the trash is cleared beyond its deadlines,
+undone purges are merged, and periodic tasks go on. The due index says what falls due next, and the sweeper sleeps
+exactly until then, however many queues there are. Every step is idempotent: of two sweepers, one finds it done.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
+from operator import attrgetter
 
 from queues.background import due_index
 from queues.background.audit_retention import check_days, sweep_audit
 from queues.background.commit_slots import sweep_slots
 from queues.background.empty_trash import sweep_trash
 from queues.background.merge_generations import merge
-from queues.background.staging_leftovers import find_unclaimed, sweep_unclaimed
+from queues.background.staging_leftovers import sweep_unclaimed, unclaimed_in
 from queues.bulk.bulk_job import sweep_jobs
 from queues.bulk.incoming import KEPT_MS as LAID_MS
 from queues.bulk.incoming import sweep_incoming
@@ -37,8 +38,8 @@ from queues.errors import (
 )
 from queues.items import delayed, leased
 from queues.kv.port import ReadTransaction, Transaction
-from queues.model.config import Config, decode
-from queues.model.records import Tell, warn
+from queues.model.config import Config
+from queues.model.records import warn
 from queues.operations.idempotency import KEPT_MS as ANSWERS_MS
 from queues.operations.idempotency import sweep_answers
 from queues.trash.trash import KEPT_MS, Trash
@@ -49,8 +50,6 @@ log = logging.getLogger("queues.background.sweeper")
 LONGEST = 10.0
 #: Queues of one look; items of one transaction, and transactions of one queue before the next one's turn.
 QUEUES, _ITEMS, _TURNS = 500, 100, 10
-#: Queues of one look at what only a look finds; each round takes some, so that nothing that falls due waits for it.
-_SCANNED = 100
 #: Keys of the trash, and items of undone purges, of one round; and steps over the audit.
 _KEYS, _AUDIT_STEPS = 2_000, 4
 #: Seconds between rounds over what is due once a day, and between looks at all queues.
@@ -110,8 +109,50 @@ class _Seen:
 
     agenda: due_index.DueIndex
     wake: bytes | None
+    #: The first deadline of the trash, and whether it has passed.
     trash_ms: int | None
+    trash_due: bool
     merging: bool
+
+
+_is_merging, _is_trash_due = attrgetter("merging"), attrgetter("trash_due")
+
+
+@dataclass(slots=True, kw_only=True)
+class _Task:
+    """A kind of work of which each round does some steps."""
+
+    #: The field of `Swept` that counts it, and its name in the log.
+    kind: str
+    what: str
+    steps: Callable[[], Iterator[int]]
+    #: Whether there is something to do, as a round saw it.
+    wanted: Callable[[_Seen], bool] = lambda seen: True
+    #: Seconds until it is due again after it was done, and after it failed or met only what cannot be read.
+    every: float = _HOURLY
+    again: float = _HOURLY
+    #: Steps of one round; the end counts as one.
+    at_once: int = 2
+    at: float = 0.0
+    #: Its steps that are left, while it is under way.
+    left: Iterator[int] | None = None
+
+    def is_due(self, seen: _Seen, now: float) -> bool:
+        """Say whether there is something to do now."""
+        return self.left is not None or (now >= self.at and self.wanted(seen))
+
+    def run(self, now: float) -> int:
+        """Do some steps, and return how many things they did."""
+        steps, self.left, self.at = self.left or self.steps(), None, now + self.again
+        done = 0
+        for _ in range(self.at_once):
+            step = next(steps, None)
+            if step is None:
+                self.at = now + self.every
+                return done
+            done += step
+        self.left = steps
+        return done
 
 
 class Sweeper:
@@ -127,19 +168,31 @@ class Sweeper:
         self._trash = Trash(context)
         self._count = count
         self._stopping: Callable[[], bool] = lambda: False
+        self._tasks = (
+            _Task(
+                kind="merged",
+                what="undone purges",
+                steps=self._merge,
+                wanted=lambda seen: seen.merging,
+                every=0,
+                again=0,
+            ),
+            _Task(kind="trash", what="trash", steps=self._clear, wanted=lambda seen: seen.trash_due, every=0, again=0),
+            _Task(kind="unclaimed", what="queues", steps=self._claim, again=_AFTER_DAMAGE),
+            _Task(kind="slots", what="slots", steps=self._forget, every=_DAILY, again=_DAILY),
+            _Task(kind="answers", what="answers of requests", steps=self._forget_answers),
+            _Task(kind="audit", what="old actions of the audit", steps=self._forget_actions, at_once=_AUDIT_STEPS),
+        )
         self.begin()
 
     def begin(self) -> None:
         """Look at everything in the next round, whatever was done before."""
-        self._daily_at = self._scan_at = self._audit_at = self._answers_at = self._count()
-        #: The sweep over the audit that is under way.
-        self._audit: Iterator[int] | None = None
-        #: From where on queues are still to be looked at; None: not now.
-        self._scan: bytes | None = None
+        for task in self._tasks:
+            task.at, task.left = self._count(), None
         #: Queues that failed, and until when they are left alone.
         self._resting: dict[int, float] = {}
-        #: Kinds of work that met nothing but what cannot be read, and until when they are left alone.
-        self._spared: dict[str, float] = {}
+        #: What could not be read since the task began that runs now.
+        self._unreadable: list[str] = []
         #: The damage of the store's file that was met.
         self._damage: StoreDamaged | None = None
         #: Kinds of work that fail, and what cannot be read: told once.
@@ -199,37 +252,13 @@ class Sweeper:
         if crowding:
             self._kv.transact(lambda tr: due_index.collapse(tr, self._keyspace, crowding))
         more = bool(late or stale or crowding)
-        if seen.merging:
-            merged = self._pass_by(
-                "undone purges", lambda tell: merge(self._kv, self._keyspace, limit=_KEYS, tell=tell)
-            )
-            swept += Swept(merged=merged)
-            more |= bool(merged)
-        if seen.trash_ms is not None and seen.trash_ms <= now_ms:
-            cleared = self._pass_by(
-                "trash", lambda tell: sweep_trash(self._kv, self._keyspace, now_ms=now_ms, limit=_KEYS, tell=tell)
-            )
-            swept += Swept(trash=cleared)
-            more |= bool(cleared)
-        elif seen.trash_ms is not None:
+        if seen.trash_ms is not None and not seen.trash_due:
             upcoming.append(seen.trash_ms)
-        if self._count() >= self._scan_at:
-            self._scan, self._scan_at = self._keyspace.all_configs[0], self._count() + _AFTER_DAMAGE
-        if self._scan is not None:
-            swept += Swept(unclaimed=self._attempt("queues", self._scan_some))
-            more |= self._scan is not None
-        if self._count() >= self._daily_at:
-            self._daily_at = self._count() + _DAILY
-            swept += Swept(slots=self._attempt("slots", self._forget))
-        if self._count() >= self._answers_at:
-            self._answers_at = self._count() + _HOURLY
-            swept += Swept(answers=self._attempt("answers of requests", lambda: self._forget_answers(now_ms)))
-        if self._audit is None and self._count() >= self._audit_at:
-            self._audit_at = self._count() + _HOURLY
-            self._audit = sweep_audit(self._kv, self._keyspace, now_ms=now_ms, days=self._audit_days)
-        if self._audit is not None:
-            swept += Swept(audit=self._attempt("old acts of the audit", self._forget_acts))
-            more |= self._audit is not None
+        for task in self._tasks:
+            if task.is_due(seen, self._count()):
+                done = self._attempt(task)
+                swept += Swept(**{task.kind: done})
+                more |= task.left is not None or (bool(done) and task.every == 0)
         rests = [LONGEST, *((ms - now_ms) / 1000 for ms in upcoming)]
         rests += [until - self._count() for until in self._resting.values()]
         return Round(
@@ -243,10 +272,12 @@ class Sweeper:
         trash, merging = tr.get_key(*self._keyspace.trash_deadlines), tr.get_key(*self._keyspace.all_merges)
         seen = due_index.look(tr, self._keyspace, now_ms=now_ms, limit=QUEUES, resting=self._resting)
         deadline = trash.wait()
+        trash_ms = None if deadline is None else self._keyspace.deadline_of(deadline)
         return _Seen(
             agenda=seen,
             wake=wake.wait(),
-            trash_ms=None if deadline is None else self._keyspace.deadline_of(deadline),
+            trash_ms=trash_ms,
+            trash_due=trash_ms is not None and trash_ms <= now_ms,
             merging=merging.wait() is not None,
         )
 
@@ -279,65 +310,33 @@ class Sweeper:
         expired = leased.expire_due(tr, keys, config, until_ms=now_ms, limit=_ITEMS, budget=delayed.BUDGET)
         return Swept(promoted=promoted, expired=expired)
 
-    def _scan_some(self) -> int:
-        """Look for results of staging that no process claims; return how many items went to the trash."""
-        assert self._scan is not None
-        begin, self._scan = self._scan, None  # what fails is tried again soon, from the beginning
+    def _merge(self) -> Iterator[int]:
+        yield merge(self._kv, self._keyspace, limit=_KEYS, tell=self._tell_once)
+
+    def _clear(self) -> Iterator[int]:
         now_ms = self._context.now_ms()
+        yield sweep_trash(self._kv, self._keyspace, now_ms=now_ms, limit=_KEYS, tell=self._tell_once)
 
-        def look(tr: ReadTransaction) -> tuple[list[bytes], list[Config]]:
-            pairs = tr.get_range(begin, self._keyspace.all_configs[1], limit=_SCANNED).wait()
-            configs = [config for _, record in pairs if (config := decode(record)) is not None and not config.attached]
-            left = [config for config in configs if any(self._left(tr, config, now_ms))]
-            return [key for key, _ in pairs], left
+    def _claim(self) -> Iterator[int]:
+        """Bring results of staging that no process claims to the trash, and yield how many items."""
+        for config in unclaimed_in(self._context):
+            yield 0 if config is None else sweep_unclaimed(self._context, self._trash, config, tell=self._tell_once)
 
-        keys, left = self._kv.read(look, background=True)
-        unclaimed = sum(sweep_unclaimed(self._context, self._trash, config, tell=self._tell_once) for config in left)
-        self._scan = keys[-1] + b"\0" if len(keys) == _SCANNED else None
-        self._scan_at = self._count() + _HOURLY
-        return unclaimed
-
-    def _left(self, tr: ReadTransaction, config: Config, now_ms: int) -> tuple[list[bytes], list[tuple[int, bytes]]]:
-        return find_unclaimed(tr, self._keyspace.queue(config.id), now_ms)
-
-    def _forget(self) -> int:
+    def _forget(self) -> Iterator[int]:
+        """Forget jobs, items of jobs and commit slots that no process needs any more; yield how many slots."""
         now_ms = self._context.now_ms()
         sweep_jobs(self._kv, self._keyspace, before_ms=now_ms - KEPT_MS)
         sweep_incoming(self._kv, self._keyspace, before_ms=now_ms - LAID_MS)
-        return sweep_slots(self._kv, self._keyspace, now_ms=now_ms)
+        yield sweep_slots(self._kv, self._keyspace, now_ms=now_ms)
 
-    def _forget_answers(self, now_ms: int) -> int:
-        return sweep_answers(self._kv, self._keyspace, before_ms=now_ms - ANSWERS_MS)
+    def _forget_answers(self) -> Iterator[int]:
+        yield sweep_answers(self._kv, self._keyspace, before_ms=self._context.now_ms() - ANSWERS_MS)
 
-    def _forget_acts(self) -> int:
-        """Do some steps of the sweep over the audit; one that fails begins anew in an hour."""
-        sweep, self._audit = self._audit, None
-        assert sweep is not None
-        forgotten = 0
-        for _ in range(_AUDIT_STEPS):
-            step = next(sweep, None)
-            if step is None:
-                return forgotten
-            forgotten += step
-        self._audit = sweep
-        return forgotten
-
-    def _pass_by(self, what: str, work: Callable[[Tell], int]) -> int:
-        """Attempt it; where there is nothing but what cannot be read it is left alone for a while."""
-        if self._spared.get(what, self._count()) > self._count():
-            return 0
-        met: list[str] = []
-
-        def tell(which: str, error: Exception) -> None:
-            met.append(which)
-            self._tell_once(which, error)
-
-        done = self._attempt(what, lambda: work(tell))
-        if met and not done:
-            self._spared[what] = self._count() + _AFTER_DAMAGE
-        return done
+    def _forget_actions(self) -> Iterator[int]:
+        return sweep_audit(self._kv, self._keyspace, now_ms=self._context.now_ms(), days=self._audit_days)
 
     def _tell_once(self, what: str, error: Exception) -> None:
+        self._unreadable.append(what)
         if what not in self._failing:
             self._failing.add(what)
             warn(what, error)
@@ -346,18 +345,21 @@ class Sweeper:
         if isinstance(error, StoreDamaged):
             self._damage = error
 
-    def _attempt(self, what: str, work: Callable[[], int]) -> int:
-        """Do it; what fails is told once, until it goes well again, and keeps nothing else from being done."""
+    def _attempt(self, task: _Task) -> int:
+        """Run a task; one that fails is told once, until it goes well again, and keeps no other from being done."""
+        self._unreadable = []
         try:
-            done = work()
+            done = task.run(self._count())
         except (StoreClosed, ForkedStore):
             raise
         except Exception as error:
             self._note_damage(error)
-            if what not in self._failing:
+            if task.what not in self._failing:
                 known = isinstance(error, StoreError | QueueError)
-                log.warning("%s were not swept: %s: %s", what, type(error).__name__, error, exc_info=not known)
-            self._failing.add(what)
+                log.warning("%s were not swept: %s: %s", task.what, type(error).__name__, error, exc_info=not known)
+            self._failing.add(task.what)
             return 0
-        self._failing.discard(what)
+        self._failing.discard(task.what)
+        if self._unreadable and not done and task.left is None:
+            task.at = self._count() + _AFTER_DAMAGE  # there was nothing but what cannot be read
         return done

@@ -21,7 +21,6 @@ from queues import Queue, Store
 from queues.background import due_index
 from queues.background.leader import Candidate
 from queues.background.sweeper import Sweeper
-from queues.context import StoreContext
 from queues.errors import NotElected
 from queues.items.counters import CounterDelta as Totals
 from queues.kv.port import Transaction
@@ -61,7 +60,7 @@ class SweepingSchedule(TimeSchedule):
         if id(process) not in self._offices:
             context = process.store._context
             candidate = Candidate(context, "sweep", seconds=HOLDING, name="client", count=self._clock)
-            self._offices[id(process)] = process, candidate, by_agenda_alone(context, self._clock)
+            self._offices[id(process)] = process, candidate, Sweeper(context, count=self._clock)
         self._now = self._offices[id(process)]
         super()._call(process, program)
 
@@ -109,19 +108,12 @@ class SweepingSchedule(TimeSchedule):
         if held is not None and held.term < max(self.holders, default=0):
             raise Violation("a term came back")
         self._clock.advance(FOREVER)
-        by_agenda_alone(store._context, self._clock).sweep()
+        Sweeper(store._context, count=self._clock).sweep()
         queue = store.queue("a")
         if left := {state: n for state in ("delayed", "leased") if (n := queue.depth(state))}:
             raise Violation(f"left by the sweep: {left}")
         if store.read(lambda tr: tr.get_key(*store._keyspace.agenda).wait()) is not None:
             raise Violation("the agenda does not end")
-
-
-def by_agenda_alone(context: StoreContext, count: Callable[[], float]) -> Sweeper:
-    """Return a sweeper that never looks at all queues."""
-    sweeper = Sweeper(context, count=count)
-    sweeper._scan_at = sweeper._daily_at = 10 * (count() + FOREVER)
-    return sweeper
 
 
 @pytest.mark.slow
