@@ -30,7 +30,7 @@ class AccessMiddleware(LoginRequiredMiddleware):
     ) -> HttpResponseBase | None:
         """Return the answer that stops the request, or None to let it go on; raises RightMissing."""
         if not getattr(view_func, "login_required", True):
-            return None  # and nobody asks who it is: an answer that is the same for all does not vary by the session
+            return None  # the user is not looked up: an answer that is the same for all does not vary by the session
         refusal = super().process_view(request, view_func, view_args, view_kwargs)
         if refusal is not None or not request.user.is_authenticated:
             return refusal

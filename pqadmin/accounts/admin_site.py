@@ -28,7 +28,7 @@ class SuperuserAdminSite(AdminSite):
         return bool(request.user.is_active and getattr(request.user, "is_superuser", False))
 
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:
-        """Ask of every view but the way out what the site's own writes are asked: a read-only site changes nothing."""
+        """Refuse writes of every view but logout on a read-only site that is not armed."""
         if view == self.logout:
             return super().admin_view(view, cacheable)
 
@@ -37,7 +37,7 @@ class SuperuserAdminSite(AdminSite):
             if request.method in SAFE:
                 return view(request, *arguments, **named)
             arming.demand(request)
-            with transaction.atomic():  # what the audit cannot be told of is not done
+            with transaction.atomic():  # without an audit record nothing is changed
                 return view(request, *arguments, **named)
 
         return super().admin_view(armed, cacheable)
@@ -49,7 +49,7 @@ class SuperuserAdminSite(AdminSite):
         return redirect("accounts:password")
 
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Send strangers to the site's login, which is throttled; refuse everybody else."""
+        """Send anonymous users to the site's login, which is throttled; refuse signed-in users."""
         if request.user.is_authenticated:
             raise PermissionDenied
         after = request.GET.get(REDIRECT_FIELD_NAME) or resolve_url("admin:index")

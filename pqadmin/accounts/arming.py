@@ -1,6 +1,6 @@
-"""The window for writes: where PQADMIN_ARM_MINUTES is set, a site is read-only until the person arms it for so long.
+"""The window for writes: with PQADMIN_ARM_MINUTES, a site is read-only until the user arms it.
 
-Held in the session, so it is one browser's, ends with a sign-out, and is asked of the server at every write.
+It is kept in the session: it belongs to one browser, ends with a sign-out, and is checked at every write.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ class NotArmed(PermissionDenied):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """How the window of a browser stands."""
+    """The state of a browser's window."""
 
     #: Whether the site is read-only outside of windows.
     needed: bool
-    #: Until when it is open; None: it is shut.
+    #: The time until which it is open; None: it is shut.
     until: datetime | None = None
 
 
@@ -37,7 +37,7 @@ def minutes() -> int:
 
 
 def window(request: HttpRequest, now: datetime | None = None) -> Window:
-    """Return how the window of this browser stands."""
+    """Return the state of this browser's window."""
     if not minutes():
         return Window(needed=False)
     session = getattr(request, "session", None)

@@ -26,6 +26,6 @@ class OneAtATime(Argon2PasswordHasher):
             return super().encode(password, salt)
 
     def verify(self, password: str, encoded: str) -> bool:
-        """Say whether a password is the one that was hashed."""
+        """Return whether a password is the one that was hashed."""
         with _one:
             return super().verify(password, encoded)

@@ -1,4 +1,4 @@
-"""What the site keeps about people besides Django's own tables: failed logins, grants, preferences."""
+"""Tables about users besides Django's own: failed logins, grants, preferences."""
 
 from django.contrib.auth.models import User
 from django.db import models
@@ -23,12 +23,12 @@ class LoginAttempt(models.Model):
 
 
 class Grant(models.Model):
-    """A role on the queues whose names a glob matches, whatever role the person has elsewhere."""
+    """A role on the queues whose names a glob matches, whatever role the user has elsewhere."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="grants")
     glob = models.CharField(max_length=300)
     role = models.CharField(max_length=16, choices=[(role.value, role.label) for role in GRANTABLE])
-    #: Who gave it, as text: people are renamed and deleted.
+    #: The name of the giver, as text: users are renamed and deleted.
     given_by = models.CharField(max_length=150)
     given_at = models.DateTimeField()
 
@@ -40,7 +40,7 @@ class Grant(models.Model):
 
 
 class Preference(models.Model):
-    """What one person chose for every browser."""
+    """The choices of one user, for every browser."""
 
     user = models.OneToOneField(User, on_delete=models.CASCADE, related_name="preference")
     #: The ids of favorite queues, in their order.

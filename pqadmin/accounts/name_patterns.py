@@ -1,4 +1,4 @@
-"""Globs over names of queues that people type: checked, and refused in their language."""
+"""Globs over names of queues: checked, with errors in the reader's language."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from queues.admin import MAX_NAME_CHARACTERS, canonical_name, check_name
 
-#: Wildcards in one glob: more tell nothing apart that anybody could still read.
+#: Wildcards in one glob; a glob with more is unreadable.
 MAX_WILDCARDS = 16
 
 
@@ -27,6 +27,6 @@ def check_glob(text: str) -> str:
         raise BadGlob(words % {"most": MAX_NAME_CHARACTERS, "n": f"{len(glob):,}"})
     if sum(glob.count(wildcard) for wildcard in "*?") > MAX_WILDCARDS:
         raise BadGlob(_("A glob has at most %(most)s wildcards.") % {"most": MAX_WILDCARDS})
-    # A mark may stand behind a wildcard, as it stands behind a letter: ask with a letter in the wildcard's place.
+    # A combining mark may follow a wildcard as it follows a letter: check with a letter in the wildcard's place.
     check_name(unicodedata.normalize("NFC", re.sub(r"[*?]", "x", glob)))
     return glob

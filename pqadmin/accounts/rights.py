@@ -28,7 +28,7 @@ class Role(StrEnum):
         return _RANK[self]
 
     def has(self, right: Right) -> bool:
-        """Say whether the role has the right."""
+        """Return whether the role has the right."""
         return _RANK[self] >= _RANK[_LEAST[right]]
 
 

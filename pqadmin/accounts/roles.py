@@ -1,4 +1,4 @@
-"""Who may do what: the decorator that asks for a right, and how a role is given."""
+"""Rights of users: the decorator that requires a right, and how a role is given."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -23,12 +23,12 @@ R = TypeVar("R", bound=HttpResponseBase)
 
 
 def role_of(user: AbstractBaseUser | AnonymousUser) -> Role:
-    """Return the role that the user has on every queue; superusers are admins, strangers have none."""
+    """Return the role that the user has on every queue; superusers are admins, anonymous users have none."""
     return scope_of(user).role
 
 
 def can(user: AbstractBaseUser | AnonymousUser, right: Right, queue: str | None = None) -> bool:
-    """Say whether the user has the right on the queue; without a queue, on some queue at least."""
+    """Return whether the user has the right on the queue; without a queue, on some queue at least."""
     scope = scope_of(user)
     return scope.anywhere(right) if queue is None else scope.can(right, queue)
 
@@ -36,11 +36,11 @@ def can(user: AbstractBaseUser | AnonymousUser, right: Right, queue: str | None 
 def require(
     right: Right, *, harmless: Callable[[HttpRequest], bool] | None = None
 ) -> Callable[[Callable[Concatenate[HttpRequest, P], R]], Callable[Concatenate[HttpRequest, P], R]]:
-    """Let only those with the right through to the view; others get the 403 page.
+    """Require a right for a view; users without it get the 403 page.
 
-    A view with the `name` of a queue is about that queue: one that may not be seen answers as one that is not there.
-    What is sent to a view that takes more than reading is a write, which a read-only site refuses until it is armed;
-    `harmless` says of a request that it only looks: a preview, a check.
+    A view with the `name` of a queue is about that queue; an invisible queue answers as a missing one. A request that
+    is sent to a view with more than the right to read is a write, which a read-only site refuses until it is armed;
+    `harmless` returns whether a request only reads, as a preview does.
     """
 
     def decorate(view: Callable[Concatenate[HttpRequest, P], R]) -> Callable[Concatenate[HttpRequest, P], R]:

@@ -1,4 +1,4 @@
-"""What somebody may do on which queues: a role for all of them, and grants by glob."""
+"""The rights of a user: a role on all queues, and grants by glob."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _CHUNK = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """Who may do what, as a value: equal for two people who may do the same. Made by `Scope.of`."""
+    """The rights of a user as a value; users with equal rights have equal scopes. Made by `Scope.of`."""
 
     role: Role
     #: Sorted, each above `role`.
     grants: tuple[GrantOf, ...] = ()
-    #: Worked out once: thousands of frames a second look up what their scope sees.
+    #: Computed once: thousands of frames a second look up their scope.
     _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Work out the hash."""
+        """Compute the hash."""
         object.__setattr__(self, "_hash", hash((self.role, self.grants)))
 
     def __hash__(self) -> int:
@@ -37,7 +37,7 @@ class Scope:
 
     @classmethod
     def of(cls, role: Role, grants: Iterable[GrantOf] = ()) -> Scope:
-        """Return the scope in its one spelling: what adds nothing is left out."""
+        """Return the scope in its normal form, without grants that add nothing."""
         known = [(glob, given) for glob, given in grants if given in GRANTABLE]
         base = max([role, *(given for glob, given in known if glob == "*")], key=lambda one: one.rank)
         best: dict[str, Role] = {}
@@ -53,23 +53,23 @@ class Scope:
 
     @property
     def everything(self) -> bool:
-        """Say whether every queue is seen, those of tomorrow too."""
+        """Return whether every queue is visible, future ones too."""
         return self.role.has(Right.READ)
 
     def sees(self, name: str) -> bool:
-        """Say whether the queue of this name may be seen."""
+        """Return whether the queue of this name may be seen."""
         return self.can(Right.READ, name)
 
     def can(self, right: Right, name: str) -> bool:
-        """Say whether the right holds on the queue of this name."""
+        """Return whether the right holds on the queue of this name."""
         return self.role.has(right) or _matcher(self.grants, right)(name)
 
     def teller(self, right: Right) -> Callable[[str], bool]:
-        """Return what says of a name whether the right holds on it: for many names, as `can` looks it up for each."""
+        """Return a function of a name that is faster than `can` for many names."""
         return (lambda name: True) if self.role.has(right) else _matcher(self.grants, right)
 
     def anywhere(self, right: Right) -> bool:
-        """Say whether the right holds on some queue's name at least, there or not."""
+        """Return whether the right holds on some queue's name at least, there or not."""
         return self.role.has(right) or any(given.has(right) for _, given in self.grants)
 
     def role_on(self, name: str) -> Role:
@@ -84,19 +84,19 @@ class Scope:
         return list(filter(self.teller(Right.READ), names))
 
 
-#: Nobody's.
+#: No rights.
 NOTHING = Scope(role=Role.NONE)
-#: Everybody's who administers; also what programs on the machine itself may do.
+#: All rights: those of admins, and of programs on the machine itself.
 ALL = Scope(role=Role.ADMIN)
 
 
 def role_given(user: User) -> Role:
-    """Return the role on all queues as it was given, without grants; also of somebody who may not sign in."""
+    """Return the role on all queues as it was given, without grants; also of a deactivated user."""
     return Role.ADMIN if user.is_superuser else _highest(group.name for group in user.groups.all())
 
 
 def scope_of(user: AbstractBaseUser | AnonymousUser) -> Scope:
-    """Return the user's scope, read from the database once per object of a user; strangers have none."""
+    """Return the user's scope, read from the database once per user object; anonymous users have none."""
     if not isinstance(user, User) or not user.is_active:
         return NOTHING
     if user.is_superuser:
@@ -139,7 +139,7 @@ def forget(user: User) -> None:
 
 
 def _highest(groups: Iterable[str]) -> Role:
-    """Return the highest role among groups; others than the roles' own count for nothing."""
+    """Return the highest role among groups; groups that are no roles do not count."""
     named = set(groups)
     return max((role for role in GROUPS if role in named), key=lambda role: role.rank, default=Role.NONE)
 

@@ -1,7 +1,7 @@
-"""Slows down password guessing: at the login by account and address, at the password change by person.
+"""Limits of password guessing: by account and address at the login, by user at the password change.
 
 Attempts are rows in the site's database, so every process counts the same ones and a restart forgets none.
-An attempt is written before the password is looked at: guesses sent all at once are counted too.
+An attempt is written before the password is checked, so that concurrent guesses are counted too.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ from pqadmin.conf import ip
 WINDOW = timedelta(minutes=15)
 PER_ACCOUNT_AND_ADDRESS = 5
 PER_ADDRESS = 30
-#: From all addresses together. High, as whoever knows a name can use it up and lock the person out for a while.
+#: From all addresses together. High, because anyone with a user's name can use it up and lock the user out.
 PER_ACCOUNT = 60
 #: Wrong old passwords of one signed-in person, from everywhere: a session that was stolen comes from any address.
 PER_PERSON = 5
@@ -25,7 +25,7 @@ LONGEST_NAME = 150
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """An attempt that may go on, or when to come back."""
+    """An attempt that is allowed, or the time to wait."""
 
     rows: tuple[int, ...]
     #: The key whose failures a success forgets.
@@ -34,7 +34,7 @@ class Attempt:
 
     @property
     def allowed(self) -> bool:
-        """Say whether the password may be looked at."""
+        """Return whether the password may be checked."""
         return self.retry_after is None
 
 
@@ -87,8 +87,8 @@ def _wait(key: str, limit: int, now: datetime) -> timedelta | None:
 def _authenticated_as(account: str) -> str:
     """Return one text for all spellings that the login form takes for the same account.
 
-    The form strips the name and normalizes it (NFKC); the case is folded besides, as in names that people take for
-    the same. A name longer than any account's is not normalized, neither by the form nor here.
+    The form strips the name and normalizes it (NFKC); the case is folded besides, as in names that look the
+    same. A name longer than any account's is not normalized, neither by the form nor here.
     """
     name = account.strip()
     if len(name) > LONGEST_NAME:

@@ -27,13 +27,13 @@ from pqadmin.accounts import throttle
 @method_decorator(login_not_required, name="dispatch")
 @method_decorator(never_cache, name="dispatch")
 class LoginView(auth_views.LoginView):
-    """Name and password; too many wrong ones have to wait."""
+    """Login by name and password, throttled."""
 
     template_name = "accounts/login.html"
     redirect_authenticated_user = True
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Count the attempt before the password is looked at."""
+        """Count the attempt before the password is checked."""
         account, address = request.POST.get("username", ""), str(request.META.get("REMOTE_ADDR", ""))
         attempt = throttle.begin(account=account, address=address, now=timezone.now())
         if attempt.retry_after is not None:
@@ -52,7 +52,7 @@ class LoginView(auth_views.LoginView):
 
 
 class LogoutView(auth_views.LogoutView):
-    """Ends the session; only by a form, so that a link from elsewhere cannot."""
+    """Ends the session; only by a form, so that a foreign link cannot."""
 
 
 class PasswordView(auth_views.PasswordChangeView):
@@ -62,20 +62,20 @@ class PasswordView(auth_views.PasswordChangeView):
     success_url = reverse_lazy("accounts:password")
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Count the old password as a guess before it is looked at."""
+        """Count the old password as a guess before it is checked."""
         attempt = throttle.begin_change(person=str(request.user.pk), now=timezone.now())
         form = self.get_form()
         if attempt.retry_after is not None:
             unchecked = PasswordChangeForm(form.user)
             return _refuse(self, unchecked, _("Too many wrong passwords."), attempt.retry_after)
         valid = form.is_valid()
-        if "old_password" not in form.errors:  # it was right, whatever became of the new one
+        if "old_password" not in form.errors:  # it was right, even if the new one is refused
             throttle.succeed(attempt)
         return self.form_valid(form) if valid else self.form_invalid(form)
 
     def form_valid(self, form: PasswordChangeForm) -> HttpResponse:
-        """Keep the new password and say so."""
-        with transaction.atomic():  # not the password without the session that goes with it
+        """Store the new password and confirm it."""
+        with transaction.atomic():  # the password and its session change together
             answer = super().form_valid(form)
         messages.success(self.request, _("Your password is changed. Your other sessions have ended."))
         return answer

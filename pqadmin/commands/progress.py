@@ -1,4 +1,4 @@
-"""How far an import or export is, on standard error: a bar on a terminal, lines or JSON lines elsewhere, or nothing."""
+"""The progress of an import on standard error: a bar on a terminal, else lines or JSON lines."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from pqadmin.display.format import moment, number, visible
 from pqadmin.files.entries import BadEntry
 from pqadmin.files.plain_text import json_text
 
-#: Bad lines that are shown with their reason; of the others the numbers are told.
+#: Bad lines that are shown with their reason; of the rest only the numbers.
 SHOWN_BAD = 20
-#: Ranges of numbers that are told in one line, and held until then.
+#: Ranges of line numbers that are printed in one line.
 _RANGES = 100
 
 
@@ -35,7 +35,7 @@ class ImportProgress:
         self._as_json = as_json
         self._total = total
         self._bad = 0
-        #: First and last line of the bad ones that are still to be told.
+        #: First and last line of each range that is not printed yet.
         self._ranges: list[tuple[int, int]] = []
         self._bar: Progress | None = None
         self._task = TaskID(0)
@@ -58,14 +58,14 @@ class ImportProgress:
             self._bar.stop()
 
     def resumed(self, mark: ImportMark) -> None:
-        """Tell behind which line an earlier import of the file is gone on with."""
+        """Print the line after which an earlier import of the file is resumed."""
         if not self._quiet:
             at = f"committed {moment(mark.at)} by {visible(mark.actor)}"
             shape: Shape = {"last_line": mark.last_line, "at": time_shape(mark.at), "by": mark.actor}
             self._tell(f"Resuming after line {mark.last_line} ({at}).", {"resumed": shape})
 
     def committed(self, report: ImportReport, position: int | None) -> None:
-        """Tell of a commit; `position` is how many bytes of the file are read."""
+        """Print a commit; `position` is how many bytes of the file are read."""
         if self._bar is not None:
             told = f"line {number(report.last_line)} · {number(report.items)} items"
             self._bar.update(self._task, completed=position or 0, description=told)
@@ -75,12 +75,12 @@ class ImportProgress:
             self._tell(f"Committed to line {report.last_line} ({items}).", {"committed": shape})
 
     def finished(self) -> None:
-        """Tell that the file's end is reached."""
+        """Show that the end of the file is reached."""
         if self._bar is not None and self._total is not None:
             self._bar.update(self._task, completed=self._total)
 
     def bad(self, entry: BadEntry) -> None:
-        """Tell of a bad line, the first few at once and with the reason; `--quiet` keeps these."""
+        """Print a bad line, the first few at once and with the reason, also with `--quiet`."""
         self._bad += 1
         if self._bad <= SHOWN_BAD:
             self._tell(f"{place(entry)}: {visible(entry.reason)}", _bad_shape(entry.first, entry.line, entry.reason))
@@ -118,5 +118,5 @@ def _bad_shape(first: int, last: int, reason: str | None) -> Shape:
 
 
 def place(entry: BadEntry) -> str:
-    """Name the line, or the lines of a CSV record, that an entry stands on."""
+    """Name the line of an entry, or the lines of a CSV record."""
     return f"Line {entry.line}" if entry.first == entry.line else f"Lines {entry.first} to {entry.line}"

@@ -165,7 +165,7 @@ class StoreCommand(OwnCommand):
 
 
 def os_user() -> str:
-    """Return the name of the user who runs this process, or its number when it has no name.
+    """Return the name of this process's user, or its number when it has no name.
 
     The environment is not asked, because a user can set it.
     """

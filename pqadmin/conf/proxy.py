@@ -1,8 +1,8 @@
-"""Believes X-Forwarded-For and X-Forwarded-Proto from trusted proxies, and from nobody else.
+"""X-Forwarded-For and X-Forwarded-Proto, which only trusted proxies may set.
 
-A request with such headers from any other address has most likely come through a proxy that is not declared. Then
-cookies are not Secure, and all visitors share one address and its limits: the log says so once, and the pages of the
-person whose request it was, if that is an admin. The headers alone can be sent by anybody, so nothing else follows.
+A request with such headers from another address has most likely come through a proxy that is not declared. Then
+cookies are not Secure, and all users share one address and its limits: a warning is logged once, and shown on the pages
+of an admin. Any client can send the headers, so nothing else follows.
 """
 
 import logging
@@ -17,9 +17,9 @@ Application = Callable[[Any, Any, Any], Awaitable[None]]
 log = logging.getLogger(__name__)
 
 _FORWARDED = {b"x-forwarded-for", b"x-forwarded-proto", b"x-forwarded-host", b"x-forwarded-port", b"forwarded"}
-#: Where a request's scope names the proxy that it seems to have come through, and that is not declared.
+#: The key in a request's scope for a proxy that is not declared.
 UNDECLARED = "pqadmin.undeclared_proxy"
-#: What a proxy adds; the others may be sent by any program.
+#: Headers that a proxy adds; any program may send the rest.
 _TELLING = {b"x-forwarded-for", b"x-forwarded-proto", b"forwarded"}
 _SECURE = {"http": "https", "websocket": "wss"}
 
@@ -27,7 +27,7 @@ _SECURE = {"http": "https", "websocket": "wss"}
 class TrustedProxy:
     """An ASGI application that sets a request's client and scheme from its trusted proxy's headers.
 
-    The headers are taken away afterwards, so that nothing behind this can believe them by mistake.
+    The headers are removed afterwards, so that no other code uses them by mistake.
     """
 
     def __init__(self, application: Application, *, trusted: Sequence[Network]) -> None:
@@ -76,7 +76,7 @@ class TrustedProxy:
 
 
 def is_in(address: str, networks: Sequence[Network]) -> bool:
-    """Say whether an address is in one of these networks; what is no address is in none."""
+    """Return whether an address is in one of these networks; what is no address is in none."""
     parsed = ip.parse(address)
     return parsed is not None and any(parsed in network for network in networks)
 

@@ -205,7 +205,7 @@ def _visible_char(char: str) -> str:
 
 
 def hides(char: str) -> bool:
-    """Say whether a character is one that `visible` replaces."""
+    """Return whether a character is one that `visible` replaces."""
     return _visible_char(char) != char
 
 

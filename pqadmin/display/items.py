@@ -1,6 +1,6 @@
-"""Items as text for people, those included that others wrote: any priority, any key, values packed as tuples.
+"""Items as text, also foreign ones with any priority, any key, or values packed as tuples.
 
-Whatever stands in an attached queue is hostile: text is bounded, and every character that could hide is made visible.
+The contents of an attached queue are untrusted: text is bounded, and every hidden character is made visible.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from queues import Item
 
 #: Characters of a key on a line of its own.
 KEY_WIDTH = 40
-#: Bytes of values whose line is remembered: of those in rows, where the ends of a queue seldom change with its depth.
+#: Bytes of values whose line is cached: the ends of a queue change less often than its depth.
 _SHORT = 256
 _again = lru_cache(maxsize=2_048)(one_line)
 
 
 def priority(item: Item) -> str:
-    """Write an item's priority exactly; of what others wrote in the notation of tuples, so that '5' is not 5."""
+    """Write an item's priority exactly; a foreign one in the notation of tuples, so that '5' is not 5."""
     if item.foreign is None:
         return write.priority(item.priority)
     return write.visible(item.foreign.priority_text)
@@ -32,11 +32,11 @@ def priority_short(item: Item) -> str:
 
 
 def preview(item: Item, rules: Redaction, width: int = write.PREVIEW_WIDTH) -> str:
-    """Write an item's value on one line, what rules hide marked."""
+    """Write an item's value on one line, with marks for what rules hide."""
     line = one_line if len(item.raw) > _SHORT else _again
     return line(item.raw, rules, width=width, more=item.truncated)
 
 
 def key(item: Item, limit: int = KEY_WIDTH) -> str:
-    """Write the key of an item that others wrote; empty for an item of ours."""
+    """Write the key of a foreign item; empty for other items."""
     return "" if item.foreign is None else write.shorten(write.visible(item.foreign.text), limit)

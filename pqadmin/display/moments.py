@@ -1,8 +1,8 @@
-"""Moments as people type them: in a time zone, and what is said where its clocks are turned.
+"""Times as users type them, in a time zone whose clocks may be turned.
 
 Forms take them in the reader's zone unless another is chosen beside the field. A time that comes twice or never is
-refused and never guessed. The address of a page holds a moment in UTC, or the zone with it, so that it means the same
-one to whoever opens it.
+refused and never guessed. The address of a page holds a time in UTC, or with its zone, so that it means the same time
+to every reader.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def parse_zone(text: str) -> tzinfo:
 
 
 def kept_zone(zone: str) -> str:
-    """Return the zone in which a refused moment stands until it is right; empty where none has that name."""
+    """Return the zone of a refused time, which its field keeps; empty for an unknown zone."""
     try:
         parse_zone(zone)
     except BadZone:
@@ -150,7 +150,7 @@ def parse_past(text: str, now: datetime, zone: str) -> tuple[datetime, str]:
 
 
 def write_moment(at: datetime) -> str:
-    """Write a moment for an address, so that it is read as the same one by everybody."""
+    """Write a time for an address, so that it means the same to every reader."""
     return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

@@ -43,11 +43,11 @@ def parse_prefix(text: str) -> bytes | tuple[Any, ...]:
     if text[:2] in ("0x", "0X"):
         digits = text[2:].replace(" ", "")
         if not re.fullmatch(r"(?:[0-9a-fA-F]{2})+", digits):
-            raise BadPrefixText(_("After 0x stand pairs of hexadecimal digits and nothing else."))
+            raise BadPrefixText(_("After 0x, write pairs of hexadecimal digits and nothing else."))
         return bytes.fromhex(digits)
     if not _ESCAPED.fullmatch(text):
         raise BadPrefixText(
-            _(r"Bytes are printable ASCII and \xNN; a backslash itself is \\. A tuple stands in parentheses.")
+            _(r"Bytes are printable ASCII and \xNN; a backslash itself is \\. A tuple is in parentheses.")
         )
     return b"".join(
         bytes([int(code, 16)]) if code else (slash or char).encode() for code, slash, char in _PIECE.findall(text)

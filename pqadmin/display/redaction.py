@@ -1,11 +1,11 @@
-"""Redaction: which parts of values pages hide, by the names of the keys that they stand under.
+"""Redaction: the parts of values that pages hide, by the names of their keys.
 
 Rules are names of keys, or globs (`*` and `?`), compared without regard to case, `_`, `-` and spaces: `api_key` hides
-what stands under `apiKey`, `API-Key` and `api_key`. Those of the site (PQADMIN_REDACT) hold for every queue, those of a
+the values of `apiKey`, `API-Key` and `api_key`. Rules of the site (PQADMIN_REDACT) hold for every queue, rules of a
 queue for its items; a rule that begins with `!` shows again what another one hides.
 
-Nothing here reads the store: rules come with a queue's status. JSON is looked through as bytes, and as far as it goes:
-the beginning of a value hides at least what the whole value hides there.
+Nothing here reads the store: rules come with a queue's status. JSON is searched as bytes, as far as it goes: the
+beginning of a value hides at least what the whole value hides there.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from functools import lru_cache
 
 from django.conf import settings
 
-#: Stands in text for what is hidden.
+#: The text in place of a hidden part.
 MARK = "[redacted]"
-#: Longer keys are not compared: what stands under one is hidden if a part of a rule is in it.
+#: Longer keys are not compared: their value is hidden if a part of a rule is in them.
 _MAX_KEY = 1_000
-#: Keys whose verdict is remembered.
+#: Keys whose verdict is cached.
 _MAX_KNOWN = 4_096
 
 #: A part of a value: its first byte, and the one behind its last.
@@ -44,34 +44,26 @@ class Redaction:
     def __init__(self, rules: Sequence[str] = ()) -> None:
         self._hidden = _compiled([rule for rule in rules if not rule.startswith("!")])
         self._shown = _compiled([rule[1:] for rule in rules if rule.startswith("!")])
-        self._known: dict[str, bool] = {}
-        #: The same by the bytes of a key as it stands in JSON.
-        self._known_raw: dict[bytes, bool] = {}
+        #: Verdicts by the bytes of a key in JSON.
+        self._known: dict[bytes, bool] = {}
         self._needles = _needles(rules)
 
     def __bool__(self) -> bool:
         return self._hidden is not None
 
     def hides(self, key: str) -> bool:
-        """Say whether what stands under this key is hidden."""
+        """Return whether the value of this key is hidden."""
         if len(key) > _MAX_KEY:
             return self._hidden is not None and self._may_hide(key.encode("utf-8", "replace"))
-        known = self._known.get(key)
-        if known is None:
-            known = self._judge(_plain(key))
-            if len(self._known) < _MAX_KNOWN:
-                self._known[key] = known
-        return known
-
-    def _judge(self, key: str) -> bool:
-        if self._hidden is None or not self._hidden.fullmatch(key):
+        plain = _plain(key)
+        if self._hidden is None or not self._hidden.fullmatch(plain):
             return False
-        return self._shown is None or not self._shown.fullmatch(key)
+        return self._shown is None or not self._shown.fullmatch(plain)
 
     def spans(self, value: bytes, *, anywhere: bool = False) -> list[Span]:
-        """Return the parts of JSON, whole or cut off anywhere, that stand under hidden keys.
+        """Return the values of hidden keys in JSON, which may be cut off anywhere.
 
-        What is no JSON is looked through the same way: a quoted key with a colon behind it counts there too. With
+        Other bytes are searched the same way: a quoted key with a colon behind it counts there too. With
         `anywhere` JSON may begin behind other bytes, so every quote may begin a key, not only each second one.
         """
         found: list[Span] = []
@@ -95,22 +87,22 @@ class Redaction:
         return found
 
     def covers(self, text: str) -> bool:
-        """Say whether a text inside of a value is JSON with something hidden in it: then all of the text is."""
+        """Return whether a text inside of a value is JSON with something hidden in it: then all of the text is."""
         return '"' in text and bool(self.spans(text.encode("utf-8", "replace")))
 
     def _may_hide(self, value: bytes) -> bool:
-        """Say whether a look at every key is worth it: most values hold none of the names, and nothing escaped."""
+        """Return whether a look at every key is worth it: most values hold none of the names, and nothing escaped."""
         if self._needles is None or b"\\" in value or not value.isascii():
             return True
         plain = value.lower().translate(None, b"-_ ")
         return any(needle in plain for needle in self._needles)
 
     def _hides_raw(self, raw: bytes) -> bool:
-        known = self._known_raw.get(raw)
+        known = self._known.get(raw)
         if known is None:
             known = self.hides(_unescaped(raw))
-            if len(self._known_raw) < _MAX_KNOWN and len(raw) <= _MAX_KEY:
-                self._known_raw[raw] = known
+            if len(self._known) < _MAX_KNOWN and len(raw) <= _MAX_KEY:
+                self._known[raw] = known
         return known
 
 
@@ -172,7 +164,7 @@ def _plain(key: str) -> str:
 
 
 def _unescaped(raw: bytes) -> str:
-    """Return what a JSON string says, as far as it goes: an escape that is cut off or none stays as it stands."""
+    """Return the text of a JSON string; an escape that is cut off or invalid is kept."""
     text = raw.decode("utf-8", "replace")
     if "\\" not in text:
         return text

@@ -110,7 +110,7 @@ def trash_words(entry: TrashEntry) -> str:
 
 
 def damage_words(damage: str) -> str:
-    """Say why a record of the store cannot be read, and what became of it."""
+    """Say why a record of the store cannot be read, and that it is kept."""
     return _("%(why)s It stays as it is.") % {"why": said(damage)}
 
 
@@ -219,7 +219,7 @@ _DETAIL_VALUES = {
 
 
 def actor_words(name: str) -> str:
-    """Return who did something: a person's name, or what stands there for nobody."""
+    """Return the name of an actor, or the words for a process that died."""
     return _("a process that died") if name == UNCLAIMED_BY else write.visible(name)
 
 

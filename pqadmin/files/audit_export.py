@@ -1,50 +1,35 @@
-"""The audit as a file: one act a line, as CSV that no spreadsheet runs, or as NDJSON."""
+"""The audit as a file: one record a line, as CSV that no spreadsheet runs, or as NDJSON."""
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Callable, Iterator
-from typing import Any, Literal
+from typing import Any
 
+from pqadmin.files.export_parts import Format, Shape, csv_rows, part
 from pqadmin.files.formula import defused
-from pqadmin.files.plain_text import json_text
 from queues import AuditEntry, AuditPage
 
-Format = Literal["csv", "ndjson"]
 COLUMNS = ("at", "actor", "via", "verb", "queue", "item", "count", "reason", "before", "after", "id")
-#: Actions of one step.
+#: Records of one step.
 STEP = 500
 
 
 def lines(page_after: Callable[[str | None], AuditPage], file_format: Format) -> Iterator[bytes]:
-    """Yield the acts of all pages, newest first; `page_after` reads one, each in a transaction of its own."""
+    """Yield the records of all pages, newest first; `page_after` reads a page in a transaction of its own."""
     if file_format == "csv":
-        yield _rows([list(COLUMNS)])
+        yield csv_rows([COLUMNS])
     after: str | None = None
     while True:
         page = page_after(after)
         if page.entries:
-            yield _part([_shape(entry) for entry in page.entries], file_format)
+            yield part([_shape(entry) for entry in page.entries], _cells, file_format)
         after = page.cursor
         if after is None:
             return
 
 
-def failure(words: str, file_format: Format) -> bytes:
-    """Return the last line of a file that is not complete."""
-    told = f"INCOMPLETE: {words}"
-    return _rows([[told]]) if file_format == "csv" else (json_text({"error": told}) + "\n").encode()
-
-
-def _part(shapes: list[dict[str, Any]], file_format: Format) -> bytes:
-    if file_format == "ndjson":
-        return "".join(json_text(shape) + "\n" for shape in shapes).encode()
-    return _rows([[_cell(shape[name]) for name in COLUMNS] for shape in shapes])
-
-
-def _shape(entry: AuditEntry) -> dict[str, Any]:
+def _shape(entry: AuditEntry) -> Shape:
     return {
         "at": entry.at.isoformat(timespec="milliseconds"),
         "actor": entry.actor,
@@ -60,15 +45,13 @@ def _shape(entry: AuditEntry) -> dict[str, Any]:
     }
 
 
+def _cells(shape: Shape) -> list[str]:
+    return [_cell(shape[name]) for name in COLUMNS]
+
+
 def _cell(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, int):
         return str(value)
     return defused(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str))
-
-
-def _rows(rows: list[list[str]]) -> bytes:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\r\n", quoting=csv.QUOTE_ALL).writerows(rows)
-    return text.getvalue().encode("utf-8", "replace")

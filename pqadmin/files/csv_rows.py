@@ -27,7 +27,7 @@ MAX_COLUMNS = 50
 
 
 class Unreadable(Worded, ValueError):
-    """The file cannot be read from there at all: no usable header, or a start inside a record."""
+    """The file cannot be read from this line: no usable header, or a start inside a record."""
 
 
 class _LineTooLong(Worded):
@@ -50,7 +50,7 @@ class _Lines:
         self.number = line.number
         if isinstance(line, LongLine):
             raise _LineTooLong(line)
-        # Bytes that are not UTF-8 pass as lone surrogates and are refused with the record they stand in.
+        # Bytes that are not UTF-8 pass as lone surrogates and are refused with their record.
         return line.data.decode(errors="surrogateescape")
 
 

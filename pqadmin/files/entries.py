@@ -1,8 +1,8 @@
 """One entry of an import or export file: a value and its priority, whatever the format.
 
-Both formats have the same names: `value` (text), `value_base64` (any bytes), `value_json` (a JSON value, stored as the
-text that stands in the file) and `priority`, or `priority_base64` for a text priority. Exactly one of the three
-values stands in an entry, and at most one of the two priorities.
+Both formats have the same names: `value` (text), `value_base64` (any bytes), `value_json` (a JSON value, stored as its
+text in the file) and `priority`, or `priority_base64` for a text priority. An entry has exactly one of the three
+values, and at most one of the two priorities.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _HIDDEN = Words("something of the value was hidden when it was exported, so it i
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One item to push. `line` is the last physical line it stands on; `priority` is None for a FIFO queue."""
+    """One item to push. `line` is its last physical line; `priority` is None for a FIFO queue."""
 
     line: int
     value: bytes
@@ -54,7 +54,7 @@ Outcome = Entry | BadEntry | Blank
 
 
 class Unfit(Worded, ValueError):
-    """What stands in the line is no entry; the message says why."""
+    """The line holds no entry; the message says why."""
 
 
 def entry_of_members(members: dict[str, Member], *, line: int, priority_type: PriorityType | None) -> Entry:
@@ -125,7 +125,7 @@ def _one_value(given: list[str]) -> Words:
     names: str = given[0]
     for other in given[1:]:
         names = Words("{name} and {other}", name=names, other=other)
-    return Words("{names} stand together; one value is needed", names=names)
+    return Words("{names} are given together; one value is needed", names=names)
 
 
 def _from_base64(name: str, text: str) -> bytes:
@@ -160,7 +160,7 @@ def _priority_of_base64(encoded: str, other: object, priority_type: PriorityType
     if priority_type is None:
         raise Unfit("a FIFO queue takes no priority")
     if other is not None:
-        raise Unfit("priority and priority_base64 stand together; one priority is needed")
+        raise Unfit("priority and priority_base64 are given together; one priority is needed")
     if priority_type != "str":
         raise Unfit("priority_base64 is only for text priorities")
     try:

@@ -12,7 +12,7 @@ _BLANKS = " \u00a0\u3000\u200b\ufeff"
 
 
 def is_formula(cell: str) -> bool:
-    """Say whether some spreadsheet might run a cell of this text."""
+    """Return whether some spreadsheet might run a cell of this text."""
     return cell.lstrip(_BLANKS).startswith(_STARTS)
 
 

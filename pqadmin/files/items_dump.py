@@ -22,7 +22,7 @@ PAGE_ITEMS = 100
 
 
 def entries(queue: Queue, *, end: str, on_page: Callable[[int], None] = lambda count: None) -> Iterator[Entry]:
-    """Yield the queue's ready items from one end, priority order and then push order; `on_page` hears each page."""
+    """Yield the queue's ready items from one end, in order; `on_page` is called for each page."""
     cursor: str | None = None
     number = 0
     while True:
@@ -38,9 +38,9 @@ def entries(queue: Queue, *, end: str, on_page: Callable[[int], None] = lambda c
 
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file that takes its name only when the block ends well; what stood there stays until then.
+    """Open a file that replaces the one of this name only when the block succeeds.
 
-    It is readable by its owner alone, whatever the umask is and whatever stood there.
+    It is readable by its owner alone, whatever the umask and the old file's rights are.
 
     A pipe or device is written directly: it has nothing to replace.
     """
@@ -63,7 +63,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _made(waiting: Path) -> IO[bytes]:
-    """Make a file of the user's own, by a name that no other process knows: what refuses it is said of its folder."""
+    """Create a file under a name that no other process knows; an error names its folder."""
     try:
         return os.fdopen(os.open(waiting, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb")
     except OSError as error:

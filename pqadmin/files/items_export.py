@@ -1,32 +1,30 @@
-"""The items that a page's query shows, as a file: NDJSON or CSV, as an import reads them, or with all that is known.
+"""The items of a page's query as a file: NDJSON or CSV, for an import, or with all fields.
 
-What is hidden on pages is hidden here: such a value is named `value_redacted`, and an import refuses its line, so that
-nobody pushes marks in place of what they stand for.
+A value that pages redact is redacted here: it is named `value_redacted`, and an import refuses its line.
 """
 
 from __future__ import annotations
 
 import base64
-import csv
-import io
 import time
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
 from pqadmin.display import items
 from pqadmin.display.redaction import Redaction
 from pqadmin.display.values import masked
 from pqadmin.display.values.search_mask import what_searchers_see
 from pqadmin.files.entries import REDACTED
+from pqadmin.files.export_parts import Format, Shape, csv_rows, part
 from pqadmin.files.formula import defused, is_formula
-from pqadmin.files.plain_text import json_text, plain_text
+from pqadmin.files.plain_text import plain_text
 from queues import Item, Query, Queue
 from queues.admin import End
 
-Format = Literal["csv", "ndjson"]
-#: Items of one step, and how many it looks at for them; with values of 90,000 B a step ends at 1 MB.
+#: Items of one step, and how many it examines for them; with values of 90,000 B a step ends at 1 MB.
 STEP, SCAN = 500, 5_000
-#: Seconds of work after which a part goes out: values may need to be unpacked to hide what is in them.
+#: Seconds of work after which a part is sent: redacting may need to unpack values.
 SECONDS = 0.25
 _RAW = "priority_raw"
 _KNOWN = ("id", "state", "pushed_at", "due_at", "attempts", "reason", "size")
@@ -45,34 +43,23 @@ def lines(
     """Yield the items in the page's order; each step is a transaction, so a queue in use is not one snapshot."""
     columns = _columns(queue, rules, details=details)
     if file_format == "csv":
-        yield _rows([list(columns)])
+        yield csv_rows([columns])
+    cells = partial(_cells, columns)
     shown = what_searchers_see(queue.config)
     after: str | None = None
     while True:
         found = queue.search(query, after=after, end=end, limit=STEP, scan=SCAN, shown=shown)
-        shapes: list[dict[str, Any]] = []
+        shapes: list[Shape] = []
         until = clock() + SECONDS
         for item in found.items:
             shapes.append(_shape(item, rules, details=details))
             if clock() >= until:
-                yield _part(shapes, columns, file_format)
+                yield part(shapes, cells, file_format)
                 shapes, until = [], clock() + SECONDS
-        yield _part(shapes, columns, file_format)  # an empty one too: whoever waits for a part may have gone
+        yield part(shapes, cells, file_format)  # an empty one too: a disconnected client is noticed
         after = found.cursor
         if after is None:
             return
-
-
-def _part(shapes: Sequence[dict[str, Any]], columns: tuple[str, ...], file_format: Format) -> bytes:
-    if file_format == "ndjson":
-        return "".join(json_text(shape) + "\n" for shape in shapes).encode()
-    return _rows([_cells(shape, columns) for shape in shapes])
-
-
-def failure(words: str, file_format: Format) -> bytes:
-    """Return the last line of a file that is not complete: one that no import takes."""
-    told = f"INCOMPLETE: {words}"
-    return _rows([[told] + [""] * 20]) if file_format == "csv" else (json_text({"error": told}) + "\n").encode()
 
 
 def _columns(queue: Queue, rules: Redaction, *, details: bool) -> tuple[str, ...]:
@@ -84,9 +71,9 @@ def _columns(queue: Queue, rules: Redaction, *, details: bool) -> tuple[str, ...
     return (*priorities, *raw, *values, *(_KNOWN if details else ()))
 
 
-def _shape(item: Item, rules: Redaction, *, details: bool) -> dict[str, Any]:
-    """Return an item as members of a line; those that do not apply are left out."""
-    shape: dict[str, Any] = {}
+def _shape(item: Item, rules: Redaction, *, details: bool) -> Shape:
+    """Return an item as members of a line, without those that do not apply."""
+    shape: Shape = {}
     seen = masked(item.raw, rules)
     if seen != item.raw:
         shape[REDACTED] = seen.decode("utf-8", "replace")
@@ -111,8 +98,8 @@ def _shape(item: Item, rules: Redaction, *, details: bool) -> dict[str, Any]:
     return shape
 
 
-def _cells(shape: dict[str, Any], columns: tuple[str, ...]) -> list[str]:
-    """Write a row. A value or priority that a spreadsheet would run stands in the column for base64."""
+def _cells(columns: tuple[str, ...], shape: Shape) -> list[str]:
+    """Write a row. A value or priority that a spreadsheet would run is in the column for base64."""
     cells = {name: _cell(shape.get(name)) for name in columns}
     for name in ("value", "priority"):
         text = shape.get(name)
@@ -128,9 +115,3 @@ def _cell(value: Any) -> str:
     if value is None:
         return ""
     return value if isinstance(value, str) else repr(value)
-
-
-def _rows(rows: list[list[str]]) -> bytes:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\r\n", quoting=csv.QUOTE_ALL).writerows(rows)
-    return text.getvalue().encode("utf-8", "replace")

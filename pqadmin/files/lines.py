@@ -19,7 +19,7 @@ MAX_LINE_BYTES = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawLine:
-    """One line as it stands in the file, its line end included."""
+    """One line of the file with its line end."""
 
     number: int
     data: bytes

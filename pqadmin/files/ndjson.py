@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Iterator
 from typing import IO
 
@@ -62,7 +61,3 @@ def line_of(value: bytes, priority: Priority | None) -> str:
     if priority is not None:
         shape["priority"] = priority
     return json_text(shape)
-
-
-#: What a line looks like, for messages and help.
-EXAMPLE = json.dumps({"value": "hello", "priority": 5})

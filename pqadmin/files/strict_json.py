@@ -43,8 +43,8 @@ class LongInteger:
 def parse_members(text: str, *, longest: int) -> dict[str, Member]:
     """Read the text as one JSON object; raise `BadJSON` saying what is wrong and where.
 
-    In a text of more than `longest` characters, text and numbers are read, lists and objects are not: these take very
-    much longer, and nobody else gets a turn meanwhile.
+    In a text of more than `longest` characters, text and numbers are read, lists and objects are not: they take much
+    longer, and other threads wait meanwhile.
     """
     try:
         nested = len(text) <= longest
@@ -103,7 +103,7 @@ def _members(text: str, *, nested: bool) -> dict[str, Member]:
                 raise BadJSON("a list or an object in a line of {size:,} characters is too large", size=len(text))
             value, at = _DECODER.raw_decode(text, start)
             if name in members:
-                raise BadJSON("the name {name} stands twice in one object", name=json.dumps(name))
+                raise BadJSON("the name {name} is given twice in one object", name=json.dumps(name))
             _refuse_lone_surrogates(value, text[start:at])
             members[name] = Member(value=value, source=text[start:at])
             at = _skip(text, at)
@@ -128,7 +128,7 @@ def _plain(message: str) -> str:
     return _EXPECTED.get(plain, plain)
 
 
-#: What Python and we ourselves say most often about what is no JSON.
+#: The most frequent errors of Python and of this module.
 _EXPECTED: dict[str, Words] = {
     words: words
     for words in (
@@ -154,7 +154,7 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
         seen: set[str] = set()
         for name, _ in pairs:
             if name in seen:
-                raise BadJSON("the name {name} stands twice in one object", name=json.dumps(name[:80]))
+                raise BadJSON("the name {name} is given twice in one object", name=json.dumps(name[:80]))
             seen.add(name)
     return members
 

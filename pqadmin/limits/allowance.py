@@ -13,7 +13,7 @@ class Allowance:
         self._left, self._counted = float(burst), now
 
     def take(self, now: float) -> bool:
-        """Count one event; say whether it is within the rate."""
+        """Count one event; return whether it is within the rate."""
         self._left = min(self._burst, self._left + (now - self._counted) * self._rate) - 1
         self._counted = now
         return self._left >= 0

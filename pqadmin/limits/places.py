@@ -14,7 +14,7 @@ class Places:
         self._taken: Counter[Hashable] = Counter()
 
     def free(self, key: Hashable) -> bool:
-        """Say whether one more place can be taken."""
+        """Return whether one more place can be taken."""
         return not self._limit or self._taken.get(key, 0) < self._limit
 
     def take(self, key: Hashable) -> bool:

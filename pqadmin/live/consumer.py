@@ -1,4 +1,4 @@
-"""The live socket: who may open it, what it understands, and how frames leave it."""
+"""The live socket: admission, requests and frames."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ABUSE = 4400
 MAX_BAD = 20
 #: Messages per second that a client may send, counted over bursts of as many seconds.
 MAX_RATE, BURST = 50, 4
-#: The person has as many sockets as one may have.
+#: The user has too many sockets.
 TOO_MANY = 4429
 #: Seconds without a word from the server after which the screen calls itself stale.
 STALE_AFTER = 5.0
@@ -57,24 +57,24 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
     _monitor: Monitor
     _wake: asyncio.Event
     _sender: asyncio.Task[None] | None = None
-    #: The short way to the client, where the server has one.
+    #: The fast path to the client, where the server has one.
     _pipe: Pipe | None = None
     _joined = False
     _ending = False
     _bad = 0
     _allowance: Allowance
-    #: Whose place this socket has.
+    #: The user or link that this socket is counted for.
     _place: tuple[str, object] | None = None
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Serve the socket until it is closed, and let go of it whatever happens."""
+        """Serve the socket until it is closed, and release it in any case."""
         try:
             await super().__call__(scope, receive, send)
         finally:
             self._let_go()
 
     async def dispatch(self, message: dict[str, Any]) -> None:
-        """Handle one event without the base class's visit to the database threads, which each frame would pay."""
+        """Handle one event, without the base class's step through a database thread."""
         match message["type"]:
             case "websocket.receive":
                 await self.websocket_receive(message)
@@ -84,7 +84,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
                 await self.websocket_disconnect(message)
 
     async def connect(self) -> None:
-        """Let the socket in if somebody is signed in who may read; `pqadmin.server.origin` has checked its origin."""
+        """Accept the socket of a user with the right to read; `pqadmin.server.origin` has checked its origin."""
         loop = asyncio.get_running_loop()
         self._wake, self._allowance = asyncio.Event(), allowance(loop.time())
         self._monitor = get_monitor()
@@ -106,7 +106,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
         self._monitor.hub.join(self)
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
-        """Understand one message, or answer what was wrong with it."""
+        """Handle one message, or answer with its error."""
         if self._ending:
             return
         try:
@@ -130,7 +130,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
     # For the hub
 
     def wake(self) -> None:
-        """Send what the slot has, at once where the server has a short way, else by the sender's task."""
+        """Send the slot's message: at once by the fast path, else by the sender's task."""
         if self._pipe is None:
             self._wake.set()
             return
@@ -173,7 +173,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
                     raise BadRequest("bad-ack", "That frame was never sent.")
             case Watch():
                 ids = await self._ids(request)
-                # What is not in sight is told as gone, as what is not there.
+                # An invisible queue is reported as gone, as a missing one is.
                 seen = ids if self.slot.sight.everything else ids & self._monitor.board.in_sight(self.slot.sight)
                 self.slot.watch(request, seen, ids - seen)
                 self._monitor.hub.screens_changed(self)

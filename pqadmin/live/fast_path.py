@@ -1,4 +1,4 @@
-"""The short way to a client, which a server may offer beside ASGI: see `pqadmin.server.site_socket`."""
+"""A fast path to a client that a server may offer beside ASGI: see `pqadmin.server.site_socket`."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ PIPE = "pqadmin.pipe"
 class Shared(bytes):
     """A part of a message that many sockets send."""
 
-    #: The same compressed, once somebody did so; it is kept for as long as the part itself.
+    #: The same compressed, once it was computed.
     packed: bytes | None = None
 
 
 class Pipe(Protocol):
-    """A socket that takes finished messages and tells of acknowledgements."""
+    """A socket that takes finished messages and reports acknowledgements."""
 
     acknowledged: Callable[[int], bool] | None
 
     def push(self, head: bytes, body: bytes) -> bool:
-        """Send one text message made of two parts; say False if the socket is not open."""
+        """Send one text message made of two parts; return False if the socket is not open."""

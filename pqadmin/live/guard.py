@@ -1,7 +1,7 @@
-"""Whether those behind open sockets may still look, and at what: sessions ended, users deactivated, roles and
-grants changed, a wall's link revoked.
+"""Rights of open sockets: checked again while they are open.
 
-One look at the database for all sockets of a loop, twice a second; another process may have made the change.
+A session may end, a user be deactivated, a role or grant change, a wall's link be revoked, also by another process. One
+look at the database serves all sockets of a loop, twice a second.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from queues.admin import Repeats
 log = logging.getLogger(__name__)
 _repeats = Repeats(log)
 
-#: Whoever was signed in is so no longer, or may no longer read.
+#: Close codes: the session has ended; the right to read is gone.
 SIGNED_OUT, NOT_ALLOWED = 4401, 4403
 #: Keys in one SQL question.
 _CHUNK = 500
@@ -33,7 +33,7 @@ _CHUNK = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pass:
-    """Why a socket was let in, and what it may see: a person's session, or a wall's link with nobody behind it."""
+    """The credentials of a socket and what it may see: a user's session, or a wall's link."""
 
     scope: Scope
     session_key: str = ""
@@ -56,7 +56,7 @@ class Guarded(Protocol):
         """Close the socket with this code."""
 
 
-#: Asks for the scopes of links; a link that is not answered for is no longer good.
+#: Returns the scopes of links; a link without one is no longer valid.
 Links = Callable[[Collection[str]], Mapping[str, Scope]]
 _links: Links | None = None
 
@@ -68,7 +68,7 @@ def links_answered_by(links: Links) -> None:
 
 
 async def check(sockets: Collection[Guarded]) -> None:
-    """Close the sockets of those who may no longer look, and cut the others to what they see by now.
+    """Close the sockets without rights, and update the scopes of the rest.
 
     When the database does not answer, all stay as they are.
     """
@@ -77,7 +77,9 @@ async def check(sockets: Collection[Guarded]) -> None:
         found = await database_sync_to_async(stored, thread_sensitive=False)(badges)
     except DatabaseError as error:
         _repeats.warn(
-            type(error), "Who may still look was not checked: the database failed: %s. It is tried again soon.", error
+            type(error),
+            "The rights of sockets were not checked: the database failed: %s. It is tried again soon.",
+            error,
         )
         return
 
@@ -94,7 +96,7 @@ async def check(sockets: Collection[Guarded]) -> None:
 
 
 def stored(badges: Collection[Pass]) -> dict[Pass, Scope | int]:
-    """Return what every pass opens by now: a scope, or the close code of one that is no longer good."""
+    """Return for every pass its present scope, or the close code of an invalid one."""
     links = sorted({badge.link for badge in badges if badge.link})
     walls = _links(links) if links and _links is not None else {}
     people = [badge for badge in badges if not badge.link]

@@ -1,4 +1,4 @@
-"""Who is watching: the sockets of this process, and how the monitor's ticks reach them.
+"""The hub: the sockets of this process, and how the monitor's ticks reach them.
 
 The monitor's thread hands a tick to each event loop at most once at a time; what comes in between is merged, so a busy
 loop never has a queue of ticks before it. Frames never pass through a channel layer.
@@ -71,7 +71,7 @@ class Desk:
         self._lock = threading.Lock()
         self._new: dict[int, str] = {}
         self._posted = False
-        #: Who is to be woken yet, and what waking took so far; the seconds that it took for the last tick.
+        #: Sockets that are still to be woken, the seconds spent so far, and those of the last tick.
         self._turn: list[Watcher] = []
         self._spent = 0.0
         self.cost = 0.0
@@ -148,7 +148,7 @@ class Desk:
 
     def _round(self) -> None:
         self._timer = self.loop.call_later(ROUND, self._round)
-        # First: whatever happens to frames, those who may no longer look are sent away.
+        # First: rights are checked whatever happens to frames.
         if self._guard is not None and (self._guarding is None or self._guarding.done()):
             self._guarding = self.loop.create_task(self._check(self._guard))
         now = self.loop.time()
@@ -168,7 +168,7 @@ class Desk:
         except Exception as error:  # the next round checks again
             _repeats.warn(
                 type(error),
-                "Who may still look was not checked: %s: %s. It is tried again soon.",
+                "The rights of sockets were not checked: %s: %s. It is tried again soon.",
                 type(error).__name__,
                 error,
                 exc_info=True,
@@ -262,7 +262,7 @@ class Hub:
 
     @property
     def cost(self) -> float:
-        """Return the seconds that it took to serve every socket with the last tick."""
+        """Return the seconds that serving every socket with the last tick took."""
         with self._lock:
             return sum(desk.cost for desk in self._desks.values())
 

@@ -1,4 +1,4 @@
-"""Isolation of live sockets: an error in one ends that one, and no other hears of it."""
+"""Isolation of live sockets: an error in one closes that one only."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def isolate(socket: Socket, do: Callable[[Socket], object]) -> None:
     """Do something for one socket; if that fails, log why and close this socket."""
     try:
         do(socket)
-    except Exception as error:  # whatever it is, it is this socket's
+    except Exception as error:  # any error is this socket's
         _repeats.warn(type(error), "A live socket was closed: %s: %s", type(error).__name__, error, exc_info=True)
         with contextlib.suppress(Exception):  # there is nothing more to do for it
             socket.end(BROKEN)

@@ -1,7 +1,6 @@
-"""Whoever acts sees it: the page after an act reads the store again, however little ago another page did.
+"""Fresh pages after actions: the page after an action reads the store again, even just after another page.
 
-With so many queues that pages show what was read behind their backs (`monitor.PAGE_QUEUES`), it is read again as soon
-as that can be done.
+With more queues than `monitor.PAGE_QUEUES`, pages show what was read in the background, which is read again soon.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from pqadmin.live.monitor import get_monitor
 def read_after_acts(
     get_response: Callable[[HttpRequest], HttpResponseBase],
 ) -> Callable[[HttpRequest], HttpResponseBase]:
-    """Return the middleware that tells the monitor of acts: what somebody signed in sent, and was sent on after."""
+    """Return the middleware that reports actions to the monitor: forms of signed-in users that were answered by 303."""
 
     def follow(request: HttpRequest) -> HttpResponseBase:
         response = get_response(request)

@@ -1,9 +1,9 @@
-"""The monitor: the one reader of the store in this process, for every screen and page.
+"""The monitor: the one reader of the store in this process, for all screens and pages.
 
 Its thread starts with the first viewer and ends after the last. It sleeps until the store says that something on a
 screen changed, reads all screens in one transaction (a consistent cut), at most `frame_rate` times a second, and reads
-nothing while nothing changes. Only attached queues on a screen are looked at again and again: nobody tells of others'
-writes. Pages ask the monitor for what was last known.
+nothing while nothing changes. Only attached queues on a screen are polled, because no watch reports writes of other
+programs. Pages ask the monitor for what was last known.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from pqadmin.live.board.board import Board
 from pqadmin.live.board.health import Rules
 from pqadmin.live.board.overviews import EVERYTHING, Overview
 from pqadmin.live.hub import RESTARTING, Hub
-from pqadmin.live.polling import Pace
 from pqadmin.live.screens import Screens
 from pqadmin.live.sweep import Sweep
 from pqadmin.live.waiter import Waiter
@@ -40,6 +39,8 @@ SLOWEST, SERVING_SHARE = 0.2, 2.0
 PREVIEW_BYTES = 256
 #: Seconds the thread sleeps at most: rates fall and ages are checked even when nothing changes.
 NAP = 1.0
+#: Seconds between two looks at attached queues on a screen: no watch reports writes of other programs.
+POLL_EVERY = 0.1
 #: Seconds between chunks of a sweep, and between tries while the store cannot be read.
 SWEEP_STEP, RETRY = 0.05, 0.5
 #: A page reads the store again only after this many times what the last reading took (seconds, at most).
@@ -61,7 +62,7 @@ def problem_rules() -> Rules:
 
 
 class Monitor:
-    """Reads the store for everybody. Thread-safe."""
+    """Reads the store for all screens and pages. Thread-safe."""
 
     def __init__(
         self,
@@ -94,7 +95,6 @@ class Monitor:
         self.hub = Hub(on_screens=self._look_again, guard=guard.check)
         self._screens = Screens(self.board, clock, preview=PREVIEW_BYTES)
         self._sweep = Sweep(self.board, clock, PREVIEW_BYTES)
-        self._pace = Pace(clock)
         self._seen = Waiter("pqadmin-watch-screens", self._signal.set)
         self._unseen = Waiter("pqadmin-watch-rest", self._signal.set)
 
@@ -127,7 +127,7 @@ class Monitor:
         acted = self._acts != self._acts_read
         wait = FIRST_PAGE if acted and len(self.board.ids) <= PAGE_QUEUES else 0.0
         if not self._page.acquire(timeout=wait):
-            # Somebody reads already; what is read for the first time is waited for, as nothing else can be shown.
+            # Another thread reads already; only the first reading is waited for, as nothing else can be shown.
             if self._complete.wait(FIRST_PAGE) or not self.board.empty:
                 return
             self._page.acquire()
@@ -146,11 +146,11 @@ class Monitor:
         self._page.release()
 
     def outdated(self) -> None:
-        """Have the next page read what changed, however little ago that was done: somebody acted."""
+        """Have the next page read what changed, because of an action."""
         self._acts += 1
 
     def warm_up(self, then: Callable[[], object] | None = None) -> None:
-        """Read every queue before anybody asks, in a thread of its own: for the server's start.
+        """Read every queue in the background, at the server's start.
 
         `then` is called once, after the first such reading that is finished: a store that is away now is read later.
         """
@@ -167,12 +167,12 @@ class Monitor:
 
     @property
     def closed(self) -> bool:
-        """Say whether the process is going down: no new viewers."""
+        """Return whether the process is going down: no new viewers."""
         return self._ending.is_set()
 
     @property
     def running(self) -> bool:
-        """Say whether the thread is at work."""
+        """Return whether the thread is at work."""
         return self._thread is not None
 
     @property
@@ -241,8 +241,7 @@ class Monitor:
                 self._screens.held()
             if self._unseen.take():
                 self._sweep.changed()
-            if self._screens.poll(store):
-                self._pace.changed()
+            self._screens.poll(store)
             update = self._screens.read(store, self.hub.screens())
             self._checked = self._wall()
             if update is not None:
@@ -259,7 +258,7 @@ class Monitor:
         # A look that found nothing is no frame: the next one may come sooner.
         if update is not None:
             self._rest(self._between - (self._clock() - began))
-        self._signal.wait(max(0.0, min(nap, self._pace.seconds - (self._clock() - began))))
+        self._signal.wait(max(0.0, min(nap, POLL_EVERY - (self._clock() - began))))
 
     @property
     def _between(self) -> float:

@@ -1,4 +1,4 @@
-"""The wire format, client to server: messages are checked here and nowhere else."""
+"""The wire format from client to server, with all its checks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ QUEUE = "queue:"
 
 
 class BadRequest(Exception):
-    """A message that cannot be understood; `code` is for programs, the text for people."""
+    """A malformed message; `code` is for programs, the text for people."""
 
     def __init__(self, code: str, message: str) -> None:
         self.code = code
@@ -76,7 +76,7 @@ def parse(text: str) -> Request:
     try:
         message = json.loads(text)
         if "\\u" in text or not text.isascii():
-            json.dumps(message, ensure_ascii=False).encode()  # wherever a text stands, half a character is none
+            json.dumps(message, ensure_ascii=False).encode()  # no text may hold half of a surrogate pair
     except UnicodeEncodeError:
         raise BadRequest("bad-text", "A text holds half of a surrogate pair.") from None
     except (ValueError, RecursionError):

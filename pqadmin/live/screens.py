@@ -1,4 +1,4 @@
-"""What is on screens: read as consistent cuts, turned into texts once, and compared with what was sent before."""
+"""The queues on screens: read as consistent cuts, serialized once, compared with the last frame."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Update:
 
 
 class Screens:
-    """The queues on anybody's screen. Used under the monitor's reading lock."""
+    """The queues on all screens. Used under the monitor's reading lock."""
 
     def __init__(self, board: Board, clock: Callable[[], float], *, preview: int) -> None:
         self._board = board
@@ -59,7 +59,7 @@ class Screens:
 
     @property
     def attached(self) -> frozenset[int]:
-        """The attached queues on a screen: somebody has to look whether they changed."""
+        """The attached queues on a screen, which are polled."""
         return frozenset(
             queue_id
             for reading in self._readings
@@ -76,14 +76,14 @@ class Screens:
         """Note that the store may have changed: the next `read` reads it."""
         self._dirty = True
 
-    def poll(self, store: Store) -> bool:
-        """Look whether an attached queue on a screen changed, and say so; the next `read` reads all screens then.
+    def poll(self, store: Store) -> None:
+        """Look whether an attached queue on a screen changed; then the next `read` reads all screens.
 
-        Their depths are counted anew when items between the ends were seen to differ.
+        A queue is counted again when the items at its ends differ.
         """
         attached = sorted(self.attached)
         if not attached or self._dirty:
-            return False
+            return
         before = {queue_id: ends for reading in self._readings for queue_id, ends in reading.ends.items()}
         for chunk in (attached[at : at + MAX_SNAPSHOT] for at in range(0, len(attached), MAX_SNAPSHOT)):
             seen = cuts.read(
@@ -101,7 +101,6 @@ class Screens:
                 store.counts.hurry(queue_id)
             if inside or any(seen.snapshot.queues.get(queue_id) is not known.get(queue_id) for queue_id in chunk):
                 self._dirty = True
-        return self._dirty
 
     def held(self) -> None:
         """Note that nothing on a screen has changed until now."""

@@ -25,7 +25,7 @@ PATIENCE = 30.0
 
 
 class Slot:
-    """What one socket has on screen and still has to hear of."""
+    """The queues on one socket's screen, and what it must still receive."""
 
     def __init__(self, now: float, scope: Scope = EVERYTHING) -> None:
         self.topic: str | None = None
@@ -61,7 +61,7 @@ class Slot:
 
     @property
     def single(self) -> bool:
-        """Say whether the screen is one queue's page, with the items of both its ends."""
+        """Return whether the screen is one queue's page, with the items of both its ends."""
         return self.topic is not None and self.topic != OVERVIEW
 
     def watch(self, watch: Watch, ids: frozenset[int], lost: frozenset[int] = frozenset()) -> None:
@@ -106,11 +106,11 @@ class Slot:
 
     @property
     def waits(self) -> bool:
-        """Say whether nothing may be sent before something is acknowledged."""
+        """Return whether nothing may be sent before something is acknowledged."""
         return len(self._flying) >= IN_FLIGHT
 
     def ack(self, seq: int) -> bool:
-        """Note that the client has shown everything up to a frame; say whether that frame was under way."""
+        """Note that the client has shown everything up to a frame; return whether that frame was under way."""
         if self._flying and self._flying[0][0] == seq:
             self._flying.popleft()
             return True
@@ -120,15 +120,15 @@ class Slot:
         return under_way
 
     def sent(self, seq: int) -> bool:
-        """Say whether a frame of this number was ever sent."""
+        """Return whether a frame of this number was ever sent."""
         return seq <= self._seq
 
     def too_slow(self, now: float) -> bool:
-        """Say whether the oldest frame under way has waited too long for its acknowledgement."""
+        """Return whether the oldest frame under way has waited too long for its acknowledgement."""
         return bool(self._flying) and now - self._flying[0][1] > PATIENCE
 
     def fail(self, since: float, message: str) -> None:
-        """Owe the news that the store cannot be read since `since` (seconds since the epoch)."""
+        """Owe a message that the store cannot be read since `since` (seconds since the epoch)."""
         if self._trouble != (since, message):
             self._trouble, self._told_trouble = (since, message), False
 

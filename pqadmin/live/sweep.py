@@ -1,4 +1,4 @@
-"""The sweep: queues that are on nobody's screen are read in chunks, only those that changed."""
+"""The sweep: changed queues that are on no screen are read in chunks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Sweep:
 
     @property
     def busy(self) -> bool:
-        """Say whether a round is under way."""
+        """Return whether a round is under way."""
         return bool(self._todo)
 
     def changed(self) -> None:
@@ -48,7 +48,7 @@ class Sweep:
             self._finish()
 
     def everything(self, store: Store, *, until: float = float("inf"), rest: Callable[[], object] = int) -> bool:
-        """Read every queue now, those that were never read first; say False if that was not done by `until`.
+        """Read every queue now, those that were never read first; return False if that was not done by `until`.
 
         `rest` is called between chunks.
         """

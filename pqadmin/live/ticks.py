@@ -1,4 +1,4 @@
-"""What the monitor publishes at once, and the frames that follow from it: made once for all who want the very same."""
+"""Ticks of the monitor, and their frames: made once for all sockets with equal views."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pqadmin.live.board.cuts import Cut
 from pqadmin.live.fast_path import Shared
 from pqadmin.live.requests import OVERVIEW
 
-#: The number before all ticks: who has heard nothing wants a whole frame.
+#: The number before all ticks: a socket without a frame needs a whole one.
 NEVER = -1
 #: Frames that one tick remembers.
 _MAX_TOLD = 256
@@ -58,7 +58,7 @@ class Sum:
     """All that one scope sees, added up."""
 
     total: Dated
-    #: By label, those that somebody has on screen.
+    #: By label, those that are on a screen.
     groups: Mapping[str, Dated]
     ready: int
     #: The oldest reading in the sum, milliseconds since the epoch.
@@ -93,9 +93,9 @@ class Tick:
         return None
 
     def tell(self, view: View, since: int, owed: frozenset[int]) -> Told | None:
-        """Return what a view has to hear that heard everything up to the tick `since`; None until all of it was read.
+        """Return the frame of a view that has everything up to the tick `since`; None until all of it was read.
 
-        Queues that are `owed` are told of in any case.
+        Queues that are `owed` are included in any case.
         """
         key = (view, since, owed)
         told = self._told.get(key)

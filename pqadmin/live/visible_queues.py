@@ -1,6 +1,6 @@
-"""What each scope sees of the list of all queues: worked out once for every list, and remembered.
+"""The queues that each scope sees, computed once for every list of all queues.
 
-Read without waiting for anybody: sockets ask in their event loop.
+Read without a lock: sockets ask in their event loop.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Waits for changes of the store in a thread of its own, so that the monitor can do other things meanwhile.
+"""Waits for changes of the store in a thread of its own, beside the monitor.
 
 Arming a watch reads every watched key once. So a watch stays armed for as long as nothing changes; only another screen
 makes it begin anew.
@@ -31,7 +31,7 @@ class Waiter:
         self._thread: threading.Thread | None = None
 
     def take(self) -> bool:
-        """Say whether something changed since the last call."""
+        """Return whether something changed since the last call."""
         with self._condition:
             fired, self._fired = self._fired, False
             return fired
@@ -88,4 +88,4 @@ class Waiter:
         try:
             return store.wait_for_change(snapshot, timeout=LONGEST)
         except StoreError:
-            return True  # whoever reads next finds out what is wrong
+            return True  # the next reading finds the error

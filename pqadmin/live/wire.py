@@ -1,6 +1,6 @@
 """The wire format, server to client: every message as JSON text. See docs/reference/live-protocol.md and schema.json.
 
-A row is serialized once per change, whoever looks at it; a frame joins finished texts.
+A row is serialized once per change for all sockets; a frame joins finished texts.
 """
 
 from __future__ import annotations

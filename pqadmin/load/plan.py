@@ -17,7 +17,7 @@ from queues import Priority, Queue
 from queues.admin import PriorityType
 
 Mix = Literal["urgency", "deadline", "tier", "score", "day", "none"]
-#: (kind of work, priorities, whether it stands once for each region)
+#: (kind of work, priorities, whether each region has one)
 _WORK: tuple[tuple[str, Mix, bool], ...] = (
     ("orders:{region}:payments", "urgency", True),
     ("mail:outbound", "tier", False),
@@ -81,7 +81,7 @@ def plans(count: int, *, prefix: str, seed: int) -> list[QueuePlan]:
     made = []
     for rank, (name, mix) in enumerate(_names(count), start=1):
         weight = 1 / rank
-        # Of ten queues one is never served, two too slowly, the others a little faster than they fill.
+        # Of ten queues one is never served, two too slowly, the rest a little faster than they fill.
         served = random.choices((0.0, 0.8, 1.15), (1, 2, 7))[0] if rank > 1 else 1.0
         end: Literal["min", "max"] = "max" if mix in ("score", "tier") else "min"
         made.append(QueuePlan(name=prefix + name, mix=mix, push_weight=weight, pop_weight=weight * served, end=end))

@@ -1,6 +1,6 @@
-"""What one process of a load does: push, or take, when the schedule says so.
+"""One process of a load: it pushes or takes by a schedule.
 
-It imports the queue core alone, opens the store for itself, and counts into memory shared with the command.
+It imports the queue core alone, opens the store for itself, and counts in memory that it shares with the command.
 """
 
 from __future__ import annotations
@@ -10,31 +10,34 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import IntEnum
-from multiprocessing.sharedctypes import SynchronizedArray
-from multiprocessing.synchronize import Event
+from multiprocessing.sharedctypes import Synchronized, SynchronizedArray
+from multiprocessing.synchronize import Barrier, Event
 from random import Random
+from threading import BrokenBarrierError
 from typing import Literal
 
 from pqadmin.load import plan as planning
-from pqadmin.load.gate import Gate
 from pqadmin.load.pace import Pace
 from pqadmin.load.plan import QueuePlan
 from queues import Queue, open_store
 from queues.errors import QueueClosed, QueueError, QueueNotFound, QueuePaused, StoreError
 
 Role = Literal["producer", "worker"]
-#: Operations between two looks at the clock.
+#: Operations between two readings of the clock.
 _BATCH = 200
 #: Seconds; work that is later than this (a suspended machine, a disk that cannot keep up) is dropped and counted.
 _TOO_LATE = 5.0
-#: Seconds between two looks at whether the command is still there.
+#: Seconds between two checks that the command is still there.
 _PATIENCE = 0.5
+#: Seconds in which all processes of a load start.
+_BEGIN_WITHIN = 60.0
 
 
 class Count(IntEnum):
-    """What a process counts; the numbers are places in the shared array."""
+    """The counters of a process; the numbers are places in the shared array."""
 
     PUSHED = 0
     TAKEN = 1
@@ -48,7 +51,7 @@ class Count(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What one process is told."""
+    """The task of one process."""
 
     role: Role
     number: int
@@ -58,14 +61,14 @@ class Job:
     seed: int
 
 
-def main(job: Job, counts: SynchronizedArray[int], gate: Gate, stop: Event) -> None:
-    """Work until told to stop or until the command is gone. The entry of a spawned process."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command hears it and tells
+def main(job: Job, counts: SynchronizedArray[int], together: Barrier, began: Synchronized[float], stop: Event) -> None:
+    """Work until stopped or until the command is gone. The entry of a spawned process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command handles it
     try:
         with open_store(job.store_url) as store:
             work = _Work(job, counts, {plan.name: store.queue(plan.name) for plan in job.plans})
             signal.signal(signal.SIGTERM, lambda number, frame: work.end())
-            work.run(gate, stop)
+            work.run(together, began, stop)
     except (QueueError, StoreError) as error:
         raise SystemExit(f"{job.role} {job.number}: {error}") from None
 
@@ -84,14 +87,16 @@ class _Work:
     def end(self) -> None:
         self._ended = True
 
-    def run(self, gate: Gate, stop: Event) -> None:
+    def run(self, together: Barrier, began: Synchronized[float], stop: Event) -> None:
         parent = multiprocessing.parent_process()
 
         def wanted() -> bool:
             return not (stop.is_set() or self._ended) and (parent is None or parent.is_alive())
 
         pace = self._job.pace
-        gate.wait(wanted)
+        with suppress(BrokenBarrierError):  # the load was stopped, or the command is gone
+            if together.wait(_BEGIN_WITHIN) == 0:
+                began.value = time.monotonic()
         start = time.monotonic()
         done = 0
         while wanted():

@@ -1,4 +1,4 @@
-"""One run of a load: its processes started, watched, and stopped so that everything they did is counted."""
+"""One run of a load: its processes are started, watched and stopped, and their work is counted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 from multiprocessing.sharedctypes import SynchronizedArray
 
-from pqadmin.load.gate import Gate
 from pqadmin.load.pace import Pace
 from pqadmin.load.plan import QueuePlan
 from pqadmin.load.process import Count, Job, Role, main
@@ -22,7 +21,7 @@ _GRACE = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
-    """What all processes together did so far."""
+    """The work of all processes so far."""
 
     seconds: float
     pushed: int
@@ -33,7 +32,7 @@ class Tally:
 
 
 class ProcessFailed(Exception):
-    """A process of the load ended by itself; what it said is on standard error."""
+    """A process of the load ended by itself; its error is on standard error."""
 
 
 class LoadRun:
@@ -43,20 +42,22 @@ class LoadRun:
         self._store_url = store_url
         self._plans = plans
         self._seed = seed
-        # Spawned, not forked: a store does not survive a fork, and the site's threads must not either.
+        # Spawned, not forked: neither a store nor the site's threads survive a fork.
         self._context = multiprocessing.get_context("spawn")
         self._stop = self._context.Event()
         self._processes: list[BaseProcess] = []
         self._counts: list[SynchronizedArray[int]] = []
-        self._gate = Gate(self._context, 0)
+        #: When all processes began to work, by the machine's monotonic clock; 0: not yet.
+        self._began = self._context.Value("d", 0.0)
+        self._together = self._context.Barrier(1)
         self._ended: float | None = None
 
     def start(self, *, producers: int, push_pace: Pace, workers: int, pop_pace: Pace) -> None:
         """Start the processes; each of a role has an equal part of its pace. A rate of 0 starts none."""
-        self._gate = Gate(
-            self._context, sum(n for n, pace in ((producers, push_pace), (workers, pop_pace)) if pace.rate > 0)
-        )
-        # Spawned processes inherit the mask: Ctrl-C reaches the command alone, which then tells them.
+        processes = sum(n for n, pace in ((producers, push_pace), (workers, pop_pace)) if pace.rate > 0)
+        self._together = self._context.Barrier(max(1, processes))
+        self._began.value = 0.0 if processes else time.monotonic()
+        # Spawned processes inherit the mask: Ctrl-C reaches the command alone, which stops them.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             self._spawn("producer", producers, push_pace)
@@ -75,22 +76,23 @@ class LoadRun:
                 seed=self._seed,
             )
             counts = self._context.Array("q", len(Count))
-            process = self._context.Process(target=main, args=(job, counts, self._gate, self._stop), daemon=True)
+            shared = (counts, self._together, self._began, self._stop)
+            process = self._context.Process(target=main, args=(job, *shared), daemon=True)
             self._counts.append(counts)
             self._processes.append(process)
             process.start()
 
     def tally(self) -> Tally:
-        """Return what is done so far; raise `ProcessFailed` when a process ended that was not told to.
+        """Return the work so far; raise `ProcessFailed` when a process ended without being stopped.
 
-        Seconds count from when all processes began to work.
+        Seconds count from the moment at which all processes work.
         """
         if not self._stop.is_set() and any(process.exitcode is not None for process in self._processes):
             raise ProcessFailed("A process of the load ended by itself.")
         totals = [sum(counts[what] for counts in self._counts) for what in Count]
-        end, opened = time.monotonic() if self._ended is None else self._ended, self._gate.opened
+        end, began = time.monotonic() if self._ended is None else self._ended, self._began.value
         return Tally(
-            seconds=max(0.0, end - opened) if opened else 0.0,
+            seconds=max(0.0, end - began) if began else 0.0,
             pushed=totals[Count.PUSHED],
             taken=totals[Count.TAKEN],
             empty=totals[Count.EMPTY],
@@ -99,8 +101,9 @@ class LoadRun:
         )
 
     def stop(self) -> Tally:
-        """Let every process finish what it is at, end them, and return the final tally."""
+        """Let every process finish its transaction, end them, and return the final tally."""
         self._stop.set()
+        self._together.abort()
         self._ended = time.monotonic()
         for process in self._processes:
             process.join(max(0.1, self._ended + _GRACE - time.monotonic()))
@@ -111,7 +114,7 @@ class LoadRun:
 
 
 def create_queues(store: Store, plans: Sequence[QueuePlan]) -> None:
-    """Create the queues that are not there yet; raise `QueueExists` when one of another kind is."""
+    """Create the missing queues; raise `QueueExists` when one of another kind exists."""
     there = store.directory()
     for plan in plans:
         bands = None if plan.name in there else plan.bands

@@ -1,4 +1,4 @@
-"""The sample load that the site offers to whoever has an empty store: one at a time, and it ends by itself."""
+"""The sample load that the site offers for an empty store: one at a time, ended by a timer."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class SampleLoad:
             self._timer.start()
 
     def stop(self) -> bool:
-        """End it, with all that it is at finished; return whether one was at work."""
+        """End it after its current transactions; return whether one was running."""
         with self._lock:
             run = self._let_go() if self._at_work() else None
         if run is None:
@@ -64,7 +64,7 @@ class SampleLoad:
         return True
 
     def _at_work(self) -> bool:
-        """Say whether one is at work, and clear away one whose processes died."""
+        """Return whether one is running; drop one whose processes died."""
         if self._run is None:
             return False
         try:

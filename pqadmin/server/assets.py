@@ -1,12 +1,11 @@
 """Static files: named by their content, compressed, prepared in the data folder at start.
 
-Nobody has to run `collectstatic`: `prepare` does it when the files that the package ships have changed.
-Without prepared files (tests, a foreign server) pages use the plain names, which are served as they are.
+`prepare` runs `collectstatic` when the files of the package have changed. Without prepared files (tests, another
+server) pages use the plain names, which are served as they are.
 """
 
 import hashlib
 import re
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -31,23 +30,9 @@ class AssetStorage(CompressedManifestStaticFilesStorage):  # type: ignore[misc]
         hashed: str = self.hashed_files.get(self.hash_key(self.clean_name(name)), name)
         return hashed
 
-    def url(self, name: str | None, force: bool = False) -> str:
-        """Return the address of a file: worked out once where the files are prepared, as every page names dozens."""
-        if force or name is None or not self.hashed_files:
-            address: str = super().url(name, force)
-            return address
-        known = self._addresses.get(name)
-        if known is None or known[0] is not self.hashed_files:
-            known = self._addresses[name] = (self.hashed_files, super().url(name))
-        return known[1]
-
-    @cached_property
-    def _addresses(self) -> dict[str, tuple[object, str]]:
-        return {}
-
 
 def prepare() -> bool:
-    """Collect the static files if they changed since the last time; say whether they had."""
+    """Collect the static files if they changed since the last time; return whether they had."""
     mark = Path(settings.STATIC_ROOT) / _MARK
     wanted = _fingerprint()
     if mark.exists() and mark.read_text(encoding="ascii") == wanted:

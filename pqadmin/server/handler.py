@@ -17,15 +17,15 @@ _one_form = threading.Lock()
 
 
 class OneFormAtATime(ASGIRequest):
-    """A request whose form is parsed while no other one is: 1 MB of `%41` takes 50 MB until it is parsed."""
+    """A request whose form is parsed alone: 1 MB of `%41` takes 50 MB until it is parsed."""
 
     def _load_post_and_files(self) -> None:
-        with _one_form:  # all of the body has come by now: nobody waits for a client here
+        with _one_form:  # the whole body has arrived: this waits for no client
             super()._load_post_and_files()
 
 
 class SyncHandler(ASGIHandler):
-    """Runs the whole sync stack at once: Django's own hops between threads for every middleware."""
+    """Runs the whole sync stack in one step; Django's own changes threads for every middleware."""
 
     request_class = OneFormAtATime
 
@@ -37,7 +37,7 @@ class SyncHandler(ASGIHandler):
         """Return the response to one request."""
         try:
             response: HttpResponseBase = await sync_to_async(self.get_response, thread_sensitive=True)(request)
-        except Exception:  # the pages for errors failed too, or there is no way to find them
+        except Exception:  # the error pages failed too, or cannot be found
             log.exception("no answer to %s %s", request.method, request.path)
             response = error_pages.plain(500, "Something went wrong")
         response._handler_class = self.__class__  # type: ignore[attr-defined]  # noqa: SLF001

@@ -55,7 +55,7 @@ class Limits:
 
 
 class SiteRequest(WebRequest):  # type: ignore[misc] # daphne is not typed
-    """A request whose body nobody looks at before the application does."""
+    """A request whose body is first read by the application."""
 
     content: Any  # the body until all of it has come
     #: What came as the body, once all of it has come.
@@ -64,7 +64,7 @@ class SiteRequest(WebRequest):  # type: ignore[misc] # daphne is not typed
     brought = 0
 
     def __init__(self, channel: SiteChannel, queued: object = False) -> None:
-        # Twisted would parse forms here, in the event loop, for any address and before anybody is asked.
+        # Twisted would parse forms here, in the event loop, before any check of address or login.
         super().__init__(channel, queued, parsePOSTFormSubmission=False)
 
     def handleContentChunk(self, data: bytes) -> None:  # noqa: N802 # Twisted's name
@@ -157,7 +157,7 @@ class SiteChannel(_HTTPChannel):  # type: ignore[misc]
             super().allContentReceived()
 
     def takes(self, request: SiteRequest, size: int) -> bool:
-        """Say whether a body may grow by so many bytes; if not, the request is refused."""
+        """Return whether a body may grow by so many bytes; if not, the request is refused."""
         if self._refused:
             return False
         request.brought += size
@@ -168,7 +168,7 @@ class SiteChannel(_HTTPChannel):  # type: ignore[misc]
         return True
 
     def refuse(self, words: Callable[[str], tuple[int, str, str]]) -> None:
-        """Answer with such a page, hear no more, and close the connection once the client has had time to read."""
+        """Answer with such a page, read no more, and close the connection after a time for the client to read."""
         if self._refused:
             return
         self._refused = True

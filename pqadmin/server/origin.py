@@ -29,7 +29,7 @@ class SameOrigin:
 
 
 def is_same_origin(scope: Any) -> bool:
-    """Say whether the handshake's Origin is the page's own site."""
+    """Return whether the handshake's Origin is the page's own site."""
     headers = {name: value.decode("latin-1") for name, value in scope.get("headers", ())}
     scheme = "https" if scope.get("scheme") == "wss" else "http"
     try:

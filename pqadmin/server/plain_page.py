@@ -57,7 +57,7 @@ def too_many(language: str = "en") -> tuple[int, str, str]:
         return (
             429,
             _("Too many requests at once"),
-            _("You or others at your address have too many requests or connections open. Try again in a few seconds."),
+            _("Your address has too many requests or connections open. Try again in a few seconds."),
         )
 
 

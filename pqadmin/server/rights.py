@@ -40,14 +40,14 @@ def protect(data: Path) -> None:
             _narrow(table.with_name(table.name + beside), 0o600)
     if _narrow(data / secret_key.FILE, 0o600):
         log.warning(
-            "The secret key %s could be read by other users, who can sign sessions with it: stop the site, delete the "
+            "The secret key %s could be read by other users, which lets them sign sessions: stop the site, delete the "
             "file and start again if you do not trust them.",
             data / secret_key.FILE,
         )
 
 
 def _narrow(path: Path, most: int) -> bool:
-    """Take away the rights beyond `most`; say whether there were any."""
+    """Take away the rights beyond `most`; return whether there were any."""
     try:
         found = path.stat()
     except FileNotFoundError:

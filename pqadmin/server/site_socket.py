@@ -1,12 +1,12 @@
-"""The server's end of a websocket: Daphne's, and beside ASGI a short way for what is said thousands of times a second.
+"""The server's end of a websocket: Daphne's, with a fast path for frames and acknowledgements.
 
 Frames go out in one system call, in two parts of which many sockets share the second; acknowledgements come in without
-a task, a queue and a parser. Everything else goes Daphne's way. Without this server (tests, another one) the consumer
-does without it: `pqadmin.live.fast_path.PIPE` is then not in the scope's extensions.
+a task, a queue and a parser. Everything else goes through Daphne. Under another server (and in tests) the consumer does
+without it: `pqadmin.live.fast_path.PIPE` is then not in the scope's extensions.
 
 Clients that offer it (browsers do) get large messages compressed (RFC 7692), and the part that many share is compressed
-once for all of them: the compressor begins anew with every message, and the part that differs stands before it as
-it is, in a deflate block of its own.
+once for all of them: the compressor begins anew with every message, and the part that differs precedes it
+uncompressed, in a deflate block of its own.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _PACKED_FROM, _LEVEL, _WINDOW = 1_000, 2, 15
 #: What a packed message of RFC 7692 leaves out at its end, and a block with nothing in it.
 _TAIL, _NOTHING = b"\0\0\xff\xff", b"\0\0\0\xff\xff"
 _ACK, _END = b'{"t":"ack","seq":', b"}"
-#: Bytes of the longest acknowledgement, and of what stands before the text in a short frame of a client.
+#: Bytes of the longest acknowledgement, and of the header of a short frame of a client.
 _MOST, _BEFORE = 40, 6
 
 
@@ -88,7 +88,7 @@ def _as_it_is(head: bytes) -> bytes:
 class SiteSocket(WebSocketProtocol):  # type: ignore[misc]
     """A websocket with a short way, which may be closed with the protocol's own codes, 1001 to 1014."""
 
-    #: Hears acknowledgements; says whether that was the end of it.
+    #: Called with acknowledgements; returns whether nothing else must handle them.
     acknowledged: Callable[[int], bool] | None = None
 
     def connectionMade(self) -> None:  # noqa: N802 # Twisted's name
@@ -200,7 +200,7 @@ class SiteSocket(WebSocketProtocol):  # type: ignore[misc]
             compression._decompressor = None  # 40 kB  # noqa: SLF001
 
     def push(self, head: bytes, body: bytes) -> bool:
-        """Send one text message made of two parts, now if the client keeps up; say False if the socket is not open."""
+        """Send one text message of two parts, now if the client keeps up; return False if the socket is not open."""
         if self.state != self.STATE_OPEN:
             return False
         transport: Any = self.transport

@@ -17,7 +17,7 @@ _HOSTILE = "<script>alert('name')</script>⟨202E⟩" + "w" * 60
 
 
 def sample_acts(items: Sequence[Item]) -> dict[str, Any]:
-    """Return what an act is about, what stands in its way, what it would do, and what became of items."""
+    """Return the forms, obstacles, previews and results of actions on items."""
     reprioritize = ReprioritizeForm({"how": "shift", "shift": "1e400"}, fifo=False, priority_type="int")
     reschedule = RescheduleForm({"when": "in", "amount": _HOSTILE})
     return {

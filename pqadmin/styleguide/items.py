@@ -48,7 +48,7 @@ def sample_standings(item: Item, now: datetime) -> list[Item]:
 
 
 def sample_neighbors(item: Item) -> Neighbors:
-    """Return neighbors of an item that stands at one end."""
+    """Return neighbors of an item at one end."""
     return Neighbors(lower=None, higher=item)
 
 

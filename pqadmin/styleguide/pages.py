@@ -20,7 +20,7 @@ _HOSTILE = write.visible(_RAW)
 
 
 def sample_pages(rows: Sequence[Row], item: Item, now: datetime) -> Mapping[str, Any]:
-    """Return what stands on pages of single queues; `rows` has some of hostile names, and of attached queues."""
+    """Return the contents of queue pages; `rows` has some of hostile names, and of attached queues."""
     return {
         "headed": [row for row in rows if len(row.status.name) == 200 or row.status.name == _RAW],
         "noted": replace(rows[0].status, note=f"{_RAW}\n" + "n" * 300, runbook="https://wiki.example/" + "r" * 180),

@@ -122,7 +122,7 @@ _ERRORS = (
         "{queue} is paused by {by}: {reason}", queue="orders:eu:new", by="ops-2", reason="ledger closing"
     ),
     errors.BadPriority("“{text}” is not {noun}.", text="1e400", noun=errors.Words("a whole number")),
-    errors.NotForAttached("legacy:dispatch", "it cannot be paused, as others would go on taking."),
+    errors.NotForAttached("legacy:dispatch", "it cannot be paused, as other programs would continue to take."),
     errors.StoreFull("The disk under the store {path} is full; nothing was written. Make room on it.", path="var/pq"),
     errors.OutcomeUnknown("The thread that served this request was interrupted: look before you repeat it."),
 )

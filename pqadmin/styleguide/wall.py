@@ -15,7 +15,7 @@ from queues.errors import display_name
 
 
 def sample_wall(rows: Sequence[Row], now: datetime) -> dict[str, Any]:
-    """Return what the styleguide's wall shows: as many of these rows as fit, the worst first, and a tile for others."""
+    """Return the styleguide's wall: as many of these rows as fit, the worst first, and a tile for the rest."""
     layout = lay_out(21, density="middle", stress=True)
     spots = list(places(layout))
     shown = sorted(rows, key=lambda row: worst_first(row, level_of(row), now))[:20]

@@ -1,4 +1,4 @@
-"""Who may look at a wall: a screen by its link's cookie, or a signed-in person who may read."""
+"""Access to a wall: for a screen by its link's cookie, or for a signed-in user with the right to read."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from pqadmin.wall.specs import Spec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Looking:
-    """Why somebody may look at a wall, and at which queues."""
+    """The access of a screen or user to a wall, with the visible queues."""
 
     scope: Scope
-    #: None for a person.
+    #: None for a user.
     link: Link | None
 
 
@@ -30,6 +30,6 @@ def by_link(spec: Spec, cookies: Mapping[str, str]) -> Looking | None:
 
 
 def by_person(user: AbstractBaseUser | AnonymousUser) -> Looking | None:
-    """Return what a signed-in person may see on any wall."""
+    """Return what a signed-in user may see on any wall."""
     scope = scope_of(user)
     return Looking(scope=scope, link=None) if scope.anywhere(Right.READ) else None

@@ -1,4 +1,4 @@
-"""Boards and their links: made, changed, removed, minted and revoked by admins, seen by all who may read."""
+"""Pages of boards and their links: admins change them, readers see them."""
 
 from __future__ import annotations
 
@@ -129,10 +129,10 @@ def change(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _both(request: HttpRequest, board: Board, form: BoardForm) -> HttpResponse:
-    """Show the form again as it was typed, and what stands there now; sending it again keeps what was typed."""
+    """Show the form again as it was typed, beside the stored board; sending it again keeps what was typed."""
     context = _form_context(request, board, form) | {"theirs": _differing(board, form), "seen": board.stamp}
     refusal = Refusal(
-        title=_("Somebody else changed this board meanwhile"),
+        title=_("The board has changed meanwhile"),
         text=_("Nothing of yours was saved yet."),
         advice=_("The form holds what you typed. Look at what it is now and save again."),
         status=409,

@@ -20,7 +20,7 @@ from pqadmin.wall import access, wire
 from pqadmin.wall.picture import Picture, choose, cut
 from pqadmin.wall.release import release
 from pqadmin.wall.slot import WallSlot
-from pqadmin.wall.specs import SPECS
+from pqadmin.wall.specs import read
 from queues.admin import Repeats
 from queues.errors import StoreError
 
@@ -68,7 +68,7 @@ class WallConsumer(LiveConsumer):
         return None
 
     def _linked(self) -> Pass | None:
-        spec = SPECS.get(self._slug)
+        spec = read(self._slug)
         looking = None if spec is None else access.by_link(spec, self.scope.get("cookies", {}))
         if looking is None or looking.link is None:
             return None
@@ -104,7 +104,7 @@ class WallConsumer(LiveConsumer):
             await asyncio.sleep(left)
 
     def _choose(self) -> Picture | None:
-        spec = SPECS.get(self._slug)
+        spec = read(self._slug)
         if spec is None:
             return None
         if self._monitor.board.empty:

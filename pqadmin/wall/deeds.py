@@ -1,7 +1,7 @@
-"""Changes of boards and links: each in one transaction of the site's tables, and told to the audit before that commits.
+"""Changes of boards and links: each in one transaction of the site's tables, audited before it commits.
 
 The audit is in the queue store, the boards are not: when the audit cannot be written, nothing is changed; a crash
-between the two can leave an entry of what was not done, never a deed without an entry.
+between the two can leave an audit record without its change, never a change without a record.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def make_board(values: Mapping[str, Any], *, by: str, now: datetime) -> Board:
 
 
 class BoardChanged(Exception):
-    """Somebody else has changed the board since its form was made; nothing was changed."""
+    """The board was changed since its form was made; nothing was changed."""
 
     def __init__(self, board: Board) -> None:
         super().__init__(board.slug)
@@ -44,7 +44,7 @@ class BoardChanged(Exception):
 
 
 def change_board(board: Board, values: Mapping[str, Any], *, seen: str, by: str, now: datetime) -> bool:
-    """Change a board that still is as it was `seen`, by its stamp; say whether anything changed.
+    """Change a board that still is as it was `seen`, by its stamp; return whether anything changed.
 
     Its screens follow within two seconds.
     """

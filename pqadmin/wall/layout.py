@@ -1,8 +1,8 @@
-"""How many tiles a screen holds and in which rows they stand. Pure arithmetic.
+"""The number of tiles on a screen, and their rows. Pure arithmetic.
 
 What can be read from afar is a share of the screen, not a number of pixels: a 4K screen of the same size holds as
 many tiles as a 720p one. So the density alone says how many, and the server can lay them out without knowing the
-screen. Rows are filled to their ends; the upper ones, where the worst stand, have the fewer and larger tiles.
+screen. Rows are filled to their ends; the upper rows, for the worst queues, have fewer and larger tiles.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Layout:
 
     wide: tuple[int, ...]
     high: tuple[int, ...]
-    #: The first row is higher than the others: something there needs a look.
+    #: The first row is higher, because a queue in it needs attention.
     stress: bool
 
 

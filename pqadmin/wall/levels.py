@@ -1,4 +1,4 @@
-"""How urgent a queue is, for eyes across a room. Codes, not texts; the words come from the dashboard's own."""
+"""The urgency of a queue on a wall. Codes, not texts; the words are the dashboard's."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ class Level(StrEnum):
     WARN = "warn"
     PAUSED = "paused"
     OK = "ok"
-    #: Others write the items: nothing is known of their traffic.
+    #: Other programs write the items: their traffic is unknown.
     ATTACHED = "attached"
     EMPTY = "empty"
 
     @property
     def trouble(self) -> bool:
-        """Say whether somebody should look at the queue."""
+        """Return whether the queue needs attention."""
         return self in (Level.BAD, Level.WARN)
 
     @property

@@ -56,7 +56,7 @@ def redeem(slug: str, token: str, *, address: str, now: datetime) -> str | None:
 
 
 def is_unused(slug: str, token: str, *, now: datetime) -> bool:
-    """Say whether a token could be redeemed, changing nothing."""
+    """Return whether a token could be redeemed, changing nothing."""
     return _unused(slug, token, now).exists()
 
 

@@ -1,4 +1,4 @@
-"""What a screen shows at one moment: which queues, in which order and places, and what became of the others."""
+"""The picture on a screen at one moment: its queues, their order and places, and the rest."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from pqadmin.wall.specs import Part, Spec, Turn
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """How many queues there are, and how many need a look or are paused."""
+    """How many queues there are, and how many need attention or are paused."""
 
     queues: int
     trouble: int
-    #: Of those in trouble: how many stand still.
+    #: Of those in trouble: how many are stopped.
     bad: int
     paused: int
     #: Queues that exist and were not read yet.
@@ -98,7 +98,7 @@ def choose(spec: Spec, monitor: Monitor, *, viewer: Scope, now: float) -> Chosen
 
 
 def cut(spec: Spec, monitor: Monitor, *, viewer: Scope, now: float) -> Spec | None:
-    """Return what is left of a board for a person: parts that show none of his queues are not there for him."""
+    """Return the visible parts of a board for a user: those with visible queues."""
     if viewer.everything:
         return spec
     parts = tuple(part for part in spec.parts if _look(part, monitor, viewer, now).counts.queues)
@@ -107,7 +107,7 @@ def cut(spec: Spec, monitor: Monitor, *, viewer: Scope, now: float) -> Spec | No
 
 def _look(part: Part, monitor: Monitor, viewer: Scope, now: float) -> _Sight:
     overview = monitor.overview(part.scope)
-    # A hundred screens ask for the same every second: it is worked out once for as long as the overview stands.
+    # A hundred screens ask for the same every second: it is computed once for each overview.
     return overview.keep(
         ("wall", part, sight_of(viewer)),
         lambda: _sight(part, overview, monitor, viewer, datetime.fromtimestamp(now, UTC)),

@@ -13,7 +13,7 @@ _TOPIC = "wall"
 
 
 class WallSlot(Slot):
-    """What a wall has on screen and still has to hear of."""
+    """The picture of one wall, and what it must still receive."""
 
     def __init__(self, now: float, scope: Scope) -> None:
         super().__init__(now, scope)

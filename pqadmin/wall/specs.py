@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import threading
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from pqadmin.accounts.scope import Scope
 from pqadmin.wall.models import Board
-
-#: Seconds for which what was read is good: a change reaches screens within this time and one choice.
-GOOD_FOR = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,27 +85,3 @@ def of(board: Board) -> Spec:
             Part(name=each.name, globs=tuple(each.globs), order=each.order, density=each.density) for each in shown
         ),
     )
-
-
-class Specs:
-    """Boards as last read, so that a hundred screens of one board ask the tables as often as one. Thread-safe."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._known: dict[str, tuple[float, Spec | None]] = {}
-
-    def get(self, slug: str) -> Spec | None:
-        """Return the board of this address, at most half a second old; None when there is none."""
-        with self._lock:
-            now = self._clock()
-            found = self._known.get(slug)
-            if found is not None and now - found[0] < GOOD_FOR:
-                return found[1]
-            spec = read(slug)
-            self._known = {other: each for other, each in self._known.items() if now - each[0] < GOOD_FOR}
-            self._known[slug] = (now, spec)
-            return spec
-
-
-SPECS = Specs()

@@ -28,7 +28,7 @@ _NAMES = (12, 15, 18, 22)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a tile stands: how many share its row on a wide screen and on a high one, and whether that is the first."""
+    """The place of a tile: how many share its row on a wide and on a high screen, and whether that is the first."""
 
     wide: int
     high: int
@@ -89,12 +89,12 @@ def depth(row: Row) -> str:
 
 
 def why(row: Row, now: datetime) -> str:
-    """Say in what state a queue is: of one that needs a look the reason, of another where it is heading."""
+    """Describe the state of a queue: the reason if it needs attention, else its trend."""
     level = level_of(row)
     if level.trouble or level is Level.PAUSED:
-        words = state_words(_of_nobody(row), now)
+        words = state_words(_without_actor(row), now)
         well = f"{state_word(row.state)} · "
-        # What needs a look is not called well, though it flows.
+        # A queue that needs attention is not called well.
         return words.removeprefix(well) if row.state in (State.OK, State.EMPTY) else words
     word, heading = state_word(row.state), outlook_words(row)
     if level is Level.OK and row.outlook is not Outlook.UNKNOWN:
@@ -102,8 +102,8 @@ def why(row: Row, now: datetime) -> str:
     return str(word)
 
 
-def _of_nobody(row: Row) -> Row:
-    """Return the row without who paused the queue: passers-by need not know."""
+def _without_actor(row: Row) -> Row:
+    """Return the row without the actor of a pause, which walls do not show."""
     pause = row.status.pause
     return row if pause is None else replace(row, status=replace(row.status, pause=replace(pause, by="")))
 

@@ -58,7 +58,7 @@ def wall(request: HttpRequest, slug: str) -> HttpResponse:
         if answer.status_code == 500:
             log.exception("a wall could not be shown")
         if request.method != "POST":
-            answer.headers["Refresh"] = str(_AGAIN)  # no person stands there to load the page anew
+            answer.headers["Refresh"] = str(_AGAIN)  # a screen has no user to reload it
     for name, value in _HEADERS.items():
         answer.headers.setdefault(name, value)
     return answer
@@ -120,7 +120,7 @@ def _offer(request: HttpRequest, slug: str, token: str) -> HttpResponse | None:
 
 
 def _turn_away(request: HttpRequest, address: str, *, token: bool, cookie: bool) -> HttpResponse:
-    """Answer who may not look. Nothing tells whether there is such a board."""
+    """Refuse a request without access, in the same way whether the board exists or not."""
     if token or cookie:
         return render(request, "wall/closed.html", {"token": token}, status=403)
     if request.headers.get("Sec-Fetch-Site") == "cross-site":
@@ -135,7 +135,7 @@ def _cut(spec: Spec, looking: Looking) -> Spec:
         return spec
     monitor = get_monitor()
     if monitor.board.empty:
-        monitor.refresh()  # nobody knows yet what the board has for him
+        monitor.refresh()  # nothing was read yet
     left = cut(spec, monitor, viewer=looking.scope, now=store_now().timestamp())
     if left is None:
         raise Http404
@@ -154,7 +154,7 @@ def _show(request: HttpRequest, spec: Spec, looking: Looking) -> HttpResponse:
         "link": looking.link is not None,
         "blind": blind,
         "nothing": nothing,
-        # Patterns may name queues that others may not know of; where boards take turns these would stay for the next.
+        # Globs may name invisible queues; where boards take turns they would stay for the next one.
         "globs": spec.parts[0].globs if nothing and looking.scope.everything and len(spec.parts) == 1 else (),
     }
     with translation.override(spec.language or translation.get_language()):

@@ -309,7 +309,7 @@ def test_a_number_is_no_formula() -> None:
     [
         ("int", ",NQ==", "only for text priorities"),
         (None, ",NQ==", "FIFO"),
-        ("str", "a,YQ==", "stand together"),
+        ("str", "a,YQ==", "are given together"),
         ("str", ",YQ", "not base64"),
         ("str", ",/w==", "not UTF-8"),
     ],

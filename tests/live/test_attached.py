@@ -9,9 +9,7 @@ import pytest
 
 from pqadmin.live import slot
 from pqadmin.live.monitor import Monitor
-from pqadmin.live.polling import FASTEST, SLOWEST, Pace
 from queues import Queue, Store
-from tests.conftest import Clock
 from tests.live.conftest import PATIENCE, Join
 from tests.live.test_reads import reads
 from tests.others import PREFIX, Others
@@ -146,15 +144,3 @@ async def test_a_detached_queue_is_gone(store: Store, legacy: Queue, others: Oth
     frame = await viewer.frame(lambda frame: bool(frame["gone"]))
     assert frame["gone"] == [str(legacy.id)]
     assert others.depth() == 3
-
-
-def test_the_longer_nothing_changes_the_less_often_it_is_looked_at() -> None:
-    clock = Clock(0.0)
-    pace = Pace(clock)
-    assert pace.seconds == FASTEST
-    clock.advance(1.0)
-    assert FASTEST < pace.seconds < SLOWEST
-    clock.advance(60.0)
-    assert pace.seconds == SLOWEST
-    pace.changed()
-    assert pace.seconds == FASTEST

@@ -15,7 +15,6 @@ from pqadmin.accounts.roles import Role, grant
 from pqadmin.live import monitor as monitors
 from pqadmin.live.monitor import Monitor
 from pqadmin.store import close_store, get_store
-from pqadmin.wall import specs
 from pqadmin.wall.models import Board
 from queues import Store
 from tests.live.conftest import looks
@@ -23,12 +22,6 @@ from tests.live.conftest import looks
 __all__ = ["looks"]
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
-
-
-@pytest.fixture(autouse=True)
-def nothing_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Read every board anew: tests have boards of the same address one after the other."""
-    monkeypatch.setattr(specs, "GOOD_FOR", 0.0)
 
 
 @pytest.fixture

@@ -189,7 +189,7 @@ def test_a_person_that_saves_second_sees_the_first_change_and_undoes_nothing(
     answer = send(admin, "/boards/hall/", seen=before, globs="orders:*", theme="light")
     page = answer.content.decode()
     assert answer.status_code == 409
-    assert "Somebody else changed this board meanwhile" in page
+    assert "The board has changed meanwhile" in page
     assert "<bdi>orders:*  mail:*</bdi>" in page, "what it is now"
     assert "<bdi>orders:*</bdi>" in page, "what was typed"
     board.refresh_from_db()

@@ -34,6 +34,7 @@ from pqadmin.display.words import (
     verb_words,
 )
 from pqadmin.files import audit_export as audit_file
+from pqadmin.files import export_parts
 from pqadmin.pages import streaming, visibility
 from pqadmin.pages.read_until import until_something
 from pqadmin.store import get_store, store_now
@@ -116,13 +117,13 @@ def audit_export(request: HttpRequest) -> HttpResponseBase:
     if asked.wrong:
         return HttpResponse(asked.wrong, status=400, content_type="text/plain; charset=utf-8")
     may = visibility.scope(request)
-    file_format: audit_file.Format = "csv" if request.GET.get("format") == "csv" else "ndjson"
+    file_format: export_parts.Format = "csv" if request.GET.get("format") == "csv" else "ndjson"
     return streaming.stream(
         request,
         audit_file.lines(lambda after: _page(asked, after, audit_file.STEP, may)[0], file_format),
         name=streaming.file_name("audit", asked.kept.get("queue", ""), ending=file_format),
         content_type="text/csv; charset=utf-8" if file_format == "csv" else "application/x-ndjson",
-        failure=lambda words: audit_file.failure(words, file_format),
+        failure=lambda words: export_parts.failure(words, file_format),
     )
 
 

@@ -14,7 +14,7 @@ from pqadmin.accounts.roles import Right, require
 from pqadmin.dashboard.items import query
 from pqadmin.display.errors import said
 from pqadmin.display.redaction import rules_of
-from pqadmin.files import items_export
+from pqadmin.files import export_parts, items_export
 from pqadmin.pages import act_view, streaming
 from pqadmin.pages.queue_context import about, status_of
 from pqadmin.store import get_store
@@ -56,7 +56,7 @@ def _export(request: HttpRequest, name: str) -> HttpResponseBase:
         queue.query(asked.query)
     except QueueError as error:
         return HttpResponse(said(error), status=400, content_type="text/plain; charset=utf-8")
-    file_format: items_export.Format = "csv" if wanted == "csv" else "ndjson"
+    file_format: export_parts.Format = "csv" if wanted == "csv" else "ndjson"
     return streaming.stream(
         request,
         items_export.lines(
@@ -69,7 +69,7 @@ def _export(request: HttpRequest, name: str) -> HttpResponseBase:
         ),
         name=streaming.file_name(queue.name, asked.state, ending=file_format),
         content_type="text/csv; charset=utf-8" if file_format == "csv" else "application/x-ndjson",
-        failure=lambda words: items_export.failure(words, file_format),
+        failure=lambda words: export_parts.failure(words, file_format),
     )
 
 

@@ -1,8 +1,8 @@
-"""Values as an operator sees them: a tree with exact numbers, text, or a hex dump; unpacked, and with parts hidden.
+"""Values for operators: a tree with exact numbers, text, or a hex dump; decompressed and redacted.
 
-Values are hostile. Nothing here runs or follows what a value says; work is bounded by nodes, depth, characters and
-unpacked bytes whatever was stored; and every character that could hide or reorder others is made visible. One module
-for each kind of value; `looking` says which one a value is.
+Values are untrusted. Nothing here runs or follows their contents; work is bounded by nodes, depth, characters and
+decompressed bytes; and every character that could hide or reorder text is made visible. One module for each kind of
+value; `decode` finds the kind.
 """
 
 from pqadmin.display.values.decode import hidden, masked, plain

@@ -1,4 +1,4 @@
-"""Compressed values: gzip and zlib, unpacked within a bound whatever they claim. Never an exception."""
+"""Compressed values: gzip and zlib, decompressed within a bound. Never an exception."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Unpacked:
 
 
 def unpack(value: bytes, *, limit: int = MAX_UNPACKED, cut: bool = False) -> Unpacked | None:
-    """Unpack a value that begins as gzip or zlib do, `limit` bytes at most; None for others.
+    """Decompress gzip or zlib, `limit` bytes at most; None for other values.
 
     What is damaged, or with `cut` only a beginning, gives what can be read of it.
     """
@@ -50,7 +50,7 @@ def unpack(value: bytes, *, limit: int = MAX_UNPACKED, cut: bool = False) -> Unp
 
 
 def begins_packed(value: bytes) -> bool:
-    """Say whether a value begins as packed ones do; it need not be one."""
+    """Return whether a value begins as packed ones do; it need not be one."""
     if value.startswith(_GZIP):
         return True
     return len(value) > 2 and value[0] & 0x0F == 8 and value[0] >> 4 <= 7 and not int.from_bytes(value[:2], "big") % 31

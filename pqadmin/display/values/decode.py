@@ -1,6 +1,6 @@
-"""What a value is: unpacked, decoded, and with the parts found that rules of redaction hide.
+"""The kind of a value: decompressed, decoded, with the parts that rules of redaction hide.
 
-Values are hostile. Nothing here runs or follows what a value says, and work is bounded whatever was stored.
+Values are untrusted. Nothing here runs or follows their contents, and work is bounded.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Kind = Literal["json", "text", "msgpack", "tuple", "binary"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """A value looked into."""
+    """A decoded value."""
 
     kind: Kind
     #: What is inside of all packings; of text never a broken character at its end.
@@ -41,17 +41,17 @@ class Look:
     spans: tuple[Span, ...]
     #: `data` is all that there is.
     whole: bool
-    #: Nobody knows what is further inside, so rules may hide any of it.
+    #: A part is unknown, so rules may hide any of it.
     unseen: bool
 
     @property
     def hides(self) -> bool:
-        """Say whether any of the stored bytes must not be shown."""
+        """Return whether any of the stored bytes must not be shown."""
         return bool(self.spans) or self.unseen
 
 
 def look(value: bytes, rules: Redaction) -> Look:
-    """Look into a value."""
+    """Decode a value."""
     data, levels = compressed.unpack_all(value)
     whole = all(level.whole for level in levels)
     elements = decoded_value(data) if whole else None
@@ -74,7 +74,7 @@ def look(value: bytes, rules: Redaction) -> Look:
         kind, tree, whole, stopped = "msgpack", packed.node, whole and packed.whole, packed.stopped
         spans = joined(packed.spans, rules.spans(data))
     elif elements is not None:
-        # JSON inside of a tuple stands there as it is, in its bytes as in its text.
+        # JSON inside of a tuple is the same in its bytes and in its text.
         kind, spans, written_text = "tuple", tuple(rules.spans(data)), tuple_text(elements, rules, MAX_WRITTEN)
         if Inside(rules).any(elements):
             spans = ((0, len(data)),)
@@ -84,7 +84,7 @@ def look(value: bytes, rules: Redaction) -> Look:
     spans = tuple((begin, end) for begin, end in spans if begin < end)
     deeper = len(levels) == compressed.MAX_LEVELS and compressed.unpack(data, limit=1) is not None
     if deeper and rules:
-        spans = ((0, len(data)),)  # packed bytes tell what is in them to anybody who unpacks them
+        spans = ((0, len(data)),)  # compressed bytes would reveal their contents
     return Look(
         kind=kind,
         data=data,
@@ -132,7 +132,7 @@ def plain(value: bytes, rules: Redaction = NOTHING) -> bytes:
 
 def _plain(seen: Look, rules: Redaction) -> bytes:
     text = _decoded(seen, rules)
-    # Whoever reads it shall see that there is more.
+    # A reader must see that there is more.
     cut = not seen.whole or (seen.kind == "binary" and len(seen.data) > hex_dump.MAX_ALL)
     return text + f"\n{write.ELLIPSIS}\n".encode() if cut else text
 

@@ -128,7 +128,7 @@ def _begins(value: bytes, at: int) -> bool:
 
 
 def _forget(node: Any) -> None:
-    """Take a node that nobody draws."""
+    """Take a node that is not drawn."""
 
 
 class _Reader:
@@ -142,7 +142,7 @@ class _Reader:
         self._room = SpaceLimit() if inside is None else inside.room
         #: Inside of what is hidden, nothing else is.
         self._hidden = False
-        #: What stands under quoted keys: in strings and bytes, and across them where JSON was cut in pieces.
+        #: Values of quoted keys: in strings and bytes, and across them where JSON was cut in pieces.
         self._quoted = rules.spans(value)
         self.at = 0
         self.stopped = False
@@ -198,7 +198,7 @@ class _Reader:
         raise _Cut
 
     def _stop(self, why: Exception) -> None:
-        """Enough was read; nobody looked at the rest, so it is hidden wherever anything may be."""
+        """The limit was reached; the rest was not read, so it counts as hidden."""
         self.stopped = True
         if self._rules and not self._hidden:
             self._spans.append((self.at, len(self._value)))
@@ -278,7 +278,7 @@ class _Reader:
         self._some(size)
 
     def _covered(self, begin: int, raw: bytes, text: str | None, *, cut: bool = False) -> bool:
-        """Say whether rules hide a string or bytes, for what they hold; then all of it is hidden."""
+        """Return whether rules hide a string or bytes, for what they hold; then all of it is hidden."""
         if self._hidden or not self._rules:
             return False
         end = begin + len(raw)

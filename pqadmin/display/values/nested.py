@@ -1,6 +1,6 @@
 """What rules hide in bytes of whatever kind, and in the bytes that those hold. Never an exception.
 
-Where nobody looks any more, because it is too deep or too much, something hidden may be: then it counts as hidden.
+What is not read, because it is too deep or too large, counts as hidden.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Inside:
         self.room = msgpack.SpaceLimit(unpacked=compressed.MAX_UNPACKED) if room is None else room
 
     def __call__(self, payload: bytes, *, cut: bool = False) -> bool:
-        """Say whether a payload, or with `cut` its beginning, holds anything that rules hide."""
+        """Return whether a payload, or with `cut` its beginning, holds anything that rules hide."""
         if not payload or not self._rules:
             return False
         if _KEYS.search(payload) is None:
@@ -58,7 +58,7 @@ class Inside:
         return stopped or bool(spans)
 
     def any(self, elements: Sequence[Any]) -> bool:
-        """Say whether any bytes of a tuple do, those of tuples in it too."""
+        """Return whether any bytes of a tuple do, those of tuples in it too."""
         return any(
             self(element) if isinstance(element, bytes) else isinstance(element, tuple | list) and self.any(element)
             for element in elements
@@ -85,7 +85,7 @@ def parts(data: bytes, rules: Redaction, *, inside: Inside | None = None) -> tup
 
 
 def is_wide(data: bytes, rules: Redaction) -> bool:
-    """Say whether bytes are JSON in two or four bytes a character, with something hidden in it."""
+    """Return whether bytes are JSON in two or four bytes a character, with something hidden in it."""
     return b"\0" in data and any(
         # No key is without both, and they are looked for in no time.
         '"'.encode(encoding) in data and ":".encode(encoding) in data and rules.covers(data.decode(encoding, "replace"))

@@ -26,7 +26,7 @@ def one_line(value: bytes, rules: Redaction, *, width: int = write.PREVIEW_WIDTH
         value, more = level.data, not level.whole
     else:
         if compressed.unpack(value, limit=1, cut=more) is not None:
-            return f"{kinds}{write.ELLIPSIS}"  # packed deeper than anybody looks
+            return f"{kinds}{write.ELLIPSIS}"  # compressed deeper than is read
     return kinds + _one_line(value, rules, max(1, width - len(kinds)), more)
 
 

@@ -1,4 +1,4 @@
-"""Text as HTML: escaped, with every character that could hide or reorder others made visible, and parts covered."""
+"""Text as HTML: escaped, redacted, with every hidden or reordering character made visible."""
 
 from __future__ import annotations
 

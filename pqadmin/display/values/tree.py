@@ -33,7 +33,7 @@ class Members(list[tuple[Any, Any]]):
 
 
 class Roots(list[Any]):
-    """Values that stand behind each other, without an array around them."""
+    """Values in a row, without an array around them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ def name_of(key: Any) -> str:
 def written(node: Any, rules: Redaction, *, room: int, indent: int = 0, mark: str) -> str:
     """Write a tree as text in JSON's notation, at most about `room` characters; `indent` spaces a level, 0: one line.
 
-    What JSON has no words for stands there as it is written, so the text is for reading and not for parsing.
+    Values that JSON cannot express are written in their own notation, so the text is for reading and not for parsing.
     """
     pieces: list[str] = []
     for piece in _written(node, rules, "\n" if indent else "", " " * indent, mark):

@@ -38,14 +38,14 @@ class Shown:
     cut: bool
     #: How it is packed: “gzip, 1.2 kB → 30.0 kB”; empty for a value that lies there as it is.
     packing: str
-    #: Rules of redaction hide parts of it, or nobody knows whether they do.
+    #: Rules of redaction hide parts of it, or may hide unread parts.
     hides: bool
     #: Not all of it was looked through: it is packed too large, too deep, or damaged.
     unseen: bool
 
     @property
     def is_tree(self) -> bool:
-        """Say whether the HTML is a tree; else it is preformatted text."""
+        """Return whether the HTML is a tree; else it is preformatted text."""
         return self.view in ("json", "msgpack")
 
 

@@ -1,4 +1,4 @@
-"""The board: the last known status of every queue, with its rates. The one place that pages and frames read from.
+"""The board: the last known status of every queue, with its rates. Pages and frames read it.
 
 Thread-safe. It never reads the store itself: the monitor hands it snapshots.
 """
@@ -24,21 +24,21 @@ from pqadmin.live.board.rows import Row, attached_row, depth_of, three_digits, u
 from pqadmin.live.visible_queues import Sight, Sights
 from queues import QueueStatus, Snapshot
 
-#: Seconds after which rows and the sum are worked out again though no queue changed: rates fall, ages grow.
+#: Seconds after which rows and sums are recomputed without a change: rates fall, ages grow.
 DERIVE_EVERY = 1.0
-#: Seconds: a cheaper overview is worked out whenever it is wanted, a dearer one waits this many times its cost.
+#: Seconds: a cheaper overview is recomputed on demand; a more expensive one waits this many times its cost.
 CHEAP, REBUILD_SHARE = 0.005, 10.0
 #: Seconds that it waits at most.
 LONGEST = 5.0
 #: Scopes whose overviews are kept up to date.
 _MAX_OVERVIEWS = 256
-#: Seconds after which the overview of a scope that nobody asks for is forgotten.
+#: Seconds after which an unused overview of a scope is dropped.
 FORGET_AFTER = 60.0
-#: Rows of which it is remembered that they differ; an overview that is behind by more is worked out from all rows.
+#: Changed rows that are remembered; an overview that is further behind is recomputed from all rows.
 _MAX_BEHIND = 20_000
-#: Moments that are over, of rows that were worked out meanwhile, which may stay in the list beyond one for each row.
+#: Outdated times that may stay in the heap beyond one for each row.
 _MANY_DUE = 64
-#: Seconds after the moment from which on a rule holds: by then it does, however the clock rounds.
+#: Seconds after the time at which a rule begins to hold, for rounding of the clock.
 _AFTERWARDS = 0.01
 _FOREVER = float("inf")
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
@@ -46,7 +46,7 @@ _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Made:
-    """An overview, what it was made from, when, and what that cost."""
+    """An overview with its inputs, time and cost."""
 
     overview: Overview
     generation: int
@@ -75,10 +75,10 @@ class Board:
         self._meters: dict[int, Meter] = {}
         self._checked: dict[int, tuple[float, datetime]] = {}
         self._rows: dict[int, Row] = {}
-        #: When each row is to be worked out again, its queue changed or not; and the same, the next one first.
+        #: The time at which each row is recomputed without a change; and the same as a heap.
         self._until: dict[int, float] = {}
         self._next: list[tuple[float, int]] = []
-        #: Queues that were read since their row was worked out.
+        #: Queues that were read since their row was computed.
         self._read: set[int] = set()
         #: The last rows that differed from the ones before, and how many ever did.
         self._behind: deque[int] = deque(maxlen=_MAX_BEHIND)
@@ -107,7 +107,7 @@ class Board:
 
     @property
     def empty(self) -> bool:
-        """Say whether nothing was read yet."""
+        """Return whether nothing was read yet."""
         return self._directory_change < 0
 
     def put_directory(self, directory: Mapping[str, int], change: int) -> None:
@@ -205,7 +205,7 @@ class Board:
         self._differed += 1
 
     def _freshen(self, now: float) -> None:
-        """Work out the rows of queues that were read, and those whose time has come."""
+        """Recompute the rows of queues that were read, and of those that are due."""
         for queue_id in tuple(self._read):
             self._work_out(queue_id, self._statuses[queue_id], now)
         due = self._next
@@ -220,7 +220,7 @@ class Board:
     def overview(self, now: float, at: datetime, scope: Scope = EVERYTHING) -> Overview:
         """Return everything that a scope sees, as last known, brought up to date by what changed.
 
-        Equal scopes share it. One that takes long is worked out anew for a share of the time only.
+        Equal scopes share it. An expensive one is recomputed less often.
         """
         sight = sight_of(scope)
         with self._lock:
@@ -245,7 +245,7 @@ class Board:
                     as_of=self._oldest_reading(what) or at,
                 )
             except BaseException:
-                # The roll has taken in some of what changed, nobody knows how much: it is not asked again.
+                # The roll has an unknown part of the changes: it is not used again.
                 self._overviews.pop(sight, None)
                 raise
             took = time.perf_counter() - began
@@ -265,9 +265,9 @@ class Board:
             return overview
 
     def last(self, now: float, scope: Scope) -> tuple[Overview | None, bool]:
-        """Return what was worked out last for a scope, and whether it is time to work it out anew; never waits.
+        """Return the last overview of a scope, and whether it is due to be recomputed; never waits.
 
-        What is so old that it would be forgotten is no answer.
+        An overview that is due to be dropped is not returned.
         """
         known = self._overviews.get(sight_of(scope))
         if known is None or now - known.made > FORGET_AFTER:
@@ -275,7 +275,7 @@ class Board:
         return known.overview, self._due(known, now)
 
     def hurry(self) -> None:
-        """Have every overview from before now worked out when it is wanted next, whatever that costs."""
+        """Have every overview recomputed on the next demand, whatever it costs."""
         self._hurried = self._generation
 
     def _due(self, known: _Made, now: float) -> bool:
@@ -363,7 +363,7 @@ class Board:
         rates = meter.rates(now)
         rate_in, rate_out = rates or (None, None)
         ready = status.totals.ready
-        # Brief watching makes every burst look like growth: only a full window may say so.
+        # A short observation makes every burst look like growth.
         growing = is_growing(ready, rate_in, rate_out)
         quiet = meter.quiet_for(now)
         calendar, pause = as_of + timedelta(seconds=now - checked), status.pause

@@ -1,6 +1,6 @@
-"""What an operator should think of a queue: its state, where it is heading, and whether it needs a look.
+"""The health of a queue: its state, its trend, and whether it needs attention.
 
-Pure rules over what is known. Codes, not texts: pages and the browser put them into words.
+Pure rules over known values. Codes, not texts: pages and the browser put them into words.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ class State(StrEnum):
     GROWING = "growing"
     STALLED = "stalled"
     PAUSED = "paused"
-    #: Others write the items: nothing is known of their traffic.
+    #: Other programs write the items: their traffic is unknown.
     ATTACHED = "attached"
     #: The queue's records are damaged, or of a newer release: nothing is known of it.
     UNREADABLE = "unreadable"
 
 
 class Outlook(StrEnum):
-    """Where the ready items are heading."""
+    """The trend of the ready items."""
 
     UNKNOWN = "unknown"
     EMPTY = "empty"
@@ -41,7 +41,7 @@ class Outlook(StrEnum):
 
 
 class Problem(StrEnum):
-    """Why a queue needs a look, the worst first; NONE when it does not."""
+    """Why a queue needs attention, the worst first; NONE when it does not."""
 
     NONE = ""
     UNREADABLE = "unreadable"
@@ -79,7 +79,7 @@ DEFAULT_RULES = Rules()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """What the rules look at. Rates in items per second, None while unknown; times in seconds."""
+    """The input of the rules. Rates in items per second, None while unknown; times in seconds."""
 
     ready: int
     paused: bool = False
@@ -90,13 +90,13 @@ class Known:
     quiet_for: float = 0.0
     growing_for: float = 0.0
     dead: int = 0
-    #: How long the oldest ready item has waited; None when there is none, or nobody knows.
+    #: How long the oldest ready item has waited; None when there is none, or it is unknown.
     oldest_for: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What the rules say. `clears_in` in seconds, `grows_by` in items per second, each only where it applies."""
+    """The result of the rules. `clears_in` in seconds, `grows_by` in items per second, each only where it applies."""
 
     state: State
     outlook: Outlook
@@ -108,7 +108,7 @@ class Verdict:
 
 
 def is_growing(ready: int, rate_in: float | None, rate_out: float | None) -> bool:
-    """Say whether clearly more arrives than leaves while items wait."""
+    """Return whether clearly more arrives than leaves while items wait."""
     if not ready or rate_in is None or rate_out is None:
         return False
     return rate_in - rate_out > _tolerance(rate_in, rate_out)

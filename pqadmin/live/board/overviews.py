@@ -1,4 +1,4 @@
-"""The board at one moment as one scope sees it, with what many askers want of it worked out once."""
+"""The board at one moment as one scope sees it, with derived values computed once."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from pqadmin.live.board.sums import Summary, groups_of, total_of
 
 T = TypeVar("T")
 
-#: Worked-out things that one overview remembers.
+#: Derived values that one overview keeps.
 _MAX_KEPT = 16
 
-#: Who sees every queue.
+#: The scope that sees every queue.
 EVERYTHING = Scope.of(Role.VIEWER)
 
 
 @lru_cache(maxsize=4096)
 def sight_of(scope: Scope) -> Scope:
-    """Return what a scope sees, whatever it may do there: equal for all who share one roll-up."""
+    """Return the part of a scope that decides what it sees; equal parts share one overview."""
     if scope.everything:
         return EVERYTHING
     return Scope.of_globs(glob for glob, role in scope.grants if role.has(Right.READ))
@@ -32,13 +32,13 @@ def sight_of(scope: Scope) -> Scope:
 
 #: A queue's row before and now; None: it had none, or has none any more.
 Pair = tuple[Row | None, Row | None]
-#: Brings what was worked out up to date by the rows that differ.
+#: Updates a derived value by the rows that differ.
 Carry = Callable[[T, Sequence[Pair]], T]
 
 
 @dataclass(slots=True)
 class _Kept:
-    """Something that was worked out, how the next overview comes by it, and whether anybody asked for it."""
+    """A derived value, how the next overview updates it, and whether it was used."""
 
     value: Any
     carry: Carry[Any] | None
@@ -64,7 +64,7 @@ class Overview:
 
     @property
     def groups_asked(self) -> bool:
-        """Say whether anybody asked for the groups."""
+        """Return whether the groups were used."""
         return "groups" in self.__dict__
 
     @cached_property
@@ -73,9 +73,9 @@ class Overview:
         return total_of((), queues=0, as_of=self.at)
 
     def keep(self, key: Hashable, make: Callable[[], T], *, carry: Carry[T] | None = None) -> T:
-        """Return what was made under this key before, or make it now: orders and filters that many ask for.
+        """Return the derived value of this key, computed once: orders and filters that many pages need.
 
-        With `carry` the overviews that follow this one have it as well, for as long as somebody asks each of them.
+        With `carry` the next overview has it as well, as long as each of them is asked for it.
         """
         found = self._kept.get(key)
         if found is None:
@@ -86,7 +86,7 @@ class Overview:
         return cast(T, found.value)
 
     def follow(self, last: Overview, pairs: Sequence[Pair]) -> None:
-        """Take over what was asked of the overview before this one, by the rows that differ."""
+        """Take over the derived values of the last overview, updated by the rows that differ."""
         for key, kept in tuple(last._kept.items()):
             if kept.asked and kept.carry is not None:
                 value = kept.carry(kept.value, pairs) if pairs else kept.value

@@ -27,7 +27,7 @@ class Point(NamedTuple):
 
     @property
     def empty(self) -> bool:
-        """Say whether nothing was ready: whatever leaves the ready items counts, in whichever way it does."""
+        """Return whether nothing was ready: whatever leaves the ready items counts, in whichever way it does."""
         return self.arrived <= self.left
 
 

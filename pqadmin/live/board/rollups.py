@@ -1,4 +1,4 @@
-"""What one scope sees, kept up to date by what changed: rows, sums, groups, and the orders that somebody asked for."""
+"""The rows, sums and groups that one scope sees, updated by what changed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Roll:
     def overview(
         self, changed: Iterable[int], rows: Mapping[int, Row], *, version: int, at: datetime, as_of: datetime
     ) -> Overview:
-        """Return what is seen now that the rows of these queues may be others."""
+        """Return the overview after the rows of these queues may have changed."""
         pairs = self._take_in(changed, rows)
         last, unread = self._last, len(self._sum) < len(self._seen)
         if last is not None and not pairs:
@@ -64,12 +64,12 @@ class Roll:
         return pairs
 
     def _named(self, queue_id: int, rows: Mapping[int, Row]) -> Row | None:
-        """Return a queue's row; none while it was read under another name, which may be nothing to be seen."""
+        """Return a queue's row; None while it was read under another name, which may be invisible."""
         row = rows.get(queue_id)
         return row if row is not None and row.status.name == self._names[queue_id] else None
 
     def _sum_groups(self, pairs: Sequence[Pair], at: datetime) -> None:
-        """Keep the groups' sums up to date for as long as somebody asks for them."""
+        """Keep the groups' sums up to date as long as they are used."""
         if self._last is None or not self._last.groups_asked:
             self._groups = self._group_sums = None
             return

@@ -1,12 +1,12 @@
 """Rows of the overview as HTML, built by one function and no template.
 
-A page of a busy site shows a hundred rows of forty values each; a template would spend most of the request's time
-on them. Everything that is not a number of ours goes through `_safe`. The markup is the contract with
-`static/pqadmin/js`: `data-field` and `data-part` name what the live view writes to. It holds between server and scripts
-of one release only: a page whose scripts are of another one is told so (`pqadmin.live.release`), and goes no further.
+A page of a busy site shows a hundred rows of forty values each; a template would take most of the request's time.
+Everything but our own numbers goes through `_safe`. The markup is the contract with `static/pqadmin/js`: `data-field`
+and `data-part` name what the live view writes to. It holds between server and scripts of one release only
+(`pqadmin.live.release`).
 
-A row is built once for all who look at it for as long as it stays the same one; only what follows the clock, ages and
-the like, is written for each request.
+A row is built once for all readers as long as it stays the same; only ages and other texts that follow the clock are
+written for each request.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def render_rows(
 
 
 class _Pen:
-    """Writes what follows the clock: a mark in its place, and what to write there."""
+    """Collects the texts that follow the clock, with a mark in the place of each."""
 
     def __init__(self) -> None:
         self.moments: list[tuple[Callable[[Any, datetime], str], Any]] = []
@@ -142,7 +142,7 @@ class _Drawn(NamedTuple):
 _drawn: dict[tuple[int, str, bool | None, bool], _Drawn] = {}
 #: Some 2 kB each.
 _MAX_DRAWN = 4_000
-#: No HTML has it: what comes from elsewhere loses it in `_safe`.
+#: In no HTML: `_safe` removes it from text.
 _MARK = "\0"
 
 
@@ -151,7 +151,7 @@ def _safe(text: str) -> str:
 
 
 def _safe_between_tags(text: str) -> str:
-    """As `_safe`, for where quotes are text: values are full of them, and they weigh."""
+    """As `_safe`, but with quotes as they are: values have many of them."""
     return escape(text, quote=False).replace(_MARK, "\ufffd")
 
 
@@ -207,7 +207,7 @@ def _star(labels: Labels, queue_id: object, starred: bool) -> str:
 
 
 def _named(link: str, star: str) -> str:
-    """Name a star by the link beside it, which weighs nothing: a hundred names in attributes are 400 bytes a page."""
+    """Name a star by the link beside it: a hundred names in attributes are 400 bytes a page."""
     return f"<label>{link}{star}</label>"
 
 
@@ -306,7 +306,7 @@ def _cells(
 
 
 def _tells_time(row: Row) -> bool:
-    """Say whether the words for a row's state have an age in them."""
+    """Return whether the words for a row's state have an age in them."""
     return row.state in (State.PAUSED, State.STALLED) or Problem.OLD in row.problems
 
 
@@ -318,7 +318,7 @@ def _counted(row: Row, pen: _Pen) -> str:
 
 
 def _zero(number: float | None) -> str:
-    """Mark a nought, which looks different; what else a number is stands there to be read."""
+    """Mark a zero, which looks different."""
     return ' data-value="0"' if number == 0 else ""
 
 

@@ -1,4 +1,4 @@
-"""What pages and frames are made from: one queue, as last read, with what follows from watching it."""
+"""The row of one queue, as last read, with its rates and health; pages and frames show it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from queues import QueueStatus
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One queue, as last read, with what follows from watching it. Rates in items per second, to three digits."""
+    """One queue, as last read, with rates and health. Rates in items per second, to three digits."""
 
     status: QueueStatus
     rate_in: float | None
@@ -27,33 +27,33 @@ class Row:
     quiet_since: datetime | None
     #: When the status held that the row was made of; later readings that found the same leave it as it is.
     as_of: datetime
-    #: Further reasons why the queue needs a look, the worst first.
+    #: Further reasons why the queue needs attention, the worst first.
     more: tuple[Problem, ...] = ()
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Return why the queue needs a look, the worst first."""
+        """Return why the queue needs attention, the worst first."""
         return (self.problem, *self.more) if self.problem else ()
 
     @property
     def ready(self) -> int | None:
-        """Return how many items are ready; None where nobody knows: unreadable, or attached and not counted yet."""
+        """Return how many items are ready; None if unknown: unreadable, or attached and not counted yet."""
         return depth_of(self.status)
 
 
 def depth_of(status: QueueStatus) -> int | None:
-    """Return how many items are ready; None where nobody knows: unreadable, or attached and not counted yet."""
+    """Return how many items are ready; None if unknown: unreadable, or attached and not counted yet."""
     unknown = status.unreadable or (status.attached and status.counted_at is None)
     return None if unknown else status.totals.ready
 
 
 def attached_row(status: QueueStatus, as_of: datetime) -> Row:
-    """Return the row of an attached queue: others' traffic is not seen, so nothing follows from watching it."""
+    """Return the row of an attached queue, whose traffic is unknown."""
     return _unwatched(status, as_of, State.ATTACHED, Outlook.ATTACHED, Problem.NONE)
 
 
 def unreadable_row(status: QueueStatus, as_of: datetime) -> Row:
-    """Return the row of a queue whose records cannot be read: nothing follows from it but that somebody must look."""
+    """Return the row of a queue with unreadable records, which needs attention."""
     return _unwatched(status, as_of, State.UNREADABLE, Outlook.UNREADABLE, Problem.UNREADABLE)
 
 

@@ -29,7 +29,7 @@ class Sparks:
     def of(self, store: Store, depths: Mapping[int, int | None], now: float) -> dict[int, str]:
         """Return the lines of these queues, whose depths are given, at `now` (seconds since the epoch).
 
-        None is known of a queue without a history: it is left out.
+        A queue without a history is left out.
         """
         with self._lock:
             known = {queue_id: self._known[queue_id] for queue_id in depths if queue_id in self._known}
@@ -40,7 +40,7 @@ class Sparks:
             made = {queue_id: path(stretches.get(queue_id), depths[queue_id], now) for queue_id in missing}
             with self._lock:
                 for queue_id, line in made.items():
-                    self._known.pop(queue_id, None)  # the newest stand last
+                    self._known.pop(queue_id, None)  # the newest are last
                     self._known[queue_id] = (now, line)
                 for oldest in list(self._known)[: max(0, len(self._known) - _MOST)]:
                     del self._known[oldest]

@@ -1,4 +1,4 @@
-"""Rows added up: all that somebody may see, and each group of them. Pure."""
+"""Sums over the rows of a scope and over its groups. Pure."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ class Summary:
     #: When something falls due next, in any queue.
     next_due: datetime | None
     next_expiry: datetime | None
-    #: How many queues need a look, by reason; a queue counts once for each of its reasons.
+    #: How many queues need attention, by reason; a queue counts once for each of its reasons.
     problems: Mapping[str, int]
-    #: How many queues need a look.
+    #: How many queues need attention.
     problem_count: int
     #: The oldest reading among the queues that were added up; of a group, when it was added up.
     as_of: datetime
@@ -67,7 +67,7 @@ class Adder:
         self._rate_in = self._rate_out = self._known = self._trouble = 0
         self._problems: dict[str, int] = {}
         self._attached: dict[int, Row] = {}
-        #: The earliest moments stand first, those of rows that are no longer in the sum among them.
+        #: Heaps of moments; rows that left the sum may still have some.
         self._oldest: list[_Moment] = []
         self._due: list[_Moment] = []
         self._expiry: list[_Moment] = []
@@ -161,9 +161,9 @@ class Adder:
 
 #: A moment, and the name and id of the queue that it belongs to.
 _Moment = tuple[datetime, str, int]
-#: Moments that a sum may hold in vain.
+#: Outdated moments that a heap may hold.
 _IDLE = 64
-#: By so much a rate is more in a sum: three digits of any rate that is worth telling are whole then.
+#: Factor of rates in a sum, which makes three digits of any shown rate whole.
 _RATE = 1_000_000_000
 
 

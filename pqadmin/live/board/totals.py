@@ -1,4 +1,4 @@
-"""The sums of every scope in use as texts, worked out for scopes that somebody looks with and for nobody else."""
+"""The sums of every scope in use, as JSON texts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Totals:
         self.as_of: Mapping[Scope, int] = {}
 
     def want(self, screens: Iterable[Shown]) -> bool:
-        """Note what is looked at; say whether a sum is missing."""
+        """Note what is looked at; return whether a sum is missing."""
         wanted: dict[Scope, frozenset[str]] = {}
         for screen in screens:
             known = wanted.get(screen.sight)
@@ -40,7 +40,7 @@ class Totals:
         )
 
     def work_out(self, now: float, number: int, *, derive: bool) -> bool:
-        """Bring the sums up to date for the tick of this number; say whether a text differs or is new."""
+        """Bring the sums up to date for the tick of this number; return whether a text differs or is new."""
         slow = len(self._board.ids) > QUICK_TOTAL and not derive
         sums: dict[Scope, Sum] = {}
         as_of: dict[Scope, int] = {}

@@ -12,7 +12,7 @@ from datetime import timedelta
 import pytest
 
 from pqadmin.display.redaction import NOTHING
-from pqadmin.files import formats, items_export
+from pqadmin.files import export_parts, formats, items_export
 from pqadmin.files.entries import BadEntry, Entry
 from pqadmin.files.formula import is_formula
 from queues import Query, Store
@@ -139,7 +139,7 @@ def test_an_attached_queue_is_exported_with_foreign_items(operator: Desk, store:
 
 
 @pytest.mark.parametrize("file_format", ["csv", "ndjson"])
-def test_a_part_goes_out_when_its_time_is_over(store: Store, file_format: items_export.Format) -> None:
+def test_a_part_goes_out_when_its_time_is_over(store: Store, file_format: export_parts.Format) -> None:
     queue = store.create_queue("jobs")
     queue.push_many([(b"v%d" % n, n) for n in range(30)])
 

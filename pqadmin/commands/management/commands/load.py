@@ -62,7 +62,7 @@ class Command(StoreCommand):
         """Run the load and print what it did."""
         url = self.store_url(options)
         if url.startswith("memory:"):
-            raise CommandError("memory: is private to one process: load needs a store that others can open.")
+            raise CommandError("memory: is private to one process: load needs a store that other processes can open.")
         planned = plans(options["queues"], prefix=options["prefix"], seed=options["seed"])
         failed: ProcessFailed | None = None
         with Interruption() as interruption:

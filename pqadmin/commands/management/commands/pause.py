@@ -11,7 +11,7 @@ class Command(StoreCommand):
 
     arguments = (
         QUEUE,
-        Argument("--reason", required=True, help="why, for all who look at the queue"),
+        Argument("--reason", required=True, help="why, for all readers of the queue's page"),
         Argument(
             "--until", type=moment, metavar="TIME", help="resume at this time, ISO 8601; without a zone it is UTC"
         ),
