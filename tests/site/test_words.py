@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 #: How many discouraged phrases a folder may have. These numbers only go down; the goal is 0.
 BUDGET = {
     "queues": 437,
-    "pqadmin": 333,
+    "pqadmin": 146,
     "templates": 50,
     "static": 41,
     "docs": 0,
