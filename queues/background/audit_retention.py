@@ -1,4 +1,4 @@
-"""Retention of the audit: acts older than so many days are forgotten, in small transactions.
+"""Retention of the audit: actions older than so many days are removed, in small transactions.
 
 Index entries go first and records last, so a sweep that is killed begins anew and finds the rest. The limit is the
 beginning of a UTC day: a sweep that has run finds nothing more to do on that day.
@@ -23,7 +23,7 @@ STEP = 500
 
 
 def check_days(days: int) -> int:
-    """Return for how many days acts are kept, 0 for ever; raise `BadSetting`."""
+    """Return for how many days actions are kept, 0 for ever; raise `BadSetting`."""
     if isinstance(days, bool) or not isinstance(days, int) or not 0 <= days <= MOST_DAYS:
         raise BadSetting(
             "The audit is kept for 0 (for ever) to {most:,} days, not {days}.",
@@ -35,15 +35,15 @@ def check_days(days: int) -> int:
 
 
 def first_kept(now_ms: int, days: int) -> bytes:
-    """Return the smallest id of acts that are kept for so many days."""
+    """Return the smallest id of actions that are kept for so many days."""
     ms = max(0, now_ms - now_ms % _DAY_MS - days * _DAY_MS)
     return ms.to_bytes(6, "big").ljust(ids.SIZE, b"\x00")
 
 
 def sweep_audit(kv: KeyValueStore, keyspace: Keyspace, *, now_ms: int, days: int) -> Iterator[int]:
-    """Forget acts that are older than `days`, one transaction a step; yield how many records each step cleared.
+    """Remove actions that are older than `days`, one transaction a step; yield how many records each step cleared.
 
-    Nothing happens between two steps. With `days=0` nothing is ever forgotten.
+    With `days=0` nothing is ever removed.
     """
     if not days:
         return

@@ -1,7 +1,7 @@
-"""Sweeping slots: the marks that clients of a cluster left behind, once nobody can need them any more.
+"""Retention of commit slots: those that a client of a cluster has not used for 24 hours are cleared.
 
-A client looks at its own slot for an hour at the longest, so a slot whose mark is a day old belongs to a process that
-is gone or idle; an idle one does not miss it. Only clusters have slots: see queues/kv/slots.py.
+A client reads its own slot for an hour at the longest, so a slot that is a day old belongs to a process that is gone or
+idle; an idle process does not miss it. Only clusters have slots: see queues/kv/slots.py.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def count_stale(kv: KeyValueStore, keyspace: Keyspace, *, now_ms: int) -> int:
 
 
 def is_stale(value: bytes, now_ms: int) -> bool:
-    """Say whether a slot's mark is older than 24 hours; what is no mark is left to whoever wrote it."""
+    """Say whether a slot was not used for 24 hours; one that cannot be read is left alone."""
     try:
         return now_ms - Mark.decode(value).ms > KEPT_MS
     except ValueError:

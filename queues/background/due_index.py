@@ -1,8 +1,9 @@
-"""The agenda: which queues have something that falls due, and in which second, so that no sweep asks all of them.
+"""The due index: which queue has an item or a lease that falls due in which second, so that no sweep reads all queues.
 
-Whatever delays or leases an item marks its second, blindly: marks conflict with nobody. A mark may stand for what is
-gone since (most leases are acknowledged before they expire); whoever sweeps looks at the queue then, and puts the mark
-where its next moment is. What came all at once, as from the trash, marks second 0: look now.
+A transaction that delays or leases an item marks its second without reading, so marks conflict with no other
+transaction. A mark may be out of date: most leases are acknowledged before they expire. The sweeper looks at the queue
+then, and moves the mark to the second in which something falls due next. Many items that come at once, as from the
+trash, mark second 0: look now.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from queues.kv.port import ReadTransaction, Transaction
 from queues.model.config import Config, decode
 from queues.model.records import UNREADABLE
 
-#: Pages of marks of one look: it goes on behind those that nothing can be done about.
+#: Pages of marks of one look: it goes on behind those of queues that are left alone.
 _PAGES = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Marked:
-    """A queue with marks that have come."""
+    """A queue with marks of seconds that have come."""
 
     queue_id: int
     seconds: tuple[int, ...]
@@ -31,29 +32,29 @@ class Marked:
 
     @property
     def settled(self) -> bool:
-        """Say whether its marks stand where its next moment is."""
+        """Say whether it has one mark, in the second of its next due time."""
         return self.moment_ms is not None and self.seconds == (self.moment_ms // 1000,)
 
     def asks(self, now_ms: int) -> bool:
-        """Say whether there is something to do about it."""
+        """Say whether there is something to do."""
         return not self.settled or (self.moment_ms is not None and self.moment_ms <= now_ms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DueIndex:
-    """What falls due, at one read version."""
+    """The due index at one read version."""
 
     queues: Sequence[Marked]
     #: The beginning of the first marked second that has not come, in milliseconds; None: there is none.
     next_ms: int | None
-    #: Marks that have come of queues that are left alone, by queue, the first one first.
+    #: Marks of seconds that have come, of queues that are left alone, by queue, the first one first.
     stuck: Mapping[int, Sequence[int]]
     #: Those of them that cannot be read.
     unreadable: Set[int]
 
 
 def look(tr: ReadTransaction, keyspace: Keyspace, *, now_ms: int, limit: int, resting: Container[int] = ()) -> DueIndex:
-    """Return the agenda up to now, or its first `limit` marks behind those that nothing can be done about."""
+    """Return the due index up to now, or its first `limit` marks behind those of queues that are left alone."""
     begin, end = keyspace.agenda
     queues: list[Marked] = []
     stuck: dict[int, list[int]] = {}
@@ -83,9 +84,9 @@ def look(tr: ReadTransaction, keyspace: Keyspace, *, now_ms: int, limit: int, re
 
 
 def collapse(tr: Transaction, keyspace: Keyspace, stuck: Mapping[int, Sequence[int]]) -> None:
-    """Leave the first mark of each queue, so that those that nothing can be done about keep no other from being seen.
+    """Leave the first mark of each queue, so that queues that are left alone hide no other.
 
-    Conflicts with nobody: the mark that is set says to look at the queue, whatever the cleared ones stood for.
+    Conflicts with no other transaction: the mark that is set says to look at the queue, as the cleared ones did.
     """
     tr.use_reserve()
     for queue_id, (first, *others) in stuck.items():
@@ -95,10 +96,10 @@ def collapse(tr: Transaction, keyspace: Keyspace, stuck: Mapping[int, Sequence[i
 
 
 def settle(tr: Transaction, keyspace: Keyspace, queues: Sequence[Marked]) -> None:
-    """Put the marks of these queues where their next moments are.
+    """Move the marks of these queues to their next due times.
 
-    Reads what others push by snapshot, as it conflicts on the marks that it clears: whoever sets one of them meanwhile
-    has pushed something that this does not see.
+    Reads items by snapshot, and conflicts on the marks that it clears: a transaction that sets one of them meanwhile
+    has delayed or leased an item that this does not see.
     """
     tr.use_reserve()
     moments = begin_moments(tr.snapshot, keyspace, [queue.queue_id for queue in queues])()

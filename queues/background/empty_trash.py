@@ -37,7 +37,7 @@ class _Cleared:
 def sweep_trash(kv: KeyValueStore, keyspace: Keyspace, *, now_ms: int, limit: int, tell: Tell = warn) -> int:
     """Clear what is in the trash beyond its deadline, at most `limit` keys or a step more; return how many.
 
-    Entries that cannot be read stay for a release that can read them, and `tell` hears of them.
+    Entries that cannot be read stay, and `tell` is told of them.
     """
     cleared = left = 0
     step = _FIRST_STEP
@@ -99,7 +99,7 @@ def sweep_step(
 
 
 def _ranges(keyspace: Keyspace, trash_id: bytes, header: dict[str, Any]) -> list[Range]:
-    """Return where all that a doomed entry stands for lies."""
+    """Return the ranges of all keys of a doomed entry."""
     ranges = [keyspace.trash_parts(trash_id)]
     if not header or header["restored"]:
         return ranges

@@ -28,7 +28,7 @@ _QUEUES = 500
 def merge(kv: KeyValueStore, keyspace: Keyspace, *, limit: int, tell: Tell = warn) -> int:
     """Move at most `limit` items, or a step more, to the newest generations of their queues; return their number.
 
-    Queues that cannot be read stay as they are, and `tell` hears of them.
+    Queues that cannot be read stay as they are, and `tell` is told of them.
     """
     begin, end = keyspace.all_merges
     moved = 0
@@ -79,7 +79,7 @@ def merge_step(tr: Transaction, keyspace: Keyspace, queue_id: int) -> int | None
 
 
 def _ready(tr: Transaction, keys: QueueKeys, config: Config, pairs: list[KeyValue]) -> list[StoredItem]:
-    """Return the ready items of these pairs; attempts stand in their indexes."""
+    """Return the ready items of these pairs, with the attempts of their indexes."""
     generation = config.generations[0]
     suffixes = [keys.generation(generation).suffix_of(key) for key, _ in pairs]
     rands = [ready_elements(suffix, fifo=config.fifo)[2] for suffix in suffixes]

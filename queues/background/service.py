@@ -1,8 +1,7 @@
-"""Upkeep: what keeps a store tidy in the background, in one of the processes that offer to do it.
+"""Upkeep: sweeping and recording of histories in the background, by one elected process.
 
-Each offers itself in an election; who is elected sweeps and records histories, all others wait for their turn. Stopping
-gives the role up, so that another process takes over at once; when the elected one dies, another does within a few
-seconds.
+Each process that offers it is a candidate. The elected one sweeps and records; the others wait. Stopping releases the
+role, so that another process takes over at once; when the elected process dies, another one does within seconds.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _AFTER_TROUBLE, _NUDGE = 1.0, 0.02
 
 
 class Upkeep:
-    """One process's offer to sweep a store. Start it, and stop it before the store is closed; it is used once."""
+    """One process's offer to sweep a store. Start it once, and stop it before the store is closed."""
 
     def __init__(
         self,
@@ -45,7 +44,7 @@ class Upkeep:
         self._tell, self._on_elected = tell, on_elected
         self._stop = threading.Event()
         self._turn = threading.Event()
-        #: Kinds of trouble that last, told once.
+        #: Kinds of trouble that last, logged once.
         self._troubles: set[str] = set()
         self._threads = [
             threading.Thread(target=self._stand, name="pqadmin-election", daemon=True),
@@ -60,7 +59,7 @@ class Upkeep:
 
     @property
     def alive(self) -> bool:
-        """Say whether it is still at work; it ends by itself when the store is closed."""
+        """Say whether it still works; it ends by itself when the store is closed."""
         return any(thread.is_alive() for thread in self._threads)
 
     def start(self) -> None:
@@ -69,7 +68,7 @@ class Upkeep:
             thread.start()
 
     def stop(self, timeout: float = 5.0) -> None:
-        """End after the step that is under way, and give the role up; wait for that at most so long."""
+        """End after the step that is under way, and release the role; wait for that at most so long."""
         self._stop.set()
         self._turn.set()
         for _ in range(max(1, int(timeout / _NUDGE))):
@@ -107,7 +106,7 @@ class Upkeep:
             self._turn.set()
 
     def _wait_for_change(self) -> bool:
-        """Sleep until whoever does it gives it up, or should have renewed it."""
+        """Sleep until the elected process releases the role, or should have renewed it."""
         return self._kv.watch(self._candidate.known, timeout=self._candidate.rest)
 
     def _changed(self, elected: bool) -> None:
@@ -115,10 +114,10 @@ class Upkeep:
             self._turn.set()
         elif not self._stop.is_set():
             self._turn.clear()
-            self._interrupt()  # a sweeper that sleeps shall see that it is over
+            self._interrupt()  # a sweeper that sleeps has to see that it is over
         self._on_elected(elected)
 
-    # The threads of whoever is elected
+    # The threads that work while this process is elected
 
     def _work(self, what: str, work: Callable[[], bool]) -> None:
         while not self._stop.is_set():
@@ -126,7 +125,7 @@ class Upkeep:
             if self._attempt(what, work) is None:
                 self._stop.wait(_AFTER_TROUBLE)
             elif not self._may_work():
-                self._stop.wait(_NUDGE)  # it was not renewed in time, and the election has not noticed yet
+                self._stop.wait(_NUDGE)  # the role was not renewed in time, and the election has not noticed yet
 
     def _sweep(self) -> bool:
         self._sweeper.run(self._may_work, self._tell)
@@ -140,7 +139,7 @@ class Upkeep:
         return self._candidate.elected and not self._stop.is_set()
 
     def _attempt(self, what: str, work: Callable[[], object]) -> object | None:
-        """Do it; None when it failed, which is told once until it goes well again."""
+        """Run it; None when it failed, which is logged once until it goes well again."""
         try:
             done = work()
         except (StoreClosed, ForkedStore):

@@ -20,7 +20,7 @@ from queues.serving import staging_records
 from queues.serving.staging import said_ms
 from queues.trash.trash import Trash
 
-#: Milliseconds after which nobody can be waiting any more.
+#: Milliseconds after which no process can be waiting any more.
 KEPT_MS = 300_000
 #: The actor of these trash records.
 NOBODY = "a process that died"
@@ -102,4 +102,4 @@ def _is_old(record: bytes | None, before_ms: int) -> bool:
     try:
         return record is not None and said_ms(record) <= before_ms
     except UNREADABLE:
-        return False  # somebody of a newer release
+        return False  # of a newer release

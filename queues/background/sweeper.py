@@ -46,7 +46,7 @@ from queues.trash.trash import KEPT_MS, Trash
 
 log = logging.getLogger("queues.background.sweeper")
 
-#: Seconds after which it looks again though nothing woke it: half of what counts as soon on the agenda.
+#: Seconds after which it looks again though nothing woke it: half of what counts as soon in the due index.
 LONGEST = 10.0
 #: Queues of one look; items of one transaction, and transactions of one queue before the next one's turn.
 QUEUES, _ITEMS, _TURNS = 500, 100, 10
@@ -56,9 +56,9 @@ _KEYS, _AUDIT_STEPS = 2_000, 4
 _DAILY, _HOURLY = 24 * 3600.0, 3600.0
 #: Seconds for which a queue is left alone when the store failed there, and when the queue itself is damaged.
 _AFTER_TROUBLE, _AFTER_DAMAGE = 1.0, 60.0
-#: What the store fails by that may go well in a moment.
+#: Failures of the store that may be over in a moment.
 _TROUBLE = (StoreUnavailable, TransactionTooOld, OutcomeUnknown)
-#: Seconds after a due time, at least and at most: workers who wait for it do it first, so that it is done once.
+#: Seconds after a due time, at least and at most: workers that wait for it do it first, so that it is done once.
 _JITTER = 0.01, 0.03
 
 _random = random.Random()  # noqa: S311 - spreads processes, guards nothing
@@ -66,7 +66,7 @@ _random = random.Random()  # noqa: S311 - spreads processes, guards nothing
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Swept:
-    """What was done, by kind."""
+    """What a sweep did, by kind."""
 
     #: Delayed items that were due and are ready now.
     promoted: int = 0
@@ -80,7 +80,7 @@ class Swept:
     unclaimed: int = 0
     #: Slots that clients left behind.
     slots: int = 0
-    #: Acts that the audit has forgotten, as they were older than it keeps them.
+    #: Actions that the audit no longer keeps.
     audit: int = 0
     #: Answers of requests with idempotency keys that were older than 24 hours.
     answers: int = 0
@@ -162,7 +162,7 @@ class Sweeper:
         self, context: StoreContext, *, audit_days: int = 0, count: Callable[[], float] = time.monotonic
     ) -> None:
         self._context = context
-        #: For how long acts are kept; 0: for ever.
+        #: For how long actions are kept; 0: for ever.
         self._audit_days = check_days(audit_days)
         self._kv, self._keyspace = context.kv, context.keyspace
         self._trash = Trash(context)
@@ -293,7 +293,7 @@ class Sweeper:
         except (StoreClosed, ForkedStore):
             raise
         except Conflict:
-            pass  # others do it at this moment: the next round looks what they left
+            pass  # another process does it at this moment: the next round looks what is left
         except Exception as error:
             rest = _AFTER_TROUBLE if isinstance(error, _TROUBLE) else _AFTER_DAMAGE
             self._note_damage(error)

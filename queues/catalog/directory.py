@@ -1,7 +1,7 @@
-"""The directory: which names stand for which queues.
+"""The directory: names of queues, and their configs.
 
-Every change of it adds 1 to the directory change key and to the change keys of the queues concerned, so that
-whoever shows a queue learns that it came, went or has another name.
+Every change of it adds 1 to the directory change key and to the change keys of its queues, so that viewers see that a
+queue came, went or has another name.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from queues.model.config import Config, check_kind
 from queues.model.names import MAX_BYTES, MAX_CHARACTERS, canonical, check_name
 from queues.model.priority import Priority, check_type
 
-#: Ids keep to 48 bits so that keys stay short. Nobody looks whether one is taken: in a store of 10,000 queues two share
-#: one once in some three million such stores.
+#: Ids have 48 bits so that keys stay short. Whether one is taken is not checked: in one of some three million stores of
+#: 10,000 queues two queues share one.
 _ID_BITS = 48
 
 
 def own_config(
     name: str, *, kind: str, priority_type: str, bands: Sequence[Priority] | None, codec: str, created_ms: int
 ) -> Config:
-    """Return the config of a new queue of our own; raise what is wrong with what is asked for."""
+    """Return the config of a new queue; raise `BadName`, `BadQueueKind`, `BadPriority`."""
     name, kind, priority_type = check_name(name), check_kind(kind), check_type(priority_type)
     if kind == "fifo":
         edges: tuple[Priority, ...] = ()
@@ -62,7 +62,7 @@ def attached_config(
     codec: str,
     created_ms: int,
 ) -> Config:
-    """Return the config of a queue of what others keep under a prefix; raise what is wrong with what is asked for."""
+    """Return the config of an attached queue; raise `BadName`, `BadQueueKind`, `BadPrefix`."""
     return Config(
         id=_new_id(),
         name=check_name(name),
@@ -80,13 +80,13 @@ def attached_config(
 
 
 def create(tr: Transaction, keyspace: Keyspace, config: Config) -> Config:
-    """Enter a new queue of our own; raise `QueueExists`."""
+    """Enter a new queue; raise `QueueExists`."""
     add(tr, keyspace, config)
     return config
 
 
 def create_or_find(tr: Transaction, keyspace: Keyspace, config: Config, *, any_bands: bool) -> Config:
-    """Enter a new queue of our own, or return the one that is there; raise `QueueExists` when that is of another kind.
+    """Enter a new queue, or return the existing one; raise `QueueExists` when that is of another kind.
 
     `any_bands` lets that one have other bands.
     """
@@ -111,7 +111,7 @@ def create_or_find(tr: Transaction, keyspace: Keyspace, config: Config, *, any_b
 
 
 def attach(tr: Transaction, keyspace: Keyspace, config: Config) -> Config:
-    """Enter a queue of what others keep; raise `QueueExists`, `PrefixTaken`."""
+    """Enter an attached queue; raise `QueueExists`, `PrefixTaken`."""
     add(tr, keyspace, config)
     prefixes.claim(tr, keyspace, config)
     return config

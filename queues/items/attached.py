@@ -1,6 +1,6 @@
 """The items of an attached queue inside one transaction: push by the recipe's own rule, take, look, put back.
 
-Conflicts as in our own queues: a push reads by snapshot alone and conflicts with nobody; taking conflicts on exactly
+Conflicts as in other queues: a push reads by snapshot alone and conflicts with no other; taking conflicts on exactly
 the keys it takes. Items are cleared one by one, never as a range: others may be pushing among them.
 """
 
@@ -20,7 +20,7 @@ from queues.model.foreign_tuples import ForeignKey, item_id
 from queues.model.item import Item
 from queues.model.priority import Priority
 
-#: Keys looked through for the last push order, when others wrote keys that are not the recipe's.
+#: Keys read for the last push order, where some keys are not the recipe's.
 _LOOK_BACK = 20
 #: The tuple encoding ends here.
 _LARGEST = (1 << (255 * 8)) - 1
@@ -134,7 +134,7 @@ def put_back(tr: Transaction, keys: QueueKeys, foreign: AttachedKeys, pairs: Seq
 
 
 def _tell(tr: Transaction, keys: QueueKeys, verb: str, n: int, *, wake: bool) -> None:
-    """Count what we did, and wake our own viewers and workers; those of others know nothing of it."""
+    """Count a verb's work, and wake viewers and workers of this store; other programs do not watch its keys."""
     delta = CounterDelta(keys, wake=wake)
     delta.traffic(verb, n)
     delta.apply(tr)

@@ -1,9 +1,9 @@
-"""Tallies: the totals that one transaction adds to, one ADD per key.
+"""Counters of a queue: the additions of one transaction, one atomic ADD for each key.
 
-Every mutating transaction adds 1 to the change key; whatever may make something poppable adds 1 to the wake key. What
-falls due soon does so as well. Later ones need not: no sleeper sleeps for more than 30 seconds without looking, so each
-learns of them in time. (Asking whether something is earlier than the first of its set would not do: that one may be
-gone at commit, and a sleeper that began meanwhile would be told of neither.)
+Every transaction that changes a queue adds 1 to its change key. One that may make an item ready adds 1 to the wake key,
+too; so does one after which an item falls due soon. An item that falls due later need not: no waiting thread sleeps for
+more than 30 seconds without a look. (To compare with the earliest due time would not do: that item may be gone at
+commit, and a thread that began to wait meanwhile would miss both.)
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ def total_bytes(number: int) -> bytes | None:
     return None if number == 0 else number.to_bytes(8, "little", signed=True)
 
 
-#: Twice what a sleeper sleeps at most: a transaction may commit some seconds after its time was taken.
+#: Twice the longest sleep: a transaction may commit some seconds after its time was taken.
 SOON_MS = 60_000
-#: The same for whoever sweeps the store: most leases end later, and so wake nobody there.
+#: The same for sweepers: most leases end later, and so wake no sweeper.
 AGENDA_SOON_MS = 20_000
 
 
@@ -45,13 +45,13 @@ class CounterDelta:
             self.wake()
 
     def wake(self) -> None:
-        """Tell workers that something may be poppable, or that there is a nearer time to wake up at."""
+        """Wake waiting workers: an item may be ready, or falls due sooner."""
         self._totals[self._keys.wake] = 1
 
     def falls_due(self, ms: int, now_ms: int | None = None) -> None:
-        """Put on the agenda what happens at this time, and tell workers and sweepers who might sleep past it.
+        """Enter a time in the due index, and wake the workers and sweepers that might sleep past it.
 
-        Without the time now all are told.
+        Without the time now all are woken.
         """
         self._seconds.add(ms // 1000)
         if now_ms is None or ms - now_ms < SOON_MS:
@@ -60,7 +60,7 @@ class CounterDelta:
             self._totals[self._keys.agenda_wake] = 1
 
     def look_again(self) -> None:
-        """Put on the agenda that whoever sweeps shall look what falls due: much may have come at once."""
+        """Have the sweeper look at the queue: many items may have come at once."""
         self._seconds.add(0)
         self._totals[self._keys.agenda_wake] = 1
 
@@ -89,7 +89,7 @@ class CounterDelta:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing has happened that is worth a change."""
+        """Whether nothing was counted."""
         return len(self._totals) == 1
 
     def apply(self, tr: Transaction) -> None:
@@ -104,7 +104,7 @@ class CounterDelta:
 
 
 def wake(tr: Transaction, keys: QueueKeys) -> None:
-    """Tell viewers and workers that something about the queue changed."""
+    """Signal viewers and workers that the queue changed."""
     CounterDelta(keys, wake=True).apply(tr)
 
 

@@ -20,7 +20,7 @@ from queues.model.config import Config
 
 #: Bytes of values that one transaction promotes or expires, unless one item alone is larger.
 BUDGET = 1_000_000
-#: Which of many late items a pop promotes must not be the same for all who pop; seeded by whoever tests.
+#: Pops of different processes must not promote the same late items; tests seed it.
 _dice = random.SystemRandom()
 
 

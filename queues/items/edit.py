@@ -1,6 +1,6 @@
-"""Changing items inside one transaction: delete, move, re-prioritize, edit. Each returns what it changed, to be noted.
+"""Changes of items inside one transaction: delete, move, re-prioritize, edit. Each returns its changes, for the trash.
 
-An item that is leased is in a worker's hands: it can be deleted, and nothing else.
+A leased item is held by a worker: it can be deleted, and nothing else.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def reprioritize(
 ) -> list[Change]:
     """Give items another priority, or bring them to the front or the back; those that do not change are left out."""
     newest = config.base + tr.stamp() if place == "back" else 0
-    # Ends are read by snapshot: whoever pushes there meanwhile has pushed after this act.
+    # Ends are read by snapshot: an item pushed there meanwhile counts as pushed later.
     afters = reprioritized(
         tr.snapshot, keyspace, config, stored_items, priority=priority, shift=shift, place=place, newest=newest
     )
@@ -167,7 +167,7 @@ def reprioritized(
     place: Place | None = None,
     newest: int = 0,
 ) -> list[StoredItem]:
-    """Return where items would stand of another priority, or at the front or the back, changing nothing."""
+    """Return items as they would be with another priority, or at the front or the back; change nothing."""
     if config.attached:
         raise NotForAttached(config.name, "its items are not re-prioritized.")
     _refuse_leased(stored_items)
@@ -215,7 +215,7 @@ def _take(
 def _to_place(
     tr: ReadTransaction, keys: QueueKeys, config: Config, stored_items: Sequence[StoredItem], place: Place, newest: int
 ) -> list[StoredItem]:
-    """Let ready items leave first at the minimum end, or last, in the order in which they stand now."""
+    """Return ready items at the front or the back, in their present order."""
     if any(there.state != "ready" for there in stored_items):
         raise WrongKind("Only ready items can be brought to the front or the back: promote or retry the others first.")
     end = Heads(tr, keys, config.generations, end="min" if place == "front" else "max", limit=1).wait()
@@ -264,7 +264,7 @@ def _priority_in(target: Config, now: Priority | None, given: Priority | None) -
 
 
 def _check_sizes(target: Config, stored_items: Sequence[StoredItem]) -> None:
-    """Raise `ValueTooLarge` for what others wrote larger than our queues take."""
+    """Raise `ValueTooLarge` for foreign values that are larger than a queue of this store takes."""
     largest = max(len(there.value) for there in stored_items)
     if largest > MAX_VALUE_SIZE:
         raise ValueTooLarge(

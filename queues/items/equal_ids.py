@@ -13,7 +13,7 @@ from queues.kv.port import ReadTransaction
 
 
 def refuse_taken(tr: ReadTransaction, keys: Iterable[bytes]) -> None:
-    """Raise `IdTaken` when something stands under one of these keys, under which items are to stand."""
+    """Raise `IdTaken` when one of these keys, which are for arriving items, holds something."""
     for read in [tr.get(key) for key in keys]:
         if read.wait() is not None:
             raise taken()
@@ -27,7 +27,7 @@ def taken() -> IdTaken:
 
 
 def refuse_minted(tr: ReadTransaction, keys: Iterable[bytes]) -> None:
-    """Raise `IdTaken` when a record stands under one of these keys, whose ids were just minted."""
+    """Raise `IdTaken` when one of these keys of new records holds something."""
     for read in [tr.get(key) for key in keys]:
         if read.wait() is not None:
             raise minted_before()

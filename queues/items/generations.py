@@ -9,7 +9,7 @@ item by item what is in the older (`queues.background.merge_generations`). Empty
 a purge which nothing was pushed after is undone without a trace. A queue has at most two generations that hold items:
 a purge of both gives two trash entries, and bringing back a third raises `StillMerging`.
 
-Every verb reads the config, which a purge and its undo write: whatever pops or pushes meanwhile begins anew.
+Every verb reads the config, which a purge and its undo write: a pop or push that runs meanwhile begins anew.
 """
 
 from __future__ import annotations
@@ -97,12 +97,12 @@ def bring_back(tr: Transaction, keyspace: Keyspace, config: Config, generation: 
 
 
 def drop(tr: Transaction, keys: QueueKeys, generation: int) -> None:
-    """Clear what an empty generation leaves behind; the config that `tr` writes keeps others from adding to it."""
+    """Clear the counters of an empty generation; no push adds to it, as `tr` writes the config."""
     tr.clear_range(*keys.generation(generation).everything)
 
 
 def _totals(tr: Transaction, keys: QueueKeys, generations: tuple[int, ...]) -> dict[int, Totals]:
-    """Read the totals by snapshot: what others push until this commits must not keep it from committing."""
+    """Read the totals by snapshot: pushes that commit first must not conflict with this."""
     reads = {
         generation: [
             tr.snapshot.get(keys.generation(generation).counter(state, side))
@@ -115,7 +115,7 @@ def _totals(tr: Transaction, keys: QueueKeys, generations: tuple[int, ...]) -> d
 
 
 def _empty(tr: Transaction, keys: QueueKeys, generations: tuple[int, ...]) -> list[int]:
-    """Return the generations that hold nothing: what is pushed there meanwhile conflicts with that."""
+    """Return the generations that hold nothing; a push into them meanwhile conflicts."""
     ranges = {
         generation: (keys.generation(generation).ready_range, keys.generation(generation).delayed_range())
         for generation in generations

@@ -91,7 +91,7 @@ class HeldRead:
 
 
 class ExpiredRead:
-    """A read of where the item of a lease that is over stands, issued and not yet waited for."""
+    """A read of the place of an item whose lease is over, issued and not yet waited for."""
 
     def __init__(self, tr: Transaction, keys: QueueKeys, config: Config, rand: bytes, nonce: bytes) -> None:
         self._tr = tr

@@ -1,7 +1,7 @@
-"""Picking: items found by their ids as they stand, and whether each still is what somebody saw.
+"""Items found by their ids for an action, with etags that tell whether they changed since a page showed them.
 
-An etag is a short name of all that a person can see of an item: its place, its state, who holds it, its value. Whoever
-acts on what was shown passes the etags back, so that nothing happens to an item that was changed meanwhile.
+An etag is a digest of all that a page shows of an item: its place, state, lease and value. An action on what was shown
+passes the etags back, so that it leaves out or refuses items that have changed meanwhile.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from queues.model.records import encode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picked:
-    """An item as it stands, and the etag to pass back."""
+    """An item, and the etag to pass back."""
 
     item: Item
     etag: str
@@ -34,7 +34,7 @@ class Picked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Items of ids: those that are here, in the order asked for, and the ids that are not."""
+    """Items found by their ids, in the order asked for, and the ids that were not found."""
 
     picked: tuple[Picked, ...]
     missing: tuple[str, ...]
@@ -42,10 +42,10 @@ class Selection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """Items to be acted on, as they stand."""
+    """The items of an action."""
 
     stored_items: list[StoredItem]
-    #: Ids that are not here, or not as they were seen.
+    #: Ids that were not found, or whose items have changed.
     missing: int
 
 
@@ -56,7 +56,7 @@ def check_number(item_ids: Sequence[str]) -> None:
 
 
 def look(tr: ReadTransaction, keyspace: Keyspace, config: Config, item_ids: Sequence[str]) -> Selection:
-    """Return items as they stand, with their etags."""
+    """Return items with their etags."""
     check_number(item_ids)
     wanted = list(dict.fromkeys(item_ids))
     found = _standings(tr, keyspace, config, wanted)
@@ -75,7 +75,7 @@ def find(
     skip_missing: bool,
     expect: Mapping[str, str] | None = None,
 ) -> Found:
-    """Return where items stand; raise `ItemNotFound` when some are not here, unless those are to be skipped.
+    """Return the items of an action; raise `ItemNotFound` when some are not here, unless those are to be skipped.
 
     `expect` holds etags by id: an item that has another one now raises `ItemChanged`, or is skipped as well.
     """
@@ -112,12 +112,12 @@ def find(
 
 
 def arrived(tr: ReadTransaction, keyspace: Keyspace, config: Config, items: Sequence[Item]) -> list[StoredItem]:
-    """Return how items stand that this transaction pushed."""
+    """Return the stored items of items that this transaction pushed."""
     return [there for there in _standings(tr, keyspace, config, [item.id for item in items]) if there is not None]
 
 
 def etag(there: StoredItem) -> str:
-    """Return a short name of an item as it stands. A lease that is extended is still the same."""
+    """Return the etag of an item. Extending a lease does not change it."""
     record = dict(there.header)
     record.pop("expires", None)
     place = {"state": there.state, "suffix": there.suffix.hex(), "attempts": there.attempts, "record": record}
@@ -125,7 +125,7 @@ def etag(there: StoredItem) -> str:
 
 
 def item_of(there: StoredItem, config: Config) -> Item:
-    """Return an item as it stands, in an attached queue too."""
+    """Return an item as callers see it, in an attached queue too."""
     if there.state == ATTACHED:
         return attached_items.as_item(there.suffix, there.stored, fifo=config.fifo, codec=config.values)
     return stored_item.as_item(there, fifo=config.fifo, codec=config.values)

@@ -3,8 +3,8 @@
 Follows FoundationDB's recipes: an item's key is (priority, count, random), the first key is the minimum, the last
 the maximum; among equals the oldest leaves first at the minimum end, the newest at the maximum end.
 
-Conflicts: inserting conflicts with nobody. Taking reads the end by snapshot and conflicts on exactly the keys it
-takes, so pushes never abort it; with `serializable` the read itself conflicts, for callers who decide by it.
+Conflicts: inserting conflicts with no other transaction. Taking reads the end by snapshot and conflicts on exactly the
+keys it takes, so pushes never abort it; with `serializable` the read itself conflicts, for callers that decide by it.
 """
 
 from __future__ import annotations
@@ -230,7 +230,7 @@ def _take_from(
     attempts: Mapping[bytes, int],
     verb: str,
 ) -> Iterable[Parts]:
-    """Take what stands under these keys out of a generation's index and totals, and return what makes its items."""
+    """Remove these keys from a generation's index and counters, and return the parts of their items."""
     known = None if config.fifo else places(config.priority_type, config.edges)
     begin = keys.generation(generation).ready(b"")
     priorities, tails, packed_ids, bands, pushed = columns_of(found, len(begin), known)
@@ -292,7 +292,7 @@ class OldestRead:
 
 
 class PlaceRead:
-    """A read of where the item of an id stands in one state, issued and not yet waited for."""
+    """A read of the place of an item in one state, issued and not yet waited for."""
 
     def __init__(
         self, tr: ReadTransaction, keys: QueueKeys, generations: Iterable[int], rand: bytes, state: str = "ready"

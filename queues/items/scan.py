@@ -32,7 +32,7 @@ _RAND_TIME = 6
 class Met:
     """An item that a walk meets."""
 
-    #: Where the walk stands at it.
+    #: Its place in the order of the walk.
     place: bytes
     #: The whole value.
     value: bytes

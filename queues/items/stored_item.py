@@ -31,7 +31,7 @@ TOLD = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredItem:
-    """One item in one state: where it stands, its record and its value."""
+    """One item in one state: its place, its record and its value."""
 
     state: str
     rand: bytes
@@ -75,7 +75,7 @@ class StoredItem:
         return digest(self.stored)
 
     def same_place(self, other: StoredItem) -> bool:
-        """Say whether both stand at one place; generations aside, as they are merged."""
+        """Say whether both have one place; generations aside, as they are merged."""
         return (self.state, self.suffix, self.attempts) == (other.state, other.suffix, other.attempts)
 
     def key(self, keys: QueueKeys) -> bytes:

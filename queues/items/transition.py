@@ -16,7 +16,7 @@ tests compare with this one.
     dead              ready             retry
     any               (nothing)         pop, acknowledge, delete, move
 
-Whoever calls `change` has read the item in the same transaction, or conflicts on its key: so of two transactions that
+A caller of `change` has read the item in the same transaction, or conflicts on its key: so of two transactions that
 change one item, one commits and the other begins anew.
 """
 
@@ -211,7 +211,7 @@ def change(
 
 
 def settled(config: Config, there: StoredItem) -> StoredItem:
-    """Return where an item comes to stand: in the newest generation if its own is no longer live."""
+    """Return an item in the newest generation if its own is no longer live."""
     if there.state in IN_GENERATIONS and there.generation not in config.generations:
         return replace(there, generation=config.generations[-1])
     return there
@@ -255,7 +255,7 @@ def _count(config: Config, there: StoredItem, delta: CounterDelta, side: Side, *
 def refuse_taken(
     tr: ReadTransaction, keys: QueueKeys, config: Config, changes: Iterable[tuple[StoredItem | None, StoredItem]]
 ) -> None:
-    """Raise `IdTaken` when another item stands where one of these is to stand."""
+    """Raise `IdTaken` when another item has the place of one of the items after."""
     equal_ids.refuse_taken(tr, [key for before, after in changes for key in new_keys(keys, config, before, after)])
 
 

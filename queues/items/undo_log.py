@@ -1,8 +1,8 @@
-"""What an act changed about items, kept beside its trash record so that it can be undone: of each its place before and
-after, and its value where that did not stay in a queue.
+"""Undo of changes of items: a log of them beside the trash record of an action, and its reversal.
 
-Undoing takes every item from the place it was brought to and lets it stand where it stood. An item that has gone on
-since (taken, moved, edited, tried) is not touched: its undo is refused, or, when asked for, left out.
+The log has each item's place before and after, and its value where that is in no queue any more. Undoing brings every
+item from its place after to its place before. An item that has changed again since (taken, moved, edited, leased) is
+not touched: its undo is refused, or left out when the caller asks for that.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def id_of(there: StoredItem) -> str:
 
 
 def note(tr: Transaction, keyspace: Keyspace, trash_id: bytes, changes: Sequence[Change]) -> None:
-    """Write what an act changed beside its trash record."""
+    """Write the changes of an action beside its trash record."""
     for n, change in enumerate(changes):
         before, after = change.before, change.after
         header = {"before": place_of(before), "record": record_of(before), "after": None}
@@ -47,30 +47,30 @@ def note(tr: Transaction, keyspace: Keyspace, trash_id: bytes, changes: Sequence
 
 
 def note_arrivals(tr: Transaction, keyspace: Keyspace, trash_id: bytes, arrived: Sequence[StoredItem]) -> None:
-    """Write which items an act brought in from nowhere beside its trash record: undoing it takes them out again."""
+    """Write the arrivals of an action beside its trash record: undoing it takes them out again."""
     for n, there in enumerate(arrived):
         header = {"before": None, "record": None, "after": {**place_of(there), "digest": there.digest()}}
         tr.set(keyspace.trash_part(trash_id, n, KEY), records.encode(header))
 
 
 class Undoing:
-    """The undoing of one act inside one transaction."""
+    """The undo of one action inside one transaction."""
 
     def __init__(self, tr: Transaction, keyspace: Keyspace, source: Config, target: Config | None) -> None:
         self._tr = tr
         self._keyspace = keyspace
         self._source = source
         self._target = target or source
-        self._tallies: dict[int, CounterDelta] = {}
-        #: The ids of what came back.
+        self._deltas: dict[int, CounterDelta] = {}
+        #: The ids of the items that came back.
         self.items: list[str] = []
-        #: What had come in, and was taken out again.
+        #: Arrivals that were taken out again.
         self.lifted: list[StoredItem] = []
 
     def run(self, trash_id: bytes, *, partial: bool) -> tuple[int, int]:
-        """Undo what can be and return (items undone, items that have gone on since).
+        """Undo what can be undone, and return (items undone, items that have changed since).
 
-        Unless `partial`, one item that has gone on raises `ItemGoneOn`.
+        Unless `partial`, one item that has changed raises `ItemGoneOn`.
         """
         noted = self._noted(trash_id)
         there = self._there([after for _, after, _ in noted if after is not None])
@@ -85,7 +85,7 @@ class Undoing:
                 continue
             undone += 1
             if header["before"] is None:
-                assert now is not None  # what came in is somewhere, or gone
+                assert now is not None  # an arrival is in the queue, or was counted as gone
                 self._lift(self._target, now)
                 self._delta_of(self._target).traffic("delete")
                 self.lifted.append(now)
@@ -102,7 +102,7 @@ class Undoing:
             )
         if self.items:
             self._delta_of(self._source).traffic("restore", len(self.items))
-        for delta in self._tallies.values():
+        for delta in self._deltas.values():
             delta.apply(self._tr)
         return undone, gone
 
@@ -118,7 +118,7 @@ class Undoing:
         return noted
 
     def _there(self, afters: Sequence[dict[str, Any]]) -> dict[str, StoredItem]:
-        """Return what still stands where the act brought it."""
+        """Return the items that still are where the action brought them."""
         config = self._target
         if config.prefix is not None:
             foreign = AttachedKeys(config.prefix)
@@ -144,7 +144,7 @@ class Undoing:
         noted: Sequence[tuple[dict[str, Any], dict[str, Any] | None, bytes | None]],
         there: dict[str, StoredItem],
     ) -> set[int]:
-        """Return the numbers of those that cannot stand where they stood: another item of the same id does."""
+        """Return the numbers of the items whose place before is taken by another item."""
         if self._source.prefix is not None:
             return set()
         keys = self._keyspace.queue(self._source.id)
@@ -160,7 +160,7 @@ class Undoing:
 
     def _undo(self, header: dict[str, Any], now: StoredItem | None, value: bytes | None) -> None:
         if value is None:
-            assert now is not None  # what stayed in no queue has its value noted
+            assert now is not None  # an item that is in no queue has its value in the log
             value = now.value
         before = standing_of(header["before"], header["record"], value)
         source, target = self._source, self._target
@@ -189,9 +189,9 @@ class Undoing:
         self._tr.set(foreign.key(before.suffix), before.stored)
 
     def _delta_of(self, config: Config) -> CounterDelta:
-        delta = self._tallies.get(config.id)
+        delta = self._deltas.get(config.id)
         if delta is None:
-            delta = self._tallies[config.id] = CounterDelta(self._keyspace.queue(config.id), wake=True)
+            delta = self._deltas[config.id] = CounterDelta(self._keyspace.queue(config.id), wake=True)
         return delta
 
 
