@@ -1,6 +1,6 @@
-"""The audit: who did what, when, to which queue, how many items, and why.
+"""The audit: actor, time, verb, queue, number of items and reason of every action.
 
-A record is written in the transaction of the act that it records, so neither is ever there without the other.
+A record is written in the transaction of its action, so that neither is there without the other.
 """
 
 from __future__ import annotations
@@ -12,33 +12,27 @@ from typing import Any
 
 from queues.catalog import directory
 from queues.context import StoreContext
-from queues.errors import BadCursor
 from queues.items.equal_ids import refuse_minted
-from queues.keys.keyspace import Keyspace
-from queues.kv.port import ReadTransaction, Transaction
-from queues.model import ids, records
+from queues.kv.port import ReadTransaction, Result, Transaction
+from queues.model import ids, paging, records
 from queues.model.records import UNREADABLE, why
 
-MAX_PAGE = 1_000
-#: Stands for what was done where a record cannot be read.
+#: The verb of a record that cannot be read.
 UNREADABLE_VERB = "unreadable"
-#: Entries that one page looks at, at most or a step more, when only some of them are wanted; and those of a step.
-#: What follows a full page is looked for as far again, as a page may become full only at the end of that.
-MAX_LOOK, _STEP = 2_000, 250
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditEntry:
-    """One act."""
+    """One action."""
 
     id: str
     #: By the store's clock, UTC.
     at: datetime
     actor: str
-    #: How the act came in: web, api, cli.
+    #: How the request came in: web, api, cli.
     via: str
     verb: str
-    #: The queue's name at the time; None for acts on no queue.
+    #: The queue's name at the time; None for actions on no queue.
     queue: str | None
     #: The one item that was acted on, if it was one.
     item: str | None
@@ -58,9 +52,9 @@ class AuditPage:
     entries: tuple[AuditEntry, ...]
     #: Pass it as `after=` for older entries; None when these are the oldest.
     cursor: str | None
-    #: Entries that were looked at for this page.
+    #: Entries that were read for this page.
     looked: int = 0
-    #: Whether the page after the cursor holds something; else there are older acts, and nobody has looked at them.
+    #: Whether the page after the cursor has an entry; else there are older actions that were not read.
     certain: bool = True
 
 
@@ -88,10 +82,10 @@ class Audit:
         before: Mapping[str, Any] | None = None,
         after: Mapping[str, Any] | None = None,
     ) -> None:
-        """Record an act inside the transaction that does it; `audit_id` was minted outside.
+        """Record an action inside its transaction; `audit_id` is a new id.
 
-        It is listed under its queue, and under the one of the id `also`, which it concerned too; under `item`, which
-        the record names, and under `items`, which it does not.
+        It is listed under its queue and under the queue of the id `also`; under `item`, which the record names, and
+        under `items`, which it does not.
         """
         keyspace = self._context.keyspace
         refuse_minted(tr, [keyspace.audit(audit_id)])
@@ -130,106 +124,48 @@ class Audit:
         seen: Callable[[AuditEntry], AuditEntry | None] | None = None,
         tr: ReadTransaction | None = None,
     ) -> AuditPage:
-        """Return a page of acts, newest first: of one item, of one queue, of one actor, of several of these, or all.
+        """Return a page of actions, newest first: of an item, a queue, an actor, several of these, or all.
 
-        `queue` is a queue that is there, through all its names; `named` are acts on whatever had this name then.
-        `verb`, `since` (included) and `until` (excluded, both aware) keep some of them. The acts of the first of item,
-        queue and actor are read by an index, and those that fit the other filters kept, in bounded steps: such a page
-        may hold fewer than `limit`, even none, and have a cursor. Acts of releases that did not list them by item are
-        not found by it. `seen` gives what is to be seen of an act, or None to leave it out. After a full page the next
-        act that fits is looked for too, so that its cursor leads to something; `certain` says whether that was found.
+        `queue` is a queue that exists, through all its names; `named` are actions on a queue that had this name then.
+        `verb`, `since` (included) and `until` (excluded, both aware) are filters. The first of item, queue and actor is
+        read by an index and the other filters are applied in bounded steps: such a page may have fewer entries than
+        `limit`, even none, and a cursor. `seen` returns what the reader may see of an entry, or None to leave it out.
+        After a full page the next entry that fits is looked for too; `certain` says whether one was found.
         """
-        before = None if after is None else ids.parse(after)
-        if after is not None and before is None:
-            raise BadCursor("This page address is damaged; start again from the first page.")
-        limit = max(1, min(limit, MAX_PAGE))
-        ends = [end for end in (before, _first_of(until)) if end is not None]
-        walk = _Walk(
-            keyspace=self._context.keyspace,
-            actor=actor,
-            item=item,
-            since=_first_of(since),
-            filters={"actor": actor, "verb": verb, "queue": named},
-            seen=seen,
-        )
+        ends = [end for end in (paging.before_of(after), _first_of(until)) if end is not None]
+        keyspace, first = self._context.keyspace, _first_of(since)
 
         def look(tr: ReadTransaction) -> AuditPage:
-            queue_id = None if queue is None else directory.find_id(tr, self._context.keyspace, queue)
-            return walk.page(tr, queue_id=queue_id, queue=queue, before=min(ends, default=None), limit=limit)
+            queue_id = None if queue is None else directory.find_id(tr, keyspace, queue)
+            wanted = {"verb": verb, "queue": named if item is None else queue or named}
+            if item is not None or queue_id is not None:
+                wanted["actor"] = actor  # otherwise its own index is read
+            wanted = {name: value for name, value in wanted.items() if value is not None}
+
+            def read(before: bytes | None, n: int) -> tuple[list[tuple[bytes, Result[bytes | None]]], bool]:
+                begin, end = keyspace.audits(queue_id=queue_id, actor=actor, item=item, before=before, since=first)
+                keys = tr.get_range(begin, end, limit=n + 1, reverse=True).wait() if begin < end else []
+                audit_ids = [keyspace.last_id(key) for key, _ in keys[:n]]
+                return [(audit_id, tr.get(keyspace.audit(audit_id))) for audit_id in audit_ids], len(keys) > n
+
+            def fitting(audit_id: bytes, record: Result[bytes | None]) -> AuditEntry | None:
+                written = record.wait()
+                entry = None if written is None else _entry(audit_id, written)
+                if entry is not None and seen is not None:
+                    entry = seen(entry)
+                fits = entry is not None and all(getattr(entry, name) == value for name, value in wanted.items())
+                return entry if fits else None
+
+            page = paging.page(read, fitting, before=min(ends, default=None), limit=limit, rare=bool(wanted))
+            return AuditPage(entries=page.found, cursor=page.cursor, looked=page.looked, certain=page.certain)
 
         return self._context.read(look, tr)
 
     def oldest_at(self, *, tr: ReadTransaction | None = None) -> datetime | None:
-        """Return the time of the oldest act that is kept; None when there is none."""
+        """Return the time of the oldest action that is kept; None when there is none."""
         keyspace = self._context.keyspace
         key = self._context.read(lambda tr: tr.get_key(*keyspace.audits()).wait(), tr)
         return None if key is None else ids.at(ids.minted_ms(keyspace.last_id(key)))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Walk:
-    """A walk through the audit from newer to older acts, by the narrowest index."""
-
-    keyspace: Keyspace
-    actor: str | None
-    item: str | None
-    #: The first id that is late enough.
-    since: bytes | None
-    #: What an entry's fields are, where it matters.
-    filters: Mapping[str, str | None]
-    #: What is to be seen of an act.
-    seen: Callable[[AuditEntry], AuditEntry | None] | None
-
-    def page(
-        self, tr: ReadTransaction, *, queue_id: int | None, queue: str | None, before: bytes | None, limit: int
-    ) -> AuditPage:
-        """Return what fits among the next acts, at most `limit`."""
-        wanted = {name: value for name, value in self.filters.items() if value is not None}
-        if self.item is not None and queue is not None:
-            wanted["queue"] = queue
-        if self.item is None and queue_id is None:
-            wanted.pop("actor", None)  # read by the actor's own index
-        picky = bool(wanted) or self.seen is not None
-        # Most are seen by who may look at all: one more than the page tells whether another follows.
-        step = _STEP if wanted else min(limit + 1, _STEP) if picky else limit
-        found: list[AuditEntry] = []
-        at, looked, full_at = before, 0, None
-        while True:
-            begin, end = self.keyspace.audits(
-                queue_id=queue_id, actor=self.actor, item=self.item, before=at, since=self.since
-            )
-            keys = tr.get_range(begin, end, limit=step + 1, reverse=True).wait() if begin < end else []
-            more = len(keys) > step
-            reads = [
-                (audit_id, tr.get(self.keyspace.audit(audit_id)))
-                for audit_id in (self.keyspace.last_id(key) for key, _ in keys[:step])
-            ]
-            for n, (audit_id, read) in enumerate(reads):
-                record = read.wait()
-                looked += 1
-                entry = None if record is None else _entry(audit_id, record)
-                if entry is not None and self.seen is not None:
-                    entry = self.seen(entry)
-                fits = entry is not None and all(getattr(entry, name) == value for name, value in wanted.items())
-                if fits and full_at is not None:
-                    return AuditPage(entries=tuple(found), cursor=ids.above(audit_id).hex(), looked=full_at)
-                at = audit_id
-                if fits and entry is not None:
-                    found.append(entry)
-                if len(found) == limit and full_at is None:
-                    full_at = looked
-                    if not picky:
-                        more = more or n + 1 < len(reads)
-                        break
-            if not more or (full_at is not None and not picky) or looked >= MAX_LOOK + (full_at or 0):
-                cursor = at.hex() if more and at is not None else None
-                return AuditPage(
-                    entries=tuple(found),
-                    cursor=cursor,
-                    looked=looked if full_at is None else full_at,
-                    certain=cursor is None or not picky,
-                )
-            step = _STEP if picky else limit
 
 
 def _first_of(when: datetime | None) -> bytes | None:

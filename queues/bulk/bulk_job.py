@@ -14,15 +14,15 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from queues.errors import BadCursor, JobNotFound, Unreadable, Worded, Words
+from queues.errors import JobNotFound, Unreadable, Worded, Words
 from queues.items.equal_ids import refuse_minted
 from queues.items.scan import Order
 from queues.keys.keyspace import Keyspace
 from queues.kv.errors import Value
 from queues.kv.port import KeyValueStore, ReadTransaction, Transaction
-from queues.model import records
+from queues.model import paging, records
 from queues.model.config import MAX_REASON
-from queues.model.ids import above, at, minted_ms, parse
+from queues.model.ids import at, minted_ms, parse
 from queues.model.priority import Priority
 from queues.model.records import UNREADABLE, why
 from queues.operations.search import Query
@@ -37,12 +37,8 @@ HELD_MS = 3_000
 _SPEED_MS, _LEAST_MS = 5_000, 500
 #: A chunk takes at most the items of a second; clocks of two machines differ by more.
 _LONGEST_WAIT_MS = 2_000
-MAX_PAGE = 500
 #: How refusals end that are of one transaction.
 _OF_THE_WHOLE = (" Nothing was changed.", " Nothing was moved.")
-#: Reads of one page before it is handed out as it is, when few of the jobs are listed. What follows a full
-#: page is looked for as far again, as a page may become full only at the end of that.
-_STEPS = 20
 #: Jobs that have not ended, of one look.
 MAX_RUNNING = 200
 #: Old jobs of one look of a sweep.
@@ -284,43 +280,25 @@ def read_page(
     """Return a page of jobs, the newest first; raise `BadCursor`.
 
     `visible` says of a job whether it is listed; then those that cannot be read are not, and a page may hold fewer
-    than `limit`, even none, and have a cursor. After a full page the next one that is listed is looked for too, so that
-    its cursor leads to something; `certain` says whether that was found.
+    than `limit`, even none, and have a cursor.
     """
-    before = None if after is None else parse(after)
-    if after is not None and before is None:
-        raise BadCursor("This page address is damaged; start again from the first page.")
-    limit = max(1, min(limit, MAX_PAGE))
-    jobs: list[Job] = []
-    unreadable: list[str] = []
-    following: bytes | None = None
-    over, full, steps, looked = False, 0, 0, 0
-    while not over and following is None and steps < _STEPS:
-        steps += 1
-        pairs = tr.get_range(*keyspace.all_bulk_before(before), limit=limit + 1, reverse=True).wait()
-        for key, record in pairs:
-            job_id, job = keyspace.last_id(key), _readable(record)
-            listed = visible is None or (job is not None and visible(job))
-            if listed and full:
-                following = job_id
-                break
-            if listed and job is None:
-                unreadable.append(job_id.hex())
-            elif listed and job is not None:
-                jobs.append(job)
-            before, looked = job_id, looked + 1
-            if len(jobs) + len(unreadable) == limit and not full:
-                full, steps = looked, 0  # what follows is looked for as far again
-        over = following is None and len(pairs) <= limit
-    if not over and following is None:
-        over = tr.get_key(*keyspace.all_bulk_before(before)).wait() is None
-    cursor = None if over else before if following is None else above(following)
+
+    def read(before: bytes | None, n: int) -> tuple[list[tuple[bytes, bytes]], bool]:
+        pairs = tr.get_range(*keyspace.all_bulk_before(before), limit=n + 1, reverse=True).wait()
+        return [(keyspace.last_id(key), record) for key, record in pairs[:n]], len(pairs) > n
+
+    def fitting(job_id: bytes, record: bytes) -> Job | str | None:
+        job = _readable(record)
+        listed = visible is None or (job is not None and visible(job))
+        return (job or job_id.hex()) if listed else None
+
+    page = paging.page(read, fitting, before=paging.before_of(after), limit=limit)
     return JobPage(
-        jobs=tuple(jobs),
-        cursor=None if cursor is None else cursor.hex(),
-        unreadable=tuple(unreadable),
-        certain=cursor is None or following is not None,
-        looked=full or looked,
+        jobs=tuple(job for job in page.found if isinstance(job, Job)),
+        cursor=page.cursor,
+        unreadable=tuple(job_id for job_id in page.found if isinstance(job_id, str)),
+        certain=page.certain,
+        looked=page.looked,
     )
 
 

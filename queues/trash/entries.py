@@ -16,16 +16,15 @@ from queues.items import undo_log
 from queues.items.stored_item import as_item
 from queues.keys.keyspace import Keyspace
 from queues.kv.port import ReadTransaction, Ready, Result
-from queues.model import ids, records
+from queues.model import ids, paging, records
 from queues.model.codec import Codec
 from queues.model.config import Config
 from queues.model.foreign_tuples import parse_id
 from queues.model.item import Item
 from queues.model.records import UNREADABLE, why
 
-#: Reads of one page before it is handed out as it is, when most of the trash was restored; and bytes of records.
-#: What follows a full page is looked for as far again, as a page may become full only at the end of that.
-_STEPS, _STEP_BYTES = 20, 4_000_000
+#: Bytes of records that one page reads, or a step more.
+_PAGE_BYTES = 8_000_000
 #: An entry's id, its header or why it cannot be read, its value, and the numbers of the queues that it reaches.
 _Read = tuple[bytes, dict[str, Any] | Exception, Result[bytes | None], tuple[int, ...]]
 
@@ -91,50 +90,32 @@ class Looking:
     def page(self, asked: Asked, *, before: bytes | None, limit: int) -> TrashPage:
         """Return the entries that are asked for among the next ones, newest first, at most `limit`."""
         queue_id = None if asked.queue is None else self._id_of(asked.queue)
-        found: list[_Read] = []
-        seen, following = before, None
-        looked = size = steps = full = 0
-        over = False
-        while not over and following is None and steps < _STEPS and size < _STEP_BYTES:
-            steps += 1
-            pairs = self._tr.get_range(*self._keyspace.all_trash(seen), limit=limit + 1, reverse=True).wait()
-            for key, record in pairs:
-                trash_id, size = self._keyspace.last_id(key), size + len(record)
-                fitting: _Read | None = None
-                try:
-                    header, value = records.decode(record)
-                    if asked.fits(header, queue_id):
-                        # Of one that follows a full page only its place is wanted.
-                        fitting = self._read(trash_id, header, value, whole=not full)
-                except UNREADABLE as error:
-                    fitting = (trash_id, error, Ready(None), ()) if asked.everything else None
-                if fitting is not None and full:
-                    following = trash_id
-                    break
-                if fitting is not None:
-                    found.append(fitting)
-                seen, looked = trash_id, looked + 1
-                if len(found) == limit and not full:
-                    full, steps, size = looked, 0, 0  # what follows is looked for as far again
-            over = following is None and len(pairs) <= limit
+        size = 0
+
+        def read(before: bytes | None, n: int) -> tuple[list[tuple[bytes, bytes]], bool]:
+            pairs = self._tr.get_range(*self._keyspace.all_trash(before), limit=n + 1, reverse=True).wait()
+            return [(self._keyspace.last_id(key), record) for key, record in pairs[:n]], len(pairs) > n
+
+        def fitting(trash_id: bytes, record: bytes) -> _Read | None:
+            nonlocal size
+            size += len(record)
+            try:
+                header, value = records.decode(record)
+                return self._read(trash_id, header, value) if asked.fits(header, queue_id) else None
+            except UNREADABLE as error:
+                return (trash_id, error, Ready(None), ()) if asked.everything else None
+
+        page = paging.page(read, fitting, before=before, limit=limit, enough=lambda: size >= _PAGE_BYTES)
         rules = {queue_id: read.wait() for queue_id, read in self._configs.items()}
         entries = tuple(
-            readable(trash_id, header, read.wait() or b"", rules, reaches) for trash_id, header, read, reaches in found
+            readable(trash_id, header, value.wait() or b"", rules, reaches)
+            for trash_id, header, value, reaches in page.found
         )
-        if not over and following is None:
-            over = self._tr.get_key(*self._keyspace.all_trash(seen)).wait() is None
-        cursor = None if over else seen if following is None else ids.above(following)
-        return TrashPage(
-            entries=entries,
-            cursor=None if cursor is None else cursor.hex(),
-            looked=full or looked,
-            certain=cursor is None or following is not None,
-        )
+        return TrashPage(entries=entries, cursor=page.cursor, looked=page.looked, certain=page.certain)
 
-    def _read(self, trash_id: bytes, header: dict[str, Any], value: bytes, *, whole: bool) -> _Read:
+    def _read(self, trash_id: bytes, header: dict[str, Any], value: bytes) -> _Read:
         self._config_of(header)
-        reaches = self._reaches(header)
-        return trash_id, header, self._value(trash_id, header, value) if whole else Ready(None), reaches
+        return trash_id, header, self._value(trash_id, header, value), self._reaches(header)
 
     def _reaches(self, header: dict[str, Any]) -> tuple[int, ...]:
         """Return the numbers of the queues that `restore` would change now."""

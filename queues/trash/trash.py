@@ -14,7 +14,6 @@ from typing import Any
 from queues.context import StoreContext
 from queues.errors import (
     AlreadyRestored,
-    BadCursor,
     BadTime,
     KeyTooLarge,
     TrashNotFound,
@@ -24,7 +23,7 @@ from queues.items.equal_ids import refuse_minted
 from queues.items.stored_item import ATTACHED, StoredItem
 from queues.items.transition import Change
 from queues.kv.port import MAX_KEY_SIZE, ReadTransaction, Transaction
-from queues.model import ids, records
+from queues.model import ids, paging, records
 from queues.model.config import Config
 from queues.model.duration import KEEP, Duration, seconds_of
 from queues.model.item import Item
@@ -33,7 +32,6 @@ from queues.trash.restore import Restored, Restoring
 
 __all__ = ["KEPT_MS", "Restored", "Trash", "TrashEntry", "TrashPage"]
 
-MAX_PAGE = 1_000
 #: Bytes of a value that a record holds itself; others write larger ones than we do.
 _INLINE = records.MAX_VALUE_SIZE
 
@@ -262,10 +260,7 @@ class Trash:
         After a full page the next entry that fits is looked for too, so that its cursor leads to something; `certain`
         says whether that was found. `visible` says by the name that a queue had whether it is listed.
         """
-        before = None if after is None else ids.parse(after)
-        if after is not None and before is None:
-            raise BadCursor("This page address is damaged; start again from the first page.")
-        limit = max(1, min(limit, MAX_PAGE))
+        before = paging.before_of(after)
         asked = Asked(queue=queue, by=by, act=act, but=but, visible=visible)
         return self._context.read(
             lambda tr: Looking(tr, self._context.keyspace).page(asked, before=before, limit=limit), tr

@@ -362,14 +362,11 @@ def test_older_ones_are_offered_only_where_some_that_are_seen_follow(bob, jobs, 
 
 def test_what_follows_is_looked_for_in_bounded_reads_and_then_offered_as_a_look(bob, jobs, listed, monkeypatch) -> None:
     from pqadmin.pages import read_until
-    from queues.audit import audit
-    from queues.bulk import bulk_job as job_records
-    from queues.trash import entries as trash_looks
+    from queues.model import paging
 
     path, put = listed
-    for module, name in ((audit, "MAX_LOOK"), (trash_looks, "_STEPS"), (job_records, "_STEPS")):
-        monkeypatch.setattr(module, name, 2 if module is audit else 1)
-    monkeypatch.setattr(audit, "_STEP", 2)
+    monkeypatch.setattr(paging, "MOST", 2)
+    monkeypatch.setattr(paging, "STEP", 2)
     monkeypatch.setattr(read_until, "SECONDS", 0.0)
     put(OWN)
     for _ in range(12):
@@ -393,12 +390,10 @@ def test_what_follows_is_looked_for_in_bounded_reads_and_then_offered_as_a_look(
 
 def test_how_many_hidden_records_were_looked_at_is_not_told(bob, visitor, monkeypatch) -> None:
     from pqadmin.pages import read_until
-    from queues.audit import audit
-    from queues.trash import entries as trash_looks
+    from queues.model import paging
 
-    monkeypatch.setattr(audit, "MAX_LOOK", 2)
-    monkeypatch.setattr(audit, "_STEP", 1)
-    monkeypatch.setattr(trash_looks, "_STEPS", 1)
+    monkeypatch.setattr(paging, "MOST", 2)
+    monkeypatch.setattr(paging, "STEP", 1)
     monkeypatch.setattr(read_until, "SECONDS", 0.0)
     acts = get_store().actions("root")
     hidden = get_store().create_queue(HIDDEN)

@@ -7,8 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from queues import Store
-from queues.audit import audit
-from queues.trash import trash
+from queues.model import paging
 from tests.conftest import Clock
 
 
@@ -74,8 +73,8 @@ def test_acts_on_a_queue_that_is_gone_are_found_by_its_name_then(store: Store, b
 def test_a_rare_act_is_looked_for_in_bounded_steps(
     store: Store, busy: list[datetime], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(audit, "MAX_LOOK", 4)
-    monkeypatch.setattr(audit, "_STEP", 2)
+    monkeypatch.setattr(paging, "MOST", 4)
+    monkeypatch.setattr(paging, "STEP", 2)
     found, cursor, pages = [], None, 0
     while True:
         reads = []
@@ -167,22 +166,3 @@ def test_the_trash_is_looked_through_by_queue_person_and_act(store: Store) -> No
     rest = store.trash.entries(by="ann", limit=5, after=page.cursor)
     assert [entry.act for entry in (*page.entries, *rest.entries)] == ["delete", "pop"]
     assert rest.cursor is None
-
-
-def test_of_what_follows_a_full_page_of_the_trash_no_value_is_read(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(trash, "_INLINE", 3)
-    ann = store.actions("ann")
-    ann.create_queue("jobs")
-
-    def look(tr):
-        page = store.trash.entries(limit=1, tr=tr)
-        return tr.reads, page.entries[0].item.value, page.certain
-
-    reads = []
-    for value in (b"aaaa", b"bbbb"):
-        store.queue("jobs").push(value, priority=1)
-        ann.pop("jobs")
-        reads.append(store.read(look))
-    assert reads == [(reads[0][0], b"aaaa", True), (reads[0][0], b"bbbb", True)]
