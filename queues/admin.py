@@ -35,6 +35,7 @@ from queues.items.ready import MAX_ITEMS as MAX_TRANSACTION_ITEMS
 from queues.items.stored_item import digest as item_digest
 from queues.keys.queue_keys import STATES
 from queues.model.bands import default_edges
+from queues.model.codec import CODECS, Codec, codec_of
 from queues.model.config import Config
 from queues.model.cursor import End
 from queues.model.foreign_tuples import Element as TupleElement
@@ -77,6 +78,7 @@ __all__ = [
     "BULK_PUSH",
     "BULK_SLOWEST",
     "BULK_UNDO",
+    "CODECS",
     "EPOCH",
     "HOURS",
     "MAX_NAME_CHARACTERS",
@@ -100,6 +102,7 @@ __all__ = [
     "UNCLAIMED_BY",
     "UNREADABLE_RECORD",
     "Backup",
+    "Codec",
     "Config",
     "Copied",
     "End",
@@ -129,6 +132,7 @@ __all__ = [
     "back_up",
     "canonical_name",
     "check_name",
+    "codec_of",
     "copy_store",
     "decoded_value",
     "default_edges",

@@ -18,7 +18,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from pqadmin.commands.shapes import STATES
 from queues import Priority, Queue
-from queues.admin import MAX_VALUE_SIZE, PRIORITY_TYPES, parse_priority
+from queues.admin import CODECS, MAX_VALUE_SIZE, PRIORITY_TYPES, Codec, parse_priority
 
 N = TypeVar("N", int, float)
 
@@ -107,6 +107,7 @@ STATE = Argument("--state", choices=STATES, default="ready", help="items of this
 #: How many items a command takes or shows.
 COUNT = Argument("-n", type=whole_number, default=1, metavar="N", help="at most N items (default: 1)")
 KIND = Argument("--kind", choices=("priority", "fifo"), default="priority", help="default: %(default)s")
+CODEC = Argument("--codec", choices=CODECS, default="bytes", help="what values are (default: %(default)s)")
 PRIORITY_TYPE = Argument("--priority-type", choices=PRIORITY_TYPES, default="int", help="default: %(default)s")
 FORMAT = Argument("--format", choices=("ndjson", "csv"), help="default: by the file's ending, or its first byte")
 TOKEN = Argument("token", metavar="TOKEN")
@@ -147,6 +148,14 @@ def read_value(options: dict[str, Any]) -> bytes:
     if text == "-":
         return stdin_bytes().read(MAX_VALUE_SIZE + 1)
     return os.fsencode(text)
+
+
+def read_value_for(queue: Queue, options: dict[str, Any]) -> Any:
+    """Return the value; the argument of a msgpack queue is JSON, all else is bytes as they are stored."""
+    value = read_value(options)
+    if queue.codec != "msgpack" or options["value"] in (None, "-"):
+        return value
+    return Codec("json", queue.name).decode(value)
 
 
 def read_priority(queue: Queue, text: str | None, *, refusal: str = "it takes no --priority") -> Priority | None:

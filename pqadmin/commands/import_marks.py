@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from pqadmin.files.entries import Entry
-from queues import AuditEntry, Queue, Store, Transaction
+from queues import AuditEntry, Queue, Raw, Store, Transaction
 from queues.admin import IdGenerator
 
 #: Audit records of the queue that are searched, newest first, for the last mark of a file.
@@ -50,10 +50,10 @@ class MarkedPusher:
 
         def write(tr: Transaction) -> None:
             if queue.kind == "fifo":
-                pushed = queue.enqueue_many([entry.value for entry in entries], tr=tr)
+                pushed = queue.enqueue_many([Raw(entry.value) for entry in entries], tr=tr)
             else:
                 pushed = queue.push_many(
-                    [(entry.value, entry.priority) for entry in entries if entry.priority is not None], tr=tr
+                    [(Raw(entry.value), entry.priority) for entry in entries if entry.priority is not None], tr=tr
                 )
             mark = {"import": self._source, "last_line": last_line}
             if not queue.attached:

@@ -1,17 +1,20 @@
 """The JSON that commands print with --json; documented in docs/reference/command-line.md.
 
 Whole numbers keep every digit. Times are ISO 8601 in UTC. A value is `value` when it is plain text, else
-`value_base64`. A field that does not apply is null, never left out.
+`value_base64`; what a codec decodes is `value_json` too. A field that does not apply is null, never left out.
 """
 
 from __future__ import annotations
 
 import base64
+import json
+from contextlib import suppress
 from datetime import datetime
 
 from pqadmin.files.plain_text import plain_text
 from queues import Item, Job, Pause, Queue, QueueStatus, Totals
-from queues.admin import Backup, to_ms
+from queues.admin import Backup, Codec, to_ms
+from queues.errors import BadValue, Undecodable
 
 Shape = dict[str, object]
 
@@ -23,6 +26,9 @@ def item_shape(item: Item) -> Shape:
     """Describe an item with its whole value."""
     text = plain_text(item.raw)
     value: Shape = {"value": text} if text is not None else {"value_base64": base64.b64encode(item.raw).decode()}
+    with suppress(Undecodable, BadValue):
+        if item.codec is not None and item.codec.name in ("json", "msgpack"):
+            value["value_json"] = json.loads(Codec("json", "").encode(item.value))
     return {
         "id": item.id,
         "priority": item.priority,
@@ -64,6 +70,7 @@ def queue_shape(queue: Queue) -> Shape:
         "queue": queue.name,
         "kind": queue.kind,
         "priority_type": _type(queue.kind, queue.priority_type),
+        "codec": queue.codec,
         "prefix": _prefix(queue.config.prefix),
     }
 
@@ -78,6 +85,7 @@ def status_shape(status: QueueStatus, now: datetime) -> Shape:
         "queue": status.name,
         "kind": status.kind,
         "priority_type": _type(status.kind, status.priority_type),
+        "codec": status.codec,
         "ready": None if uncounted else status.totals.ready,
         "delayed": status.totals.delayed,
         "leased": status.totals.leased,
@@ -97,7 +105,7 @@ def status_shape(status: QueueStatus, now: datetime) -> Shape:
 
 #: The fields of a queue's status.
 _STATUS = (
-    *("queue", "kind", "priority_type", "ready", "delayed", "leased", "dead", "arrived", "left", "oldest"),
+    *("queue", "kind", "priority_type", "codec", "ready", "delayed", "leased", "dead", "arrived", "left", "oldest"),
     *("min_priority", "max_priority", "pause", "prefix", "counted_at", "unreadable", "state"),
 )
 

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import IO, Literal
 
 from pqadmin.files import csv_rows, ndjson
-from pqadmin.files.entries import Entry, Outcome
-from queues.admin import PriorityType
-from queues.errors import Worded
+from pqadmin.files.entries import BadEntry, Entry, Outcome
+from queues import Raw
+from queues.admin import Codec, PriorityType
+from queues.errors import BadValue, Worded
 
 Format = Literal["ndjson", "csv"]
 _SUFFIXES: dict[str, Format] = {".ndjson": "ndjson", ".jsonl": "ndjson", ".json": "ndjson", ".csv": "csv"}
@@ -38,14 +39,31 @@ def sniff(stream: io.BufferedReader) -> Format:
 
 
 def read(
-    stream: IO[bytes], file_format: Format, *, priority_type: PriorityType | None, skip: int = 0
+    stream: IO[bytes],
+    file_format: Format,
+    *,
+    priority_type: PriorityType | None,
+    codec: Codec | None = None,
+    skip: int = 0,
 ) -> Iterator[Outcome]:
-    """Yield what the file holds after line `skip`, line by line; raise `BadFormat`."""
+    """Yield what the file holds after line `skip`, line by line; raise `BadFormat`.
+
+    A value that the queue's codec cannot decode is a bad line.
+    """
     reader = ndjson.read if file_format == "ndjson" else csv_rows.read
     try:
-        yield from reader(stream, priority_type=priority_type, skip=skip)
+        for outcome in reader(stream, priority_type=priority_type, skip=skip):
+            yield _decodable(outcome, codec) if isinstance(outcome, Entry) and codec is not None else outcome
     except csv_rows.Unreadable as error:
         raise BadFormat(error.words) from None
+
+
+def _decodable(entry: Entry, codec: Codec) -> Entry | BadEntry:
+    try:
+        codec.encode(Raw(entry.value))
+    except BadValue as error:
+        return BadEntry(line=entry.line, first=entry.line, reason=error.words)
+    return entry
 
 
 def write(

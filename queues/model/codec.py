@@ -60,6 +60,11 @@ class Codec:
             ) from error
 
 
+def codec_of(name: str, queue: str) -> Codec | None:
+    """Return the codec of this name for a queue; None stands for `bytes`."""
+    return None if name == "bytes" else Codec(name, queue)
+
+
 def check_codec(codec: object) -> CodecName:
     """Return a codec's name; raise `BadCodec`."""
     if not isinstance(codec, str) or codec not in CODECS:

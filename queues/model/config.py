@@ -8,7 +8,7 @@ from typing import Any, Literal, cast, get_args
 
 from queues.errors import BadQueueKind, BadSetting, BadText, NewerFormat
 from queues.model import records
-from queues.model.codec import Codec
+from queues.model.codec import Codec, codec_of
 from queues.model.ids import at, to_ms
 from queues.model.priority import Priority, PriorityType
 from queues.model.records import reading
@@ -119,7 +119,7 @@ class Config:
     @property
     def values(self) -> Codec | None:
         """The codec of the queue's values; None where they are bytes."""
-        return None if self.codec == "bytes" else Codec(self.codec, self.name)
+        return codec_of(self.codec, self.name)
 
     @property
     def limited(self) -> bool:

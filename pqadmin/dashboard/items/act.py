@@ -199,7 +199,7 @@ class _Page:
             "count": len(fit),
             "item": one,
             "item_address": "" if one is None else item_url(self.status.name, one.id),
-            "shown": None if one is None else show(one.raw, rules=context["rules"]),
+            "shown": None if one is None else show(one.raw, codec=one.codec, rules=context["rules"]),
             "listed": [each.item for each in fit[:_LISTED]],
             "unlisted": max(0, len(fit) - _LISTED),
             "states": selection.states([each.item for each in fit]),

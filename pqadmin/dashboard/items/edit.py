@@ -135,7 +135,7 @@ def _conflict(request: HttpRequest, status: QueueStatus, now: Item) -> dict[str,
     by = _("somebody") if edited is None else write.visible(edited.actor)
     at = "" if edited is None else write.clock(edited.at)
     rules = rules_of(status.redact)
-    conflict = {"by": by, "at": at, "shown": show(now.raw, rules=rules)}
+    conflict = {"by": by, "at": at, "shown": show(now.raw, codec=now.codec, rules=rules)}
     if hidden(now.raw, rules):
         return {"conflict": conflict, "covered": True, "digest": ""}
     return {"conflict": conflict, "digest": _seal(request, status, now)}
@@ -158,7 +158,7 @@ def _context(request: HttpRequest, status: QueueStatus, item: Item) -> dict[str,
         item_address=item_url(status.name, item.id),
         hidden=act_view.form_fields(request, "edit", status),
     )
-    return context | {"shown": show(item.raw, rules=context["rules"])}
+    return context | {"shown": show(item.raw, codec=item.codec, rules=context["rules"])}
 
 
 def _seal(request: HttpRequest, status: QueueStatus, item: Item) -> str:

@@ -68,7 +68,7 @@ def _confirm_pop(request: HttpRequest, status: QueueStatus, end: str, **more: An
         status,
         end=end,
         item=item,
-        shown=None if item is None else show(item.raw, rules=rules),
+        shown=None if item is None else show(item.raw, codec=item.codec, rules=rules),
         form_number=once.number(request, f"pop:{status.id}"),
         leasing=None if item is None or status.attached else leasing_fields(request, status, item.id, end),
         holds=holds(),

@@ -156,6 +156,7 @@ def _context(
     status = seen.status
     shown = show(
         found.raw,
+        codec=found.codec,
         rules=rules_of(status.redact) if rules is None else rules,
         wanted=request.GET.get("as", "") if wanted is None else wanted,
         everything=everything or "all" in request.GET,

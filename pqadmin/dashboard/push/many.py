@@ -27,7 +27,7 @@ from pqadmin.pages.queue_context import about, status_of
 from pqadmin.pages.refusals import Refusal, explain
 from pqadmin.store import get_store
 from queues import Item, Job, Priority, QueueStatus
-from queues.admin import MAX_PUSH_JOB_ITEMS, Pushed
+from queues.admin import MAX_PUSH_JOB_ITEMS, Pushed, codec_of
 from queues.errors import QueueError, QueueNotFound, StoreError
 
 #: Good entries that are shown before they are pushed.
@@ -106,6 +106,7 @@ def _batch(data: bytes, form: ManyForm, status: QueueStatus) -> Batch:
         data,
         file_format="csv" if chosen == "csv" else "ndjson" if chosen == "ndjson" else named,
         priority_type=None if status.kind == "fifo" else status.priority_type,
+        codec=codec_of(status.codec, status.name),
         at_once=status.attached,
     )
 

@@ -14,7 +14,7 @@ from pqadmin.display import format as write
 from pqadmin.display.errors import said
 from pqadmin.files import formats
 from pqadmin.files.entries import BadEntry, Entry
-from queues.admin import MAX_PUSH_JOB_ITEMS, MAX_TRANSACTION_BYTES, MAX_TRANSACTION_ITEMS, PriorityType
+from queues.admin import MAX_PUSH_JOB_ITEMS, MAX_TRANSACTION_BYTES, MAX_TRANSACTION_ITEMS, Codec, PriorityType
 
 #: Wrong lines that are shown.
 MAX_SHOWN = 50
@@ -77,6 +77,7 @@ def read(
     *,
     file_format: formats.Format | None,
     priority_type: PriorityType | None,
+    codec: Codec | None = None,
     at_once: bool = False,
 ) -> Batch:
     """Look through a text; `priority_type` None is a FIFO queue. With `at_once`, one transaction has to take it."""
@@ -87,7 +88,7 @@ def read(
     wrong = ""
     try:
         file_format = file_format or formats.sniff(io.BufferedReader(io.BytesIO(data)))
-        outcomes = formats.read(_Bounded(data), file_format, priority_type=priority_type)
+        outcomes = formats.read(_Bounded(data), file_format, priority_type=priority_type, codec=codec)
         for looked_at, outcome in enumerate(outcomes, 1):
             if looked_at > most + MORE_LINES:
                 raise _TooManyLines(most + MORE_LINES)

@@ -55,6 +55,7 @@ def create(request: HttpRequest) -> HttpResponse:
                 kind=data["kind"],
                 priority_type=data["priority_type"] or "int",
                 bands=form.parsed_edges,
+                codec=data["codec"] or "bytes",
             )
             sending.answer = queue_url(queue.name) + ("push/many/" if request.POST.get("then") == "file" else "")
     except once.AlreadySent as sent:

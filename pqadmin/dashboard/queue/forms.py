@@ -13,7 +13,7 @@ from pqadmin.display.errors import said
 from pqadmin.display.moments import MAX_ZONE, BadMoment, BadZone, parse_moment
 from pqadmin.display.prefixes import BadPrefixText, parse_prefix
 from queues import Priority
-from queues.admin import PriorityType, check_name, parse_priority
+from queues.admin import CODECS, PriorityType, check_name, parse_priority
 from queues.errors import BadName, BadPriority
 
 _MAX_REASON = 500
@@ -29,6 +29,7 @@ class CreateForm(forms.Form):
     )
     kind = forms.ChoiceField(choices=[("priority", "priority"), ("fifo", "fifo")])
     priority_type = forms.ChoiceField(required=False, choices=[("int", "int"), ("float", "float"), ("str", "str")])
+    codec = forms.ChoiceField(required=False, choices=[(codec, codec) for codec in CODECS])
     edges = forms.CharField(required=False, max_length=4_000)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -64,5 +64,5 @@ def _taken(request: HttpRequest, status: QueueStatus) -> dict[str, Any] | None:
     if entry.item is None or entry.restored or entry.queue_id != status.id:
         return None
     number = once.number(request, f"put-back:{trash_id}")
-    shown = show(entry.item.raw, rules=rules_of(status.redact))
+    shown = show(entry.item.raw, codec=entry.item.codec, rules=rules_of(status.redact))
     return {"entry": entry, "item": entry.item, "shown": shown, "form_number": number}

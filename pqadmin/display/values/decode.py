@@ -50,12 +50,12 @@ class Look:
         return bool(self.spans) or self.unseen
 
 
-def look(value: bytes, rules: Redaction) -> Look:
-    """Decode a value."""
-    data, levels = compressed.unpack_all(value)
+def look(value: bytes, rules: Redaction, codec: str = "bytes") -> Look:
+    """Decode a value by its queue's codec; `bytes` are decoded as what they look like."""
+    data, levels = compressed.unpack_all(value) if codec == "bytes" else (value, ())
     whole = all(level.whole for level in levels)
-    elements = decoded_value(data) if whole else None
-    text = None if elements is not None else write.as_text(data, cut=not whole)
+    elements = decoded_value(data) if whole and codec == "bytes" else None
+    text = None if elements is not None or codec == "msgpack" else write.as_text(data, cut=not whole)
     kind: Kind = "binary"
     tree: Any = None
     written_text = ""
@@ -66,8 +66,9 @@ def look(value: bytes, rules: Redaction) -> Look:
         data = data if whole else text.encode()
         spans, stopped = parts(data, rules)
         try:
-            tree = parse_json(text)
-            kind = "json"
+            if codec != "text":
+                tree = parse_json(text)
+                kind = "json"
         except NotJSON:
             pass
     elif elements is None and (packed := msgpack.unpack(data, rules, cut=not whole, inside=Inside(rules))) is not None:

@@ -14,6 +14,7 @@ from pqadmin.display.values import compressed, hex_dump, text
 from pqadmin.display.values.compressed import Unpacked
 from pqadmin.display.values.decode import MAX_WRITTEN, Kind, Look, look
 from pqadmin.display.values.tree import Tree, written
+from queues.admin import Codec
 
 View = Literal["json", "msgpack", "tuple", "text", "hex", "packed"]
 VIEWS: tuple[View, ...] = ("json", "msgpack", "tuple", "text", "hex", "packed")
@@ -49,9 +50,11 @@ class Shown:
         return self.view in ("json", "msgpack")
 
 
-def show(value: bytes, *, rules: Redaction, wanted: str = "", everything: bool = False) -> Shown:
+def show(
+    value: bytes, *, rules: Redaction, codec: Codec | None = None, wanted: str = "", everything: bool = False
+) -> Shown:
     """Draw a value, by default in the view that its content suggests."""
-    seen = look(value, rules)
+    seen = look(value, rules, "bytes" if codec is None else codec.name)
     fits = _VIEWS[seen.kind]
     if seen.levels and not seen.hides:
         fits = (*fits, "packed")

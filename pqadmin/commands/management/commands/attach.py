@@ -2,7 +2,7 @@
 
 from django.core.management.base import CommandError
 
-from pqadmin.commands.arguments import KIND, PRIORITY_TYPE, REASON, Argument
+from pqadmin.commands.arguments import CODEC, KIND, PRIORITY_TYPE, REASON, Argument
 from pqadmin.commands.shapes import queue_shape
 from pqadmin.commands.store_command import Options, StoreCommand
 from pqadmin.display.prefixes import BadPrefixText, parse_prefix, prefix_text
@@ -23,6 +23,7 @@ class Command(StoreCommand):
         ),
         KIND,
         PRIORITY_TYPE,
+        CODEC,
         REASON,
     )
 
@@ -37,6 +38,7 @@ class Command(StoreCommand):
             prefix=prefix,
             kind=options["kind"],
             priority_type=options["priority_type"],
+            codec=options["codec"],
             reason=options["reason"],
         )
         empty = "" if queue.items(limit=1).items else " It has no items now."

@@ -1,6 +1,6 @@
 """`pqadmin create_queue`: create a queue."""
 
-from pqadmin.commands.arguments import KIND, PRIORITY_TYPE, Argument
+from pqadmin.commands.arguments import CODEC, KIND, PRIORITY_TYPE, Argument
 from pqadmin.commands.shapes import queue_shape
 from pqadmin.commands.store_command import Options, StoreCommand
 from queues import Store
@@ -9,12 +9,15 @@ from queues import Store
 class Command(StoreCommand):
     """Create a queue."""
 
-    arguments = (Argument("queue", help="1 to 200 letters, digits and . _ : -"), KIND, PRIORITY_TYPE)
+    arguments = (Argument("queue", help="1 to 200 letters, digits and . _ : -"), KIND, PRIORITY_TYPE, CODEC)
     creates_store = True
 
     def run(self, store: Store, options: Options) -> None:
         """Create the queue."""
         queue = self.actions(store).create_queue(
-            options["queue"], kind=options["kind"], priority_type=options["priority_type"]
+            options["queue"],
+            kind=options["kind"],
+            priority_type=options["priority_type"],
+            codec=options["codec"],
         )
         self.answer(queue_shape(queue), f"Created {queue.name}.")

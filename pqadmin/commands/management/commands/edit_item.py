@@ -1,6 +1,6 @@
 """`pqadmin edit_item`: give an item another value."""
 
-from pqadmin.commands.arguments import QUEUE, REASON, VALUE, VALUE_FILE, Argument, read_value
+from pqadmin.commands.arguments import QUEUE, REASON, VALUE, VALUE_FILE, Argument, read_value_for
 from pqadmin.commands.store_command import Options, StoreCommand, undo_line
 from queues import Store
 from queues.errors import ItemNotFound
@@ -14,7 +14,7 @@ class Command(StoreCommand):
     def run(self, store: Store, options: Options) -> None:
         """Edit the item."""
         queue = store.queue(options["queue"])
-        value = read_value(options)
+        value = read_value_for(queue, options)
         item = queue.find(options["id"])
         if item is None:
             raise ItemNotFound(f"{queue.name} has no item {options['id']}.")

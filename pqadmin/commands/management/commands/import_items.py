@@ -11,6 +11,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from pqadmin.commands.arguments import (
+    CODEC,
     FORMAT,
     KIND,
     PRIORITY_TYPE,
@@ -60,9 +61,10 @@ class Command(StoreCommand):
             flag("--resume", "begin where the last import of this file ended, by the audit"),
         ),
         flag("--strict", "stop at the first bad line"),
-        flag("--create", "create the queue when it does not exist, of this --kind and --priority-type"),
+        flag("--create", "create the queue when it does not exist, of this --kind, --priority-type and --codec"),
         KIND,
         PRIORITY_TYPE,
+        CODEC,
         Argument(
             "--chunk", type=whole_number, default=CHUNK_ITEMS, metavar="N", help="items a commit (default: %(default)s)"
         ),
@@ -102,6 +104,7 @@ class Command(StoreCommand):
                     stream,
                     file_format,
                     priority_type=None if queue.kind == "fifo" else queue.priority_type,
+                    codec=queue.config.values,
                     skip=start,
                 )
                 failure = _failure(importer, outcomes)
@@ -123,7 +126,10 @@ class Command(StoreCommand):
             if not options["create"]:
                 raise
         return self.actions(store).create_queue(
-            options["queue"], kind=options["kind"], priority_type=options["priority_type"]
+            options["queue"],
+            kind=options["kind"],
+            priority_type=options["priority_type"],
+            codec=options["codec"],
         )
 
     def _mark(self, store: Store, queue: Queue, source: str, options: Options) -> ImportMark | None:

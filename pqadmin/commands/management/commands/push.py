@@ -2,7 +2,7 @@
 
 from django.core.management.base import CommandError
 
-from pqadmin.commands.arguments import QUEUE, VALUE, VALUE_FILE, WHEN, Argument, read_priority, read_value
+from pqadmin.commands.arguments import QUEUE, VALUE, VALUE_FILE, WHEN, Argument, read_priority, read_value_for
 from pqadmin.commands.shapes import item_shape
 from pqadmin.commands.store_command import Options, StoreCommand
 from pqadmin.commands.tables import console, print_items
@@ -31,7 +31,7 @@ class Command(StoreCommand):
         if priority is None and queue.kind != "fifo":
             raise CommandError(f"{queue.name} is a priority queue: give --priority.")
         item = self.actions(store).push(
-            queue.name, read_value(options), priority=priority, delay=options["delay"], due=options["due"]
+            queue.name, read_value_for(queue, options), priority=priority, delay=options["delay"], due=options["due"]
         )
         if options["json"]:
             self.answer({"queue": queue.name, "item": item_shape(item)})

@@ -1,0 +1,40 @@
+"""Codecs on pages: chosen when a queue is created, used to check and to show values."""
+
+from __future__ import annotations
+
+import pytest
+
+from queues import Store
+from tests.dashboard.conftest import Desk
+
+
+@pytest.mark.parametrize("codec", ["json", "msgpack", "text"])
+def test_a_queue_is_created_with_a_codec(operator: Desk, store: Store, codec: str) -> None:
+    page = operator.send(operator.open("/new/"), "/new/", name="mail", kind="priority", codec=codec)
+    assert store.queue("mail").codec == codec
+    assert f"values are {codec}" in page
+
+
+def test_a_value_that_does_not_decode_is_refused_and_kept(operator: Desk, store: Store) -> None:
+    mail = store.create_queue("mail", codec="json")
+    refused = operator.send(operator.open("/queues/mail/push/"), "push/", value="{no", priority="1")
+    assert refused.status == 422
+    assert "mail has the codec json" in refused
+    assert refused.form("push/")[1]["value"] == "{no"
+    operator.send(refused, "push/", value='{"n": 1}')
+    assert mail.pop_min().value == {"n": 1}
+
+
+def test_values_are_shown_by_the_codec(operator: Desk, store: Store) -> None:
+    for codec, value in (("msgpack", [1, "one"]), ("text", "[1, 2]"), ("json", [1, "one"])):
+        item = store.create_queue(codec, codec=codec).push(value, 1)
+        page = operator.open(f"/queues/{codec}/items/{item.id}/")
+        assert ('class="tree' in page.html) == (codec != "text")
+
+
+def test_an_item_that_does_not_decode_is_shown_as_its_bytes(operator: Desk, store: Store) -> None:
+    item = store.create_queue("old").push(b"{no", 1)
+    store.create_queue("mail", codec="msgpack")
+    store.actions("ada").move_items("old", [item.id], to="mail")
+    assert operator.open(f"/queues/mail/items/{item.id}/").status == 200
+    assert operator.open("/queues/mail/").status == 200
