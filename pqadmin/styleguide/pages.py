@@ -1,4 +1,4 @@
-"""What pages show besides items and jobs, with hostile and extreme data, for the styleguide."""
+"""Sample contents of pages and of a wall, with extreme and hostile data."""
 
 from __future__ import annotations
 
@@ -8,27 +8,29 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from pqadmin.dashboard.palette.entries import Entry, Found, Kind
-from pqadmin.display import format as write
 from pqadmin.display.redaction import rules_of
 from pqadmin.display.values import show
 from pqadmin.display.words import trash_words
 from pqadmin.live.board.rows import Row
+from pqadmin.styleguide.samples import HOSTILE, RAW
+from pqadmin.wall.layout import lay_out
+from pqadmin.wall.levels import level_of, worst_first
+from pqadmin.wall.models import Board
+from pqadmin.wall.tiles import places, tile
 from queues import AuditEntry, Item, TrashEntry
-
-_RAW = "<script>alert('name')<b>\u202e\u0007"
-_HOSTILE = write.visible(_RAW)
+from queues.errors import display_name
 
 
 def sample_pages(rows: Sequence[Row], item: Item, now: datetime) -> Mapping[str, Any]:
     """Return the contents of queue pages; `rows` has some of hostile names, and of attached queues."""
     return {
-        "headed": [row for row in rows if len(row.status.name) == 200 or row.status.name == _RAW],
-        "noted": replace(rows[0].status, note=f"{_RAW}\n" + "n" * 300, runbook="https://wiki.example/" + "r" * 180),
+        "headed": [row for row in rows if len(row.status.name) == 200 or row.status.name == RAW],
+        "noted": replace(rows[0].status, note=f"{RAW}\n" + "n" * 300, runbook="https://wiki.example/" + "r" * 180),
         "attached_row": next(row for row in rows if row.status.attached),
         "empty_lists": [{"state": state} for state in ("ready", "delayed", "leased", "dead")],
         "checks": [
             {"good": True, "text": "This is JSON.", "size": "90 kB"},
-            {"good": False, "text": f"Line 2, column 8 is not JSON. {_HOSTILE}", "size": "0 B"},
+            {"good": False, "text": f"Line 2, column 8 is not JSON. {HOSTILE}", "size": "0 B"},
         ],
         "palettes": [
             _found(),
@@ -37,7 +39,7 @@ def sample_pages(rows: Sequence[Row], item: Item, now: datetime) -> Mapping[str,
         ],
         "searched": {
             "state": "ready",
-            "typed": {"q": _HOSTILE, "low": "1e400", "id": "7d" * 20},
+            "typed": {"q": HOSTILE, "low": "1e400", "id": "7d" * 20},
             "wrong": {"low": "“1e400” is not a whole number."},
         },
         "searching": {"searched": 200_000, "ended": False},
@@ -45,7 +47,7 @@ def sample_pages(rows: Sequence[Row], item: Item, now: datetime) -> Mapping[str,
         "matched": {
             "glob": "*",
             "count": 10**6,
-            "first": [(name, "#") for name in ("orders:eu:refunds", _HOSTILE, "n" * 200)],
+            "first": [(name, "#") for name in ("orders:eu:refunds", HOSTILE, "n" * 200)],
             "more": 10**6 - 3,
         },
         "armed_now": {"needed": True, "until": now + timedelta(minutes=9)},
@@ -55,9 +57,9 @@ def sample_pages(rows: Sequence[Row], item: Item, now: datetime) -> Mapping[str,
             "shown": show(item.raw, rules=rules_of(())),
         },
         "trash_lines": [
-            {"entry": entry, "words": trash_words(entry), "queue_url": "#", "to_url": "#", "damage": _HOSTILE}
+            {"entry": entry, "words": trash_words(entry), "queue_url": "#", "to_url": "#", "damage": HOSTILE}
             for entry in (
-                replace(_trash(item, now, queue=_RAW, by="\u202e" + "x" * 150), to="n" * 200),
+                replace(_trash(item, now, queue=RAW, by="\u202e" + "x" * 150), to="n" * 200),
                 replace(_trash(None, now, queue=""), damage="NewerFormat"),
             )
         ],
@@ -65,7 +67,7 @@ def sample_pages(rows: Sequence[Row], item: Item, now: datetime) -> Mapping[str,
             (entry, "deleted", "1")
             for entry in (
                 _trash(item, now, queue="n" * 200),
-                _trash(None, now, queue=_RAW, count=10**12, by="\u202e" + "x" * 150),
+                _trash(None, now, queue=RAW, count=10**12, by="\u202e" + "x" * 150),
             )
         ],
     }
@@ -82,8 +84,8 @@ def sample_audit(now: datetime) -> Sequence[AuditEntry]:
         queue="n" * 200,
         item=None,
         count=10**12,
-        reason=f"{_RAW} " + "w" * 300,
-        before={"name": _RAW, "globs": ["orders:*", "mail:*"], "theme": "dark"},
+        reason=f"{RAW} " + "w" * 300,
+        before={"name": RAW, "globs": ["orders:*", "mail:*"], "theme": "dark"},
         after={"name": "n" * 300, "globs": [], "theme": "light", "minutes": 5},
     )
     bare = replace(full, actor="ada", via="cli", verb="disarm", queue=None, count=0, reason="", before=None, after=None)
@@ -95,7 +97,7 @@ def _found() -> Found:
         entries=[
             Entry(kind=Kind.QUEUE, label="n" * 200, url="#"),
             Entry(kind=Kind.QUEUE, label="قائمة:الانتظار", url="#", detail="10 000 000 000 ready"),
-            Entry(kind=Kind.ITEM, label="018f3c5a9b2e" + "7d" * 14, url="#", detail=_HOSTILE),
+            Entry(kind=Kind.ITEM, label="018f3c5a9b2e" + "7d" * 14, url="#", detail=HOSTILE),
             Entry(kind=Kind.ACT, label="Pop max", url="#", detail="orders:eu:refunds"),
             Entry(kind=Kind.ACT, label="Reschedule…", url="#", detail=f"this item in {'n' * 200}"),
             Entry(kind=Kind.ACT, label="Delete…", url="#", detail="1 000 selected items", grave=True),
@@ -118,3 +120,25 @@ def _trash(item: Item | None, now: datetime, *, queue: str, count: int = 1, by: 
         restored=False,
         act="delete",
     )
+
+
+def sample_wall(rows: Sequence[Row], now: datetime) -> dict[str, Any]:
+    """Return the styleguide's wall: as many of these rows as fit, the worst first, and a tile for the rest."""
+    layout = lay_out(21, density="middle", stress=True)
+    spots = list(places(layout))
+    shown = sorted(rows, key=lambda row: worst_first(row, level_of(row), now))[:20]
+    several = [shown[n % len(shown)] for n in range(20)]
+    return {
+        "wall_tiles": [tile(row, now, place) for row, place in zip(several, spots, strict=False)],
+        "wall_layout": layout,
+        "wall_place": spots[-1],
+        "wall_rest": {"bad": 1, "trouble": 10**6},
+        "wall_part": {"name": "n" * 80},
+        "wall_counts": {"bad": 1, "trouble": 10**6},
+        "wall_previews": [
+            {"total": 10**6, "names": [display_name(row.status.name) for row in rows[:4]], "more": 10**6 - 4},
+            {"total": 0},
+            {"wrong": "[x: \u201c[\u201d stands for nothing here."},
+        ],
+        "themes": Board.Theme.choices,
+    }

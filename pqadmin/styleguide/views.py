@@ -29,16 +29,20 @@ from pqadmin.live.words import attached_words, problem_words
 from pqadmin.pages.queue_context import mix
 from pqadmin.pages.refusals import explain
 from pqadmin.pages.toasts import Toast
-from pqadmin.styleguide.acts import sample_acts
-from pqadmin.styleguide.items import sample_history, sample_neighbors, sample_standings, sample_values
-from pqadmin.styleguide.jobs import sample_jobs
-from pqadmin.styleguide.lists import sample_lists
-from pqadmin.styleguide.pages import sample_audit, sample_pages
-from pqadmin.styleguide.wall import sample_wall
+from pqadmin.styleguide.pages import sample_audit, sample_pages, sample_wall
+from pqadmin.styleguide.samples import (
+    RAW,
+    sample_acts,
+    sample_history,
+    sample_jobs,
+    sample_lists,
+    sample_neighbors,
+    sample_standings,
+    sample_values,
+)
 from queues import Band, Item, Pause, Priority, QueueStatus, Totals, errors
 from queues.admin import attached_item, default_edges, unreadable_status
 
-_HOSTILE = "<script>alert('name')<b>\u202e\u0007"
 _VALUES = (
     b'{"order": 991204, "big": 123456789012345678901234567890, "rate": 1.10, "<b>": ["\\u202e", null, true]}',
     "Grüße, \u202eآخر\u202c and a bell \u0007, then\n\ta second line".encode(),
@@ -89,7 +93,7 @@ def styleguide(request: HttpRequest) -> HttpResponse:
         "when_form": bad_push,
         "units": list(UNITS),
         "form": bad_create,
-        "confirming": DeleteForm({"confirm": _HOSTILE, "reason": "n" * 500}),
+        "confirming": DeleteForm({"confirm": RAW, "reason": "n" * 500}),
         "form_number": "",
         "url": "#",
         "fresh": [(state, label) for state, label in _FRESH],
@@ -98,7 +102,7 @@ def styleguide(request: HttpRequest) -> HttpResponse:
         "rates": [write.rate(n) for n in (0.0, 0.02, 5.14, 318.0, 1e9, None)],
         "ages": [write.age(n) for n in (-1, 0.4, 59, 2460, 10_800, 5e5, 1e9, None)],
         "sizes": [write.size(n) for n in (0, 999, 90_000, 10**12)],
-        "priorities": [write.priority_short(p) for p in (0, -(10**400), 2.5, "", _HOSTILE, "2026-11-20")],
+        "priorities": [write.priority_short(p) for p in (0, -(10**400), 2.5, "", RAW, "2026-11-20")],
         "tokens": _TOKENS,
         "acts_told": [line_of(entry) for entry in sample_audit(now)],
         **sample_pages(rows, sample, now),
@@ -131,7 +135,7 @@ _ERRORS = (
 def _toasts() -> Sequence[Toast]:
     return (
         Toast(text=_("Pushed 139 B with priority 5."), label=_("Look at it"), link="#"),
-        Toast(text=_("Deleted the queue.") + " " + write.visible(_HOSTILE) * 4, label=_("Undo"), action="#"),
+        Toast(text=_("Deleted the queue.") + " " + write.visible(RAW) * 4, label=_("Undo"), action="#"),
         Toast(text=_("This form was already sent. Nothing was done a second time."), bad=True),
     )
 
@@ -151,7 +155,7 @@ def _item(now: datetime, value: bytes, priority: Priority | None = 5, age: float
 def _rows(now: datetime) -> list[Row]:
     rtl = "\u0642\u0627\u0626\u0645\u0629:\u0627\u0644\u0627\u0646\u062a\u0638\u0627\u0631"
     pause = Pause(
-        reason="ledger closing " + _HOSTILE,
+        reason="ledger closing " + RAW,
         by="ops-2",
         since=now - timedelta(hours=3),
         until=now + timedelta(hours=2),
@@ -176,17 +180,17 @@ def _rows(now: datetime) -> list[Row]:
         _row(now, "waiting", 5, State.OK, Problem.OLD, 1.0, 1.0),
         _row(now, "with:dead", 0, State.EMPTY, Problem.DEAD, 0.0, 0.0, states=(0, 0, 12_408)),
         unreadable_row(
-            unreadable_status(2, "damaged", 3, errors.Words("Its bytes are damaged ({kind}).", kind=_HOSTILE)), now
+            unreadable_status(2, "damaged", 3, errors.Words("Its bytes are damaged ({kind}).", kind=RAW)), now
         ),
         _row(now, "unwatched", 1, State.OK, Problem.NONE, None, None, ends=(-(10**400), 10**400)),
         _row(now, "empty", 0, State.EMPTY, Problem.NONE, 0.0, 0.0),
         _row(now, "sms:outbound", 61, State.OK, Problem.NONE, 61.0, 61.0, kind="fifo"),
         _row(now, "n" * 200, 2**63, State.OK, Problem.NONE, 1e9, 1e9, states=(90_112, 1_022, 3)),
         _row(now, rtl, 3, State.OK, Problem.NONE, 0.02, 0.0),
-        _row(now, _HOSTILE, 3, State.OK, Problem.NONE, 2.0, 2.0, ends=(_HOSTILE, _HOSTILE)),
+        _row(now, RAW, 3, State.OK, Problem.NONE, 2.0, 2.0, ends=(RAW, RAW)),
         _attached(now, "legacy:dispatch", 902_331, b"\x15\x05\x15\x01\x01r\x00", b"\x02dispatch\x00\x15\x47"),
-        _attached(now, "legacy:counting", None, b"\x02" + _HOSTILE.encode() + b"\x00\x14\x01r\x00", b"\x1b[31m"),
-        _attached(now, "legacy:raw", 10**12, b"\xfe no tuple \x00" * 20, _HOSTILE.encode()),
+        _attached(now, "legacy:counting", None, b"\x02" + RAW.encode() + b"\x00\x14\x01r\x00", b"\x1b[31m"),
+        _attached(now, "legacy:raw", 10**12, b"\xfe no tuple \x00" * 20, RAW.encode()),
     ]
 
 

@@ -36,7 +36,10 @@ def test_everything_that_is_not_code_is_inside(wheel: Path) -> None:
     ).stdout.split()
     wanted = {name for name in listed if (ROOT / name).is_file()}
     wanted = {f"pqadmin/{name}" if name.startswith(("templates/", "static/")) else name for name in wanted}
-    assert wanted <= names
+    development = {name for name in wanted if name.startswith("pqadmin/styleguide/")}
+    assert development
+    assert not development & names, "samples for development"
+    assert wanted - development <= names
     assert not [name for name in names if name.startswith(("tests/", "benchmarks/"))]
     assert [name for name in names if name.endswith("licenses/LICENSE")]
 

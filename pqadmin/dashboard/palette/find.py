@@ -109,7 +109,6 @@ def _all_pages() -> Sequence[tuple[str, str, Right | None]]:
         (_("What you may do"), "people:me", None),
         (_("Change password"), "accounts:password", None),
         (_("Keys"), "dashboard:keys", None),
-        (_("Styleguide"), "styleguide", Right.ADMIN),
     )
 
 

@@ -23,7 +23,7 @@ from tests.dashboard.conftest import Desk
 NOT_FOUND = {
     "accounts:login", "accounts:logout", "dashboard:arm", "dashboard:disarm",
     "dashboard:audit-export", "dashboard:favorite", "dashboard:language", "dashboard:theme", "dashboard:time-zone",
-    "dashboard:palette", "dashboard:start-sample", "dashboard:stop-sample", "wall:preview",
+    "dashboard:palette", "dashboard:start-sample", "dashboard:stop-sample", "wall:preview", "styleguide",
 }  # fmt: skip
 ENTRY = re.compile(r'<li><a href="([^"]+)">.*?data-kind="(\w+)"')
 
