@@ -1,46 +1,104 @@
-"""The verbs of one queue.
+"""The facade of one queue for threads.
 
-Each verb is one transaction; given `tr=` it joins that transaction instead and takes effect when that one commits.
+Each verb builds a request and has it executed in one transaction; given `tr=` it joins that transaction instead and
+takes effect when that one commits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import Any, Unpack, cast
+from typing import Any, Unpack
 
-from queues.errors import BadEnd, BadState, BadTime, NaiveTime, TimePassed, WrongKind, display_name
-from queues.items import ready
-from queues.items.admission import encoded
-from queues.items.counters import counted_in, total
-from queues.items.stored_item import ItemRead, as_item
-from queues.keys.queue_keys import STATES, GenerationKeys
+from queues.context import StoreContext
+from queues.errors import BadTime
 from queues.kv.port import ReadTransaction, Transaction
-from queues.model import cursor as cursors
-from queues.model.config import MAX_REASON, Pause, check_text
+from queues.model.config import Config, Kind, Pause
 from queues.model.cursor import End
 from queues.model.duration import LEASE, Duration, Wait, seconds_of
 from queues.model.item import Item, Page
-from queues.model.priority import Priority, normalize
-from queues.model.records import MAX_VALUE_SIZE
-from queues.model.settings import Settings, check_settings
-from queues.operations.dead import Deaths
-from queues.operations.delay import Moment, When, check_when, either
-from queues.operations.handle import check_limit
-from queues.operations.lease import Lease
-from queues.operations.search import Searching
-from queues.operations.wait import Waiting
-from queues.serving.push_batch import One
-from queues.status.status import QueueStatus, Totals, read_status, read_totals
+from queues.model.moment import When, due_ms, either
+from queues.model.priority import Priority, PriorityType
+from queues.model.settings import Settings
+from queues.operations.configure import configure_request, pause_request, resume_request
+from queues.operations.dead import DeleteDeadRequest, RetryDeadRequest
+from queues.operations.delay import PromoteRequest, RescheduleRequest
+from queues.operations.lease import Lease, as_leases, expire_request, extended, lease_request, leasing_end
+from queues.operations.lease_block import QueueBinding
+from queues.operations.measure import OldestRequest, StatusRequest, TotalsRequest, depth_request
+from queues.operations.open_queue import OpenQueue, Request, check_limit
+from queues.operations.peek import PeekRequest, check_end, page_request, state_page_request
+from queues.operations.pop import PopRequest, pop_request
+from queues.operations.push import enqueue_many_request, push_many_request, push_request
+from queues.operations.remove import RemoveRequest
+from queues.operations.search import FindRequest, Found, Query, checked_query, search_request
+from queues.operations.settle import NO_LEASES, ack_request, extend_request, release_request, stale, stale_tokens
+from queues.operations.wait import Outlook, OutlookRequest, tend, wait_for
+from queues.status.status import QueueStatus, Totals
 
-#: Whole numbers of less magnitude are priorities of an int queue as they are.
-_SMALL = 1 << 63
-_ENDS: dict[str, End] = {"min": "min", "max": "max", "head": "min", "tail": "max"}
+#: Why attached queues have no verbs of delayed and dead items.
+_NEVER_DELAYED, _NEVER_DEAD = "its items are never delayed.", "its items are never dead."
 
 
-class Queue(Waiting, Deaths, Searching):
+class Queue:
     """A named, durable, double-ended priority queue, or a FIFO queue. Thread-safe."""
+
+    def __init__(self, context: StoreContext, config: Config) -> None:
+        #: What requests are built for and executed on.
+        self.opened = OpenQueue(context, config)
+        self._kv = context.kv
+        self._batches = self.opened.batches
+        #: What most pops are.
+        self._pops = {"min": PopRequest(config.id, 1, "min"), "max": PopRequest(config.id, 1, "max")}
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r} {self.kind}>"
+
+    @property
+    def id(self) -> int:
+        """The queue's number, the same through renames."""
+        return self.opened.id
+
+    @property
+    def name(self) -> str:
+        """The name, as last read."""
+        return self.config.name
+
+    @property
+    def kind(self) -> Kind:
+        """`priority` or `fifo`."""
+        return self.config.kind
+
+    @property
+    def priority_type(self) -> PriorityType:
+        """`int`, `float` or `str`; without meaning in a FIFO queue."""
+        return self.config.priority_type
+
+    @property
+    def codec(self) -> str:
+        """`bytes`, `text`, `json` or `msgpack`; fixed when the queue is created or attached."""
+        return self.config.codec
+
+    @property
+    def attached(self) -> bool:
+        """Say whether the items lie in a subspace that other programs write."""
+        return self.config.attached
+
+    @property
+    def config(self) -> Config:
+        """The config, as last read."""
+        return self.opened.config
+
+    @property
+    def edges(self) -> tuple[Priority, ...]:
+        """The edges of the priority bands; empty in a FIFO queue."""
+        return self.config.edges
+
+    @property
+    def pause_state(self) -> Pause | None:
+        """The pause, as last read; one whose time has passed no longer holds."""
+        pause = self.config.pause
+        return pause if pause is not None and pause.holds(self.opened.context.now_ms()) else None
 
     # Priority queues
 
@@ -53,29 +111,14 @@ class Queue(Waiting, Deaths, Searching):
         due: datetime | None = None,
         tr: Transaction | None = None,
     ) -> Item:
-        """Add an item. Conflicts with nobody; run twice it adds two items.
+        """Add an item. It conflicts with no other call; run twice it adds two items.
 
         With `delay` (seconds or a timedelta), or until `due` (aware), it is delayed: not taken before then. What is due
         by now is ready at once.
         """
         if delay is not None or due is not None:
             return self.push_many([(value, priority)], delay=delay, due=due, tr=tr)[0]
-        if tr is None and not self._guess[1].attached:
-            item: Any = self._context.kv.serve(self._own_pushes or self._pushes, self._pushing(value, priority))
-            return item  # type: ignore[no-any-return]
-        self._require("priority", "push", "enqueue")
-        return self._insert([(encoded(value, self.config), normalize(priority, self.priority_type))], tr)[0]
-
-    def _pushing(self, value: Any, priority: Priority) -> One:
-        """Return the request to push one item; what most pushes are is asked in place, because a call costs more."""
-        config = self._guess[1]
-        if config.kind != "priority":
-            self._require("priority", "push", "enqueue")
-        if config.codec != "bytes" or type(value) is not bytes or len(value) > MAX_VALUE_SIZE:
-            value = encoded(value, config)
-        if type(priority) is not int or config.priority_type != "int" or not -_SMALL < priority < _SMALL:
-            priority = normalize(priority, config.priority_type)
-        return value, priority
+        return self._send(push_request(self.opened, value, priority), tr)  # type: ignore[no-any-return]
 
     def push_many(
         self,
@@ -89,58 +132,39 @@ class Queue(Waiting, Deaths, Searching):
 
         `delay` or `due` hold for every item that brings none of its own as a third element.
         """
-        self._require("priority", "push", "enqueue")
-        kind, common = self.priority_type, either(delay, due)
-        items = list(items)
-        if common is None and {*map(len, items)} == {2}:
-            if kind == "int" and self._guess[1].codec == "bytes" and _plain(*zip(*items, strict=True)):
-                return self._insert(cast(list[tuple[bytes, Priority | None]], items), tr)
-            return self._insert([(encoded(item[0], self.config), normalize(item[1], kind)) for item in items], tr)
-        return self._push(self._checked(items, common), tr)
-
-    def _checked(
-        self, items: Iterable[tuple[Any, Priority] | tuple[Any, Priority, When | None]], common: Moment | None
-    ) -> list[tuple[bytes, Priority | None, Moment | None]]:
-        """Return what is to be pushed, as it goes into the store."""
-        config = self.config
-        kind = config.priority_type
-        return [
-            (encoded(value, config), normalize(priority, kind), _own_when(when) if when else common)
-            for value, priority, *when in items
-        ]
+        request = push_many_request(self.opened, items, either(delay, due))
+        return self._send(request, tr) if request.values else []
 
     def pop_min(self, *, wait: Wait = False, tr: Transaction | None = None) -> Item | None:
         """Take the item of the smallest priority, the oldest among equals; None when nothing is ready.
 
         `wait=True` waits forever for one, `wait=5.0` or a timedelta that long, through a pause too.
         """
-        if wait is False and tr is None and self._guess[1].kind == "priority":
-            return self._take_one("min")
-        return self._wait(lambda: _only(self.pop_many(1, end="min", tr=tr)), None, wait, tr)
+        self.opened.check_kind("priority", "pop", "dequeue")
+        return self._pop_one("min", wait, tr)
 
     def pop_max(self, *, wait: Wait = False, tr: Transaction | None = None) -> Item | None:
         """Take the item of the largest priority, the newest among equals; None when nothing is ready.
 
         `wait` is that of pop_min.
         """
-        if wait is False and tr is None and self._guess[1].kind == "priority":
-            return self._take_one("max")
-        return self._wait(lambda: _only(self.pop_many(1, end="max", tr=tr)), None, wait, tr)
+        self.opened.check_kind("priority", "pop", "dequeue")
+        return self._pop_one("max", wait, tr)
 
     def pop_many(self, n: int, *, end: str = "min", tr: Transaction | None = None) -> list[Item]:
         """Take at most `n` items (1 to 1,000, 5 MB) from one end as one, the first to leave first."""
-        self._require("priority", "pop", "dequeue")
-        return self._take(n, check_end(end), tr)
+        self.opened.check_kind("priority", "pop", "dequeue")
+        return self._send(pop_request(self.opened, n, check_end(end), tr), tr)  # type: ignore[no-any-return]
 
     def peek_min(self, *, tr: ReadTransaction | None = None) -> Item | None:
         """Return the item that pop_min would take, changing nothing."""
-        self._require("priority", "peek_min", "peek")
-        return self._peek("min", tr)
+        self.opened.check_kind("priority", "peek_min", "peek")
+        return self.opened.look(PeekRequest(self.id, "min"), tr)  # type: ignore[no-any-return]
 
     def peek_max(self, *, tr: ReadTransaction | None = None) -> Item | None:
         """Return the item that pop_max would take, changing nothing."""
-        self._require("priority", "peek_max", "peek")
-        return self._peek("max", tr)
+        self.opened.check_kind("priority", "peek_max", "peek")
+        return self.opened.look(PeekRequest(self.id, "max"), tr)  # type: ignore[no-any-return]
 
     # FIFO queues
 
@@ -152,7 +176,7 @@ class Queue(Waiting, Deaths, Searching):
         due: datetime | None = None,
         tr: Transaction | None = None,
     ) -> Item:
-        """Add an item at the tail. Conflicts with nobody; run twice it adds two items.
+        """Add an item at the tail. It conflicts with no other call; run twice it adds two items.
 
         With `delay`, or until `due` (aware), it is delayed: it comes to the tail then. What is due by now does at once.
         """
@@ -167,26 +191,35 @@ class Queue(Waiting, Deaths, Searching):
         tr: Transaction | None = None,
     ) -> list[Item]:
         """Add at most 1,000 items and 5 MB at the tail as one: all or none, in this order; `delay` or `due` for all."""
-        self._require("fifo", "enqueue", "push")
-        common = either(delay, due)
-        return self._push([(encoded(value, self.config), None, common) for value in values], tr)
+        request = enqueue_many_request(self.opened, values, either(delay, due))
+        return self._send(request, tr) if request.values else []
 
     def dequeue(self, *, wait: Wait = False, tr: Transaction | None = None) -> Item | None:
         """Take the item at the head; None when nothing is ready.
 
         `wait=True` waits forever for one, `wait=5.0` or a timedelta that long, through a pause too.
         """
-        return self._wait(lambda: _only(self.dequeue_many(1, tr=tr)), None, wait, tr)
+        self.opened.check_kind("fifo", "dequeue", "pop")
+        return self._pop_one("min", wait, tr)
 
     def dequeue_many(self, n: int, *, tr: Transaction | None = None) -> list[Item]:
         """Take at most `n` items (1 to 1,000, 5 MB) from the head as one, in order."""
-        self._require("fifo", "dequeue", "pop")
-        return self._take(n, "min", tr)
+        self.opened.check_kind("fifo", "dequeue", "pop")
+        return self._send(pop_request(self.opened, n, "min", tr), tr)  # type: ignore[no-any-return]
 
     def peek(self, *, tr: ReadTransaction | None = None) -> Item | None:
         """Return the item at the head, changing nothing."""
-        self._require("fifo", "peek", "peek_min")
-        return self._peek("min", tr)
+        self.opened.check_kind("fifo", "peek", "peek_min")
+        return self.opened.look(PeekRequest(self.id, "min"), tr)  # type: ignore[no-any-return]
+
+    def _pop_one(self, end: End, wait: Wait, tr: Transaction | None) -> Item | None:
+        request = self._pops[end] if tr is None else pop_request(self.opened, 1, end, tr)
+        items: list[Item]
+        if wait is False:
+            items = self._send(request, tr)
+        else:
+            items = wait_for(self.opened, lambda: self._send(request, tr), list[Item](), wait, tr)
+        return items[0] if items else None
 
     # Both kinds: leasing
 
@@ -227,52 +260,142 @@ class Queue(Waiting, Deaths, Searching):
 
         With `wait`, it returns as soon as there is at least one. The rest is as for `lease`.
         """
-        side = self._leasing_end(end)
+        opened, side = self.opened, leasing_end(self.opened, end)
         held = seconds_of(seconds, LEASE, above_zero=True)
-        return self._wait(
-            lambda: self._lease(n, seconds=held, end=side, worker=worker, keep=keep, tr=tr),
-            list[Lease](),
-            wait,
-            tr,
-        )
+        binding = QueueBinding(self, seconds=held, keep=keep, start=opened.context.background_threads.start)
 
-    def _leasing_end(self, end: str) -> End:
-        side = check_end(end)
-        if self.kind == "fifo" and side == "max":
-            raise WrongKind("{queue} is a fifo queue: items leave at its head only.", queue=display_name(self.name))
-        return side
+        def take() -> list[Lease]:
+            entries = opened.send(lease_request(opened, n, seconds=held, end=side, worker=worker, tr=tr), tr)
+            return as_leases(opened, entries, binding)
+
+        return wait_for(opened, take, list[Lease](), wait, tr)
+
+    def ack(self, lease: Lease | str, *, must_hold: bool = False, tr: Transaction | None = None) -> None:
+        """Acknowledge that the leased item is done: it is gone for good. Acknowledging again changes nothing.
+
+        A lease that has expired can be acknowledged as long as nothing else has happened to the item: no other worker
+        took it, and it was not changed. Else raises `StaleLease` when the item is still in this queue: another worker
+        may work on it. When it is nowhere in this queue any more, this succeeds, and does not tell why: acknowledged
+        before, or deleted or moved meanwhile, which can be undone. With `must_hold` it raises `StaleLease` then too,
+        so that what the same `tr` does is done once for each item.
+        """
+        if self._send(ack_request(self.opened, [lease], must_hold=must_hold), tr):
+            raise stale()
+
+    def ack_many(self, leases: Iterable[Lease | str], *, tr: Transaction | None = None) -> list[str]:
+        """Acknowledge at most 1,000 leases in one transaction, and return the tokens of those that are stale."""
+        leases = list(leases)
+        request = ack_request(self.opened, leases)
+        return stale_tokens(self._send(request, tr), leases) if request.leases else []
+
+    def release(
+        self,
+        lease: Lease | str,
+        *,
+        delay: Duration | None = None,
+        reason: str = "",
+        count_attempt: bool = True,
+        tr: Transaction | None = None,
+    ) -> Item:
+        """Give a leased item back to its place, or let it come back after a delay, and return it.
+
+        After the last attempt that the queue allows it is dead, for this reason. Without `count_attempt` this lease is
+        no attempt: the item has as many as before it, and is never dead by this. Raises `StaleLease`.
+        """
+        request = release_request(self.opened, lease, delay=delay, reason=reason, count_attempt=count_attempt)
+        return self._send(request, tr)  # type: ignore[no-any-return]
+
+    def extend(self, lease: Lease | str, *, seconds: Duration, tr: Transaction | None = None) -> Lease:
+        """Let a lease end so many seconds from now, and return it; its token stays. Raises `StaleLease`.
+
+        A lease whose time is over can be extended until a sweep has ended it.
+        """
+        return extended(self.opened, self._send(extend_request(self.opened, lease, seconds), tr), lease)
+
+    def expire(self, limit: int = 100, *, tr: Transaction | None = None) -> int:
+        """End at most `limit` leases (1 to 1,000) whose time is over by the store's clock; return their number.
+
+        Items go back to their places, or to the dead after their last attempt. Sweeps call this until it returns 0. A
+        call stops early at 1 MB of values.
+        """
+        return self._send(expire_request(self.opened, limit), tr)  # type: ignore[no-any-return]
+
+    # Both kinds: delayed and dead items
+
+    def promote(self, limit: int = 100, *, tr: Transaction | None = None) -> int:
+        """Make at most `limit` items (1 to 1,000) that are due ready, in due order, and return their number.
+
+        Never early by the store's clock. Sweeps call this until it returns 0, and pops for what is late; two at once
+        do each item once. A call stops early at 1 MB of values.
+        """
+        self.opened.check_own(_NEVER_DELAYED)
+        check_limit(limit)
+        return self._send(PromoteRequest(self.id, limit, self.opened.context.now_ms()), tr)  # type: ignore[no-any-return]
+
+    def promote_now(self, item_id: str, *, tr: Transaction | None = None) -> Item | None:
+        """Make one delayed item ready, due or not, and return it; None when no delayed item has this id."""
+        self.opened.check_own(_NEVER_DELAYED)
+        request = RescheduleRequest(self.id, item_id, None, self.opened.context.now_ms())
+        return self._send(request, tr)  # type: ignore[no-any-return]
+
+    def reschedule(
+        self,
+        item_id: str,
+        *,
+        delay: Duration | None = None,
+        due: datetime | None = None,
+        tr: Transaction | None = None,
+    ) -> Item | None:
+        """Let a delayed item become ready at another time, now included, and return it; None when none has this id."""
+        when = either(delay, due)
+        if when is None:
+            raise BadTime("Say when the item shall be due: delay= or due=.")
+        seconds = self.opened.context.clock()
+        self.opened.check_own(_NEVER_DELAYED)
+        request = RescheduleRequest(self.id, item_id, due_ms(when, seconds), int(seconds * 1000))
+        return self._send(request, tr)  # type: ignore[no-any-return]
+
+    def retry_dead(self, item_id: str, *, tr: Transaction | None = None) -> Item | None:
+        """Put a dead item back at its place, with all its attempts before it; None when no dead item has this id."""
+        self.opened.check_own(_NEVER_DEAD)
+        return self._send(RetryDeadRequest(self.id, item_id), tr)  # type: ignore[no-any-return]
+
+    def delete_dead(self, item_id: str, *, tr: Transaction | None = None) -> Item | None:
+        """Take a dead item out for good, and return it; None when no dead item has this id."""
+        self.opened.check_own(_NEVER_DEAD)
+        return self._send(DeleteDeadRequest(self.id, item_id), tr)  # type: ignore[no-any-return]
+
+    # Both kinds: waiting
+
+    def outlook(self, *, tr: ReadTransaction | None = None) -> Outlook:
+        """Return how many items can be taken now, and when that changes by itself."""
+        return self.opened.look(OutlookRequest(self.id), tr)  # type: ignore[no-any-return]
+
+    def wait(self, timeout: Duration) -> bool:
+        """Return True as soon as something can be taken, which others may take first; False after so many seconds."""
+        return wait_for(self.opened, lambda: self.outlook().ready > 0, False, timeout, None)
+
+    def tend(self) -> None:
+        """Do some of what is due: make delayed items ready, and end leases that have expired.
+
+        A caller that does so at the same time finds it done.
+        """
+        self.opened.check_own(_NEVER_DELAYED)
+        tend(self.opened)
 
     # Both kinds: looking
 
     def depth(self, state: str = "ready", *, tr: ReadTransaction | None = None) -> int:
         """Return the exact number of items in a state (ready, delayed, leased, dead), from counters."""
-        if state not in STATES:
-            raise BadState("Items are ready, delayed, leased or dead, not {state}.", state=repr(state))
-
-        def count(tr: ReadTransaction) -> int:
-            generations = counted_in(self._current(tr), state)
-            reads = [
-                (tr.get(keys.counter(state, "in")), tr.get(keys.counter(state, "out")))
-                for keys in map(self._keys.generation, generations)
-            ]
-            return sum(total(arrived.wait()) - total(left.wait()) for arrived, left in reads)
-
-        return self._context.read(count, tr)
+        return self.opened.look(depth_request(self.opened, state), tr)  # type: ignore[no-any-return]
 
     def totals(self, *, tr: ReadTransaction | None = None) -> Totals:
         """Return the exact depths by state and the traffic, from counters."""
-        return self._context.read(lambda tr: read_totals(tr, self._keys, self._current(tr)), tr)
+        return self.opened.look(TotalsRequest(self.id), tr)  # type: ignore[no-any-return]
 
     def oldest(self, *, tr: ReadTransaction | None = None) -> Item | None:
         """Return the ready item that was pushed first, from the index by age."""
-
-        def look(tr: ReadTransaction) -> Item | None:
-            config, read = self._with_config(tr, lambda config: ready.OldestRead(tr, self._keys, config.generations))
-            found = read.wait()
-            there = None if found is None else ItemRead(tr, self._keys, found[0], "ready", found[1]).wait()
-            return None if there is None else as_item(there, fifo=config.fifo, codec=config.values)
-
-        return self._context.read(look, tr)
+        return self.opened.look(OldestRequest(self.id), tr)  # type: ignore[no-any-return]
 
     def items(
         self,
@@ -289,127 +412,129 @@ class Queue(Waiting, Deaths, Searching):
         `after` is the cursor of the page before; else `priority` begins at that priority, seen from `end`.
         Values are cut to `preview` bytes. The cost depends on `limit` alone, not on depth or place.
         """
-        side = check_end(end)
-        check_limit(limit)
-        suffix = None if after is None else cursors.decode(after, self.id, side)
-        if priority is not None:
-            self._require("priority", "a priority", "head or tail")
-            priority = normalize(priority, self.priority_type)
+        request = page_request(self.opened, end=end, limit=limit, after=after, priority=priority, preview=preview)
+        return self.opened.look(request, tr)  # type: ignore[no-any-return]
 
-        return self._context.read(
-            lambda tr: self._page(tr, side=side, limit=limit, suffix=suffix, priority=priority, preview=preview), tr
-        )
+    def delayed(
+        self,
+        *,
+        limit: int = 50,
+        after: str | None = None,
+        preview: int | None = None,
+        tr: ReadTransaction | None = None,
+    ) -> Page:
+        """Return a page of delayed items, the next due first, changing nothing.
+
+        `after` is the cursor of the page before; values are cut to `preview` bytes.
+        """
+        self.opened.check_own(_NEVER_DELAYED)
+        request = state_page_request(self.opened, "delayed", limit=limit, after=after, preview=preview)
+        return self.opened.look(request, tr)  # type: ignore[no-any-return]
+
+    def leased(
+        self,
+        *,
+        limit: int = 50,
+        after: str | None = None,
+        preview: int | None = None,
+        tr: ReadTransaction | None = None,
+    ) -> Page:
+        """Return a page of leased items, the next to expire first, changing nothing.
+
+        `after` is the cursor of the page before; values are cut to `preview` bytes.
+        """
+        self.opened.check_own(NO_LEASES)
+        request = state_page_request(self.opened, "leased", limit=limit, after=after, preview=preview)
+        return self.opened.look(request, tr)  # type: ignore[no-any-return]
+
+    def dead(
+        self,
+        *,
+        limit: int = 50,
+        after: str | None = None,
+        preview: int | None = None,
+        tr: ReadTransaction | None = None,
+    ) -> Page:
+        """Return a page of dead items, the first to die first, changing nothing.
+
+        `after` is the cursor of the page before; values are cut to `preview` bytes.
+        """
+        self.opened.check_own(_NEVER_DEAD)
+        request = state_page_request(self.opened, "dead", limit=limit, after=after, preview=preview)
+        return self.opened.look(request, tr)  # type: ignore[no-any-return]
 
     def status(self, *, preview: int = 256, tr: ReadTransaction | None = None) -> QueueStatus:
         """Return everything that a screen shows of this queue, at one read version; values cut to `preview`."""
+        return self.opened.look(StatusRequest(self.id, preview), tr)  # type: ignore[no-any-return]
 
-        def look(tr: ReadTransaction) -> QueueStatus:
-            change = tr.get(self._keys.change)
-            config = self._current(tr)
-            return read_status(tr, self._keys, config, total(change.wait()), preview)
+    # Both kinds: searching
 
-        return self._context.read(look, tr)
+    def find(self, item_id: str, *, tr: ReadTransaction | None = None) -> Item | None:
+        """Return the item of this id in whatever state; None when it is gone or never was here."""
+        return self.opened.look(FindRequest(self.id, item_id), tr)  # type: ignore[no-any-return]
+
+    def query(self, query: Query) -> Query:
+        """Return a query as this queue understands it: priorities of its type; raise what tells why it cannot."""
+        return checked_query(self.opened, query)
+
+    def search(
+        self,
+        query: Query,
+        *,
+        after: str | None = None,
+        end: End = "min",
+        limit: int = 50,
+        scan: int = 5_000,
+        preview: int | None = None,
+        shown: Callable[[bytes], bytes] | None = None,
+        tr: ReadTransaction | None = None,
+    ) -> Found:
+        """Do one step of a search: look at no more than `scan` items, or 1 MB, for at most `limit` that fit.
+
+        `after` is the cursor of the step before; each item is met once. From `end`: of the ready the first to leave
+        there, of others the next due, to expire or that died first; with bounds in time, or among leased items, the
+        oldest (`max`: the newest). Returned values are cut to `preview` bytes; `shown` is that of `Query.matches`.
+        """
+        request = search_request(self.opened, query, end=end, limit=limit, scan=scan, preview=preview, after=after)
+        return self.opened.look(request, tr, background=True, shown=shown)  # type: ignore[no-any-return]
 
     # Both kinds: one particular item
 
     def remove(self, item_id: str, *, verb: str = "delete", tr: Transaction | None = None) -> Item | None:
         """Take the one item of this id, wherever it stands; None when it is not here. `verb` counts it in the traffic.
 
-        Conflicts with whoever takes the same item. Together with a push in one transaction it moves an item.
+        Conflicts with a caller that takes the same item. Together with a push in one transaction it moves an item.
         """
-        return self._context.transact(lambda tr: self._remove(tr, item_id, verb), tr)
+        request = RemoveRequest(self.id, item_id, verb, self.opened.context.now_ms())
+        return self._send(request, tr)  # type: ignore[no-any-return]
 
     # Both kinds: operating
 
     def pause(self, *, reason: str, until: datetime | None = None, by: str = "", tr: Transaction | None = None) -> None:
         """Stop taking, with a reason; pushing goes on. `until` (aware) resumes by itself."""
-        if until is not None and until.utcoffset() is None:
-            raise NaiveTime("The time to resume needs a time zone.")
-        now = self._context.now()
-        if until is not None and until <= now:
-            raise TimePassed("The time to resume has passed already.")
-        pause = Pause(reason=check_text(reason, MAX_REASON), by=check_text(by), since=now, until=until)
-        self._reconfigure(lambda config: replace(config, pause=pause), tr)
+        self._reconfigure(pause_request(self.opened, reason=reason, until=until, by=by), tr)
 
     def resume(self, *, tr: Transaction | None = None) -> None:
         """Let items be taken again; resuming what is not paused changes nothing."""
-        self._reconfigure(lambda config: replace(config, pause=None), tr)
+        self._reconfigure(resume_request(self.opened), tr)
 
     def configure(self, *, tr: Transaction | None = None, **changes: Unpack[Settings]) -> None:
         """Change settings of the queue; the others stay. Raises `BadSetting`, `NotForAttached`.
 
         Items keep what was true of them: dead ones stay dead, and none leaves because it is larger than a new limit.
         """
-        self._reconfigure(lambda config: replace(config, **check_settings(config, changes)), tr)
+        self._reconfigure(configure_request(self.opened, changes), tr)
 
-    def _page(
-        self,
-        tr: ReadTransaction,
-        *,
-        side: End,
-        limit: int,
-        suffix: bytes | None,
-        priority: Priority | None,
-        preview: int | None,
-    ) -> Page:
-        config = self._current(tr)
-        ahead = ready.Ahead(tr, self._keys, config.generations)
-        reads = []
-        for generation in config.generations:
-            keys = self._keys.generation(generation)
-            begin, stop = _window(keys, side, suffix, priority)
-            read = tr.get_range(begin, stop, limit=limit + 1, reverse=side == "max")
-            reads.append((generation, keys, read))
-        entries = [
-            ready.Entry(generation, keys.suffix_of(key), key, value)
-            for generation, keys, read in reads
-            for key, value in read.wait()
-        ]
-        entries.sort(key=lambda entry: entry.suffix, reverse=side == "max")
-        shown = entries[:limit]
-        if ahead.tried():
-            shown = ready.with_attempts(tr, self._keys, config, shown)
-        more = len(entries) > limit
-        return Page(
-            items=tuple(ready.as_item(entry, config, preview=preview) for entry in shown),
-            cursor=cursors.encode(self.id, side, shown[-1].suffix) if more else None,
-        )
+    # Inside
 
+    def _send(self, request: Request, tr: Transaction | None) -> Any:
+        """Have a request executed in this transaction, or in one of its own with those of concurrent callers."""
+        if tr is not None:
+            return self.opened.send(request, tr)
+        kind = type(request)
+        return self._kv.serve(self._batches.get(kind) or self.opened.batch(kind), request)
 
-def _plain(values: Sequence[Any], priorities: Sequence[Any]) -> bool:
-    """Say whether these may go into a queue of whole numbers as they are, as almost all do."""
-    return (
-        {*map(type, values)} == {bytes}
-        and {*map(type, priorities)} == {int}
-        and max(map(len, values)) <= MAX_VALUE_SIZE
-        and min(priorities) > -_SMALL
-        and max(priorities) < _SMALL
-    )
-
-
-def _own_when(when: Sequence[object]) -> Moment | None:
-    if len(when) > 1:
-        raise BadTime("An item is a value, a priority and at most one delay or due time.")
-    return check_when(when[0])
-
-
-def check_end(end: str) -> End:
-    """Return an end by its name; raise `BadEnd`."""
-    if end not in _ENDS:
-        raise BadEnd("The ends of a queue are min and max (FIFO: head and tail), not {end}.", end=repr(end))
-    return _ENDS[end]
-
-
-def _only(items: list[Item]) -> Item | None:
-    return items[0] if items else None
-
-
-def _window(keys: GenerationKeys, end: End, suffix: bytes | None, priority: Priority | None) -> tuple[bytes, bytes]:
-    begin, stop = keys.ready_range
-    if suffix is not None:
-        place = keys.ready(suffix)
-        return (place + b"\x00", stop) if end == "min" else (begin, place)
-    if priority is not None:
-        first, last = keys.from_priority(priority)
-        return (first, stop) if end == "min" else (begin, last)
-    return begin, stop
+    def _reconfigure(self, request: Any, tr: Transaction | None) -> None:
+        record = self._send(request, tr)
+        if tr is None:
+            self.opened.settle(record)

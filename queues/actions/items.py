@@ -28,8 +28,8 @@ from queues.kv.port import Transaction
 from queues.model.config import MAX_REASON, Config, check_text
 from queues.model.duration import Duration
 from queues.model.item import Item
+from queues.model.moment import due_ms, either
 from queues.model.priority import Priority
-from queues.operations.delay import due_ms, either
 from queues.queue import Queue
 
 

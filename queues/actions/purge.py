@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from queues.actions.frame import Action, Frame, find_queue
-from queues.attached_queue import AttachedQueue, Chunk
+from queues.attached_queue import AttachedQueue
 from queues.errors import ConfirmationMismatch, Conflict, DepthChanged, NotAttached, display_name
 from queues.items import generations
 from queues.model.names import canonical
+from queues.operations.attached import Chunk
 from queues.status.attached_counts import Step
 
 

@@ -29,8 +29,8 @@ from queues.model.codec import Raw
 from queues.model.config import MAX_REASON, check_text
 from queues.model.duration import Duration
 from queues.model.item import Item
+from queues.model.moment import due_ms, either
 from queues.model.priority import Priority, normalize
-from queues.operations.delay import due_ms, either
 from queues.queue import Queue
 
 #: Items of one job.

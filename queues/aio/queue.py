@@ -4,26 +4,25 @@ from __future__ import annotations
 
 from asyncio import get_running_loop
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from queues.aio.lease_block import AsyncBinding
 from queues.aio.mailbox import Arrival, Mailbox, mailbox
 from queues.aio.waiting import wait_for
 from queues.errors import NotForAttached
-from queues.items.admission import encoded
-from queues.kv.port import Server
 from queues.model.cursor import End
 from queues.model.duration import LEASE, Duration, Wait, seconds_of
 from queues.model.item import Item
+from queues.model.moment import When, either
 from queues.model.priority import Priority
-from queues.operations.delay import either
-from queues.operations.handle import check_number
-from queues.operations.lease import Lease, leasing, stale
-from queues.queue import Queue, check_end
-from queues.serving.pop_batch import Late
-from queues.serving.push_batch import Push
-from queues.serving.take_request import LATE, Take
+from queues.operations.lease import Lease, as_leases, extended, lease_request, leasing_end
+from queues.operations.open_queue import Request
+from queues.operations.peek import check_end
+from queues.operations.pop import PopRequest, pop_request
+from queues.operations.push import enqueue_many_request, push_many_request, push_request
+from queues.operations.settle import ack_request, extend_request, release_request, stale, stale_tokens
+from queues.queue import Queue
 
 
 class AsyncQueue:
@@ -38,6 +37,11 @@ class AsyncQueue:
         if queue.attached:
             raise NotForAttached(queue.name, "use its verbs in threads (asyncio.to_thread).")
         self.queue = queue
+        self._opened = queue.opened
+        self._kv = self._opened.context.kv
+        self._batches = self._opened.batches
+        #: What most pops are.
+        self._pops = {"min": PopRequest(queue.id, 1, "min"), "max": PopRequest(queue.id, 1, "max")}
         self._box: Mailbox | None = None
 
     def __repr__(self) -> str:
@@ -51,21 +55,19 @@ class AsyncQueue:
         """Add an item: see `Queue.push`."""
         if delay is not None or due is not None:
             return (await self.push_many([(value, priority)], delay=delay, due=due))[0]
-        queue = self.queue
-        item: Item = await self._ask(queue._own_pushes or queue._pushes, queue._pushing(value, priority))
+        item: Item = await self._send(push_request(self._opened, value, priority))
         return item
 
     async def push_many(
         self,
-        items: Iterable[tuple[Any, Priority] | tuple[Any, Priority, Duration | datetime | None]],
+        items: Iterable[tuple[Any, Priority] | tuple[Any, Priority, When | None]],
         *,
         delay: Duration | None = None,
         due: datetime | None = None,
     ) -> list[Item]:
         """Add items as one: see `Queue.push_many`."""
-        queue = self.queue
-        queue._require("priority", "push", "enqueue")
-        return await self._insert(queue._checked(items, either(delay, due)))
+        request = push_many_request(self._opened, items, either(delay, due))
+        return await self._send(request) if request.values else []
 
     async def enqueue(self, value: Any, *, delay: Duration | None = None, due: datetime | None = None) -> Item:
         """Add an item at the tail: see `Queue.enqueue`."""
@@ -75,44 +77,49 @@ class AsyncQueue:
         self, values: Iterable[Any], *, delay: Duration | None = None, due: datetime | None = None
     ) -> list[Item]:
         """Add items at the tail as one: see `Queue.enqueue_many`."""
-        self.queue._require("fifo", "enqueue", "push")
-        common = either(delay, due)
-        return await self._insert([(encoded(value, self.queue.config), None, common) for value in values])
+        request = enqueue_many_request(self._opened, values, either(delay, due))
+        return await self._send(request) if request.values else []
 
     # Taking
 
     async def pop_min(self, *, wait: Wait = False) -> Item | None:
         """Take the item of the smallest priority, or wait for one: see `Queue.pop_min`."""
-        if wait is False:
-            item = await self._popping("min")
-            return await self._late("min") if item is LATE else item
-        return await self._wait_for_one("min", wait)
+        if wait is False and self._opened.guess[1].kind == "priority":
+            items: list[Item] = await self._send(self._pops["min"], takes=True)
+            return items[0] if items else None
+        self._opened.check_kind("priority", "pop", "dequeue")
+        return await self._pop_one("min", wait)
 
     async def pop_max(self, *, wait: Wait = False) -> Item | None:
         """Take the item of the largest priority, or wait for one: see `Queue.pop_max`."""
-        if wait is False:
-            item = await self._popping("max")
-            return await self._late("max") if item is LATE else item
-        return await self._wait_for_one("max", wait)
+        self._opened.check_kind("priority", "pop", "dequeue")
+        return await self._pop_one("max", wait)
 
     async def pop_many(self, n: int, *, end: str = "min") -> list[Item]:
         """Take at most `n` items from one end: see `Queue.pop_many`."""
-        self.queue._require("priority", "pop", "dequeue")
+        self._opened.check_kind("priority", "pop", "dequeue")
         return await self._pop(n, check_end(end))
 
     async def dequeue(self, *, wait: Wait = False) -> Item | None:
         """Take the item at the head, or wait for one: see `Queue.dequeue`."""
-        self.queue._require("fifo", "dequeue", "pop")
-
-        async def take() -> Item | None:
-            return _only(await self._pop(1, "min"))
-
-        return await wait_for(self.queue, take, None, wait)
+        self._opened.check_kind("fifo", "dequeue", "pop")
+        return await self._pop_one("min", wait)
 
     async def dequeue_many(self, n: int) -> list[Item]:
         """Take at most `n` items from the head: see `Queue.dequeue_many`."""
-        self.queue._require("fifo", "dequeue", "pop")
+        self._opened.check_kind("fifo", "dequeue", "pop")
         return await self._pop(n, "min")
+
+    async def _pop_one(self, end: End, wait: Wait) -> Item | None:
+        if wait is False:
+            items: list[Item] = await self._send(self._pops[end], takes=True)
+        else:
+            items = await wait_for(self._opened, lambda: self._pop(1, end), list[Item](), wait)
+        return items[0] if items else None
+
+    async def _pop(self, n: int, end: End) -> list[Item]:
+        items: list[Item] = await self._send(pop_request(self._opened, n, end, None), takes=True)
+        return items
 
     async def lease(
         self,
@@ -138,102 +145,50 @@ class AsyncQueue:
         wait: Wait = False,
     ) -> list[Lease]:
         """Hold at most `n` items for a time: see `Queue.lease_many`. Use a lease in `async with`."""
-        queue, side = self.queue, self.queue._leasing_end(end)
+        opened, side = self._opened, leasing_end(self._opened, end)
         held = seconds_of(seconds, LEASE, above_zero=True)
+        binding = AsyncBinding(self, seconds=held, keep=keep)
 
         async def take() -> list[Lease]:
-            check_number(n)
-            entries = await self._punctually(leasing(n, side, queue._terms(n, held, worker)))
-            return queue._as_leases(entries, AsyncBinding(self, seconds=held, keep=keep))
+            request = lease_request(opened, n, seconds=held, end=side, worker=worker, tr=None)
+            return as_leases(opened, await self._send(request, takes=True), binding)
 
-        return await wait_for(queue, take, list[Lease](), wait)
+        return await wait_for(opened, take, list[Lease](), wait)
 
     # What is held
 
     async def ack(self, lease: Lease | str, *, must_hold: bool = False) -> None:
-        """Say that the leased item is done: see `Queue.ack`."""
-        errand = self.queue._acking([lease], must_hold=must_hold)
-        if errand is not None and await self._ask(self.queue._errands, errand):
+        """Acknowledge that the leased item is done: see `Queue.ack`."""
+        if await self._send(ack_request(self._opened, [lease], must_hold=must_hold)):
             raise stale()
 
     async def ack_many(self, leases: Iterable[Lease | str]) -> list[str]:
         """Acknowledge leases as one: see `Queue.ack_many`."""
-        errand = self.queue._acking(leases)
-        over: list[str] = [] if errand is None else await self._ask(self.queue._errands, errand)
-        return over
+        leases = list(leases)
+        request = ack_request(self._opened, leases)
+        return stale_tokens(await self._send(request), leases) if request.leases else []
 
     async def release(
         self, lease: Lease | str, *, delay: Duration | None = None, reason: str = "", count_attempt: bool = True
     ) -> Item:
         """Give a leased item back: see `Queue.release`."""
-        item: Item = await self._ask(self.queue._errands, self.queue._releasing(lease, delay, reason, count_attempt))
+        request = release_request(self._opened, lease, delay=delay, reason=reason, count_attempt=count_attempt)
+        item: Item = await self._send(request)
         return item
 
     async def extend(self, lease: Lease | str, *, seconds: Duration) -> Lease:
         """Let a lease end so many seconds from now: see `Queue.extend`."""
-        extended: Lease = await self._ask(self.queue._errands, self.queue._extending(lease, seconds))
-        return extended
+        return extended(self._opened, await self._send(extend_request(self._opened, lease, seconds)), lease)
 
     # Inside
 
-    def _ask(self, server: Server[Any, Any], request: Any, takes: bool = False) -> Arrival:
-        """Have a request served, and return what is to be awaited for its answer."""
+    def _send(self, request: Request, *, takes: bool = False) -> Arrival:
+        """Have a request executed with those of concurrent callers; what is returned is awaited for its answer."""
         box, loop = self._box, get_running_loop()
         if box is None or box.loop() is not loop:
             box = self._box = mailbox()
-        kv = self.queue._context.kv
-        arrival = Arrival(loop, kv, server, request, box, takes)
-        kv.submit(arrival)
+        kind = type(request)
+        batch = self._batches.get(kind) or self._opened.batch(kind)
+        arrival = Arrival(loop, self._kv, batch, request, box, takes)
+        self._kv.submit(arrival)
         return arrival
-
-    async def _insert(self, entries: list[tuple[bytes, Priority | None, timedelta | datetime | None]]) -> list[Item]:
-        queue = self.queue
-        if any(when is not None for _, _, when in entries):
-            delayed: list[Item] = await self._ask(queue._errands, queue._delaying(entries))
-            return delayed
-        values = [(value, priority) for value, priority, _ in entries]
-        rands = queue._rands(values)
-        if not rands:
-            return []
-        pushed: list[Item] = await self._ask(queue._pushes, Push(values, rands))
-        return pushed
-
-    def _popping(self, end: End) -> Arrival:
-        """Ask for one item; what is to be awaited gives it, None, or LATE."""
-        queue = self.queue
-        if queue._guess[1].kind != "priority":
-            queue._require("priority", "pop", "dequeue")
-        return self._ask(queue._own_takes or queue._takes, end, True)
-
-    async def _late(self, end: End) -> Item | None:
-        return _only(await self._after_late(self.queue._now_taking(end)))
-
-    async def _wait_for_one(self, end: End, wait: Wait) -> Item | None:
-        queue = self.queue
-        queue._require("priority", "pop", "dequeue")
-
-        async def take() -> Item | None:
-            return _only(await self._pop(1, end))
-
-        return await wait_for(queue, take, None, wait)
-
-    async def _pop(self, n: int, end: End) -> list[Item]:
-        check_number(n)
-        items: list[Item] = await self._punctually(self.queue._now_taking(end, n))
-        return items
-
-    async def _punctually(self, take: Take) -> Any:
-        """Take; before it, do some of what should have been done long ago."""
-        taken = await self._ask(self.queue._takes, take, takes=True)
-        return await self._after_late(take) if taken is None else taken
-
-    async def _after_late(self, take: Take) -> Any:
-        """Do some of what is late, then take."""
-        assert take.late_ms is not None
-        queue = self.queue
-        await self._ask(queue._catching_up, Late(now_ms=take.now_ms, late_ms=take.late_ms))
-        return await self._ask(queue._takes, take._replace(late_ms=None), takes=True)
-
-
-def _only(items: list[Item]) -> Item | None:
-    return items[0] if items else None

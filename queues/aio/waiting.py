@@ -11,14 +11,12 @@ import threading
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from queues.model.duration import Wait, wait_seconds
-from queues.operations.wait import LONGEST, NOT_NOW
+from queues.operations.open_queue import OpenQueue
+from queues.operations.wait import LONGEST, NOT_NOW, look_out
 from queues.serving.waiters import Call, Line, Place
-
-if TYPE_CHECKING:
-    from queues.queue import Queue
 
 T = TypeVar("T")
 
@@ -65,7 +63,7 @@ class _AsyncPlace(Place):
 class Lookout:
     """The thread that looks out for the coroutine that leads a line."""
 
-    def __init__(self, queue: Queue, line: Line) -> None:
+    def __init__(self, queue: OpenQueue, line: Line) -> None:
         self._queue = queue
         self._line = line
         self._mutex = threading.Lock()
@@ -81,7 +79,7 @@ class Lookout:
             self._leader = (loop, seen)
             start, self._running = not self._running, True
         if start:
-            self._queue._context.background_threads.start(self._look_out, "pq-lookout")
+            self._queue.context.background_threads.start(self._look_out, "pq-lookout")
         try:
             await seen
         finally:
@@ -98,7 +96,7 @@ class Lookout:
                     return
             error: BaseException | None = None
             try:
-                found = self._queue._look_out(self._line, time.monotonic() + LONGEST, looks)
+                found = look_out(self._queue, self._line, time.monotonic() + LONGEST, looks)
             except Exception as failure:
                 error, found = failure, None
             looks = found or 0
@@ -119,7 +117,7 @@ def _tell(seen: asyncio.Future[None], error: BaseException | None) -> None:
         seen.set_exception(error)
 
 
-def _lookout(queue: Queue, line: Line) -> Lookout:
+def _lookout(queue: OpenQueue, line: Line) -> Lookout:
     found: Lookout | None = line.lookout
     if found is None:
         found = line.lookout = Lookout(queue, line)
@@ -131,7 +129,7 @@ def _seconds(left: float) -> float | None:
     return max(0.0, left) if left < threading.TIMEOUT_MAX else None
 
 
-async def wait_for(queue: Queue, take: Callable[[], Awaitable[T]], nothing: T, wait: Wait) -> T:
+async def wait_for(queue: OpenQueue, take: Callable[[], Awaitable[T]], nothing: T, wait: Wait) -> T:
     """Return what `take` takes as soon as that is something; `nothing` after the longest wait."""
     if wait is False:
         return await take()
@@ -139,7 +137,7 @@ async def wait_for(queue: Queue, take: Callable[[], Awaitable[T]], nothing: T, w
     found = await _try(take, nothing)
     if found or time.monotonic() >= deadline:
         return found
-    line, place = queue._context.lines.of(queue.id), _AsyncPlace()
+    line, place = queue.context.lines.of(queue.id), _AsyncPlace()
     try:
         line.enter(place)
         while call := await place.called(deadline):

@@ -19,14 +19,12 @@ from queues.errors import TooLarge
 from queues.items.counters import CounterDelta, total, total_bytes
 from queues.keys.queue_keys import IN_GENERATIONS, QueueKeys
 from queues.keys.ready_batch import columns_of, places
-from queues.keys.suffix import place, read_place, ready_elements
+from queues.keys.suffix import read_place, ready_elements
 from queues.kv.port import KeyValue, ReadTransaction, Result, Transaction
 from queues.model.config import Config
 from queues.model.cursor import End
 from queues.model.ids import minted_at
 from queues.model.item import Item, Parts, ready_items
-from queues.model.priority import Priority
-from queues.model.tuples import pack_ids, pack_numbers
 
 #: One transaction: FoundationDB's soft budget is 1 MB, its limit 10; half of that leaves room for keys.
 MAX_ITEMS = 1_000
@@ -42,37 +40,6 @@ class Entry(NamedTuple):  # made several times as fast as a dataclass, for every
     value: bytes
     #: As far as they were asked for: see `with_attempts`.
     attempts: int = 0
-
-
-def insert(
-    tr: Transaction,
-    keys: QueueKeys,
-    config: Config,
-    values: Sequence[tuple[bytes, Priority | None]],
-    rands: Sequence[bytes],
-    delta: CounterDelta,
-) -> list[Item]:
-    """Push values, at least one, in order, and return them as items.
-
-    Column by column: a loop of its own for every value was most of what a push cost.
-    """
-    generation, n = config.generations[-1], len(values)
-    delta.wake()
-    delta.state(generation, "ready", "in", n)
-    delta.traffic("push", n)
-    contents, priorities = zip(*values, strict=True)
-    stamps = tr.stamps(n)
-    counts = range(config.base + stamps.start, config.base + stamps.stop)
-    ids = pack_ids(rands)
-    tails = suffixes = list(map(add, pack_numbers(counts), ids))
-    if not config.fifo:
-        packed, bands = places(config.priority_type, config.edges).pack(priorities)
-        suffixes = list(map(add, packed, tails))
-        delta.bands(generation, bands, "in")
-    begin, index = keys.generation(generation).ready(b""), keys.indexed("ready", generation)
-    tr.set_new(list(map(add, repeat(begin), suffixes)), contents)
-    tr.set_new(list(map(add, repeat(index), ids)), list(map(add, repeat(place(generation, b"")), suffixes)))
-    return ready_items(contents, zip(priorities, tails, [0] * n, strict=True), config.values)
 
 
 class Heads:

@@ -173,6 +173,10 @@ class QueueKeys:
         """Return the key of a lease by its expiry, or of a cursor's position."""
         return self._expiries + suffix
 
+    def expiry_at(self, ms: int, rand: bytes) -> bytes:
+        """Return the key of the lease of an item that expires at a time."""
+        return self._expiries + pack(ms, rand)
+
     def expiries(self) -> Range:
         """Return the range of leases by expiry, the next one first."""
         return children(self._expiries)

@@ -6,9 +6,11 @@ rest one by one.
 
 from __future__ import annotations
 
+import struct
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import chain, repeat
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
@@ -17,7 +19,7 @@ from fdb import tuple as fdb_tuple
 from queues.model import ids
 from queues.model.bands import band_of
 from queues.model.priority import Priority, PriorityType
-from queues.model.tuples import ZERO, pack, unpack_item
+from queues.model.tuples import ZERO, pack, pack_number, unpack_item
 
 #: Priorities that are remembered; a transaction has at most a quarter as many.
 _MANY = 4_096
@@ -33,6 +35,31 @@ def counted(these: Sequence[T]) -> dict[T, int]:
     for one in these:
         counts[one] = counts.get(one, 0) + 1
     return counts
+
+
+def pack_numbers(numbers: range) -> list[bytes]:
+    """Return each of these whole numbers, which count up by 1, packed as a tuple."""
+    first, last = numbers[0], numbers[-1]
+    size = (first.bit_length() + 7) >> 3
+    if not 0 < size <= 7 or first < 0 or size != (last.bit_length() + 7) >> 3:
+        return [pack_number(number) for number in numbers]
+    if first == last:
+        return [((ZERO + size) << 8 * size | first).to_bytes(size + 1, "big")]
+    code = (ZERO + size) << 8 * size  # in front of the number, so both are one larger number
+    words = struct.pack(f">{len(numbers)}Q", *range(code + first, code + last + 1))
+    return list(chain.from_iterable(_cut(f"{7 - size}x{size + 1}s").iter_unpack(words)))
+
+
+def pack_ids(ids: Sequence[bytes]) -> list[bytes]:
+    """Return each of these byte strings packed as a tuple."""
+    if len(ids) == 1:
+        return [b"\x01" + ids[0].replace(b"\x00", b"\x00\xff") + b"\x00"]
+    if 0 in b"".join(ids):
+        ids = list(map(bytes.replace, ids, repeat(b"\x00"), repeat(b"\x00\xff")))
+    return list(map(b"".join, zip(repeat(b"\x01"), ids, repeat(b"\x00"), strict=False)))
+
+
+_cut = lru_cache(struct.Struct)
 
 
 class _Known(NamedTuple):

@@ -7,9 +7,7 @@ tuple layer. Both give the same bytes: tests compare them.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
 from functools import lru_cache
-from itertools import chain, repeat
 from typing import Any
 
 from fdb import tuple as fdb_tuple
@@ -137,29 +135,3 @@ def unpack_item(packed: bytes, *, fifo: bool) -> tuple[int | None, int, bytes, b
             return None
         raw = raw.replace(b"\x00\xff", b"\x00")
     return priority, count, raw, packed[rand:]
-
-
-# Batches. Loops in C cost a fifth of Python loops, so a batch is packed and unpacked column by column.
-
-
-def pack_numbers(numbers: range) -> list[bytes]:
-    """Return each of these consecutive numbers packed as a tuple."""
-    first, last = numbers[0], numbers[-1]
-    size = (first.bit_length() + 7) >> 3
-    if first == last or not 0 < size <= 7 or first < 0 or size != (last.bit_length() + 7) >> 3:
-        return [pack_number(number) for number in numbers]
-    code = (ZERO + size) << 8 * size  # in front of the number, so both are one larger number
-    words = struct.pack(f">{len(numbers)}Q", *range(code + first, code + last + 1))
-    return list(chain.from_iterable(_cut(f"{7 - size}x{size + 1}s").iter_unpack(words)))
-
-
-def pack_ids(ids: Sequence[bytes]) -> list[bytes]:
-    """Return each of these byte strings packed as a tuple."""
-    if len(ids) == 1:
-        return [pack_bytes(ids[0])]
-    if 0 in b"".join(ids):
-        ids = list(map(bytes.replace, ids, repeat(b"\x00"), repeat(b"\x00\xff")))
-    return list(map(b"".join, zip(repeat(b"\x01"), ids, repeat(b"\x00"), strict=False)))
-
-
-_cut = lru_cache(struct.Struct)

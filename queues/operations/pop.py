@@ -1,37 +1,85 @@
 """Taking from the ends of a queue: pops and leases, those of many callers in one transaction.
 
-The takes of a batch are served in their order, as if one came after the other; each end is read once for all of them.
+The requests of a batch are executed in their order, as if one came after the other; each end is read once for all.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain, islice
-from operator import itemgetter
+from itertools import chain, islice
+from operator import attrgetter, itemgetter
 from typing import Any
+
+from msgspec.structs import replace
 
 from queues.errors import QueuePaused, display_name
 from queues.items import delayed, leased, ready
 from queues.items.counters import CounterDelta
+from queues.items.stored_item import StoredItem
 from queues.kv.port import KeyValue, Transaction
 from queues.model.config import Config, Pause
 from queues.model.cursor import End
 from queues.model.item import Item
-from queues.operations.handle import Handle, check_number
-from queues.serving.pop_batch import CatchingUp, Late, Takes
-from queues.serving.staging import ROUND, Staging
-from queues.serving.take_request import BATCH_BYTES, LATE, LATE_MS, LateAnswer, Take, Taken, deal, one_each
+from queues.operations.open_queue import OpenQueue, Request, check_number, executes
+from queues.serving.batch import Batch, Execution
+from queues.serving.staging import Staging
 
-#: Of a take, and of a pair.
-_now_ms, _value = itemgetter(2), itemgetter(1)
-#: What a take promotes and expires at most: which delayed items, of a window, is left to chance.
+#: Bytes of values that one batch takes; a request alone may take more.
+BATCH_BYTES = 1_000_000
+#: Bytes of values that one batch reads, as far as they can be guessed from the batch before.
+_READ_BYTES = 2_000_000
+#: Items taken last whose sizes are looked at, for the guess.
+_SAMPLE = 32
+#: A batch first promotes and expires some of what is late by more than so many milliseconds: so late it is only where
+#: no process sweeps.
+LATE_MS = 250
+#: What it promotes and expires at most: which delayed items, of a window, is left to chance.
 _WINDOW, _FEW = 100, 8
 
 
+class PopRequest(Request, frozen=True, gc=False):
+    """Take at most `n` items from one end; the answer is their list."""
+
+    n: int
+    end: End
+    #: 0: when it is executed.
+    now_ms: int = 0
+    #: The read of the end conflicts too, as a caller's transaction may decide by it; and nothing late is done first.
+    serializable: bool = False
+
+
+class LeaseRequest(Request, frozen=True, gc=False):
+    """Hold at most `n` items from one end for a time; the answer is the list of their leases."""
+
+    n: int
+    end: End
+    now_ms: int
+    expires_ms: int
+    worker: str
+    #: One for each lease: what tells it from earlier ones of the same item.
+    nonces: tuple[bytes, ...]
+    #: As that of `PopRequest`.
+    serializable: bool = False
+
+
+TakeRequest = PopRequest | LeaseRequest
+Taken = list[Item] | list[StoredItem]
+
+
+def pop_request(queue: OpenQueue, n: int, end: End, tr: Transaction | None) -> PopRequest:
+    """Return the request to pop at most `n` items; raise `BadLimit`."""
+    check_number(n)
+    return PopRequest(queue.id, n, end, 0, tr is not None)
+
+
+# Executing
+
+_n, _end, _now_ms, _value = attrgetter("n"), attrgetter("end"), attrgetter("now_ms"), itemgetter(1)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Front:
+class _Front:
     """What stands at the ends of a queue."""
 
     config: Config
@@ -43,202 +91,182 @@ class Front:
     late: bool
 
 
-class Taking(Handle):
-    """What takes from the ends."""
+def _staged(queue: OpenQueue, execution: Execution) -> Batch:
+    return Staging(queue, execution, kinds=TakeRequest, idle=PopRequest(queue.id, 0, "min"))
 
-    _own_takes: Takes | None = None
 
-    def _take(self, n: int, end: End, tr: Transaction | None) -> list[Item]:
-        check_number(n)
-        if tr is not None:
-            return self._take_in(tr, n=n, end=end, serializable=True, now_ms=self._context.now_ms())
-        if self.attached:
-            taken: Any = self._context.kv.serve(self._takes, Take(n=n, end=end, now_ms=self._context.now_ms()))
-        else:
-            taken = self._punctually(self._now_taking(end, n))
-        items: list[Item] = taken
-        return items
+def with_times(queue: OpenQueue, requests: Sequence[TakeRequest]) -> Sequence[TakeRequest]:
+    """Return the requests with the time of those that tell none."""
+    first, now_ms = requests[0], int(queue.context.clock() * 1000)
+    if requests.count(first) == len(requests):  # as almost always: equal requests are one
+        return [first if first.now_ms else replace(first, now_ms=now_ms)] * len(requests)
+    return [request if request.now_ms else replace(request, now_ms=now_ms) for request in requests]
 
-    def _take_one(self, end: End) -> Item | None:
-        """Take one item, as `_take` does; written out, because it is what most pops are."""
-        if self._guess[1].attached:
-            items = self._take(1, end, None)
-            return items[0] if items else None
-        item: Any = self._context.kv.serve(self._own_takes or self._takes, end)
-        if item is LATE:
-            items = self._after_late(self._now_taking(end))
-            return items[0] if items else None
-        return item  # type: ignore[no-any-return]
 
-    def _now_taking(self, end: End, n: int = 1) -> Take:
-        """Return the request to pop so many items now, that tells if something is late."""
-        now_ms = self._context.now_ms()
-        return Take(n, end, now_ms, now_ms - LATE_MS)
+@executes(PopRequest, LeaseRequest, contended=True, batch=_staged, prepare=with_times)
+def take(tr: Transaction, queue: OpenQueue, requests: Sequence[TakeRequest]) -> Sequence[Taken]:
+    """Take for as many as fit together, in turn, and return what each gets."""
+    requests = _fitting(queue, requests)
+    now_ms = max(map(_now_ms, requests))
+    front = _front_of(tr, queue, requests, now_ms)
+    answers = _pop_one_each(tr, queue, front, requests, now_ms)
+    if answers is None:
+        answers = _take_all(tr, queue, front, requests, now_ms)
+    if items := list(islice(chain.from_iterable(answers), _SAMPLE)):
+        sizes = [len(item.raw if isinstance(item, Item) else item.value) for item in items]
+        queue.item_size = sum(sizes) // len(items) + 1
+    return answers
 
-    def _take_in(self, tr: Transaction, *, n: int, end: End, serializable: bool, now_ms: int) -> list[Item]:
-        (items,) = self._serve_takes(tr, [Take(n=n, end=end, now_ms=now_ms)], serializable=serializable)
-        return items  # type: ignore[return-value]
 
-    def _punctually(self, take: Take) -> Any:
-        """Take together with others; before it, do some of what should have been done long ago.
+def _fitting(queue: OpenQueue, requests: Sequence[TakeRequest]) -> Sequence[TakeRequest]:
+    """Return the first requests whose items can be read at once, one at least."""
+    room = min(ready.MAX_ITEMS, _READ_BYTES // queue.item_size)
+    if sum(map(_n, requests)) <= room:
+        return requests
+    for at, request in enumerate(requests):
+        room -= request.n
+        if at and room < 0:
+            return requests[:at]
+    return requests
 
-        Only some: whoever else takes now does others, and the sweep all of it.
-        """
-        taken = self._context.kv.serve(self._takes, take)
-        return self._after_late(take) if taken is None else taken
 
-    def _after_late(self, take: Take) -> Any:
-        """Do some of what is late, then take."""
-        assert take.late_ms is not None
-        self._context.kv.serve(self._catching_up, Late(now_ms=take.now_ms, late_ms=take.late_ms))
-        taken = self._context.kv.serve(self._takes, take._replace(late_ms=None))
-        assert taken is not None
-        return taken
+def _pop_one_each(
+    tr: Transaction, queue: OpenQueue, front: _Front, requests: Sequence[TakeRequest], now_ms: int
+) -> list[Any] | None:
+    """Pop one item for each, without a loop that the interpreter sees; None where a request wants anything else.
 
-    @property
-    def _takes(self) -> Takes:
-        takes = self._own_takes
-        if takes is None:
-            takes = self._own_takes = self._context.servers.of((self.id, "take"), self._make_takes)
-        return takes
+    That is what most batches are.
+    """
+    first = requests[0]
+    if type(first) is not PopRequest or first.n != 1 or requests.count(first) != len(requests):
+        return None
+    (pairs,) = front.ends.values()
+    if not pairs or sum(map(len, map(_value, pairs))) > BATCH_BYTES:
+        return None
+    delta = CounterDelta(queue.keys, wake=False)
+    items = ready.take_pairs(tr, queue.keys, front.config, pairs, now_ms, delta, attempts=front.attempts)
+    delta.apply(tr)
+    return [*map(list, zip(items, strict=True)), *([] for _ in range(len(requests) - len(items)))]
 
-    def _make_takes(self) -> Takes:
-        takes = Takes(self._serve_takes, self._pop_each, self._now_taking)
-        if not self.attached:
-            # Others' programs keep to no protocol of ours, so nobody takes for them.
-            context = self._context
-            takes.staging = Staging(
-                self._keys,
-                takes.take,
-                config=lambda: self.config,
-                background_threads=context.background_threads,
-                now_ms=context.now_ms,
-                keep=lambda: context.kv.serve(takes, ROUND),
-                transact=context.kv.transact,
-            )
-        return takes
 
-    @property
-    def _catching_up(self) -> CatchingUp:
-        return self._context.servers.of((self.id, "late"), lambda: CatchingUp(self._catch_up))
-
-    def _serve_takes(self, tr: Transaction, takes: Sequence[Take], *, serializable: bool) -> Sequence[Taken]:
-        """Take for each in turn, and return what each gets; the last ones get no answer when there is no room."""
-        front = self._front_of(tr, takes, serializable=serializable)
-        if not front.late and (end := one_each(takes)) is not None:
-            pairs = front.ends[end]
-            if pairs and sum(map(len, map(_value, pairs))) <= BATCH_BYTES:
-                popped = self._pop_pairs(tr, front, pairs, max(map(_now_ms, takes)))
-                return [*map(list, zip(popped, strict=True)), *([] for _ in range(len(takes) - len(popped)))]
-        served = [take for take in takes if take.late_ms is None] if front.late else takes
-        if served and not any(front.ends.values()):
-            ready.note_drift(tr, self._keys, front.config)
-        dealt = deal(served, front.ends)
-        delta = CounterDelta(self._keys, wake=False)
-        items = iter(self._pop(tr, front, served, dealt, delta))
-        answers: list[Taken] = []
-        hands = iter(dealt)
-        for take in takes:
-            if front.late and take.late_ms is not None:
-                answers.append(None)
-                continue
-            hand = next(hands, None)
-            if hand is None:
-                break
-            if take.terms is None:
-                answers.append(list(islice(items, len(hand))))
-            else:
-                entries = ready.entries_of(self._keys, front.config, hand, front.attempts)
-                leases = []
-                if hand:
-                    leases = leased.begin(tr, self._keys, front.config, entries, take.terms, delta)
-                answers.append(leases)
-        if any(dealt):
-            delta.apply(tr)
-        return answers
-
-    def _pop_each(self, tr: Transaction, n: int, end: End) -> Sequence[Item | LateAnswer | None]:
-        """Pop one item for each of so many, without a loop that the interpreter sees: what most batches are."""
-        now_ms = self._context.now_ms()
-        front = self._front(tr, {end: n}, [now_ms], now_ms - LATE_MS, serializable=False)
-        if front.late:
-            return [LATE] * n
-        pairs = front.ends[end]
-        if not pairs:
-            ready.note_drift(tr, self._keys, front.config)
-            return [None] * n
-        if sum(map(len, map(_value, pairs))) > BATCH_BYTES:
-            sizes = accumulate(map(len, map(_value, pairs)))
-            pairs = pairs[: max(1, bisect_right(list(sizes), BATCH_BYTES))]
-            n = len(pairs)
-        return self._pop_pairs(tr, front, pairs, now_ms) + [None] * (n - len(pairs))
-
-    def _pop_pairs(self, tr: Transaction, front: Front, pairs: list[KeyValue], now_ms: int) -> list[Item]:
-        delta = CounterDelta(self._keys, wake=False)
-        items = ready.take_pairs(tr, self._keys, front.config, pairs, now_ms, delta, attempts=front.attempts)
+def _take_all(
+    tr: Transaction, queue: OpenQueue, front: _Front, requests: Sequence[TakeRequest], now_ms: int
+) -> list[Taken]:
+    """Take for each in turn, and return what each gets; the last ones get no answer when there is no room."""
+    if not any(front.ends.values()):
+        ready.note_drift(tr, queue.keys, front.config)
+    hands = deal(requests, front.ends)
+    delta = CounterDelta(queue.keys, wake=False)
+    items = iter(_pop(tr, queue, front, requests, hands, delta, now_ms))
+    answers: list[Taken] = []
+    for request, hand in zip(requests, hands, strict=False):
+        if isinstance(request, PopRequest):
+            answers.append(list(islice(items, len(hand))))
+            continue
+        entries = ready.entries_of(queue.keys, front.config, hand, front.attempts)
+        terms = leased.Terms(
+            now_ms=request.now_ms, expires_ms=request.expires_ms, worker=request.worker, nonces=request.nonces
+        )
+        answers.append(leased.begin(tr, queue.keys, front.config, entries, terms, delta) if hand else [])
+    if any(hands):
         delta.apply(tr)
-        return items
+    return answers
 
-    def _pop(
-        self, tr: Transaction, front: Front, takes: Sequence[Take], hands: Sequence[list[KeyValue]], delta: CounterDelta
-    ) -> Sequence[Item]:
-        """Take what pops were dealt, for all of them at once."""
-        pops = [hand for take, hand in zip(takes, hands, strict=False) if take.terms is None]
-        pairs = pops[0] if len(pops) == 1 else list(chain.from_iterable(pops))
-        if not pairs:
-            return ()
-        now_ms = max(take.now_ms for take in takes)
-        return ready.take_pairs(tr, self._keys, front.config, pairs, now_ms, delta, attempts=front.attempts)
 
-    def _front_of(self, tr: Transaction, takes: Sequence[Take], *, serializable: bool) -> Front:
-        """Return what stands at the ends, as far as these takes want it."""
-        numbers, sides, nows, lates, _ = zip(*takes, strict=True)
-        wanted: dict[End, int] = {sides[0]: sum(numbers)}
-        if sides.count(sides[0]) != len(sides):
-            wanted = {end: sum(take.n for take in takes if take.end == end) for end in dict.fromkeys(sides)}
-        late_ms = max(lates if None not in lates else (ms for ms in lates if ms is not None), default=None)
-        return self._front(tr, wanted, nows, late_ms, serializable=serializable)
+def _pop(
+    tr: Transaction,
+    queue: OpenQueue,
+    front: _Front,
+    requests: Sequence[TakeRequest],
+    hands: Sequence[list[KeyValue]],
+    delta: CounterDelta,
+    now_ms: int,
+) -> Sequence[Item]:
+    """Take what pops were dealt, for all of them at once."""
+    popping = zip(requests, hands, strict=False)
+    pairs = [pair for request, hand in popping if isinstance(request, PopRequest) for pair in hand]
+    if not pairs:
+        return ()
+    return ready.take_pairs(tr, queue.keys, front.config, pairs, now_ms, delta, attempts=front.attempts)
 
-    def _front(
-        self,
-        tr: Transaction,
-        wanted: Mapping[End, int],
-        nows: Sequence[int],
-        late_ms: int | None,
-        *,
-        serializable: bool,
-    ) -> Front:
-        """Return what stands at the ends, as far as it is wanted now; `late` where something was due by `late_ms`."""
-        expired = None if late_ms is None else tr.snapshot.get_key(*self._keys.expired_by(late_ms))
 
-        def issue(config: Config) -> tuple[dict[End, ready.Heads], ready.Ahead]:
-            source = tr if serializable else tr.snapshot
-            heads = {
-                end: ready.Heads(source, self._keys, config.generations, end=end, limit=n or 1)
-                for end, n in wanted.items()
-            }
-            return heads, ready.Ahead(tr.snapshot, self._keys, config.generations)
+def _front_of(tr: Transaction, queue: OpenQueue, requests: Sequence[TakeRequest], now_ms: int) -> _Front:
+    """Return what stands at the ends, as far as it is wanted; something late is done before, where that is asked."""
+    wanted: dict[End, int] = {}
+    for end, n in zip(map(_end, requests), map(_n, requests), strict=True):
+        wanted[end] = wanted.get(end, 0) + n
+    if requests[0].serializable:
+        return _read_front(tr, queue, wanted, now_ms, None, serializable=True)
+    since_ms, late_ms = min(map(_now_ms, requests)), now_ms - LATE_MS
+    front = _read_front(tr, queue, wanted, since_ms, late_ms)
+    if front.late:
+        # Some of it only: other callers do more, and a sweep all of it.
+        delayed.promote_due(tr, queue.keys, front.config, until_ms=late_ms, limit=_WINDOW, few=_FEW)
+        leased.expire_due(tr, queue.keys, front.config, until_ms=now_ms, limit=_FEW, budget=delayed.BUDGET)
+        front = _read_front(tr, queue, wanted, since_ms, None)
+    return front
 
-        config, (heads, ahead) = self._with_config(tr, issue)
-        if config.pause is not None and any(map(config.pause.holds, nows)):
-            raise _paused(config, config.pause)
-        tried = ahead.tried()
-        late = False
-        if late_ms is not None:
-            due_ms = ahead.next_due_ms()
-            late = (due_ms is not None and due_ms <= late_ms) or (expired is not None and expired.wait() is not None)
-        ends = {end: head.pairs() for end, head in heads.items()}
-        attempts: dict[bytes, int] = {}
-        if tried:
-            for pairs in ends.values():
-                attempts |= ready.attempts_of(tr.snapshot, self._keys, config, pairs)
-        return Front(config=config, ends=ends, attempts=attempts, late=late)
 
-    def _catch_up(self, tr: Transaction, late: Late) -> None:
-        """Promote a few delayed items that are late, and end a few leases that have expired."""
-        config = self._current(tr)
-        delayed.promote_due(tr, self._keys, config, until_ms=late.late_ms, limit=_WINDOW, few=_FEW)
-        leased.expire_due(tr, self._keys, config, until_ms=late.now_ms, limit=_FEW, budget=delayed.BUDGET)
+def _read_front(
+    tr: Transaction,
+    queue: OpenQueue,
+    wanted: Mapping[End, int],
+    now_ms: int,
+    late_ms: int | None,
+    *,
+    serializable: bool = False,
+) -> _Front:
+    """Read the ends, as far as they are wanted now; `late` where something was due by `late_ms`."""
+    keys = queue.keys
+    expired = None if late_ms is None else tr.snapshot.get_key(*keys.expired_by(late_ms))
+
+    def issue(config: Config) -> tuple[dict[End, ready.Heads], ready.Ahead]:
+        source = tr if serializable else tr.snapshot
+        heads = {end: ready.Heads(source, keys, config.generations, end=end, limit=n or 1) for end, n in wanted.items()}
+        return heads, ready.Ahead(tr.snapshot, keys, config.generations)
+
+    config, (heads, ahead) = queue.with_config(tr, issue)
+    if config.pause is not None and config.pause.holds(now_ms):
+        raise _paused(config, config.pause)
+    tried = ahead.tried()
+    late = False
+    if late_ms is not None:
+        due_ms = ahead.next_due_ms()
+        late = (due_ms is not None and due_ms <= late_ms) or (expired is not None and expired.wait() is not None)
+    ends = {end: head.pairs() for end, head in heads.items()}
+    attempts: dict[bytes, int] = {}
+    if tried:
+        for pairs in ends.values():
+            attempts |= ready.attempts_of(tr.snapshot, keys, config, pairs)
+    return _Front(config=config, ends=ends, attempts=attempts, late=late)
+
+
+def deal(requests: Sequence[TakeRequest], ends: Mapping[End, list[KeyValue]]) -> list[list[KeyValue]]:
+    """Return what each gets when one comes after the other; the last ones get nothing when there is no room."""
+    if len(requests) == 1:
+        (request,) = requests
+        return [ends[request.end][: request.n]]
+    hands: list[list[KeyValue]] = []
+    at = dict.fromkeys(ends, 0)
+    both = len(ends) > 1
+    taken: set[bytes] = set()
+    room = BATCH_BYTES
+    plenty = sum(len(value) for entries in ends.values() for _, value in entries) <= room
+    for request in requests:
+        entries, begin = ends[request.end], at[request.end]
+        hand = entries[begin : begin + request.n]
+        if both:
+            # Where the other end's requests have come to, nothing is left: they took all that stands behind.
+            left = next((n for n, (key, _) in enumerate(hand) if key in taken), len(hand))
+            hand = hand[:left]
+            taken.update(key for key, _ in hand)
+        if not plenty:
+            room -= sum(len(value) for _, value in hand)
+            if hands and room < 0:
+                break
+        hands.append(hand)
+        at[request.end] = begin + len(hand)
+    return hands
 
 
 def _paused(config: Config, pause: Pause) -> QueuePaused:

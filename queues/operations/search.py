@@ -31,7 +31,7 @@ from queues.model.ids import at, to_ms
 from queues.model.item import Item
 from queues.model.priority import Priority, normalize
 from queues.model.records import reading
-from queues.operations.handle import Handle, check_limit
+from queues.operations.open_queue import OpenQueue, Request, check_limit, reads
 from queues.operations.search_step import FIRST_READ, MAX_READ, Step
 
 #: Items that one step looks through at most.
@@ -139,7 +139,7 @@ class Found:
     cursor: str | None
     #: The search is over: everything was looked at.
     ended: bool
-    #: By place or by age: see `Searching.search`.
+    #: By place or by age: see `Queue.search`.
     order: Order
     #: Items that all steps up to here looked at, and found.
     searched_so_far: int
@@ -156,197 +156,243 @@ class _Start:
     found: int = 0
 
 
-class Searching(Handle):
-    """The verbs of looking for particular items."""
+class FindRequest(Request, frozen=True, gc=False):
+    """Find the item of an id in whatever state; the answer is the item, or None."""
 
-    def find(self, item_id: str, *, tr: ReadTransaction | None = None) -> Item | None:
-        """Return the item of this id in whatever state; None when it is gone or never was here."""
-        rand = ids.parse(item_id)
-        if rand is None:
-            return None
+    item_id: str
 
-        def look(tr: ReadTransaction) -> Item | None:
-            def issue(config: Config) -> dict[str, ready.PlaceRead]:
-                return {state: ready.PlaceRead(tr, self._keys, config.generations, rand, state) for state in STATES}
 
-            config, places = self._with_config(tr, issue)
-            for state, read in places.items():
-                where = read.wait()
-                if where is not None:
-                    with reading(config.name):
-                        there = ItemRead(tr, self._keys, rand, state, where).wait()
-                        return None if there is None else as_item(there, fifo=config.fifo, codec=config.values)
-            return None
+class SearchRequest(Request, frozen=True, gc=False):
+    """Do one step of a search; the answer is a `Found`."""
 
-        return self._context.read(look, tr)
+    query: Query
+    end: End
+    limit: int
+    #: Items that the step looks at, at most.
+    scan: int
+    preview: int | None
+    #: The cursor of the step before.
+    after: str | None
 
-    def query(self, query: Query) -> Query:
-        """Return a query as this queue understands it: priorities of its type; raise what tells why it cannot."""
-        query.check()
-        if query.low is None and query.high is None:
-            return query
-        if self.kind == "fifo":
-            raise WrongKind("{queue} is a fifo queue: its items have no priorities.", queue=display_name(self.name))
-        low, high = (
-            None if bound is None else normalize(bound, self.priority_type) for bound in (query.low, query.high)
-        )
-        return replace(query, low=low, high=high)
 
-    def search(
-        self,
-        query: Query,
-        *,
-        after: str | None = None,
-        end: End = "min",
-        limit: int = 50,
-        scan: int = 5_000,
-        preview: int | None = None,
-        shown: Callable[[bytes], bytes] | None = None,
-        tr: ReadTransaction | None = None,
-    ) -> Found:
-        """Do one step of a search: look at no more than `scan` items, or 1 MB, for at most `limit` that fit.
+def checked_query(queue: OpenQueue, query: Query) -> Query:
+    """Return a query with priorities of the queue's type; raise the error that says why there is none."""
+    query.check()
+    if query.low is None and query.high is None:
+        return query
+    config = queue.config
+    if config.fifo:
+        raise WrongKind("{queue} is a fifo queue: its items have no priorities.", queue=display_name(config.name))
+    low, high = (None if bound is None else normalize(bound, config.priority_type) for bound in (query.low, query.high))
+    return replace(query, low=low, high=high)
 
-        `after` is the cursor of the step before; each item is met once. From `end`: of the ready the first to leave
-        there, of others the next due, to expire or that died first; with bounds in time, or among leased items, the
-        oldest (`max`: the newest). Returned values are cut to `preview` bytes; `shown` is that of `Query.matches`.
-        """
-        check_limit(limit)
-        if not 1 <= scan <= MAX_SCAN:
-            raise BadLimit("A step of a search looks at 1 to {most:,} items.", most=MAX_SCAN)
-        if end not in _ENDS:
-            raise BadEnd("A search begins at the min or the max end, not {end}.", end=f"{end!r:.40}")
-        wanted = self.query(query)
-        start = _Start() if after is None else self._start(after, wanted, end)
 
-        def look(tr: ReadTransaction) -> Found:
-            config = self._current(tr)
-            self._check_query(wanted)
-            if after is None and _is_whole(wanted.item_id, attached=config.attached):
-                return self._one(tr, wanted, preview, shown)
-            # Where keys tell what fits, one read brings the page and tells whether more is behind it.
-            whole = not wanted.text and not wanted.item_id and limit < MAX_READ  # a page is one read
-            first = limit + 1 if whole else FIRST_READ
-            step = Step(partial(wanted.picked, shown=shown), limit=limit, scan=scan, first=first)
-            order = start.order or self._order(tr, config, wanted, scan)
-            place = self._steps(tr, config, order, start.place, step, query=wanted, end=end)
-            items = step.items
-            if order == "place" and wanted.state == "ready":
-                items = self._attempts(tr, config, items)
-            if preview is not None:
-                items = [replace(item, raw=item.raw[:preview]) for item in items]
-            searched, found = start.searched + step.searched, start.found + len(items)
-            return Found(
-                items=tuple(items),
-                searched=step.searched,
-                cursor=None if place is None else self._cursor(wanted, end, order, place, searched, found),
-                ended=place is None,
-                order=order,
-                searched_so_far=searched,
-                found_so_far=found,
-            )
+def search_request(
+    queue: OpenQueue,
+    query: Query,
+    *,
+    end: End,
+    limit: int,
+    scan: int,
+    preview: int | None,
+    after: str | None,
+) -> SearchRequest:
+    """Return the request for one step; raise `BadLimit`, `BadEnd`, `BadCursor` and what a query raises."""
+    check_limit(limit)
+    if not 1 <= scan <= MAX_SCAN:
+        raise BadLimit("A step of a search looks at 1 to {most:,} items.", most=MAX_SCAN)
+    if end not in _ENDS:
+        raise BadEnd("A search begins at the min or the max end, not {end}.", end=f"{end!r:.40}")
+    request = SearchRequest(queue.id, checked_query(queue, query), end, limit, scan, preview, after)
+    _start(request)
+    return request
 
-        return look(tr) if tr is not None else self._context.kv.read(look, background=True)
 
-    # How the items lie; attached queues differ
+# Executing
 
-    def _check_query(self, query: Query) -> None:
-        """Raise for what this queue's items cannot be asked."""
 
-    def _lanes(self, config: Config, order: Order, query: Query) -> list[Lane]:
+@reads(FindRequest)
+def find(tr: ReadTransaction, queue: OpenQueue, request: FindRequest) -> Item | None:
+    """Return the item of an id."""
+    rand = ids.parse(request.item_id)
+    if rand is None:
+        return None
+
+    def issue(config: Config) -> dict[str, ready.PlaceRead]:
+        return {state: ready.PlaceRead(tr, queue.keys, config.generations, rand, state) for state in STATES}
+
+    config, places = queue.with_config(tr, issue)
+    for state, read in places.items():
+        where = read.wait()
+        if where is not None:
+            with reading(config.name):
+                there = ItemRead(tr, queue.keys, rand, state, where).wait()
+                return None if there is None else as_item(there, fifo=config.fifo, codec=config.values)
+    return None
+
+
+class Layout:
+    """How the items of a queue lie, as far as a search asks; another class knows attached queues."""
+
+    def check(self, queue: OpenQueue, query: Query) -> None:
+        """Raise for what these items cannot be asked."""
+
+    def names_item(self, item_id: str) -> bool:
+        """Say whether this is a whole id."""
+        return ids.parse(item_id.lower()) is not None
+
+    def find(self, tr: ReadTransaction, queue: OpenQueue, item_id: str) -> Item | None:
+        """Return the item of a whole id."""
+        return find(tr, queue, FindRequest(queue.id, item_id.lower()))
+
+    def lanes(self, queue: OpenQueue, config: Config, order: Order, query: Query) -> list[Lane]:
+        """Return the stretches of keys to walk along."""
         if order == "age":
-            since, until = _ms(query.since), _ms(query.until)
-            return walking.by_age(self._keys, config, query.state, since, until)
-        return walking.by_place(self._keys, config, query.state, query.low, query.high)
+            return walking.by_age(queue.keys, config, query.state, _ms(query.since), _ms(query.until))
+        return walking.by_place(queue.keys, config, query.state, query.low, query.high)
 
-    def _meet(
-        self, tr: ReadTransaction, config: Config, order: Order, state: str, found: Sequence[walking.Found]
+    def meet(
+        self,
+        tr: ReadTransaction,
+        queue: OpenQueue,
+        config: Config,
+        order: Order,
+        query: Query,
+        found: Sequence[walking.Found],
     ) -> list[Met | None]:
+        """Return the items at these places."""
         read = walking.read_index if order == "age" else walking.read_places
-        return read(tr, self._keys, config, state, found)
+        return read(tr, queue.keys, config, query.state, found)
 
-    def _order(self, tr: ReadTransaction, config: Config, query: Query, scan: int) -> Order:
+    def order(self, tr: ReadTransaction, queue: OpenQueue, config: Config, request: SearchRequest) -> Order:
         """Choose the order in which less is looked at."""
+        query = request.query
         if query.since is None and query.until is None:
             # Leases that are extended change their places, but not their ids.
             return "age" if query.state == "leased" and query.filters else "place"
         if query.state != "ready" or (query.low is None and query.high is None):
             return "age"
         # Bounds of both kinds: the index, when a step is enough to go through it.
-        lanes = self._lanes(config, "age", query)
-        return "age" if walking.along(tr, lanes, after=None, end="min", limit=scan)[1] else "place"
+        lanes = self.lanes(queue, config, "age", query)
+        return "age" if walking.along(tr, lanes, after=None, end="min", limit=request.scan)[1] else "place"
 
-    def _attempts(self, tr: ReadTransaction, config: Config, found: Sequence[Item]) -> list[Item]:
+    def with_attempts(
+        self, tr: ReadTransaction, queue: OpenQueue, config: Config, found: Sequence[Item]
+    ) -> Sequence[Item]:
         """Return ready items with their attempts, which their own keys do not tell."""
-        if not found or not ready.Ahead(tr, self._keys, config.generations).tried():
-            return list(found)
-        reads = [ready.PlaceRead(tr, self._keys, config.generations, bytes.fromhex(item.id)) for item in found]
+        if not found or not ready.Ahead(tr, queue.keys, config.generations).tried():
+            return found
+        reading = [ready.PlaceRead(tr, queue.keys, config.generations, bytes.fromhex(item.id)) for item in found]
         return [
             item if (where := read.wait()) is None else replace(item, attempts=read_place(where)[2])
-            for item, read in zip(found, reads, strict=True)
+            for item, read in zip(found, reading, strict=True)
         ]
 
-    # One step
 
-    def _steps(
-        self,
-        tr: ReadTransaction,
-        config: Config,
-        order: Order,
-        after: bytes | None,
-        step: Step,
-        *,
-        query: Query,
-        end: End,
-    ) -> bytes | None:
-        """Read until the step is full; return the place behind which the next one begins, None when that is all."""
-        lanes = self._lanes(config, order, query)
-        place = after
-        while True:
-            found, last = walking.along(tr, lanes, after=place, end=end, limit=step.next_read())
-            met = self._meet(tr, config, order, query.state, found)
-            for (at_place, _, _), one in zip(found, met, strict=True):
-                if not step.meet(at_place, one):
-                    return step.cut()
-            if last:
-                return None
-            place = found[-1][0]
-            if step.full():
-                return place
+_OWN = Layout()
 
-    def _one(
-        self, tr: ReadTransaction, query: Query, preview: int | None, shown: Callable[[bytes], bytes] | None
-    ) -> Found:
-        """Look a whole id up."""
-        item = self.find(query.item_id.lower(), tr=tr)
-        fits = item is not None and query.matches(item, shown=shown)
-        if item is not None and preview is not None:
-            item = replace(item, raw=item.raw[:preview])
-        items = (item,) if item is not None and fits else ()
-        looked = int(item is not None)
-        return Found(
-            items=items,
-            searched=looked,
-            cursor=None,
-            ended=True,
-            order="place",
-            searched_so_far=looked,
-            found_so_far=len(items),
-        )
 
-    def _cursor(self, query: Query, end: End, order: Order, place: bytes, searched: int, found: int) -> str:
-        head = bytes([ORDERS.index(order), _ENDS.index(end)]) + query.mark
-        return cursors.encode(self.id, "search", head + searched.to_bytes(8, "big") + found.to_bytes(8, "big") + place)
+@reads(SearchRequest)
+def search(
+    tr: ReadTransaction,
+    queue: OpenQueue,
+    request: SearchRequest,
+    *,
+    shown: Callable[[bytes], bytes] | None = None,
+    layout: Layout = _OWN,
+) -> Found:
+    """Do one step of a search."""
+    query, limit, preview = request.query, request.limit, request.preview
+    config = queue.current(tr)
+    layout.check(queue, query)
+    if request.after is None and layout.names_item(query.item_id):
+        return _one(layout.find(tr, queue, query.item_id), query, preview, shown)
+    start = _start(request)
+    # Where keys tell what fits, one read brings the page and tells whether more is behind it.
+    whole = not query.text and not query.item_id and limit < MAX_READ  # a page is one read
+    first = limit + 1 if whole else FIRST_READ
+    step = Step(partial(query.picked, shown=shown), limit=limit, scan=request.scan, first=first)
+    order = start.order or layout.order(tr, queue, config, request)
+    place = _walk(tr, queue, config, request, layout, order, start.place, step)
+    items: Sequence[Item] = step.items
+    if order == "place" and query.state == "ready":
+        items = layout.with_attempts(tr, queue, config, items)
+    if preview is not None:
+        items = [replace(item, raw=item.raw[:preview]) for item in items]
+    searched, found = start.searched + step.searched, start.found + len(items)
+    return Found(
+        items=tuple(items),
+        searched=step.searched,
+        cursor=None if place is None else _cursor(request, order, place, searched, found),
+        ended=place is None,
+        order=order,
+        searched_so_far=searched,
+        found_so_far=found,
+    )
 
-    def _start(self, cursor: str, query: Query, end: End) -> _Start:
-        body = cursors.decode(cursor, self.id, "search")
-        if len(body) < 23 or body[0] >= len(ORDERS) or body[1] != _ENDS.index(end) or body[2:6] != query.mark:
-            raise BadCursor("This page address belongs to another search; start again from its beginning.")
-        return _Start(
-            order=ORDERS[body[0]],
-            place=body[22:],
-            searched=int.from_bytes(body[6:14], "big"),
-            found=int.from_bytes(body[14:22], "big"),
-        )
+
+def _walk(
+    tr: ReadTransaction,
+    queue: OpenQueue,
+    config: Config,
+    request: SearchRequest,
+    layout: Layout,
+    order: Order,
+    after: bytes | None,
+    step: Step,
+) -> bytes | None:
+    """Read until the step is full; return the place behind which the next one begins, None when that is all."""
+    lanes = layout.lanes(queue, config, order, request.query)
+    place = after
+    while True:
+        found, last = walking.along(tr, lanes, after=place, end=request.end, limit=step.next_read())
+        met = layout.meet(tr, queue, config, order, request.query, found)
+        for (at_place, _, _), one in zip(found, met, strict=True):
+            if not step.meet(at_place, one):
+                return step.cut()
+        if last:
+            return None
+        place = found[-1][0]
+        if step.full():
+            return place
+
+
+def _one(item: Item | None, query: Query, preview: int | None, shown: Callable[[bytes], bytes] | None) -> Found:
+    """Return what a search for a whole id found."""
+    fits = item is not None and query.matches(item, shown=shown)
+    looked = int(item is not None)
+    if item is not None and preview is not None:
+        item = replace(item, raw=item.raw[:preview])
+    items = (item,) if item is not None and fits else ()
+    return Found(
+        items=items,
+        searched=looked,
+        cursor=None,
+        ended=True,
+        order="place",
+        searched_so_far=looked,
+        found_so_far=len(items),
+    )
+
+
+def _cursor(request: SearchRequest, order: Order, place: bytes, searched: int, found: int) -> str:
+    head = bytes([ORDERS.index(order), _ENDS.index(request.end)]) + request.query.mark
+    body = head + searched.to_bytes(8, "big") + found.to_bytes(8, "big") + place
+    return cursors.encode(request.queue_id, "search", body)
+
+
+def _start(request: SearchRequest) -> _Start:
+    if request.after is None:
+        return _Start()
+    body, end = cursors.decode(request.after, request.queue_id, "search"), _ENDS.index(request.end)
+    if len(body) < 23 or body[0] >= len(ORDERS) or body[1] != end or body[2:6] != request.query.mark:
+        raise BadCursor("This page address belongs to another search; start again from its beginning.")
+    return _Start(
+        order=ORDERS[body[0]],
+        place=body[22:],
+        searched=int.from_bytes(body[6:14], "big"),
+        found=int.from_bytes(body[14:22], "big"),
+    )
 
 
 def _same(priority: Priority | None, bound: Priority) -> bool:
@@ -356,7 +402,3 @@ def _same(priority: Priority | None, bound: Priority) -> bool:
 
 def _ms(when: datetime | None) -> int | None:
     return None if when is None else to_ms(when)
-
-
-def _is_whole(item_id: str, *, attached: bool) -> bool:
-    return item_id.startswith("key-") if attached else ids.parse(item_id.lower()) is not None

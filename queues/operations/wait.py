@@ -15,17 +15,25 @@ from typing import TypeVar
 
 from queues.errors import BadTime, Conflict, QueueNotFound, QueuePaused, StoreClosed, StoreUnavailable
 from queues.items.counters import total
+from queues.keys.queue_keys import GenerationKeys
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model.config import Config
 from queues.model.duration import TIMEOUT, Duration, Wait, seconds_of, wait_seconds
 from queues.model.ids import to_ms
-from queues.operations.lease import Leases
+from queues.operations.delay import PromoteRequest
+from queues.operations.lease import ExpireRequest
+from queues.operations.open_queue import OpenQueue, Request, reads
 from queues.serving.waiters import Call, Line, Place
 
 T = TypeVar("T")
 
 #: Seconds after which a waiter looks again though nothing woke it.
 LONGEST = 30.0
+#: Seconds between two looks at an attached queue, as pushes of other programs wake no waiter: while something comes, at
+#: most, and by how much each look comes later that finds nothing.
+BUSY_LOOK, IDLE_LOOK, SLOWER = 0.05, 0.1, 0.005
+#: Items that a waiter promotes, and leases that it ends, at once.
+TENDED = 100
 #: Seconds after a due time, at most, until waiters act on it: those of other processes may be there already.
 _JITTER = 0.004
 
@@ -46,125 +54,137 @@ class Outlook:
     rest: float = math.inf
 
 
-class Waiting(Leases):
-    """What waits for items."""
+class OutlookRequest(Request, frozen=True, gc=False):
+    """Look how many items can be taken now, and when that changes by itself; the answer is an `Outlook`."""
 
-    def outlook(self, *, tr: ReadTransaction | None = None) -> Outlook:
-        """Return how many items can be taken now, and when that changes by itself."""
-        return self._context.read(self._outlook, tr)
 
-    def wait(self, timeout: Duration) -> bool:
-        """Return True as soon as something can be taken, which others may take first; False after so many seconds."""
-        return self._wait(lambda: self.outlook().ready > 0, False, timeout, None)
+def tend(queue: OpenQueue) -> None:
+    """Do some of what is due: make delayed items ready, and end leases that have expired.
 
-    def tend(self) -> None:
-        """Do some of what is due: make delayed items ready, and end leases that have expired.
+    A caller that does so at the same time finds it done.
+    """
+    now_ms = queue.context.now_ms()
+    queue.send(PromoteRequest(queue.id, TENDED, now_ms))
+    queue.send(ExpireRequest(queue.id, TENDED, now_ms))
 
-        Whoever else does it as well finds it done.
-        """
-        self.promote()
-        self.expire()
 
-    def _wait(self, take: Callable[[], T], nothing: T, wait: Wait, tr: Transaction | None) -> T:
-        """Return what `take` takes as soon as that is something; `nothing` after the longest wait.
+def wait_for(queue: OpenQueue, take: Callable[[], T], nothing: T, wait: Wait, tr: Transaction | None) -> T:
+    """Return what `take` takes as soon as that is something; `nothing` after the longest wait.
 
-        `wait` is False: `take` alone, once. While taking is paused, waiting goes on.
-        """
-        if wait is False:
-            return take()
-        if tr is not None:
-            raise BadTime("A transaction cannot wait for items: give tr= or wait=, not both.")
-        deadline = time.monotonic() + wait_seconds(wait)
-        found = _try(take, nothing)
-        if found or time.monotonic() >= deadline:
-            return found
-        line, place = self._context.lines.of(self.id), Place()
-        try:
-            line.enter(place)
-            while call := line.sleep(place, deadline):
-                if call is Call.LEAD:
-                    return self._lead(line, take, nothing, deadline)
-                if found := _try(take, nothing):
-                    return found
-                line.stand_again(place)
-            return nothing
-        finally:
-            line.leave(place)
-
-    def _lead(self, line: Line, take: Callable[[], T], nothing: T, deadline: float) -> T:
-        """Watch for the whole line until there is an item for this waiter, or the deadline has passed."""
-        looks: int | None = 0
-        while True:
-            looks = self._look_out(line, deadline, looks or 0)
-            if looks is None and (found := _try(take, nothing)):
+    `wait` is False: `take` alone, once. While taking is paused, waiting goes on.
+    """
+    if wait is False:
+        return take()
+    if tr is not None:
+        raise BadTime("A transaction cannot wait for items: give tr= or wait=, not both.")
+    deadline = time.monotonic() + wait_seconds(wait)
+    found = _try(take, nothing)
+    if found or time.monotonic() >= deadline:
+        return found
+    line, place = queue.context.lines.of(queue.id), Place()
+    try:
+        line.enter(place)
+        while call := line.sleep(place, deadline):
+            if call is Call.LEAD:
+                return _lead(queue, line, take, nothing, deadline)
+            if found := _try(take, nothing):
                 return found
-            if time.monotonic() >= deadline:
-                return nothing
+            line.stand_again(place)
+        return nothing
+    finally:
+        line.leave(place)
 
-    def _look_out(self, line: Line, deadline: float, looks: int) -> int | None:
-        """Look once for the whole line, and sleep if there is nothing; None when the leader is to take something.
 
-        Else how many looks in a row have found nothing.
-        """
-        try:
-            outlook = self._context.kv.read(self._outlook)
-            if outlook.ready:
-                if line.call(outlook.ready):
-                    return None
-                line.sleep_until_taken(deadline)
-                return 0
-            left = deadline - time.monotonic()
-            if left <= 0:
-                return looks
-            if outlook.late:
-                self.tend()
-                return looks
-            self._context.kv.watch(outlook.known, timeout=min(left, self._rest(outlook, looks)))
-            return looks + 1
-        except (QueueNotFound, StoreUnavailable, StoreClosed):
-            line.call_all()  # each hears of it at once, not one after the other
-            raise
+def _lead(queue: OpenQueue, line: Line, take: Callable[[], T], nothing: T, deadline: float) -> T:
+    """Watch for the whole line until there is an item for this waiter, or the deadline has passed."""
+    looks: int | None = 0
+    while True:
+        looks = look_out(queue, line, deadline, looks or 0)
+        if looks is None and (found := _try(take, nothing)):
+            return found
+        if time.monotonic() >= deadline:
+            return nothing
 
-    def _outlook(self, tr: ReadTransaction) -> Outlook:
-        """Read what there is to take, and what may change that."""
-        wake, expiry = tr.get(self._keys.wake), tr.get_key(*self._keys.expiries())
 
-        def issue(config: Config) -> list[Callable[[], tuple[int, int | None]]]:
-            return [self._part(tr, generation) for generation in config.generations]
+def look_out(queue: OpenQueue, line: Line, deadline: float, looks: int) -> int | None:
+    """Look once for the whole line, and sleep if there is nothing; None when the leader is to take something.
 
-        config, parts = self._with_config(tr, issue)
-        known = {self._keys.wake: wake.wait()}
-        counts, dues = zip(*(part() for part in parts), strict=True)
-        moments = [due_ms for due_ms in dues if due_ms is not None]
-        if (expiry_key := expiry.wait()) is not None:
-            moments.append(self._keys.expires_ms(expiry_key))
-        now_ms = self._context.now_ms()
-        late = bool(moments) and min(moments) <= now_ms
-        ready, pause = sum(counts), config.pause
-        if pause is not None and pause.holds(now_ms):
-            ready = 0
-            moments += [] if pause.until is None else [to_ms(pause.until)]
-        rest = (min(moments) - now_ms) / 1000 if moments else math.inf
-        return Outlook(known=known, ready=ready, late=late, rest=max(0.0, rest))
+    Else how many looks in a row have found nothing.
+    """
+    try:
+        outlook: Outlook = queue.look(OutlookRequest(queue.id))
+        if outlook.ready:
+            if line.call(outlook.ready):
+                return None
+            line.sleep_until_taken(deadline)
+            return 0
+        left = deadline - time.monotonic()
+        if left <= 0:
+            return looks
+        if outlook.late:
+            tend(queue)
+            return looks
+        queue.context.kv.watch(outlook.known, timeout=min(left, _rest(queue, outlook, looks)))
+        return looks + 1
+    except (QueueNotFound, StoreUnavailable, StoreClosed):
+        line.call_all()  # each hears of it at once, not one after the other
+        raise
 
-    def _part(self, tr: ReadTransaction, generation: int) -> Callable[[], tuple[int, int | None]]:
-        """Look at a generation: how many items are ready in it, and when its next delayed one is due."""
-        keys = self._keys.generation(generation)
-        first, due = tr.get_key(*keys.ready_range), tr.get_key(*keys.delayed_range())
-        arrived, left = tr.get(keys.counter("ready", "in")), tr.get(keys.counter("ready", "out"))
 
-        def finish() -> tuple[int, int | None]:
-            # What is there is believed more than what was counted.
-            ready = 0 if first.wait() is None else max(1, total(arrived.wait()) - total(left.wait()))
-            due_key = due.wait()
-            return ready, None if due_key is None else keys.due_ms(due_key)
+@reads(OutlookRequest)
+def look_ahead(tr: ReadTransaction, queue: OpenQueue, request: OutlookRequest) -> Outlook:
+    """Read what there is to take, and what may change that."""
+    keys = queue.keys
+    wake, expiry = tr.get(keys.wake), tr.get_key(*keys.expiries())
 
-        return finish
+    def issue(config: Config) -> list[Callable[[], tuple[int, int | None]]]:
+        return [_part(tr, keys.generation(generation)) for generation in config.generations]
 
-    def _rest(self, outlook: Outlook, looks: int) -> float:
-        """Return the seconds to watch after so many looks that found nothing."""
-        # Others may do first what is due then, so that nobody has to.
-        return min(LONGEST, outlook.rest + _random.uniform(0.001, _JITTER))
+    config, parts = queue.with_config(tr, issue)
+    known = {keys.wake: wake.wait()}
+    counts, dues = zip(*(part() for part in parts), strict=True)
+    moments = [due_ms for due_ms in dues if due_ms is not None]
+    if (expiry_key := expiry.wait()) is not None:
+        moments.append(keys.expires_ms(expiry_key))
+    now_ms = queue.context.now_ms()
+    late = bool(moments) and min(moments) <= now_ms
+    ready, pause = sum(counts), config.pause
+    if pause is not None and pause.holds(now_ms):
+        ready = 0
+        moments += [] if pause.until is None else [to_ms(pause.until)]
+    rest = (min(moments) - now_ms) / 1000 if moments else math.inf
+    return Outlook(known=known, ready=ready, late=late, rest=max(0.0, rest))
+
+
+def _part(tr: ReadTransaction, keys: GenerationKeys) -> Callable[[], tuple[int, int | None]]:
+    """Look at a generation: how many items are ready in it, and when its next delayed one is due."""
+    first, due = tr.get_key(*keys.ready_range), tr.get_key(*keys.delayed_range())
+    arrived, left = tr.get(keys.counter("ready", "in")), tr.get(keys.counter("ready", "out"))
+
+    def finish() -> tuple[int, int | None]:
+        # What is there is believed more than what was counted.
+        ready = 0 if first.wait() is None else max(1, total(arrived.wait()) - total(left.wait()))
+        due_key = due.wait()
+        return ready, None if due_key is None else keys.due_ms(due_key)
+
+    return finish
+
+
+@reads(OutlookRequest, attached=True)
+def look_ahead_attached(tr: ReadTransaction, queue: OpenQueue, request: OutlookRequest) -> Outlook:
+    """Read whether there is anything to take."""
+    assert queue.foreign is not None
+    wake, first = tr.get(queue.keys.wake), tr.get_key(*queue.foreign.range)
+    queue.current(tr)
+    return Outlook(known={queue.keys.wake: wake.wait()}, ready=0 if first.wait() is None else 1)
+
+
+def _rest(queue: OpenQueue, outlook: Outlook, looks: int) -> float:
+    """Return the seconds to watch after so many looks that found nothing."""
+    if queue.foreign is not None:
+        return min(BUSY_LOOK + SLOWER * looks, IDLE_LOOK)
+    # Other processes may do first what is due then.
+    return min(LONGEST, outlook.rest + _random.uniform(0.001, _JITTER))
 
 
 #: What whoever waits is in no hurry to hear of: others kept being faster.

@@ -24,6 +24,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from queues.errors import (
     ForkedStore,
@@ -39,13 +40,13 @@ from queues.errors import (
 )
 from queues.items.counters import CounterDelta
 from queues.keys.queue_keys import QueueKeys
-from queues.kv.port import Refused, Transact, Transaction
+from queues.kv.port import KeyValueStore, Transact, Transaction
 from queues.model import records
-from queues.model.config import Config
 from queues.model.log_limit import Repeats
 from queues.serving import staging_records
 from queues.serving.background import BackgroundThreads
-from queues.serving.take_request import Take, TakeAll, Taken
+from queues.serving.batch import Batch, Execution, refused
+from queues.serving.staging_records import Take
 
 log = logging.getLogger("queues.serving.staging")
 
@@ -61,10 +62,7 @@ FRESH = 30.0
 #: Own takes of a batch while others' are waiting.
 _OWN = 100
 
-#: Takes nothing: keeps a fulfiller at work while its own process asks for nothing.
-ROUND = Take(n=0, end="min", now_ms=0)
-
-Answers = Sequence[Taken | Refused]
+Answers = Sequence[Any]
 
 
 class _Busy(Exception):
@@ -118,28 +116,19 @@ def _client_of(record: bytes | None) -> bytes | None:
         return b""  # somebody of a newer release
 
 
-class Staging:
+class Staging(Batch):
     """This process's part in the staging of one queue. Its batches are conducted one after the other."""
 
-    def __init__(
-        self,
-        keys: QueueKeys,
-        take: TakeAll,
-        *,
-        config: Callable[[], Config],
-        background_threads: BackgroundThreads,
-        now_ms: Callable[[], int],
-        keep: Callable[[], object],
-        transact: Transact,
-    ) -> None:
-        self._keys = keys
-        self._take = take
-        self._config = config
-        self._aside = background_threads
-        self._now_ms = now_ms
-        #: Has a batch served in which nobody of this process needs to ask for anything.
-        self._keep = keep
-        self._transact = transact
+    def __init__(self, queue: Any, execution: Execution, *, kinds: Any, idle: Take) -> None:
+        super().__init__(queue, execution)
+        self._keys: QueueKeys = queue.keys
+        self._kv: KeyValueStore = queue.context.kv
+        self._aside: BackgroundThreads = queue.context.background_threads
+        self._now_ms: Callable[[], int] = queue.context.now_ms
+        #: The union of the kinds of requests, by which those of other processes are read.
+        self._kinds = kinds
+        #: A request that takes nothing: a batch of it serves other processes alone.
+        self._idle = idle
         self._client = os.urandom(16)
         #: The fulfiller's record as last seen, and since when it is the same.
         self._seen: tuple[bytes | None, float] = (None, 0.0)
@@ -155,10 +144,16 @@ class Staging:
         self._left: frozenset[bytes] = frozenset()
         #: Seconds that results took to come, of late.
         self._wait = 0.0
-        self._repeats = Repeats(log, monotonic=background_threads.now)
+        self._repeats = Repeats(log, monotonic=self._aside.now)
 
-    def conduct(self, transact: Transact, takes: Sequence[Take]) -> Answers:
-        """Serve a batch: by itself, by somebody else, or with those of others."""
+    def conduct(self, transact: Transact, requests: Sequence[Take]) -> Answers:
+        """Execute a batch: alone, by another process, or with the requests of other processes."""
+        try:
+            return self._conduct(transact, self.prepare(requests))
+        except QueuePaused as paused:
+            return refused(requests, paused)
+
+    def _conduct(self, transact: Transact, takes: Sequence[Take]) -> Answers:
         alone = False
         for _ in range(4):
             if self._keeper is not None:
@@ -187,17 +182,17 @@ class Staging:
     def _directly(self, transact: Transact, takes: Sequence[Take], *, alone: bool, patient: bool) -> Answers:
         tries = 0
 
-        def attempt(tr: Transaction) -> Sequence[Taken]:
+        def attempt(tr: Transaction) -> Answers:
             nonlocal tries
             tries += 1
             if tries > CONFLICTS and not patient:
                 raise _Crowded
             if alone:
-                return self._take(tr, takes, serializable=False)
+                return self.execute(tr, takes)
             record = tr.snapshot.get(self._keys.staging)
             if self._seen[0] is not None and self._is_believed(record.wait()):
                 raise _Busy
-            answers = self._take(tr, takes, serializable=False)
+            answers = self.execute(tr, takes)
             if self._is_believed(record.wait()):
                 raise _Busy
             return answers
@@ -242,7 +237,7 @@ class Staging:
         try:
             while self._keeper is keeper:
                 before = self._load_at
-                self._keep()
+                self._kv.serve(self, self._idle)
                 if self._aside.now() - self._load_at > LAPSE:
                     break
                 if self._load_at == before:
@@ -254,7 +249,7 @@ class Staging:
             self._repeats.warn(
                 ("keep", type(error)),
                 "Queue %s: taking for other processes ended: %s: %s. Each takes by itself until they conflict again.",
-                display_name(self._config().name),
+                display_name(self._queue.config.name),
                 type(error).__name__,
                 error,
             )
@@ -276,14 +271,14 @@ class Staging:
                 CounterDelta(self._keys, wake=False).apply(tr)
 
         try:
-            self._transact(leave)
+            self._kv.transact(leave)
         except (StoreClosed, ForkedStore):
             pass  # the record is not believed for long
         except StoreError as error:
             self._repeats.warn(
                 ("leave", type(error)),
                 "Queue %s: the record of who takes for all was not cleared: %s: %s. It is not believed after %g s.",
-                display_name(self._config().name),
+                display_name(self._queue.config.name),
                 type(error).__name__,
                 error,
                 BELIEVED,
@@ -299,7 +294,7 @@ class Staging:
 
         def attempt(tr: Transaction) -> _Round:
             record = tr.snapshot.get(self._keys.staging)
-            found = staging_records.read_requests(tr.snapshot, self._keys)
+            found = staging_records.read_requests(tr.snapshot, self._keys, self._kinds)
             if _client_of(record.wait()) != self._client:
                 raise _Lost
             seen = self._seen_since(found, now, ms)
@@ -343,7 +338,7 @@ class Staging:
             *(take for one in then for take in one.takes),
         ]
         anything = any(take.n for take in wanted)
-        answers = self._take(tr, wanted, serializable=False) if anything else [[] for _ in wanted]
+        answers = self.execute(tr, wanted) if anything else [[] for _ in wanted]
         answered = 0
         at = 0
         for one in (*first, *then):
@@ -381,7 +376,7 @@ class Staging:
                 "in a while if nobody got them; look before you repeat it. ({error})",
                 error=error.words,
             ) from error
-        return [] if found is None else staging_records.decode_answers(found, takes[:number], self._config())
+        return [] if found is None else staging_records.decode_answers(found, takes[:number], self._queue.config)
 
     def _await(self, transact: Transact, request: bytes, ms: int) -> bytes | None:
         def look(tr: Transaction) -> tuple[bytes | None, bool]:

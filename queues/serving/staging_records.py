@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
+
+import msgspec
 
 from queues.errors import NewerFormat
-from queues.items import leased, ready
+from queues.items import ready
 from queues.items.stored_item import StoredItem, from_lease
 from queues.keys.queue_keys import QueueKeys
 from queues.keys.suffix import ready_suffix
@@ -19,12 +21,23 @@ from queues.kv.port import ReadTransaction, Transaction
 from queues.model import records
 from queues.model.config import Config
 from queues.model.item import Item
-from queues.serving.take_request import LATE_MS, Take, Taken
 
 #: Bytes of a request, and of one part of a result.
 MAX_REQUEST = PART = records.MAX_VALUE_SIZE
 #: Requests that are read at once, and parts of one result.
 MAX_REQUESTS, _MAX_PARTS = 64, 200
+
+
+class Take(Protocol):
+    """A request to take something, a struct of msgspec."""
+
+    @property
+    def n(self) -> int:
+        """Items at most."""
+
+    @property
+    def now_ms(self) -> int:
+        """When it was made."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,13 +50,9 @@ class Request:
     takes: tuple[Take, ...]
 
     def by_clock(self, now_ms: int) -> Request:
-        """Return the request as if it were made now, by the clock of whoever serves it: nobody is served, or sent
-        away because of a pause, by the clock of another process."""
-        takes = tuple(
-            take._replace(now_ms=now_ms, late_ms=None if take.late_ms is None else now_ms - LATE_MS)
-            for take in self.takes
-        )
-        return replace(self, takes=takes)
+        """Return the request as if it were made now: the clock of the process that serves it decides."""
+        takes: Any = self.takes
+        return replace(self, takes=tuple(msgspec.structs.replace(take, now_ms=now_ms) for take in takes))
 
 
 def ask(tr: Transaction, keys: QueueKeys, *, ms: int, request: bytes, record: bytes) -> None:
@@ -56,32 +65,32 @@ def encode_takes(takes: Sequence[Take]) -> tuple[bytes, int]:
     """Return a request's record, and how many of the takes are in it."""
     number = len(takes)
     while True:
-        record = records.encode({"takes": [_take(take) for take in takes[:number]]})
+        record = records.encode({"takes": msgspec.to_builtins(takes[:number])})
         if len(record) <= MAX_REQUEST or number == 1:
             return record, number
         number //= 2
 
 
-def read_requests(tr: ReadTransaction, keys: QueueKeys) -> list[Request]:
-    """Return the first requests; what a newer release asks for is left to it."""
+def read_requests(tr: ReadTransaction, keys: QueueKeys, kinds: Any) -> list[Request]:
+    """Return the first requests of these kinds; what a newer release asks for is left to it."""
     found = []
     for key, record in tr.get_range(*keys.requests(), limit=MAX_REQUESTS).wait():
         ms, request = keys.request_of(key)
         try:
             header, _ = records.decode(record)
-            takes = tuple(_read_take(*fields) for fields in header["takes"])
-        except (NewerFormat, ValueError, KeyError, TypeError):
+            takes = msgspec.convert(header["takes"], tuple[kinds, ...])
+        except (NewerFormat, ValueError, KeyError, TypeError):  # msgspec's own errors are ValueErrors
             continue
         found.append(Request(key=key, id=request, ms=ms, takes=takes))
     return found
 
 
-def answer(tr: Transaction, keys: QueueKeys, request: Request, answers: Sequence[Taken]) -> None:
+def answer(tr: Transaction, keys: QueueKeys, request: Request, answers: Sequence[Any]) -> None:
     """Replace a request by what it got, unless its process has given it up meanwhile."""
     tr.add_read_conflict_key(request.key)
     tr.clear(request.key)
     values: list[bytes] = []
-    got = [None if taken is None else [_got(one, values) for one in taken] for taken in answers]
+    got = [[_got(one, values) for one in taken] for taken in answers]
     record = records.encode({"answers": got}, b"".join(values))
     for n, begin in enumerate(range(0, len(record), PART)):
         tr.set(keys.result(request.ms, request.id, n), record[begin : begin + PART])
@@ -95,14 +104,11 @@ def collect(tr: Transaction, keys: QueueKeys, *, ms: int, request: bytes) -> byt
     return b"".join(part for _, part in parts) or None
 
 
-def decode_answers(record: bytes, takes: Sequence[Take], config: Config) -> list[Taken]:
+def decode_answers(record: bytes, takes: Sequence[Take], config: Config) -> list[Any]:
     """Return what each of the first takes got."""
     header, rest = records.decode(record)
-    answers: list[Taken] = []
+    answers: list[Any] = []
     for got in header["answers"]:
-        if got is None:
-            answers.append(None)
-            continue
         taken: list[Any] = []
         for what, size in got:
             taken.append(_read_got(what, rest[:size], config))
@@ -115,7 +121,7 @@ def popped(record: bytes, config: Config) -> list[Item]:
     """Return the items that were popped for a request, without those that were leased."""
     header, rest = records.decode(record)
     items = []
-    for what, size in (one for got in header["answers"] if got is not None for one in got):
+    for what, size in (one for got in header["answers"] for one in got):
         one = _read_got(what, rest[:size], config)
         rest = rest[size:]
         if isinstance(one, Item):
@@ -124,22 +130,6 @@ def popped(record: bytes, config: Config) -> list[Item]:
 
 
 # What records hold
-
-
-def _take(take: Take) -> list[Any]:
-    terms = take.terms
-    leasing = None if terms is None else [terms.now_ms, terms.expires_ms, terms.worker, b"".join(terms.nonces).hex()]
-    return [take.n, take.end, take.now_ms, take.late_ms, leasing]
-
-
-def _read_take(n: int, end: Any, now_ms: int, late_ms: int | None, leasing: list[Any] | None) -> Take:
-    terms = None
-    if leasing is not None:
-        leased_ms, expires_ms, worker, nonces = leasing[0], leasing[1], leasing[2], bytes.fromhex(leasing[3])
-        size = len(nonces) // n
-        split = tuple(nonces[at : at + size] for at in range(0, len(nonces), size))
-        terms = leased.Terms(now_ms=leased_ms, expires_ms=expires_ms, worker=worker, nonces=split)
-    return Take(n=n, end=end, now_ms=now_ms, late_ms=late_ms, terms=terms)
 
 
 def _got(one: Item | StoredItem, values: list[bytes]) -> list[Any]:

@@ -6,21 +6,20 @@ Mutants of the retry loop and of counters are in `test_mutants`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from queues import open_store
-from queues.items.counters import CounterDelta as Totals
 from queues.keys.queue_keys import QueueKeys
 from queues.kv.combining import MAX_REQUESTS, Combiner
 from queues.kv.combining_entry import Entry, State
 from queues.kv.port import Server, Transaction
 from queues.kv.simulated import SimulatedTransaction
-from queues.serving import pop_batch, staging, staging_records
-from queues.serving.pop_batch import Takes
+from queues.operations import push
+from queues.serving import staging, staging_records
 from queues.serving.staging import Staging
-from queues.serving.take_request import Take
 from tests.simulation.crowds import CALM, Crowd
 from tests.simulation.schedules import Tally, Weather
 from tests.simulation.test_mutants import miscounted, without_conflict
@@ -100,7 +99,7 @@ def test_frozen_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     serve = Combiner._serve
 
     def thawed(self: Combiner, server: Server[Any, Any], batch: list[Entry]) -> None:
-        if not isinstance(server, Takes):
+        if not isinstance(server, Staging):
             serve(self, server, batch)
             return
         own, transact = server, self._transact
@@ -114,23 +113,19 @@ def test_frozen_batches(monkeypatch: pytest.MonkeyPatch) -> None:
                     entry = waiting.popleft()
                     entry.state = State.TAKEN
                     batch.append(entry)
-                    requests.append(entry.request)
-                    takes.extend(own._with_times([entry.request]))
+                    takes.extend(own.prepare([entry.request]))
                 return fn(tr)
 
             return transact(attempt)
 
-        requests: list[Any] = []
-        takes: list[Take] = []
+        takes: list[Any] = []
 
         class Thawed:
             contended = True
 
             def conduct(self, _: object, taken: Sequence[Any]) -> Sequence[Any]:
-                requests.extend(taken)
-                takes.extend(own._with_times(taken))
-                assert own.staging is not None
-                return pop_batch._to_each(requests, own.staging.conduct(let_join, takes))
+                takes.extend(own.prepare(taken))
+                return own._conduct(let_join, takes)
 
         serve(self, Thawed(), batch)  # type: ignore[arg-type]
 
@@ -162,5 +157,6 @@ def test_the_wake_key(monkeypatch: pytest.MonkeyPatch) -> None:
             return store.wait_for_items([outlook], timeout=0)
 
     assert woken()
-    monkeypatch.setattr(Totals, "wake", lambda self: None)
+    prepare = push._prepare
+    monkeypatch.setattr(push, "_prepare", lambda keys, config: replace(prepare(keys, config), signals=(keys.change,)))
     assert not woken()

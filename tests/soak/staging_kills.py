@@ -142,7 +142,7 @@ def run(url: str, *, seconds: float, processes: int, threads: int, seed: int) ->
 
 def _left_behind(store: Store, jobs: Queue) -> dict[tuple[int, bytes], list[bytes]]:
     """Return what lies there for each request that was answered: the values that were popped for it."""
-    keys, config = jobs._keys, jobs.config
+    keys, config = jobs.opened.keys, jobs.config
 
     def look(tr: ReadTransaction) -> dict[tuple[int, bytes], list[bytes]]:
         parts: dict[tuple[int, bytes], bytes] = {}

@@ -16,6 +16,7 @@ from queues.items import state_changes
 from queues.items.edit import delete, move
 from queues.items.generations import bring_back, purge
 from queues.items.locate import find
+from queues.operations.pop import PopRequest
 from tests.conftest import store_url
 from tests.full_count import check_full_count
 from tests.step_by_step import CONCURRENT, begin
@@ -106,7 +107,9 @@ def test_a_promotion_conflicts_with_a_promotion_or_move_of_its_item_and_with_no_
 
 def test_a_pop_conflicts_with_a_delete_of_its_item(store: Store, jobs: Queue) -> None:
     tr = begin(store)
-    (taken,) = jobs._take_in(tr, n=1, end="min", serializable=False, now_ms=0)
+    ((taken,),) = jobs.opened.batch(PopRequest).execute(
+        tr, [PopRequest(jobs.id, 1, "min", jobs.opened.context.now_ms())]
+    )
 
     def take(inner) -> None:
         found = find(inner, store._keyspace, jobs.config, [taken.id], skip_missing=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -349,7 +348,7 @@ def test_nothing_moves_into_a_closed_queue(store: Store) -> None:
     ann = store.actions("ann")
     jobs, shut = ann.create_queue("jobs"), ann.create_queue("shut")
     item = jobs.push(b"x", priority=1)
-    shut._reconfigure(lambda config: replace(config, closed=True), None)
+    shut.configure(closed=True)
     with pytest.raises(QueueClosed):
         ann.move_items("jobs", [item.id], "shut")
     assert jobs.depth() == 1

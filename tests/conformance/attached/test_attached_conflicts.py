@@ -11,6 +11,7 @@ from fdb import tuple as layer
 
 from queues import Queue, Store, open_store
 from queues.errors import Conflict, KeyTooLarge
+from queues.operations.pop import PopRequest
 from tests.conftest import store_url
 from tests.interop.recipe_client import RecipeClient
 from tests.step_by_step import CONCURRENT, begin
@@ -37,7 +38,9 @@ def stranger(store: Store) -> RecipeClient:
 
 
 def strict_pop(legacy: Queue, tr: Any, end: str = "min") -> bytes:
-    (item,) = legacy._take_in(tr, n=1, end=end, serializable=False, now_ms=0)
+    ((item,),) = legacy.opened.batch(PopRequest).execute(
+        tr, [PopRequest(legacy.id, 1, end, legacy.opened.context.now_ms())]
+    )
     return item.value
 
 

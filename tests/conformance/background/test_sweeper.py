@@ -213,7 +213,7 @@ def test_a_queue_that_fails_keeps_no_other_from_being_swept(
     broken, newer = store.create_queue("broken"), store.create_queue("newer")
     for queue in (broken, newer, jobs):
         queue.push(b"x", priority=1, delay=timedelta(seconds=1))
-    keys = broken._keys.generation(1)
+    keys = broken.opened.keys.generation(1)
     config = store._keyspace.config(newer.id)
     was = store.read(lambda tr: tr.get(config).wait())
 

@@ -61,9 +61,9 @@ def test_a_queue_with_many_marks_that_cannot_be_swept_holds_nothing_up(
     broken, jobs = store.create_queue("broken"), store.create_queue("jobs")
     broken.push_many([(b"x", 1, timedelta(seconds=n)) for n in range(1, 61)])
     jobs.push(b"y", priority=1, delay=timedelta(seconds=70))
-    key = broken._config_key
+    key = broken.opened.config_key
     if what == "damaged":
-        key = store.read(lambda tr: tr.get_key(*broken._keys.generation(1).delayed_range()).wait())
+        key = store.read(lambda tr: tr.get_key(*broken.opened.keys.generation(1).delayed_range()).wait())
     was = make_newer(store, key)
     clock.advance(100)
     assert rounds(sweeper) == Swept(promoted=1)
@@ -84,7 +84,7 @@ def test_more_queues_than_one_look_reads_that_cannot_be_swept(
     for n in range(35):
         broken = store.create_queue(f"broken:{n}")
         broken.push(b"x", priority=1, delay=timedelta(seconds=1))
-        make_newer(store, broken._config_key)
+        make_newer(store, broken.opened.config_key)
     jobs = store.create_queue("jobs")
     jobs.push(b"y", priority=1, delay=timedelta(seconds=2))
     clock.advance(5)
@@ -122,11 +122,11 @@ def test_a_queue_of_a_newer_release_is_not_merged_and_the_rest_are(store: Store,
         queue.push(b"2", priority=1)
         ann.undo(purged.trash_ids[0])
     first, *others = sorted(queues, key=lambda queue: queue.id)
-    was = make_newer(store, first._config_key)
+    was = make_newer(store, first.opened.config_key)
     assert rounds(sweeper).merged == 2
     assert [len(store.queue(queue.name).config.generations) for queue in others] == [1, 1]
     assert store.merge_generations() == 0
-    store.transact(lambda tr: tr.set(first._config_key, was))
+    store.transact(lambda tr: tr.set(first.opened.config_key, was))
     assert store.merge_generations() == 1
     check_full_count(store, first)
 
@@ -142,14 +142,14 @@ def test_staging_of_a_newer_release_is_left_alone_and_the_rest_swept(
     now_ms = store._context.now_ms()
 
     def leave(tr: object) -> None:
-        tr.set(first._keys.staging, b"\xff" + Fulfiller(client=b"d" * 16, beat=1).encode(now_ms)[1:])
+        tr.set(first.opened.keys.staging, b"\xff" + Fulfiller(client=b"d" * 16, beat=1).encode(now_ms)[1:])
         for queue in (second, third):
             (item,) = queue.pop_many(1, tr=tr)
             request = staging_records.Request(
-                key=queue._keys.request(now_ms, b"r" * 16), id=b"r" * 16, ms=now_ms, takes=()
+                key=queue.opened.keys.request(now_ms, b"r" * 16), id=b"r" * 16, ms=now_ms, takes=()
             )
-            staging_records.answer(tr, queue._keys, request, [[item]])
-        tr.set(second._keys.result(now_ms - 1, b"q" * 16, 0), b"\xffnewer")
+            staging_records.answer(tr, queue.opened.keys, request, [[item]])
+        tr.set(second.opened.keys.result(now_ms - 1, b"q" * 16, 0), b"\xffnewer")
 
     store.transact(leave)
     clock.advance(STAGED_MS / 1000 + 1)
@@ -158,9 +158,9 @@ def test_staging_of_a_newer_release_is_left_alone_and_the_rest_swept(
     entries = store.trash.entries().entries
     assert {(entry.queue, entry.by) for entry in entries} == {(second.name, NOBODY), (third.name, NOBODY)}
     assert store.sweep_unclaimed() == 0
-    assert store.read(lambda tr: tr.get(second._keys.result(now_ms - 1, b"q" * 16, 0)).wait()) == b"\xffnewer"
-    assert store.read(lambda tr: tr.get(first._keys.staging).wait()) is not None
-    make_newer(store, first._config_key)
+    assert store.read(lambda tr: tr.get(second.opened.keys.result(now_ms - 1, b"q" * 16, 0)).wait()) == b"\xffnewer"
+    assert store.read(lambda tr: tr.get(first.opened.keys.staging).wait()) is not None
+    make_newer(store, first.opened.config_key)
     assert store.sweep_unclaimed() == 0
 
 

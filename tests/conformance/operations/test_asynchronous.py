@@ -26,10 +26,8 @@ from queues.errors import (
     WrongKind,
 )
 from queues.kv.port import Transaction
-from queues.model.cursor import End
-from queues.serving.lease_batch import Errands
-from queues.serving.pop_batch import Takes
-from queues.serving.push_batch import Pushes
+from queues.operations.pop import LeaseRequest, PopRequest
+from queues.serving.batch import Batch
 from tests.conftest import Clock
 from tests.full_count import check_full_count
 
@@ -156,23 +154,16 @@ class Held:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.batches: list[int] = []
         self.began, self.go = threading.Event(), threading.Event()
-        take, pop_each = Takes.take, Takes.pop_each
+        execute = Batch.execute
 
-        def hold(n: int) -> None:
-            self.batches.append(n)
-            self.began.set()
-            assert self.go.wait(LONG)
+        def held(batch: Batch, tr: Transaction, requests: Sequence[Any]) -> Any:
+            if isinstance(requests[0], PopRequest | LeaseRequest):
+                self.batches.append(len(requests))
+                self.began.set()
+                assert self.go.wait(LONG)
+            return execute(batch, tr, requests)
 
-        def held(takes: Takes, tr: Transaction, requests: Sequence[Any], *, serializable: bool) -> Any:
-            hold(len(requests))
-            return take(takes, tr, requests, serializable=serializable)
-
-        def held_each(takes: Takes, tr: Transaction, n: int, end: End) -> Any:
-            hold(n)
-            return pop_each(takes, tr, n, end)
-
-        monkeypatch.setattr(Takes, "take", held)
-        monkeypatch.setattr(Takes, "pop_each", held_each)
+        monkeypatch.setattr(Batch, "execute", held)
 
     async def until_it_began(self) -> None:
         while not self.began.is_set():
@@ -354,15 +345,15 @@ def test_an_acknowledgement_that_was_done_is_told_in_spite_of_a_cancellation(
     lease = jobs.lease()
     queue = AsyncQueue(jobs)
     began, go = threading.Event(), threading.Event()
-    serve = Errands.serve
+    execute = Batch.execute
     told: list[list[str]] = []
 
-    def held(errands: Errands, tr: Transaction, requests: Sequence[Any]) -> Any:
+    def held(batch: Batch, tr: Transaction, requests: Sequence[Any]) -> Any:
         began.set()
         assert go.wait(LONG)
-        return serve(errands, tr, requests)
+        return execute(batch, tr, requests)
 
-    monkeypatch.setattr(Errands, "serve", held)
+    monkeypatch.setattr(Batch, "execute", held)
 
     async def acknowledge_and_go_on() -> None:
         told.append(await queue.ack_many([lease]))
@@ -384,20 +375,20 @@ def test_an_acknowledgement_that_was_done_is_told_in_spite_of_a_cancellation(
 
 
 class Noted:
-    """Holds up the first batch of a server until told, and records the callers in each."""
+    """Holds up the first batch until told, and records the requests of each."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, server: type[Errands] | type[Pushes]) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.batches: list[list[Any]] = []
         self.began, self.go = threading.Event(), threading.Event()
-        serve = server.serve
+        execute = Batch.execute
 
-        def held(self_: Any, tr: Transaction, requests: Sequence[Any]) -> Any:
+        def held(batch: Batch, tr: Transaction, requests: Sequence[Any]) -> Any:
             self.batches.append(list(requests))
             self.began.set()
             assert self.go.wait(LONG)
-            return serve(self_, tr, requests)
+            return execute(batch, tr, requests)
 
-        monkeypatch.setattr(server, "serve", held)
+        monkeypatch.setattr(Batch, "execute", held)
 
     async def answers(self, first: Coroutine[Any, Any, Any], others: Sequence[Coroutine[Any, Any, Any]]) -> list[Any]:
         """Return the answers of the callers that wait while the first is served; exceptions are answers."""
@@ -413,7 +404,7 @@ class Noted:
     @property
     def repeated(self) -> int:
         """Requests that were served more than once."""
-        served = [id(request) for batch in self.batches for request in batch]
+        served = [getattr(request, "value", request) for batch in self.batches for request in batch]
         return len(served) - len(set(served))
 
 
@@ -424,7 +415,7 @@ def test_a_stale_lease_does_not_repeat_other_requests(
     leases = jobs.lease_many(9)
     jobs.ack(leases[4])
     jobs.release(leases[5])
-    queue, noted = AsyncQueue(jobs), Noted(monkeypatch, Errands)
+    queue, noted = AsyncQueue(jobs), Noted(monkeypatch)
     others = [queue.extend(lease, seconds=600) for lease in leases[1:5]]
     others += [queue.release(lease) for lease in leases[5:8]]
     answers = run(noted.answers(queue.extend(leases[0], seconds=600), others))
@@ -438,7 +429,7 @@ def test_a_value_that_is_too_large_does_not_repeat_other_requests(
     store: Store, jobs: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     jobs.configure(max_value=3)
-    queue, noted = AsyncQueue(jobs), Noted(monkeypatch, Pushes)
+    queue, noted = AsyncQueue(jobs), Noted(monkeypatch)
     others = [queue.push(value, priority=1) for value in (b"1", b"long", b"22", b"longer", b"333")]
     answers = run(noted.answers(queue.push(b"0", priority=1), others))
     assert [answer.value if isinstance(answer, Item) else type(answer) for answer in answers] == [
@@ -458,7 +449,7 @@ def test_a_full_queue_refuses_only_pushes_without_room(
     store: Store, jobs: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     jobs.configure(max_depth=3)
-    queue, noted = AsyncQueue(jobs), Noted(monkeypatch, Pushes)
+    queue, noted = AsyncQueue(jobs), Noted(monkeypatch)
     others = [queue.push_many([(value, 1)] * len(value)) for value in (b"1", b"22", b"1")]
     answers = run(noted.answers(queue.push(b"0", priority=1), others))
     # Two batches may be under way: which come first is theirs, and those that fit are never refused with the rest.

@@ -10,6 +10,7 @@ import pytest
 
 from queues import Queue, Store, open_store
 from queues.errors import Conflict
+from queues.operations.pop import PopRequest
 from queues.queue import Queue as Handle
 from tests.conftest import store_url
 from tests.step_by_step import CONCURRENT, begin
@@ -29,7 +30,7 @@ def jobs(store: Store) -> Queue:
 
 
 def strict_pop(jobs: Handle, tr: Any, end: str = "min") -> bytes:
-    (item,) = jobs._take_in(tr, n=1, end=end, serializable=False, now_ms=0)
+    ((item,),) = jobs.opened.batch(PopRequest).serve(tr, [PopRequest(jobs.id, 1, end)])
     return item.value
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
@@ -395,7 +394,7 @@ def test_delays_survive_renaming_deleting_and_restoring(store: Store, jobs: Queu
 
 def test_a_closed_queue_takes_no_delayed_items_either(store: Store, jobs: Queue, clock: Clock) -> None:
     pushed = jobs.push(b"x", priority=1, delay=MINUTE)
-    jobs._reconfigure(lambda config: replace(config, closed=True), None)
+    jobs.configure(closed=True)
     with pytest.raises(QueueClosed):
         jobs.push(b"x", priority=1, delay=MINUTE)
     assert jobs.reschedule(pushed.id, delay=2 * MINUTE) is not None

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,7 +27,9 @@ from queues.errors import (
     TooLarge,
     WrongKind,
 )
+from queues.items.counters import wake
 from queues.keys.keyspace import Keyspace
+from queues.kv.port import Transaction
 from tests.conftest import Clock
 from tests.full_count import check_full_count
 
@@ -578,6 +581,14 @@ def test_leases_survive_renaming_deleting_and_restoring(store: Store, jobs: Queu
     assert depths(jobs) == (0, 0, 1, 0)
 
 
+def reconfigure(store: Store, jobs: Queue, **changes: Any) -> None:
+    def write(tr: Transaction) -> None:
+        tr.set(jobs.opened.config_key, replace(jobs.opened.current(tr), **changes).encode())
+        wake(tr, jobs.opened.keys)
+
+    store.transact(write)
+
+
 def test_leases_are_outside_of_generations(store: Store, jobs: Queue, clock: Clock) -> None:
     """A purge retires a generation; what is leased or dead stays, and comes back into the newest one."""
     jobs.push_many([(b"%d" % n, n) for n in range(4)])
@@ -585,7 +596,7 @@ def test_leases_are_outside_of_generations(store: Store, jobs: Queue, clock: Clo
     dead = kill(jobs, times=1)
     jobs.configure(max_attempts=5)
     a, b = jobs.lease_many(2, seconds=60)
-    jobs._reconfigure(lambda config: replace(config, generations=(2,)), None)
+    reconfigure(store, jobs, generations=(2,))
     assert depths(jobs) == (0, 0, 2, 1)
     jobs.ack(a)
     assert jobs.release(b).state == "ready"
@@ -593,7 +604,7 @@ def test_leases_are_outside_of_generations(store: Store, jobs: Queue, clock: Clo
     assert values(jobs.items().items) == [b"0", b"2"]
     assert jobs.peek_max().attempts == 1
     check_full_count(store, jobs)
-    jobs._reconfigure(lambda config: replace(config, generations=(1, 2)), None)
+    reconfigure(store, jobs, generations=(1, 2))
     assert values(jobs.items().items) == [b"0", b"2", b"3"]
     assert [lease.item.attempts for lease in jobs.lease_many(3)] == [1, 2, 1]
 

@@ -11,8 +11,9 @@ import pytest
 
 from queues import Lease, Queue, Store, open_store
 from queues.errors import Conflict, StaleLease
+from queues.operations.lease import as_leases, lease_request
 from queues.operations.lease_block import Binding
-from queues.serving.take_request import Take
+from queues.operations.pop import LeaseRequest, PopRequest
 from tests.conftest import Clock, store_url
 from tests.full_count import check_full_count
 from tests.step_by_step import CONCURRENT, begin
@@ -35,14 +36,14 @@ def jobs(store: Store) -> Iterator[Queue]:
 
 
 def strict_lease(jobs: Queue, tr: Any, end: str = "min") -> Lease:
-    terms = jobs._terms(1, 30, "w")
-    (entries,) = jobs._serve_takes(tr, [Take(n=1, end=end, now_ms=terms.now_ms, terms=terms)], serializable=False)
-    (lease,) = jobs._as_leases(entries, Binding())
+    request = lease_request(jobs.opened, 1, seconds=30, end=end, worker="w", tr=None)
+    (entries,) = jobs.opened.batch(LeaseRequest).execute(tr, [request])
+    (lease,) = as_leases(jobs.opened, entries, Binding())
     return lease
 
 
 def strict_pop(jobs: Queue, tr: Any, end: str = "min") -> bytes:
-    (item,) = jobs._take_in(tr, n=1, end=end, serializable=False, now_ms=jobs._context.now_ms())
+    ((item,),) = jobs.opened.batch(PopRequest).serve(tr, [PopRequest(jobs.id, 1, end)])
     return item.value
 
 

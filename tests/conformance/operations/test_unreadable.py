@@ -78,7 +78,7 @@ def test_a_damaged_record_of_an_item_is_told_by_whatever_reads_it(store: Store, 
     jobs.lease(seconds=600)
     jobs.push(b"later", priority=1, delay=timedelta(hours=1))
     (item,) = jobs.search(Query(state=state)).items
-    keys = jobs._keys
+    keys = jobs.opened.keys
     begin, end = {"delayed": keys.generation(1).delayed_range(), "leased": keys.leases(), "dead": keys.dead()}[state]
     ((key, _),) = store.read(lambda tr: tr.get_range(begin, end, limit=2).wait())
     store.transact(lambda tr: tr.set(key, b"\x01\x00\x00\x02[]"))

@@ -61,7 +61,7 @@ def await_true(seen: Callable[[], bool], *, meanwhile: Callable[[], None] = lamb
 
 def stored(queue: Queue) -> int:
     """Return how many waiters of a queue sleep or watch."""
-    line = queue._context.lines._lines.get(queue.id)
+    line = queue.opened.context.lines._lines.get(queue.id)
     if line is None:
         return 0
     with line._mutex:
@@ -70,7 +70,7 @@ def stored(queue: Queue) -> int:
 
 def watchers(queue: Queue) -> int:
     """Return how many threads watch the store."""
-    kv = queue._context.kv
+    kv = queue.opened.context.kv
     owners = (kv, getattr(kv, "_engine", None), getattr(kv, "_memory", None))
     boards = [getattr(owner, name, None) for owner in owners for name in ("board", "_board")]
     (board,) = (board for board in boards if isinstance(board, WatchBoard))
@@ -196,10 +196,10 @@ def test_an_item_costs_the_same_however_many_wait(store: Store) -> None:
     cost = []
     for waiting in (3, 60):
         pops = begin_pops(jobs, waiting - stored(jobs))
-        before = jobs._context.kv.reads()
+        before = jobs.opened.context.kv.reads()
         jobs.push(b"x", priority=1)
         await_true(lambda waiting=waiting: stored(jobs) == waiting - 1 and watchers(jobs) == 1)  # type: ignore[misc]
-        cost.append(jobs._context.kv.reads() - before)
+        cost.append(jobs.opened.context.kv.reads() - before)
     assert cost[1] < 60  # sixty waiters that each look read four keys and more
     assert cost[1] <= cost[0] + 20  # what a spurious look costs, which an engine may add
     jobs.push_many([(b"x", 1)] * (stored(jobs)))

@@ -7,6 +7,7 @@ import secrets
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -14,10 +15,14 @@ import pytest
 from queues import Queue, Store, open_store
 from queues.background.staging_leftovers import KEPT_MS, NOBODY
 from queues.errors import Conflict, QueueNotFound, QueuePaused, StoreUnavailable
+from queues.kv.port import KeyValueStore
+from queues.operations.lease import lease_request
+from queues.operations.open_queue import Execution, OpenQueue
+from queues.operations.pop import PopRequest, TakeRequest, with_times
+from queues.operations.pop import take as take_all
 from queues.serving import staging, staging_records
 from queues.serving.background import BackgroundThreads
 from queues.serving.staging import Fulfiller, Staging
-from queues.serving.take_request import Take
 from tests import cluster
 from tests.conftest import Clock
 from tests.full_count import check_full_count
@@ -45,15 +50,15 @@ def jobs(processes: tuple[Store, Store]) -> tuple[Queue, Queue]:
 
 
 def part_of(queue: Queue) -> Staging:
-    found = queue._takes.staging
-    assert found is not None
+    found = queue.opened.batch(PopRequest)
+    assert isinstance(found, Staging)
     return found
 
 
 def engage(queue: Queue) -> Staging:
     """Say that this process executes pops for all, as after two conflicts of one batch."""
     part = part_of(queue)
-    assert part._transact(partial(part._engage, ms=queue._context.now_ms(), by_force=False))
+    assert part._kv.transact(partial(part._engage, ms=queue.opened.context.now_ms(), by_force=False))
     return part
 
 
@@ -62,21 +67,23 @@ def take_for_all(queue: Queue) -> None:
     engage(queue)._begin_keeping()
 
 
-def ask(queue: Queue, take: Take, request: bytes = b"r" * 16) -> tuple[bytes, int]:
+def ask(queue: Queue, take: TakeRequest, request: bytes = b"r" * 16) -> tuple[bytes, int]:
     """Write down what a process wants, and go no further: as if it died there."""
-    ms = queue._context.now_ms()
+    ms = queue.opened.context.now_ms()
     record, _ = staging_records.encode_takes([take])
-    queue._context.kv.transact(lambda tr: staging_records.ask(tr, queue._keys, ms=ms, request=request, record=record))
+    queue.opened.context.kv.transact(
+        lambda tr: staging_records.ask(tr, queue.opened.keys, ms=ms, request=request, record=record)
+    )
     return request, ms
 
 
-def take(queue: Queue, n: int = 1) -> Take:
-    return Take(n=n, end="min", now_ms=queue._context.now_ms())
+def take(queue: Queue, n: int = 1) -> PopRequest:
+    return PopRequest(queue.id, n, "min", queue.opened.context.now_ms())
 
 
 def keys_of_staging(queue: Queue) -> list[bytes]:
-    keys = queue._keys
-    return queue._context.kv.read(
+    keys = queue.opened.keys
+    return queue.opened.context.kv.read(
         lambda tr: [key for key, _ in tr.get_range(keys.results()[0], keys.requests()[1], limit=100).wait()]
     )
 
@@ -108,7 +115,7 @@ def test_one_process_takes_for_the_other(jobs: tuple[Queue, Queue]) -> None:
     assert [item.value for item in second.pop_many(10)] == [b"6", b"7", b"8"]
     assert second.pop_min() is None
     assert len(asked) == 6
-    assert keys_of_staging(first) == [first._keys.staging], "results are cleared as they are taken"
+    assert keys_of_staging(first) == [first.opened.keys.staging], "results are cleared as they are taken"
     assert second.totals().traffic["pop"] == 9
 
 
@@ -128,7 +135,7 @@ def test_large_values_come_in_parts(jobs: tuple[Queue, Queue]) -> None:
     second.push_many([(value, -1) for value in values])
     take_for_all(first)
     assert [item.value for item in second.pop_many(4)] == values
-    assert keys_of_staging(first) == [first._keys.staging]
+    assert keys_of_staging(first) == [first.opened.keys.staging]
 
 
 def test_both_kinds_of_queues_are_staged(processes: tuple[Store, Store]) -> None:
@@ -185,9 +192,9 @@ def test_two_processes_that_keep_conflicting_begin_and_end_it(jobs: tuple[Queue,
 def fulfil_by_hand(store: Store, queue: Queue) -> object:
     """Begin a transaction that serves whatever was asked for, and do all but commit it."""
     tr = begin(store)
-    for request in staging_records.read_requests(tr.snapshot, queue._keys):
-        got = queue._serve_takes(tr, request.takes, serializable=False)
-        staging_records.answer(tr, queue._keys, request, got)
+    for request in staging_records.read_requests(tr.snapshot, queue.opened.keys, TakeRequest):
+        got = part_of(queue).execute(tr, request.takes)
+        staging_records.answer(tr, queue.opened.keys, request, got)
     return tr
 
 
@@ -197,7 +204,7 @@ def test_a_request_given_up_is_not_served(processes: tuple[Store, Store], jobs: 
     tr = fulfil_by_hand(processes[0], first)
     part = part_of(second)
     part._seen = (None, 0.0)
-    assert part._await(part._transact, request, ms) is None, "it was not served, so it gives up"
+    assert part._await(part._kv.transact, request, ms) is None, "it was not served, so it gives up"
     with pytest.raises(Conflict):
         tr.commit()  # type: ignore[attr-defined]
     assert first.depth() == 10
@@ -211,7 +218,7 @@ def test_a_process_that_gives_up_takes_what_came_meanwhile(
     request, ms = ask(second, take(second))
     fulfil_by_hand(processes[0], first).commit()  # type: ignore[attr-defined]
     part = part_of(second)
-    found = part._await(part._transact, request, ms)
+    found = part._await(part._kv.transact, request, ms)
     assert found is not None
     (got,) = staging_records.decode_answers(found, [take(second)], second.config)
     assert [item.value for item in got or []] == [b"0"]
@@ -258,10 +265,10 @@ def test_one_of_two_fulfillers_serves_a_request(processes: tuple[Store, Store], 
 def test_a_dead_fulfiller_holds_nothing_up(jobs: tuple[Queue, Queue]) -> None:
     """Its record is there, but it serves nothing: requests are given up soon, and executed in place."""
     first, second = jobs
-    record = Fulfiller(client=b"d" * 16, beat=1).encode(first._context.now_ms())
-    first._context.kv.transact(lambda tr: tr.set(first._keys.staging, record))
+    record = Fulfiller(client=b"d" * 16, beat=1).encode(first.opened.context.now_ms())
+    first.opened.context.kv.transact(lambda tr: tr.set(first.opened.keys.staging, record))
     assert [second.pop_min().value for _ in range(3)] == [b"0", b"1", b"2"]
-    assert keys_of_staging(first) == [first._keys.staging]
+    assert keys_of_staging(first) == [first.opened.keys.staging]
 
 
 def test_unclaimed_popped_items_go_to_the_trash(
@@ -291,8 +298,7 @@ def test_unclaimed_leased_items_come_back(
     processes: tuple[Store, Store], jobs: tuple[Queue, Queue], clock: Clock
 ) -> None:
     store, (first, second) = processes[0], jobs
-    terms = second._terms(1, 30, "w")
-    ask(second, Take(n=1, end="min", now_ms=terms.now_ms, terms=terms))  # and dies
+    ask(second, lease_request(second.opened, 1, seconds=30, end="min", worker="w", tr=None))  # and dies
     take_for_all(first)
     until(lambda: first.depth() == 9)
     part_of(first).stop()
@@ -398,21 +404,24 @@ class Still(BackgroundThreads):
         return self.seconds
 
 
+class Refusing:
+    """A store that serves no request."""
+
+    def __init__(self, kv: KeyValueStore, error: Exception) -> None:
+        self.transact = kv.transact
+        self._error = error
+
+    def serve(self, server: object, request: object) -> None:
+        raise self._error
+
+
 def failing_part(queue: Queue, error: Exception) -> Staging:
     """A part in the staging whose rounds fail."""
 
-    def fail() -> object:
-        raise error
-
-    return Staging(
-        queue._keys,
-        queue._takes.take,
-        config=lambda: queue.config,
-        background_threads=Still(),
-        now_ms=queue._context.now_ms,
-        keep=fail,
-        transact=queue._context.kv.transact,
-    )
+    opened = OpenQueue(replace(queue.opened.context, background_threads=Still()), queue.config)
+    opened.context = replace(opened.context, kv=Refusing(opened.context.kv, error))  # type: ignore[arg-type]
+    execution = Execution(run=take_all, contended=True, batch=Staging, prepare=with_times)
+    return Staging(opened, execution, kinds=TakeRequest, idle=PopRequest(queue.id, 0, "min"))
 
 
 @pytest.mark.parametrize("error", [StoreUnavailable("The disk is away."), Conflict("Other processes were faster.")])

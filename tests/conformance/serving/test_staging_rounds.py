@@ -11,9 +11,9 @@ import pytest
 from queues import Queue, Store, open_store
 from queues.errors import TooLarge
 from queues.model.ids import at
+from queues.operations.pop import PopRequest
 from queues.serving import staging_records
-from queues.serving.staging import ROUND, Staging
-from queues.serving.take_request import LATE_MS, Take
+from queues.serving.staging import Staging
 from tests import cluster
 from tests.conftest import Clock
 from tests.step_by_step import CONCURRENT
@@ -46,37 +46,42 @@ class Fulfilling:
     """A process that executes pops for all, one round after the other."""
 
     def __init__(self, queue: Queue) -> None:
-        found = queue._takes.staging
-        assert found is not None
+        found = queue.opened.batch(PopRequest)
+        assert isinstance(found, Staging)
         self.part: Staging = found
         self.queue = queue
-        assert self.part._transact(partial(self.part._engage, ms=queue._context.now_ms(), by_force=False))
+        assert self.part._kv.transact(partial(self.part._engage, ms=queue.opened.context.now_ms(), by_force=False))
         self.part._renewed_at = self.part._aside.now()
         self.round()
 
-    def round(self, *takes: Take) -> list[list[bytes]]:
+    def round(self, *takes: PopRequest) -> list[list[bytes]]:
         """Serve its own takes, and requests of other processes; return the values that the takes got."""
-        answers = self.part._fulfil(self.part._transact, takes or (ROUND,))
+        answers = self.part._fulfil(
+            self.part._kv.transact, takes or (PopRequest(self.queue.id, 0, "min", self.queue.opened.context.now_ms()),)
+        )
         return [[item.value[:1] for item in taken or ()] for taken in answers]  # type: ignore[union-attr]
 
 
-def take(queue: Queue, n: int = 1) -> Take:
-    now_ms = queue._context.now_ms()
-    return Take(n=n, end="min", now_ms=now_ms, late_ms=now_ms - LATE_MS)
+def take(queue: Queue, n: int = 1) -> PopRequest:
+    return PopRequest(queue.id, n, "min", queue.opened.context.now_ms())
 
 
 def ask(queue: Queue, n: int = 1, *, later_ms: int = 0) -> tuple[int, bytes]:
     """Write down that a process wants so many, as if the request after those made before."""
-    ms, request = queue._context.now_ms() + later_ms, secrets.token_bytes(16)
+    ms, request = queue.opened.context.now_ms() + later_ms, secrets.token_bytes(16)
     record, _ = staging_records.encode_takes([take(queue, n)])
-    queue._context.kv.transact(lambda tr: staging_records.ask(tr, queue._keys, ms=ms, request=request, record=record))
+    queue.opened.context.kv.transact(
+        lambda tr: staging_records.ask(tr, queue.opened.keys, ms=ms, request=request, record=record)
+    )
     return ms, request
 
 
 def got(queue: Queue, asked: tuple[int, bytes]) -> list[bytes] | None:
     """Collect what a request got; None when it was not answered."""
     ms, request = asked
-    found = queue._context.kv.transact(lambda tr: staging_records.collect(tr, queue._keys, ms=ms, request=request))
+    found = queue.opened.context.kv.transact(
+        lambda tr: staging_records.collect(tr, queue.opened.keys, ms=ms, request=request)
+    )
     if found is None:
         return None
     (answer,) = staging_records.decode_answers(found, [take(queue)], queue.config)
@@ -124,8 +129,8 @@ def test_a_request_that_cannot_be_served_fails_its_own_process_only(jobs: tuple[
     asked = ask(second, 60)
     assert [fulfilling.round(take(first)) for _ in range(3)] == [[[b"L"]], [], [[b"L"]]]
     ms, request = asked
-    keys = second._keys
-    found = second._context.kv.transact(lambda tr: staging_records.collect(tr, keys, ms=ms, request=request))
+    keys = second.opened.keys
+    found = second.opened.context.kv.transact(lambda tr: staging_records.collect(tr, keys, ms=ms, request=request))
     assert found is not None
     assert staging_records.decode_answers(found, [take(second)], second.config) == [], "it is to try by itself"
     with pytest.raises(TooLarge):

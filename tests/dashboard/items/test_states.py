@@ -8,6 +8,8 @@ from datetime import timedelta
 import pytest
 
 from queues import Queue, Store
+from queues.operations.pop import PopRequest
+from queues.serving.staging import Staging
 from tests.dashboard.conftest import Desk
 
 HOUR = timedelta(hours=1)
@@ -72,8 +74,8 @@ def test_an_items_page_shows_its_state(operator: Desk, jobs: Queue, state: str) 
 
 def test_it_shows_that_a_queue_is_staging(operator: Desk, jobs: Queue, store: Store) -> None:
     assert "one process pops for all" not in operator.open("/").text
-    staging = jobs._takes.staging
-    assert staging is not None
-    store.transact(lambda tr: staging._engage(tr, ms=jobs._context.now_ms() + 20_000, by_force=True))
+    staging = jobs.opened.batch(PopRequest)
+    assert isinstance(staging, Staging)
+    store.transact(lambda tr: staging._engage(tr, ms=jobs.opened.context.now_ms() + 20_000, by_force=True))
     assert "staging: one process pops for all" in operator.open("/").text
     assert "staging: one process pops for all" in operator.open("/queues/jobs/").text

@@ -209,7 +209,7 @@ def test_a_list_with_a_damaged_record_of_an_item_says_so(operator: Desk, store: 
     jobs.release(jobs.lease(seconds=600))
     jobs.lease(seconds=600)
     (item,) = jobs.search(Query(state=state)).items
-    keys = jobs._keys
+    keys = jobs.opened.keys
     begin, end = {"delayed": keys.generation(1).delayed_range(), "leased": keys.leases(), "dead": keys.dead()}[state]
     ((key, _),) = store.read(lambda tr: tr.get_range(begin, end, limit=2).wait())
     write(store, key, b"\x01\x00\x00\x02[]")

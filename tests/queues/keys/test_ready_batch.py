@@ -13,11 +13,10 @@ from fdb import tuple as layer
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from queues.keys.ready_batch import Places, columns_of, places
+from queues.keys.ready_batch import Places, columns_of, pack_ids, pack_numbers, places
 from queues.model import ids
 from queues.model.bands import band_of
 from queues.model.item import Item, ready_items
-from queues.model.tuples import pack_ids, pack_numbers
 
 BEGIN = b"\x02pq\x00\x15\x01"
 EDGES = {"int": (0, 5, 100), "float": (0.0, 0.5), "str": ("a", "m")}

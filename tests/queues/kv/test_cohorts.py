@@ -98,7 +98,7 @@ def test_a_thread_that_is_interrupted_as_it_is_woken_holds_nothing_up(
     jobs: Queue, parted: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ctrl-C just then: the thread that it would have woken is woken."""
-    calls = jobs._context.kv._engine.writer._calls  # type: ignore[attr-defined]
+    calls = jobs.opened.context.kv._engine.writer._calls  # type: ignore[attr-defined]
     interrupted = []
     wait = calls._wait
 

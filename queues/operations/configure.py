@@ -1,0 +1,75 @@
+"""What operators decide about a queue: pause, resume, settings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from queues.errors import NaiveTime, TimePassed
+from queues.items.counters import wake
+from queues.kv.port import Transaction
+from queues.model.config import MAX_REASON, Config, Pause, check_text
+from queues.model.settings import Settings, check_settings, plain
+from queues.operations.open_queue import OpenQueue, Request, executes
+
+
+class PauseRequest(Request, frozen=True, gc=False):
+    """Stop taking."""
+
+    pause: Pause
+
+
+class ResumeRequest(Request, frozen=True, gc=False):
+    """Let items be taken again."""
+
+
+class ConfigureRequest(Request, frozen=True, gc=False):
+    """Change these settings."""
+
+    changes: dict[str, Any]
+
+
+def pause_request(queue: OpenQueue, *, reason: str, until: datetime | None, by: str) -> PauseRequest:
+    """Return the request to pause from now on; raise `NaiveTime`, `TimePassed`, `BadText`."""
+    queue.check_own("it cannot be paused, as others would go on taking.")
+    if until is not None and until.utcoffset() is None:
+        raise NaiveTime("The time to resume needs a time zone.")
+    now = queue.context.now()
+    if until is not None and until <= now:
+        raise TimePassed("The time to resume has passed already.")
+    pause = Pause(reason=check_text(reason, MAX_REASON), by=check_text(by), since=now, until=until)
+    return PauseRequest(queue.id, pause)
+
+
+def resume_request(queue: OpenQueue) -> ResumeRequest:
+    """Return the request to resume; raise `NotForAttached`."""
+    queue.check_own("it is never paused.")
+    return ResumeRequest(queue.id)
+
+
+def configure_request(queue: OpenQueue, changes: Settings) -> ConfigureRequest:
+    """Return the request to change settings; raise `BadSetting`, `NotForAttached`."""
+    return ConfigureRequest(queue.id, plain(check_settings(queue.config, changes)))
+
+
+@executes(PauseRequest, ResumeRequest)
+@executes(ConfigureRequest)
+@executes(ConfigureRequest, attached=True)
+def configure(tr: Transaction, queue: OpenQueue, requests: Sequence[Any]) -> Sequence[bytes]:
+    """Change the config as the first request says, and return its bytes."""
+    before = queue.current(tr)
+    config = _changed(before, requests[0])
+    record = config.encode()
+    if config != before:
+        tr.use_reserve()
+        tr.set(queue.config_key, record)
+        wake(tr, queue.keys)
+    return [record]
+
+
+def _changed(config: Config, request: PauseRequest | ResumeRequest | ConfigureRequest) -> Config:
+    if isinstance(request, ConfigureRequest):
+        return replace(config, **check_settings(config, request.changes))
+    return replace(config, pause=request.pause if isinstance(request, PauseRequest) else None)

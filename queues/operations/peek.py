@@ -1,0 +1,146 @@
+"""Looking at items, changing nothing: the ends of a queue, and pages of its items."""
+
+from __future__ import annotations
+
+from queues.errors import BadEnd
+from queues.items import ready, scan
+from queues.keys.queue_keys import GenerationKeys
+from queues.kv.port import ReadTransaction
+from queues.model import cursor as cursors
+from queues.model.cursor import End
+from queues.model.item import Item, Page
+from queues.model.priority import Priority, normalize
+from queues.operations.open_queue import OpenQueue, Request, check_limit, reads
+
+_ENDS: dict[str, End] = {"min": "min", "max": "max", "head": "min", "tail": "max"}
+
+
+class PeekRequest(Request, frozen=True, gc=False):
+    """Look at one end; the answer is the item that a pop would take, or None."""
+
+    end: End
+
+
+class PageRequest(Request, frozen=True, gc=False):
+    """Look at a page of ready items in order from one end."""
+
+    end: End
+    limit: int
+    #: The place of the last item of the page before.
+    after: bytes | None
+    priority: Priority | None
+    preview: int | None
+
+
+class StatePageRequest(Request, frozen=True, gc=False):
+    """Look at a page of delayed, leased or dead items, in the order of their times."""
+
+    state: cursors.List
+    limit: int
+    #: The place of the last item of the page before.
+    after: bytes | None
+    preview: int | None
+
+
+def check_end(end: str) -> End:
+    """Return an end by its name; raise `BadEnd`."""
+    if end not in _ENDS:
+        raise BadEnd("The ends of a queue are min and max (FIFO: head and tail), not {end}.", end=repr(end))
+    return _ENDS[end]
+
+
+def page_request(
+    queue: OpenQueue, *, end: str, limit: int, after: str | None, priority: Priority | None, preview: int | None
+) -> PageRequest:
+    """Return the request for a page; raise `BadEnd`, `BadLimit`, `BadCursor`, `WrongKind`, `BadPriority`."""
+    side = check_end(end)
+    check_limit(limit)
+    place = None if after is None else cursors.decode(after, queue.id, side)
+    if priority is not None:
+        queue.check_kind("priority", "a priority", "head or tail")
+        priority = normalize(priority, queue.config.priority_type)
+    return PageRequest(queue.id, side, limit, place, priority, preview)
+
+
+def state_page_request(
+    queue: OpenQueue, state: cursors.List, *, limit: int, after: str | None, preview: int | None
+) -> StatePageRequest:
+    """Return the request for a page of a state; raise `BadLimit`, `BadCursor`."""
+    check_limit(limit)
+    place = None if after is None else cursors.decode(after, queue.id, state)
+    return StatePageRequest(queue.id, state, limit, place, preview)
+
+
+# Executing
+
+
+@reads(PeekRequest)
+def peek(tr: ReadTransaction, queue: OpenQueue, request: PeekRequest) -> Item | None:
+    """Return the item at an end."""
+    config, (heads, ahead) = queue.with_config(
+        tr,
+        lambda config: (
+            ready.Heads(tr, queue.keys, config.generations, end=request.end, limit=1),
+            ready.Ahead(tr, queue.keys, config.generations),
+        ),
+    )
+    entries = heads.wait()
+    if ahead.tried():
+        entries = ready.with_attempts(tr, queue.keys, config, entries)
+    return ready.as_item(entries[0], config) if entries else None
+
+
+@reads(PageRequest)
+def page(tr: ReadTransaction, queue: OpenQueue, request: PageRequest) -> Page:
+    """Return a page of ready items, of all generations in one order."""
+    config, reverse, limit = queue.current(tr), request.end == "max", request.limit
+    ahead = ready.Ahead(tr, queue.keys, config.generations)
+    reading = []
+    for generation in config.generations:
+        keys = queue.keys.generation(generation)
+        begin, stop = _window(keys, request)
+        reading.append((generation, keys, tr.get_range(begin, stop, limit=limit + 1, reverse=reverse)))
+    entries = [
+        ready.Entry(generation, keys.suffix_of(key), key, value)
+        for generation, keys, read in reading
+        for key, value in read.wait()
+    ]
+    entries.sort(key=lambda entry: entry.suffix, reverse=reverse)
+    shown = entries[:limit]
+    if ahead.tried():
+        shown = ready.with_attempts(tr, queue.keys, config, shown)
+    return Page(
+        items=tuple(ready.as_item(entry, config, preview=request.preview) for entry in shown),
+        cursor=cursors.encode(queue.id, request.end, shown[-1].suffix) if len(entries) > limit else None,
+    )
+
+
+def _window(keys: GenerationKeys, request: PageRequest) -> tuple[bytes, bytes]:
+    begin, stop = keys.ready_range
+    if request.after is not None:
+        place = keys.ready(request.after)
+        return (place + b"\x00", stop) if request.end == "min" else (begin, place)
+    if request.priority is not None:
+        first, last = keys.from_priority(request.priority)
+        return (first, stop) if request.end == "min" else (begin, last)
+    return begin, stop
+
+
+@reads(StatePageRequest)
+def state_page(tr: ReadTransaction, queue: OpenQueue, request: StatePageRequest) -> Page:
+    """Return a page of the items of a state."""
+    found = scan.page(
+        tr,
+        queue.keys,
+        queue.current(tr),
+        request.state,
+        after=request.after,
+        limit=request.limit + 1,
+        preview=request.preview,
+    )
+    shown = found[: request.limit]
+    more = len(found) > request.limit
+    return Page(
+        items=tuple(item for _, item in shown),
+        cursor=cursors.encode(queue.id, request.state, shown[-1][0]) if more else None,
+    )

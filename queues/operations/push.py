@@ -1,0 +1,314 @@
+"""Pushes: items that arrive, at once or delayed. What is ready at once goes in together, in the order of the calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, groupby, islice, repeat
+from operator import add, attrgetter, itemgetter
+from typing import Any, cast
+
+from queues.errors import BadTime, QueueClosed, QueueFull, TooLarge, ValueTooLarge
+from queues.items import admission, ready, transition
+from queues.items.admission import encoded
+from queues.items.counters import CounterDelta
+from queues.items.equal_ids import taken
+from queues.items.stored_item import as_item
+from queues.keys.queue_keys import QueueKeys
+from queues.keys.ready_batch import Places, pack_ids, pack_numbers, places
+from queues.keys.suffix import place, ready_suffix
+from queues.kv.port import Refused, Transaction
+from queues.model.codec import Codec
+from queues.model.config import Config
+from queues.model.item import Item, ready_items
+from queues.model.moment import Moment, When, check_when, due_ms
+from queues.model.priority import Priority, normalize
+from queues.model.records import MAX_VALUE_SIZE
+from queues.operations.open_queue import OpenQueue, Request, executes
+
+#: Bytes of values of one batch; one push alone may have more.
+BATCH_BYTES = 1_000_000
+#: Whole numbers of less magnitude are priorities of an int queue as they are.
+_SMALL = 1 << 63
+
+Values = Sequence[tuple[bytes, Priority | None]]
+
+
+class PushRequest(Request, frozen=True, gc=False):
+    """Add one item that is ready at once; the answer is the item."""
+
+    value: bytes
+    priority: Priority | None
+    #: Empty: chosen when it is executed.
+    id: bytes = b""
+
+
+class PushManyRequest(Request, frozen=True, gc=False):
+    """Add items as one; the answer is their list."""
+
+    values: tuple[tuple[bytes, Priority | None], ...]
+    ids: tuple[bytes, ...]
+    #: When each is due, in milliseconds; None: at once. Empty where all are ready at once.
+    due_ms: tuple[int | None, ...] = ()
+    now_ms: int = 0
+
+
+def push_request(queue: OpenQueue, value: Any, priority: Priority) -> PushRequest:
+    """Return the request to push one item; what most pushes are is checked in place, because a call costs more."""
+    config = queue.guess[1]
+    if config.kind != "priority":
+        queue.check_kind("priority", "push", "enqueue")
+    if config.codec != "bytes" or type(value) is not bytes or len(value) > MAX_VALUE_SIZE:
+        value = encoded(value, config)
+    if type(priority) is not int or config.priority_type != "int" or not -_SMALL < priority < _SMALL:
+        priority = normalize(priority, config.priority_type)
+    return PushRequest(queue.id, value, priority)
+
+
+def push_many_request(
+    queue: OpenQueue,
+    items: Iterable[tuple[Any, Priority] | tuple[Any, Priority, When | None]],
+    common: Moment | None,
+) -> PushManyRequest:
+    """Return the request to push items, each when it says so, else `common`; raise what is wrong with one."""
+    queue.check_kind("priority", "push", "enqueue")
+    config, items = queue.config, list(items)
+    kind = config.priority_type
+    if config.codec == "bytes" and {*map(len, items)} == {2} and _are_plain(kind, *zip(*items, strict=True)):
+        return _request(queue, cast(Values, items), [common])
+    return _request(
+        queue,
+        [(encoded(value, config), normalize(priority, kind)) for value, priority, *_ in items],
+        [_own_when(when) if when else common for _, _, *when in items],
+    )
+
+
+def enqueue_many_request(queue: OpenQueue, values: Iterable[Any], when: Moment | None) -> PushManyRequest:
+    """Return the request to add values at the tail; raise what is wrong with one."""
+    queue.check_kind("fifo", "enqueue", "push")
+    config = queue.config
+    return _request(queue, [(encoded(value, config), None) for value in values], [when])
+
+
+def _are_plain(kind: str, values: Sequence[Any], priorities: Sequence[Any]) -> bool:
+    """Say whether these may go into a queue of whole numbers as they are, as almost all do."""
+    return (
+        kind == "int"
+        and {*map(type, values)} == {bytes}
+        and {*map(type, priorities)} == {int}
+        and max(map(len, values)) <= MAX_VALUE_SIZE
+        and min(priorities) > -_SMALL
+        and max(priorities) < _SMALL
+    )
+
+
+def _own_when(when: Sequence[object]) -> Moment | None:
+    if len(when) > 1:
+        raise BadTime("An item is a value, a priority and at most one delay or due time.")
+    return check_when(when[0])
+
+
+def _request(queue: OpenQueue, values: Values, whens: Sequence[Moment | None]) -> PushManyRequest:
+    """Return the request to push checked values, at one time for all or at one for each."""
+    if len(values) > ready.MAX_ITEMS or sum(map(len, map(itemgetter(0), values))) > ready.MAX_BYTES:
+        raise TooLarge("One transaction pushes at most 1,000 items and 5 MB; push them in parts.")
+    ids = tuple(queue.context.id_generator.new_ids(len(values))) if values else ()
+    if not any(when is not None for when in whens):
+        return PushManyRequest(queue.id, tuple(values), ids)
+    queue.check_own("its items cannot be delayed, as others would take them before.")
+    seconds = queue.context.clock()
+    dues = tuple(None if when is None else due_ms(when, seconds) for when in whens)
+    return PushManyRequest(queue.id, tuple(values), ids, dues * (len(values) // len(dues)), int(seconds * 1000))
+
+
+# Executing
+
+_value, _priority, _id, _ids, _queue_id = map(attrgetter, ("value", "priority", "id", "ids", "queue_id"))
+
+
+def with_ids(
+    queue: OpenQueue, requests: Sequence[PushRequest | PushManyRequest]
+) -> Sequence[PushRequest | PushManyRequest]:
+    """Return the requests with new ids for those that have none."""
+    new = queue.context.id_generator.new_ids
+    if {*map(type, requests)} == {PushRequest} and not any(map(_id, requests)):  # as almost always
+        return list(
+            map(
+                PushRequest,
+                map(_queue_id, requests),
+                map(_value, requests),
+                map(_priority, requests),
+                new(len(requests)),
+            )
+        )
+    return [
+        PushRequest(request.queue_id, request.value, request.priority, new(1)[0])
+        if isinstance(request, PushRequest) and not request.id
+        else request
+        for request in requests
+    ]
+
+
+@executes(PushRequest, PushManyRequest, prepare=with_ids)
+def push(tr: Transaction, queue: OpenQueue, requests: Sequence[PushRequest | PushManyRequest]) -> Sequence[Any]:
+    """Push for as many as fit together; refusals stand in place of answers."""
+    record = tr.get(queue.config_key).wait()
+    guess = queue.guess
+    if record != guess[0]:
+        queue.settle(record)
+        guess = queue.guess
+    config = guess[1]
+    prepared: _Prepared = guess[2].get(_prepare) or queue.prepare(config, _prepare)
+    if prepared.plain and {*map(type, requests)} == {PushRequest}:
+        values = list(map(_value, requests))
+        if sum(map(len, values)) <= BATCH_BYTES:
+            return _insert(tr, prepared, values, list(map(_priority, requests)), list(map(_id, requests)))
+    return list(_push(tr, queue, config, [as_many(request) for request in requests], requests))
+
+
+def _push(
+    tr: Transaction,
+    queue: OpenQueue,
+    config: Config,
+    pushes: Sequence[PushManyRequest],
+    requests: Sequence[PushRequest | PushManyRequest],
+) -> Iterator[Any]:
+    """Push any; where a limit of items holds, only the first, as the next is measured by what this one writes."""
+    pushes = pushes[:1] if config.max_depth is not None else together(pushes)
+    refused = [_refusal(tr, queue, config, push) for push in pushes]
+    admitted = [push for push, refusal in zip(pushes, refused, strict=True) if refusal is None]
+    items: Iterator[Item] = chain.from_iterable(
+        chain.from_iterable(_insert_delayed(tr, queue, config, push) for push in group)
+        if later
+        else _insert_ready(tr, queue, config, list(group))
+        for later, group in groupby(admitted, lambda push: bool(push.due_ms))
+    )
+    for request, push, refusal in zip(requests, pushes, refused, strict=False):
+        if refusal is not None:
+            yield refusal
+        else:
+            pushed = list(islice(items, len(push.values)))
+            yield pushed[0] if type(request) is PushRequest else pushed
+
+
+def as_many(request: PushRequest | PushManyRequest) -> PushManyRequest:
+    if type(request) is PushRequest:
+        return PushManyRequest(request.queue_id, ((request.value, request.priority),), (request.id,))
+    return request  # type: ignore[return-value]
+
+
+def together(pushes: Sequence[PushManyRequest]) -> Sequence[PushManyRequest]:
+    """Return the first pushes that fit into one transaction, one at least."""
+    items, size = ready.MAX_ITEMS, BATCH_BYTES
+    for n, push in enumerate(pushes):
+        items -= len(push.values)
+        size -= sum([len(value) for value, _ in push.values])
+        if n and (items < 0 or size < 0):
+            return pushes[:n]
+    return pushes
+
+
+def _refusal(tr: Transaction, queue: OpenQueue, config: Config, push: PushManyRequest) -> Refused | None:
+    """Return why a push may not come in, if it may not."""
+    try:
+        admission.admit(tr, queue.keys, config, (len(value) for value, _ in push.values))
+    except (QueueClosed, QueueFull, ValueTooLarge) as error:
+        return Refused(error)
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Prepared:
+    """What all pushes under one config have in common: above all the newest generation's keys."""
+
+    #: No limit holds, and pushing is not closed.
+    plain: bool
+    base: int
+    codec: Codec | None
+    begin: bytes
+    index: bytes
+    place: bytes
+    #: None in a FIFO queue.
+    places: Places | None
+    #: The totals that a push adds its number of items to, and those that it adds 1 to.
+    counters: tuple[bytes, bytes]
+    signals: tuple[bytes, bytes]
+    bands: tuple[bytes, ...]
+
+
+def _prepare(keys: QueueKeys, config: Config) -> _Prepared:
+    newest = config.generations[-1]
+    generation = keys.generation(newest)
+    return _Prepared(
+        plain=not config.limited and not config.closed,
+        base=config.base,
+        codec=config.values,
+        begin=generation.ready(b""),
+        index=keys.indexed("ready", newest),
+        place=place(newest, b""),
+        places=None if config.fifo else places(config.priority_type, config.edges),
+        counters=(generation.counter("ready", "in"), keys.traffic("push")),
+        signals=(keys.change, keys.wake),
+        bands=tuple(generation.band(band, "in") for band in range(len(config.edges) + 1)),
+    )
+
+
+def _insert(
+    tr: Transaction,
+    prepared: _Prepared,
+    values: Sequence[bytes],
+    priorities: Sequence[Priority | None],
+    ids: Sequence[bytes],
+) -> list[Item]:
+    """Write values, at least one, in order as ready, and return them as items.
+
+    Column by column: a loop of its own for every value was most of what a push cost.
+    """
+    n = len(values)
+    stamps = tr.stamps(n)
+    packed_ids = pack_ids(ids)
+    counts = pack_numbers(range(prepared.base + stamps.start, prepared.base + stamps.stop))
+    tails = suffixes = list(map(add, counts, packed_ids))
+    if prepared.places is not None:
+        packed, bands = prepared.places.pack(priorities)  # type: ignore[arg-type]  # not of a FIFO queue
+        suffixes = list(map(add, packed, tails))
+        for band, number in bands.items():
+            tr.add(prepared.bands[band], number)
+    tr.set_new(list(map(add, repeat(prepared.begin), suffixes)), values)
+    tr.set_new(list(map(add, repeat(prepared.index), packed_ids)), list(map(add, repeat(prepared.place), suffixes)))
+    for key in prepared.counters:
+        tr.add(key, n)
+    for key in prepared.signals:
+        tr.add(key, 1)
+    return ready_items(values, zip(priorities, tails, [0] * n, strict=True), prepared.codec)
+
+
+def _insert_ready(tr: Transaction, queue: OpenQueue, config: Config, pushes: list[PushManyRequest]) -> Iterable[Item]:
+    """Write the items of several pushes as ready."""
+    pairs = pushes[0].values if len(pushes) == 1 else list(chain.from_iterable(push.values for push in pushes))
+    if not pairs:
+        return ()
+    ids = pushes[0].ids if len(pushes) == 1 else list(chain.from_iterable(map(_ids, pushes)))
+    values, priorities = zip(*pairs, strict=True)
+    return _insert(tr, queue.prepare(config, _prepare), values, priorities, ids)
+
+
+def _insert_delayed(tr: Transaction, queue: OpenQueue, config: Config, push: PushManyRequest) -> list[Item]:
+    """Write the items of a push of which some are delayed."""
+    newest, states = config.generations[-1], ["ready" if due_ms is None else "delayed" for due_ms in push.due_ms]
+    held = [tr.get(queue.keys.index(state, rand, newest)) for state, rand in zip(states, push.ids, strict=True)]
+    if any(read.wait() is not None for read in held):
+        raise taken()
+    delta = CounterDelta(queue.keys, wake=False)
+    delta.traffic("push", len(push.values))
+    items = []
+    for (value, priority), rand, due in zip(push.values, push.ids, push.due_ms, strict=True):
+        if due is None:
+            suffix = ready_suffix(priority, config.base + tr.stamp(), rand)
+            there = transition.new_ready(rand, value, config, suffix)
+        else:
+            there = transition.new_delayed(rand, value, config, priority, due)
+        transition.change(tr, queue.keys, config, None, there, delta, now_ms=push.now_ms)
+        items.append(as_item(there, fifo=config.fifo, codec=config.values))
+    delta.apply(tr)
+    return items

@@ -1,0 +1,35 @@
+"""Removing one particular item, wherever it stands among the ready ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from queues.items import ready
+from queues.items.counters import CounterDelta
+from queues.kv.port import Transaction
+from queues.model import ids
+from queues.model.item import Item
+from queues.operations.open_queue import OpenQueue, Request, executes
+
+
+class RemoveRequest(Request, frozen=True, gc=False):
+    """Take the ready item of an id and count it under `verb`; the answer is the item, or None."""
+
+    item_id: str
+    verb: str
+    now_ms: int
+
+
+@executes(RemoveRequest)
+def remove(tr: Transaction, queue: OpenQueue, requests: Sequence[RemoveRequest]) -> Sequence[Item | None]:
+    """Remove the item of the first request."""
+    request, config, keys = requests[0], queue.current(tr), queue.keys
+    rand = ids.parse(request.item_id)
+    place = None if rand is None else ready.PlaceRead(tr, keys, config.generations, rand).wait()
+    entry = None if place is None else ready.entry_at(tr, keys, place)
+    if entry is None:
+        return [None]
+    delta = CounterDelta(keys, wake=False)
+    (item,) = ready.take(tr, keys, config, [entry], request.now_ms, delta, verb=request.verb)
+    delta.apply(tr)
+    return [item]

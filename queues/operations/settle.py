@@ -1,0 +1,231 @@
+"""Settling leases: acknowledge, release and extend, those of many callers in one transaction.
+
+A batch first issues the reads of all its requests, so that they travel together, and then writes. So no two requests
+of one batch are about the same item.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from queues.errors import BadTime, BadToken, BadValue, StaleLease
+from queues.items import transition
+from queues.items.counters import CounterDelta
+from queues.items.leased import ExpiredRead, HeldRead
+from queues.items.stored_item import StoredItem, as_item
+from queues.keys.suffix import NONCE_SIZE
+from queues.kv.port import Refused, Transaction
+from queues.model import ids
+from queues.model.config import MAX_REASON, Config, check_text
+from queues.model.duration import LEASE, Duration, seconds_of
+from queues.model.item import Item
+from queues.model.moment import due_ms, either
+from queues.operations.open_queue import OpenQueue, Request, check_number, executes
+
+#: Why an attached queue has no leases.
+NO_LEASES = "nobody else would keep to a lease."
+
+#: A lease by the item's id and the lease's nonce.
+LeaseKey = tuple[bytes, bytes]
+
+
+class AckRequest(Request, frozen=True, gc=False):
+    """Acknowledge leases; the answer is the list of those that are stale."""
+
+    leases: tuple[LeaseKey, ...]
+    #: A lease whose item is nowhere in the queue is stale, too.
+    must_hold: bool = False
+
+
+class ReleaseRequest(Request, frozen=True, gc=False):
+    """Give a leased item back; the answer is the item. Raises `StaleLease`."""
+
+    lease: LeaseKey
+    #: When it becomes ready, in milliseconds; None: at once, at its place.
+    due_ms: int | None
+    reason: str
+    count_attempt: bool
+    now_ms: int
+
+
+class ExtendRequest(Request, frozen=True, gc=False):
+    """Let a lease end at another time; the answer is the leased item as it is stored. Raises `StaleLease`."""
+
+    lease: LeaseKey
+    expires_ms: int
+    now_ms: int
+
+
+SettleRequest = AckRequest | ReleaseRequest | ExtendRequest
+
+
+# Requests; a lease is given as such or by its token
+
+
+def ack_request(queue: OpenQueue, leases: Iterable[object], *, must_hold: bool = False) -> AckRequest:
+    """Return the request to acknowledge at most 1,000 leases; raise `NotForAttached`, `BadToken`, `BadLimit`."""
+    if queue.foreign is not None:
+        queue.check_own(NO_LEASES)
+    held = dict.fromkeys(map(_parse, leases))
+    if len(held) > 1:
+        check_number(len(held))
+    return AckRequest(queue.id, tuple(held), must_hold)
+
+
+def stale_tokens(stale: Sequence[LeaseKey], leases: Iterable[object]) -> list[str]:
+    """Return the tokens of stale leases as they were given."""
+    tokens = {_parse(lease): _token(lease) for lease in leases} if stale else {}
+    return [tokens[key] for key in stale]
+
+
+def release_request(
+    queue: OpenQueue, lease: object, *, delay: Duration | None, reason: str, count_attempt: bool
+) -> ReleaseRequest:
+    """Return the request to release a lease; raise `NotForAttached`, `BadToken`, `BadTime`, `BadValue`."""
+    queue.check_own(NO_LEASES)
+    key, when, seconds = _parse(lease), either(delay, None), queue.context.clock()
+    due = None if when is None else due_ms(when, seconds)
+    if not isinstance(reason, str):
+        raise BadValue("A reason is text, not {type}.", type=type(reason).__name__)
+    return ReleaseRequest(queue.id, key, due, check_text(reason, MAX_REASON), count_attempt, int(seconds * 1000))
+
+
+def extend_request(queue: OpenQueue, lease: object, seconds: Duration) -> ExtendRequest:
+    """Return the request to extend a lease; raise `NotForAttached`, `BadToken`, `BadTime`."""
+    queue.check_own(NO_LEASES)
+    return ExtendRequest(queue.id, _parse(lease), expires_ms_of(queue, seconds), queue.context.now_ms())
+
+
+def expires_ms_of(queue: OpenQueue, seconds: Duration) -> int:
+    """Return when a lease ends that begins now, in milliseconds; raise `BadTime`."""
+    held = seconds_of(seconds, LEASE, above_zero=True)
+    expires_ms = math.ceil((queue.context.clock() + held) * 1000)
+    if expires_ms > ids.LAST_MS:
+        raise BadTime("A lease ends before the year 10000.")
+    return expires_ms
+
+
+def _token(lease: object) -> str:
+    token = getattr(lease, "token", lease)
+    if not isinstance(token, str):
+        raise BadToken("A lease or its token is needed here, not {type}.", type=type(token).__name__)
+    return token
+
+
+def _parse(lease: object) -> LeaseKey:
+    """Return (rand, nonce) of a lease; raise `BadToken`."""
+    item_id, _, rest = _token(lease).partition("-")
+    try:
+        rand, nonce = bytes.fromhex(item_id), bytes.fromhex(rest)
+    except ValueError:
+        rand = nonce = b""
+    if len(rand) != ids.SIZE or rand.hex() != item_id or len(nonce) != NONCE_SIZE:
+        raise BadToken("This is not the token of a lease.")
+    return rand, nonce
+
+
+def stale() -> StaleLease:
+    """Build the error of an acknowledgement that comes too late."""
+    return StaleLease("This lease is over: it ended before it was acknowledged, so the item may be worked on again.")
+
+
+# Executing
+
+
+@executes(AckRequest, ReleaseRequest, ExtendRequest)
+def settle(tr: Transaction, queue: OpenQueue, requests: Sequence[SettleRequest]) -> Sequence[Any]:
+    """Settle the leases of the first requests that are about different items, in their order."""
+    begun = [_BEGIN[type(request)](tr, queue, request) for request in _together(requests)]
+    record = tr.get(queue.config_key).wait()
+    guess = queue.guess
+    config = guess[1] if record == guess[0] else queue.settle(record)
+    delta = CounterDelta(queue.keys, wake=False)
+    answers: list[Any] = []
+    for request, reads in zip(requests, begun, strict=False):
+        try:
+            answers.append(_FINISH[type(request)](tr, queue, config, request, reads, delta))
+        except StaleLease as stale:  # raised before anything is written
+            answers.append(Refused(stale))
+    if not delta.empty:
+        delta.apply(tr)
+    return answers
+
+
+def _together(requests: Sequence[SettleRequest]) -> Sequence[SettleRequest]:
+    if len(requests) == 1:
+        return requests
+    about: set[bytes] = set()
+    for n, request in enumerate(requests):
+        leases = request.leases if isinstance(request, AckRequest) else (request.lease,)
+        rands = [rand for rand, _ in leases]
+        if not about.isdisjoint(rands):
+            return requests[:n]
+        about.update(rands)
+    return requests
+
+
+def _begin_ack(tr: Transaction, queue: OpenQueue, request: AckRequest) -> list[HeldRead]:
+    return [HeldRead(tr, queue.keys, *lease) for lease in request.leases]
+
+
+def _ack(
+    tr: Transaction, queue: OpenQueue, config: Config, request: AckRequest, reads: list[HeldRead], delta: CounterDelta
+) -> list[LeaseKey]:
+    over: list[LeaseKey] = []
+    acked = set()
+    for lease, read in zip(request.leases, reads, strict=True):
+        there = read.find()
+        if there is None:
+            over.append(lease)
+            continue
+        tr.use_reserve()
+        transition.change(tr, queue.keys, config, there, None, delta)
+        acked.add(there.rand)
+    if acked:
+        delta.traffic("ack", len(acked))
+    if not over:
+        return over
+    # A lease that is over counts as acknowledged before if its item is nowhere in this queue.
+    looks = [(lease, ExpiredRead(tr, queue.keys, config, *lease)) for lease in over if lease[0] not in acked]
+    there_still = [(lease, look) for lease, look in looks if request.must_hold or look.is_there()]
+    acked |= {lease[0] for lease, look in there_still if look.take(delta)}
+    return [lease for lease, _ in there_still if lease[0] not in acked]
+
+
+def _begin(tr: Transaction, queue: OpenQueue, request: ReleaseRequest | ExtendRequest) -> HeldRead:
+    return HeldRead(tr, queue.keys, *request.lease)
+
+
+def _release(
+    tr: Transaction, queue: OpenQueue, config: Config, request: ReleaseRequest, held: HeldRead, delta: CounterDelta
+) -> Item:
+    there, counts = held.wait(), request.count_attempt
+    if not counts:
+        there = replace(there, attempts=there.attempts - 1)
+    if request.due_ms is None or (counts and transition.is_last(there, config)):
+        after = transition.given_back(there, config, now_ms=request.now_ms, reason=request.reason, dies=counts)
+    else:
+        after = transition.delayed_until(there, config, request.due_ms, reason=request.reason)
+    tr.use_reserve()
+    delta.traffic("release")
+    transition.change(tr, queue.keys, config, there, after, delta, now_ms=request.now_ms)
+    return as_item(after, fifo=config.fifo, codec=config.values)
+
+
+def _extend(
+    tr: Transaction, queue: OpenQueue, config: Config, request: ExtendRequest, held: HeldRead, delta: CounterDelta
+) -> StoredItem:
+    there = held.wait()
+    after = transition.extended(there, request.expires_ms)
+    tr.use_reserve()
+    delta.traffic("extend")
+    transition.change(tr, queue.keys, config, there, after, delta, now_ms=request.now_ms)
+    return after
+
+
+#: What issues the reads of a request, and what goes on with them.
+_BEGIN: dict[type, Callable[..., Any]] = {AckRequest: _begin_ack, ReleaseRequest: _begin, ExtendRequest: _begin}
+_FINISH: dict[type, Callable[..., Any]] = {AckRequest: _ack, ReleaseRequest: _release, ExtendRequest: _extend}
