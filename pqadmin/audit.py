@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from pqadmin.store import get_store, store_now
-from queues import Transaction
+from queues import RequestKey, Transaction
 from queues.admin import IdGenerator
+from queues.errors import AlreadyDone
 
 _id_generator = IdGenerator(lambda: store_now().timestamp())
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Author:
+    """The user who makes a change, and the key of the request that asks for it."""
+
+    name: str
+    key: RequestKey | None = None
+
+
 def note(
-    by: str,
+    by: str | Author,
     verb: str,
     *,
     before: Mapping[str, Any] | None = None,
@@ -24,15 +34,17 @@ def note(
     """Tell the audit who does what, under a queue if it concerns one; raises StoreError, and then it is not done.
 
     Where the act is in the site's own tables it is called inside their transaction: a crash in between leaves an entry
-    of what was not done, never a deed without an entry.
+    of what was not done, never a deed without an entry. An author's key is executed once: the second time raises
+    `AlreadyDone`, which undoes the transaction of the tables.
     """
     store, audit_id = get_store(), _id_generator.new_id()
+    author = Author(name=by) if isinstance(by, str) else by
 
     def write(tr: Transaction) -> None:
         store.audit.write(
             tr,
             audit_id,
-            actor=by,
+            actor=author.name,
             via="web",
             verb=verb,
             queue_id=queue_id,
@@ -42,4 +54,14 @@ def note(
             after=after,
         )
 
-    store.transact(write)
+    if author.key is None:
+        store.transact(write)
+        return
+
+    def execute(tr: Transaction, key: RequestKey = author.key) -> bytes:
+        write(tr)
+        return key.answer(None)
+
+    first = store.once(author.key.key, execute, content=author.key.content)
+    if first.repeated:
+        raise AlreadyDone(first.value, first.at)

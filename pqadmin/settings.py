@@ -44,6 +44,7 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
+    "django.forms",
     "channels",
     "pqadmin.server",
     "pqadmin.accounts",
@@ -74,6 +75,7 @@ MIDDLEWARE = [
 ROOT_URLCONF = "pqadmin.urls"
 ASGI_APPLICATION = "pqadmin.asgi.application"
 
+FORM_RENDERER = "django.forms.renderers.TemplatesSetting"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",

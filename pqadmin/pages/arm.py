@@ -19,7 +19,8 @@ from pqadmin.accounts.roles import Right, require
 from pqadmin.audit import note
 from pqadmin.display.addresses import leave
 from pqadmin.limits.bodies import takes_uploads
-from pqadmin.pages import act_view, toasts
+from pqadmin.pages import toasts
+from pqadmin.pages.action_view import answer
 from pqadmin.pages.refusals import Refusal, explain
 from pqadmin.pages.templatetags.dashboard import environment_kind
 from pqadmin.store import store_now
@@ -51,11 +52,11 @@ def arm(request: HttpRequest) -> HttpResponse:
         refusal = Refusal(
             title=_("The name does not match"), text=_("Type it exactly as shown."), advice="", status=422
         )
-        return act_view.answer(request, "dashboard/arm.html", about(request, to=to, kept=kept), refusal=refusal)
+        return answer(request, "dashboard/arm.html", about(request, to=to, kept=kept), refusal=refusal)
     try:
         note(request.user.get_username(), "arm", after={"minutes": arming.minutes()})
     except StoreError as error:
-        return act_view.answer(request, "dashboard/arm.html", about(request, to=to, kept=kept), refusal=explain(error))
+        return answer(request, "dashboard/arm.html", about(request, to=to, kept=kept), refusal=explain(error))
     until = arming.arm(request, store_now())
     if kept and to:
         return render(request, "dashboard/armed.html", {"to": to, "kept": kept, "until": until})

@@ -78,7 +78,7 @@ def page_not_found(request: HttpRequest, exception: Exception | None = None) -> 
 
 def not_allowed(request: HttpRequest, allow: str) -> HttpResponse:
     """Answer 405 to a link to what only a form does, or to a form sent to what is only read."""
-    return page(request, 405, title=_("Not this way"), context={"allow": allow}, headers={"Allow": allow})
+    return page(request, 405, title=_("Method not allowed"), context={"allow": allow}, headers={"Allow": allow})
 
 
 def outage(request: HttpRequest, exception: BaseException | None) -> HttpResponse | None:

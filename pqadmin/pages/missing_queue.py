@@ -1,4 +1,4 @@
-"""Answers for queues that are not there, or cannot be read, wherever a view or what stands before it meets one."""
+"""The pages about queues that do not exist, or cannot be read, for every view that raises it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,13 @@ from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.shortcuts import render
 
-from pqadmin.pages import act_view
-from queues.errors import QueueNotFound, QueueUnreadable
+from pqadmin.display import format as write
+from pqadmin.display.addresses import queue_url
+from pqadmin.display.errors import said
+from pqadmin.pages import visibility
+from queues.errors import QueueNotFound, QueueUnreadable, display_name
 
 
 class MissingQueueMiddleware:
@@ -24,5 +28,27 @@ class MissingQueueMiddleware:
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         """Return the page about such a queue; None leaves other exceptions alone."""
         if isinstance(exception, QueueUnreadable):
-            return act_view.queue_unreadable(request, exception)
-        return act_view.queue_missing(request, exception) if isinstance(exception, QueueNotFound) else None
+            return queue_unreadable(request, exception)
+        return queue_missing(request, exception) if isinstance(exception, QueueNotFound) else None
+
+
+def queue_missing(request: HttpRequest, missing: QueueNotFound) -> HttpResponse:
+    """Say that no queue has this name, and which ones have a similar one."""
+    if "HX-Request" in request.headers:  # a whole page has no place inside another: go to it instead
+        return HttpResponse(status=404, headers={"HX-Redirect": queue_url(missing.name)})
+    suggestions = visibility.scope(request).of_those(missing.suggestions)
+    context = {
+        "section": "queues",
+        "name": write.shorten(display_name(missing.name), 200),
+        "suggestions": [(display_name(name), queue_url(name)) for name in suggestions],
+        "can_create": visibility.may_name(visibility.scope(request), missing.name),
+    }
+    return render(request, "dashboard/no_queue.html", context, status=404)
+
+
+def queue_unreadable(request: HttpRequest, error: QueueUnreadable) -> HttpResponse:
+    """Say that this one queue cannot be read, why, and what can be done; all others are well."""
+    if "HX-Request" in request.headers:
+        return HttpResponse(status=409, headers={"HX-Redirect": queue_url(error.queue)})
+    context = {"section": "queues", "name": write.shorten(display_name(error.queue), 200), "why": said(error.why)}
+    return render(request, "dashboard/unreadable_queue.html", context, status=409)

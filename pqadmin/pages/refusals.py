@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 
 from pqadmin.display.errors import said
 from pqadmin.pages import visibility
+from pqadmin.pages.once import FormRefused
 from queues import errors
 
 
@@ -21,6 +22,15 @@ class Refusal:
     status: int = 409
     #: The field of the form that is at fault; empty when it is none.
     field: str = ""
+
+
+class NotPossible(errors.QueueError):
+    """An action that a rule of the site forbids; the message says why."""
+
+    def __init__(self, message: str, field: str = "") -> None:
+        super().__init__(message)
+        #: The field of the form that is at fault; empty when it is none.
+        self.field = field
 
 
 class NoTarget(errors.QueueError):
@@ -41,7 +51,7 @@ def _about(error: Exception) -> tuple[str, str, int, str]:
     nothing = _("Nothing was changed.")
     match error:
         case errors.HeadChanged(item=None):
-            return _("Nothing is ready any more"), _("What stood at this end was taken since."), 409, ""
+            return _("Nothing is ready any more"), _("The item was taken meanwhile."), 409, ""
         case errors.HeadChanged():
             return _("Another item came to this end"), _("Look at the item below and confirm again."), 409, ""
         case errors.DepthChanged():
@@ -95,7 +105,7 @@ def _about(error: Exception) -> tuple[str, str, int, str]:
         case errors.NotTheRecipe():
             return _("Other programs’ keys stand in the way"), nothing, 409, ""
         case errors.ItemChanged():
-            return _("Not as you saw it any more"), "", 409, ""
+            return _("The item has changed"), "", 409, ""
         case errors.WrongState():
             return _("The state has changed"), "", 409, ""
         case errors.ItemLeased():
@@ -106,6 +116,10 @@ def _about(error: Exception) -> tuple[str, str, int, str]:
             return _("That is the same queue"), nothing, 422, "to"
         case errors.BadTime():
             return _("This cannot be a time"), nothing, 422, "when"
+        case FormRefused():
+            return _("This form has expired"), _("Look at it again and send it from here."), 409, ""
+        case NotPossible(field=field):
+            return _("This cannot be done"), "", 422 if field else 409, field
         case Uncovers():
             return _("Values become visible there"), nothing, 422, "uncover"
         case visibility.NotYours():

@@ -21,23 +21,15 @@ from pqadmin.accounts.passwords import new_password
 from pqadmin.accounts.rights import Role
 from pqadmin.accounts.roles import grant as give_role
 from pqadmin.accounts.scope import role_given
-from pqadmin.audit import note
-from queues.errors import QueueError
+from pqadmin.audit import Author, note
+from pqadmin.pages.refusals import NotPossible
 
 #: Grants of one person: more than that nobody understands any more.
 MOST_GRANTS = 100
 
 
-class PersonError(QueueError):
-    """A change of a person that cannot be made; the message says why."""
-
-    def __init__(self, message: str, field: str = "") -> None:
-        super().__init__(message)
-        self.field = field
-
-
-def create(name: str, role: Role, grants: Mapping[str, Role], *, by: str, now: datetime) -> tuple[User, str]:
-    """Create a person with a password that the site makes up, and return both; raise `PersonError`."""
+def create(name: str, role: Role, grants: Mapping[str, Role], *, by: Author, now: datetime) -> tuple[User, str]:
+    """Create a person with a password that the site makes up, and return both; raise `NotPossible`."""
     password = new_password()
     with transaction.atomic():
         user = User(username=name)
@@ -45,13 +37,13 @@ def create(name: str, role: Role, grants: Mapping[str, Role], *, by: str, now: d
         try:
             user.full_clean()
         except ValidationError as error:
-            raise PersonError(" ".join(error.messages), "name") from None
+            raise NotPossible(" ".join(error.messages), "name") from None
         try:
             with transaction.atomic():
                 user.save(force_insert=True)
         except IntegrityError:  # somebody else made one of this name since we looked
             taken = user.unique_error_message(User, ("username",))
-            raise PersonError(" ".join(taken.messages), "name") from None
+            raise NotPossible(" ".join(taken.messages), "name") from None
         give_role(user, role)
         for glob, given in grants.items():
             _grant(user, glob, given, by, now)
@@ -60,13 +52,13 @@ def create(name: str, role: Role, grants: Mapping[str, Role], *, by: str, now: d
     return user, password
 
 
-def change_role(user: User, role: Role, *, by: str) -> None:
-    """Give a person another role on all queues; raise `PersonError` if no admin would be left."""
+def change_role(user: User, role: Role, *, by: Author) -> None:
+    """Give a person another role on all queues; raise `NotPossible` if no admin would be left."""
     with transaction.atomic():
         user = _held(user)
         before = role_given(user)
         if before is role:
-            raise PersonError(_("That is the role already: nothing was changed."), "role")
+            raise NotPossible(_("That is the role already: nothing was changed."), "role")
         if before is Role.ADMIN and user.is_active:
             _another_admin(user)
         give_role(user, role)
@@ -78,37 +70,37 @@ def change_role(user: User, role: Role, *, by: str) -> None:
         )
 
 
-def add_grant(user: User, glob: str, role: Role, *, by: str, now: datetime) -> None:
+def add_grant(user: User, glob: str, role: Role, *, by: Author, now: datetime) -> None:
     """Give a person a role on the queues that a glob matches, in place of the one that it had there."""
     with transaction.atomic():
         user = _held(user)
         before = Grant.objects.filter(user=user, glob=glob).first()
         if before is not None and before.role == role.value:
-            raise PersonError(_("This grant is there already: nothing was changed."), "glob")
+            raise NotPossible(_("This grant is there already: nothing was changed."), "glob")
         if before is None and user.grants.count() >= MOST_GRANTS:
-            raise PersonError(_("Nobody has more than %(n)s grants: take one away first.") % {"n": MOST_GRANTS}, "glob")
+            raise NotPossible(_("Nobody has more than %(n)s grants: take one away first.") % {"n": MOST_GRANTS}, "glob")
         _grant(user, glob, role, by, now)
         was = None if before is None else {"queues": glob, "role": before.role}
         note(by, "add_grant", before=_of(user, was), after=_of(user, {"queues": glob, "role": role.value}))
 
 
-def remove_grant(user: User, key: int, *, by: str) -> str:
-    """Take a grant away and return its glob; raise `PersonError` when it is not there."""
+def remove_grant(user: User, key: int, *, by: Author) -> str:
+    """Take a grant away and return its glob; raise `NotPossible` when it is not there."""
     with transaction.atomic():
         found = Grant.objects.filter(user=user, pk=key).first()
         if found is None:
-            raise PersonError(_("This grant is not there any more."))
+            raise NotPossible(_("This grant is not there any more."))
         found.delete()
         note(by, "remove_grant", before={"person": user.username, "queues": found.glob, "role": found.role})
         return found.glob
 
 
-def set_active(user: User, active: bool, *, by: str) -> None:
-    """Let a person sign in, or no longer; raise `PersonError` if no admin would be left."""
+def set_active(user: User, active: bool, *, by: Author) -> None:
+    """Let a person sign in, or no longer; raise `NotPossible` if no admin would be left."""
     with transaction.atomic():
         user = _held(user)
         if user.is_active is active:
-            raise PersonError(_("That is so already: nothing was changed."))
+            raise NotPossible(_("That is so already: nothing was changed."))
         if not active and role_given(user) is Role.ADMIN:
             _another_admin(user)
         user.is_active = active
@@ -116,7 +108,7 @@ def set_active(user: User, active: bool, *, by: str) -> None:
         note(by, "reactivate_person" if active else "deactivate_person", after={"person": user.username})
 
 
-def reset_password(user: User, *, by: str) -> str:
+def reset_password(user: User, *, by: Author) -> str:
     """Give a person a password that the site makes up, which ends the old one and all sessions; return it."""
     password = new_password()
     with transaction.atomic():
@@ -132,7 +124,7 @@ def _held(user: User) -> User:
     try:
         return User.objects.select_for_update().get(pk=user.pk)
     except User.DoesNotExist:
-        raise PersonError(_("This person is not there any more.")) from None
+        raise NotPossible(_("This person is not there any more.")) from None
 
 
 def _another_admin(user: User) -> None:
@@ -140,16 +132,16 @@ def _another_admin(user: User) -> None:
     admins = User.objects.filter(Q(is_superuser=True) | Q(pk__in=in_group), is_active=True)
     others = admins.select_for_update().exclude(pk=user.pk)
     if not list(others[:1]):
-        raise PersonError(
+        raise NotPossible(
             _("%(name)s is the last admin: without one nobody could give anybody a role. Make another one first.")
             % {"name": user.username},
             "role",
         )
 
 
-def _grant(user: User, glob: str, role: Role, by: str, now: datetime) -> None:
+def _grant(user: User, glob: str, role: Role, by: Author, now: datetime) -> None:
     Grant.objects.update_or_create(
-        user=user, glob=glob, defaults={"role": role.value, "given_by": by[:150], "given_at": now}
+        user=user, glob=glob, defaults={"role": role.value, "given_by": by.name[:150], "given_at": now}
     )
 
 

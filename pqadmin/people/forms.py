@@ -5,30 +5,52 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.html import format_html
+from django.utils.translation import gettext_lazy as _
 
 from pqadmin.accounts.name_patterns import BadGlob, check_glob
 from pqadmin.accounts.rights import GRANTABLE, Role
+from pqadmin.display import format as write
 from pqadmin.display.errors import said
+from pqadmin.pages.fields import TypedField, choice, choices_field, select_field
 from queues.errors import BadName
 
 _MAX_NAME, _MAX_GLOB = 1_000, 20_000
-ROLES = [(role.value, role.label) for role in Role]
+
+
+_ROLE_WORDS = [
+    (Role.NONE, _("sees and does nothing, but for what is granted below")),
+    (Role.VIEWER, _("sees every queue, changes nothing")),
+    (Role.OPERATOR, _("also acts on every queue")),
+    (Role.ADMIN, _("also attaches queues, makes boards and changes people")),
+]
+
+
+def _role_field() -> forms.ChoiceField:
+    options = [(role.value, choice(role.label, words)) for role, words in _ROLE_WORDS]
+    field = choices_field(_("Role on all queues"), options, "four")
+    field.initial = Role.VIEWER.value
+    return field
+
+
+def _glob_field(**options: Any) -> TypedField:
+    return TypedField(_("Queues"), max_length=_MAX_GLOB, placeholder="orders:*", autocapitalize="off", **options)
 
 
 class RoleForm(forms.Form):
-    """A role on all queues. Whoever makes an admin types the person's name."""
+    """A role on all queues. To make an admin, the person's name is typed."""
 
-    role = forms.ChoiceField(choices=ROLES)
-    confirm = forms.CharField(required=False, strip=True, max_length=_MAX_NAME)
+    role = _role_field()
+    confirm = TypedField(max_length=_MAX_NAME, autocapitalize="off")
 
     def __init__(self, *args: Any, name: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._name = name
+        words = _("To make an admin, type the person's name:")
+        self.fields["confirm"].label = format_html('{} <span class="all">{}</span>', words, write.visible(name))
 
     def clean(self) -> dict[str, Any]:
-        """Ask for the name of whoever becomes an admin."""
+        """Ask for the name of a person who becomes an admin."""
         cleaned = super().clean() or self.cleaned_data
         if cleaned.get("role") == Role.ADMIN and cleaned.get("confirm") != self._name:
             self.add_error("confirm", _("An admin may do everything: type the person's name exactly as shown."))
@@ -38,12 +60,8 @@ class RoleForm(forms.Form):
 class GrantForm(forms.Form):
     """A role on the queues that a glob matches."""
 
-    glob = forms.CharField(
-        strip=True,
-        max_length=_MAX_GLOB,
-        error_messages={"required": gettext_lazy("Say which queues: a name, or a pattern such as orders:*.")},
-    )
-    role = forms.ChoiceField(choices=[(role.value, role.label) for role in GRANTABLE])
+    glob = _glob_field(missing=_("Say which queues: a name, or a pattern such as orders:*."))
+    role = forms.ChoiceField(label=_("Role there"), choices=[(role.value, role.label) for role in GRANTABLE])
 
     def clean_glob(self) -> str:
         """Check the glob by its own rules and by those for names."""
@@ -53,12 +71,17 @@ class GrantForm(forms.Form):
 class PersonForm(forms.Form):
     """A new person."""
 
-    name = forms.CharField(
-        strip=True, max_length=_MAX_NAME, error_messages={"required": gettext_lazy("A person needs a name.")}
+    name = TypedField(
+        _("Name to sign in with"),
+        max_length=_MAX_NAME,
+        missing=_("A person needs a name."),
+        help_text=_("1 to 150 letters, digits and @ . + - _"),
+        autocapitalize="off",
+        autofocus=True,
     )
-    role = forms.ChoiceField(choices=ROLES)
-    glob = forms.CharField(required=False, strip=True, max_length=_MAX_GLOB)
-    glob_role = forms.ChoiceField(required=False, choices=[(role.value, role.label) for role in GRANTABLE])
+    role = _role_field()
+    glob = _glob_field()
+    glob_role = select_field(_("Role there"), [(role.value, role.label) for role in GRANTABLE])
 
     def clean_glob(self) -> str:
         """Check the glob, if there is one."""

@@ -7,12 +7,12 @@ from pqadmin.people import views
 app_name = "people"
 urlpatterns = [
     path("people/", views.people, name="people"),
-    path("people/new/", views.create, name="new"),
+    path("people/new/", views.CreateView.as_view(), name="new"),
     path("people/<int:key>/", views.person, name="person"),
-    path("people/<int:key>/role/", views.role, name="role"),
-    path("people/<int:key>/grants/", views.add_grant, name="add-grant"),
-    path("people/<int:key>/grants/<int:grant>/remove/", views.remove_grant, name="remove-grant"),
-    path("people/<int:key>/active/", views.activate, name="active"),
-    path("people/<int:key>/password/", views.password, name="password"),
+    path("people/<int:key>/role/", views.RoleView.as_view(), name="role"),
+    path("people/<int:key>/grants/", views.AddGrantView.as_view(), name="add-grant"),
+    path("people/<int:key>/grants/<int:grant>/remove/", views.RemoveGrantView.as_view(), name="remove-grant"),
+    path("people/<int:key>/active/", views.ActivateView.as_view(), name="active"),
+    path("people/<int:key>/password/", views.PasswordView.as_view(), name="password"),
     path("accounts/me/", views.me, name="me"),
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -12,22 +12,23 @@ from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
 from pqadmin.accounts.access import open_without_role
 from pqadmin.accounts.models import Grant
-from pqadmin.accounts.rights import GRANTABLE, Right, Role
+from pqadmin.accounts.rights import Right, Role
 from pqadmin.accounts.roles import require
 from pqadmin.accounts.scope import Scope, role_given, scope_of
-from pqadmin.display.addresses import leave, queue_url
-from pqadmin.pages import act_view, once, toasts
-from pqadmin.pages.refusals import Refusal, explain
+from pqadmin.display.addresses import queue_url
+from pqadmin.pages import once, toasts
+from pqadmin.pages.action_view import ActionView
 from pqadmin.people import deeds
 from pqadmin.people.forms import GrantForm, PersonForm, RoleForm
 from pqadmin.store import get_store
-from queues.errors import QueueError, StoreError, display_name
+from queues.errors import display_name
 
 PAGE = 50
 #: Names of queues that are shown of a glob, and of one's own.
@@ -85,40 +86,40 @@ def people(request: HttpRequest) -> HttpResponse:
     return render(request, "people/people.html", context)
 
 
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-@require(Right.ADMIN, harmless=lambda request: "preview" in request.POST)
-def create(request: HttpRequest) -> HttpResponse:
-    """Create a person and show the password, once."""
-    form = PersonForm(request.POST) if request.method == "POST" else None
-    context = {
-        "section": "people",
-        "form": form,
-        "roles": _choices(),
-        "form_number": once.number(request, "create-person"),
-        "matching": _matching(form.data.get("glob", "")) if form is not None else None,
-    }
-    if form is None:
-        return render(request, "people/new.html", context)
-    valid = form.is_valid()
-    if "preview" in request.POST:
-        return render(request, "people/new.html", context)
-    if not valid:
-        return act_view.answer(request, "people/new.html", context, refusal=act_view.invalid(form))
-    data, made = form.cleaned_data, list[tuple[User, str]]()
+@method_decorator(never_cache, name="dispatch")
+class CreateView(ActionView):
+    """Creates a person and shows the password, once."""
 
-    def act() -> str:
-        made.append(deeds.create(data["name"], Role(data["role"]), form.grants, by=_by(request), now=datetime.now(UTC)))
-        return _url(made[0][0])
+    right, section = Right.ADMIN, "people"
+    action, template_name = "create-person", "people/new.html"
+    form_class = PersonForm
 
-    refused = _once(request, "create-person", act)
-    if isinstance(refused, HttpResponse):
-        return refused
-    if refused is not None:
-        act_view.blame(form, refused)
-        return act_view.answer(request, "people/new.html", context, refusal=refused)
-    user, password = made[0]
-    return render(request, "people/password.html", {"section": "people", "person": user, "password": password})
+    @classmethod
+    def previews(cls, request: HttpRequest) -> bool:
+        """Say whether a form asks only which queues a glob matches."""
+        return "preview" in request.POST
+
+    @property
+    def home(self) -> str:
+        """The list of people."""
+        return reverse("people:people")
+
+    def get_context_data(self, **more: Any) -> dict[str, Any]:
+        """Return what the page shows."""
+        matching = _matching(self.request.POST.get("glob", ""))
+        return super().get_context_data(matching=matching, **more)
+
+    def answer_of(self, result: Any) -> str:
+        """A second sending leads to the person in the list."""
+        return f"{self.home}?{urlencode({'q': self.request.POST.get('name', '')})}"
+
+    def perform(self, form: PersonForm) -> HttpResponse:
+        """Create the person."""
+        data = form.cleaned_data
+        user, password = deeds.create(
+            data["name"], Role(data["role"]), form.grants, by=self.author, now=datetime.now(UTC)
+        )
+        return _show_password(self.request, user, password)
 
 
 @never_cache
@@ -129,78 +130,118 @@ def person(request: HttpRequest, key: int) -> HttpResponse:
     return render(request, "people/person.html", _about(request, _find(key), glob=request.GET.get("glob", "")))
 
 
-@require_POST
-@require(Right.ADMIN)
-def role(request: HttpRequest, key: int) -> HttpResponse:
-    """Change a person's role on all queues."""
-    user = _find(key)
-    form = RoleForm(request.POST, name=user.username)
-    if not form.is_valid():
-        return _again(request, user, act_view.invalid(form), role_form=form)
-    given = Role(form.cleaned_data["role"])
-    refused = _once(request, f"role:{key}", lambda: deeds.change_role(user, given, by=_by(request)), user)
-    if refused is not None:
-        return _again(request, user, refused, role_form=form)
-    words = _("%(name)s has the role %(role)s on all queues now.")
-    return _told(request, user, words % {"name": user.username, "role": given.label})
+class PersonActionView(ActionView):
+    """A change of the person that the address names; a refusal is shown on the person's page."""
+
+    http_method_names = ["post"]
+    right, template_name = Right.ADMIN, "people/person.html"
+    #: The name of the form on the person's page.
+    form_name = ""
+    person: User
+
+    @property
+    def subject(self) -> str:
+        """The person."""
+        return str(self.kwargs["key"])
+
+    @property
+    def home(self) -> str:
+        """The person's page."""
+        return reverse("people:person", args=[self.subject])
+
+    def load(self) -> None:
+        """Read the person."""
+        self.person = _find(self.kwargs["key"])
+
+    def get_context_data(self, **more: Any) -> dict[str, Any]:
+        """Return what the person's page shows."""
+        context = super().get_context_data(**more)
+        forms = {self.form_name: context["form"]} if self.form_name else {}
+        return context | _about(self.request, self.person, **forms)
+
+    def perform(self, form: Any) -> str | HttpResponse:
+        """Change the person and say so."""
+        toasts.done(self.request, self.change(form))
+        return self.home
+
+    def change(self, form: Any) -> str:
+        """Change the person and return what was done in words."""
+        raise NotImplementedError
 
 
-@require_POST
-@require(Right.ADMIN)
-def add_grant(request: HttpRequest, key: int) -> HttpResponse:
-    """Give a person a role on the queues that a glob matches."""
-    user = _find(key)
-    form = GrantForm(request.POST)
-    if not form.is_valid():
-        return _again(request, user, act_view.invalid(form), grant_form=form)
-    glob, given = form.cleaned_data["glob"], Role(form.cleaned_data["role"])
-    now = datetime.now(UTC)
-    refused = _once(request, f"grant:{key}", lambda: deeds.add_grant(user, glob, given, by=_by(request), now=now), user)
-    if refused is not None:
-        return _again(request, user, refused, grant_form=form)
-    words = _("%(name)s has the role %(role)s on %(glob)s now.")
-    return _told(request, user, words % {"name": user.username, "role": given.label, "glob": glob})
+class RoleView(PersonActionView):
+    """Changes a person's role on all queues."""
+
+    action, form_name, form_class = "role", "role_form", RoleForm
+
+    def get_form_kwargs(self) -> dict[str, Any]:
+        """Ask for the person's name before an admin is made."""
+        return {**super().get_form_kwargs(), "name": self.person.username}
+
+    def change(self, form: RoleForm) -> str:
+        """Give the role."""
+        given = Role(form.cleaned_data["role"])
+        deeds.change_role(self.person, given, by=self.author)
+        words = _("%(name)s has the role %(role)s on all queues now.")
+        return words % {"name": self.person.username, "role": given.label}
 
 
-@require_POST
-@require(Right.ADMIN)
-def remove_grant(request: HttpRequest, key: int, grant: int) -> HttpResponse:
-    """Take a grant away from a person."""
-    user = _find(key)
-    taken: list[str] = []
-    refused = _once(
-        request,
-        f"remove-grant:{grant}",
-        lambda: taken.append(deeds.remove_grant(user, grant, by=_by(request))),
-        user,
-    )
-    if refused is not None:
-        return _again(request, user, refused)
-    return _told(request, user, _("The grant on %(glob)s is taken away.") % {"glob": taken[0]})
+class AddGrantView(PersonActionView):
+    """Gives a person a role on the queues that a glob matches."""
+
+    action, form_name, form_class = "grant", "grant_form", GrantForm
+
+    def change(self, form: GrantForm) -> str:
+        """Add the grant."""
+        glob, given = form.cleaned_data["glob"], Role(form.cleaned_data["role"])
+        deeds.add_grant(self.person, glob, given, by=self.author, now=datetime.now(UTC))
+        words = _("%(name)s has the role %(role)s on %(glob)s now.")
+        return words % {"name": self.person.username, "role": given.label, "glob": glob}
 
 
-@require_POST
-@require(Right.ADMIN)
-def activate(request: HttpRequest, key: int) -> HttpResponse:
-    """Let a person sign in, or no longer."""
-    user, active = _find(key), request.POST.get("active") == "yes"
-    refused = _once(request, f"active:{key}", lambda: deeds.set_active(user, active, by=_by(request)), user)
-    if refused is not None:
-        return _again(request, user, refused)
-    words = _("%(name)s may sign in again.") if active else _("%(name)s is signed out and may not sign in.")
-    return _told(request, user, words % {"name": user.username})
+class RemoveGrantView(PersonActionView):
+    """Takes a grant away from a person."""
+
+    action = "remove-grant"
+
+    @property
+    def purpose(self) -> str:
+        """What a sent form was made for."""
+        return f"{self.action}:{self.kwargs['grant']}"
+
+    def change(self, form: Any) -> str:
+        """Remove the grant."""
+        glob = deeds.remove_grant(self.person, self.kwargs["grant"], by=self.author)
+        return _("The grant on %(glob)s is taken away.") % {"glob": glob}
 
 
-@never_cache
-@require_POST
-@require(Right.ADMIN)
-def password(request: HttpRequest, key: int) -> HttpResponse:
-    """Give a person a new password and show it, once."""
-    user, made = _find(key), list[str]()
-    refused = _once(request, f"password:{key}", lambda: made.append(deeds.reset_password(user, by=_by(request))), user)
-    if refused is not None:
-        return _again(request, user, refused)
-    return render(request, "people/password.html", {"section": "people", "person": user, "password": made[0]})
+class ActivateView(PersonActionView):
+    """Lets a person sign in, or no longer."""
+
+    action = "active"
+
+    def change(self, form: Any) -> str:
+        """Activate or deactivate the person."""
+        active = self.request.POST.get("active") == "yes"
+        deeds.set_active(self.person, active, by=self.author)
+        words = _("%(name)s may sign in again.") if active else _("%(name)s is signed out and may not sign in.")
+        return words % {"name": self.person.username}
+
+
+@method_decorator(never_cache, name="dispatch")
+class PasswordView(PersonActionView):
+    """Gives a person a new password and shows it, once."""
+
+    action = "password"
+
+    def perform(self, form: Any) -> HttpResponse:
+        """Reset the password; a second sending leads to the person's page."""
+        password = deeds.reset_password(self.person, by=self.author)
+        return _show_password(self.request, self.person, password)
+
+
+def _show_password(request: HttpRequest, user: User, password: str) -> HttpResponse:
+    return render(request, "people/password.html", {"section": "people", "person": user, "password": password})
 
 
 @open_without_role
@@ -241,54 +282,6 @@ def _url(user: User) -> str:
     return reverse("people:person", args=[user.pk])
 
 
-def _by(request: HttpRequest) -> str:
-    return request.user.get_username()
-
-
-def _once(
-    request: HttpRequest, purpose: str, act: Callable[[], str | None], user: User | None = None
-) -> Refusal | HttpResponse | None:
-    """Do a change once; return why it was refused, or the answer to a form that was sent before.
-
-    A second sending leads to what `act` returns, or to the page of the user.
-    """
-    try:
-        with once.once(request, purpose) as sending:
-            sending.answer = act() or ("" if user is None else _url(user))
-    except once.AlreadySent as sent:
-        return act_view.replayed(request, sent, reverse("people:people"))
-    except once.FormRefused:
-        return act_view.stale_form()
-    except deeds.PersonError as error:
-        title = _("This cannot be done")
-        return Refusal(title=title, text=str(error), advice="", status=422 if error.field else 409, field=error.field)
-    except (QueueError, StoreError) as error:
-        return explain(error)
-    return None
-
-
-def _again(
-    request: HttpRequest,
-    user: User,
-    refused: Refusal | HttpResponse,
-    *,
-    role_form: RoleForm | None = None,
-    grant_form: GrantForm | None = None,
-) -> HttpResponse:
-    if isinstance(refused, HttpResponse):
-        return refused
-    for form in (role_form, grant_form):
-        if form is not None:
-            act_view.blame(form, refused)
-    context = _about(request, _find(user.pk), role_form=role_form, grant_form=grant_form)
-    return act_view.answer(request, "people/person.html", context, refusal=refused)
-
-
-def _told(request: HttpRequest, user: User, words: str) -> HttpResponse:
-    toasts.done(request, words)
-    return leave(_url(user))
-
-
 def _about(
     request: HttpRequest,
     user: User,
@@ -299,48 +292,34 @@ def _about(
 ) -> dict[str, Any]:
     names = list(get_store().directory())
     typed = glob if grant_form is None else str(grant_form.data.get("glob", ""))
-    trial = GrantForm({"glob": glob, "role": request.GET.get("role", Role.VIEWER)}) if glob else grant_form
-    grants = list(user.grants.order_by("glob"))
-    key = user.pk
+    if grant_form is None:
+        trial = {"glob": glob, "role": request.GET.get("role", Role.VIEWER)}
+        grant_form = GrantForm(trial if glob else None, auto_id="grant-%s")
+    role, key = role_given(user), user.pk
     return {
         "section": "people",
         "person": user,
-        "person_role": role_given(user),
+        "person_role": role,
         "myself": user.pk == request.user.pk,
-        "roles": _choices(),
-        "grantable": [(role.value, role.label) for role in GRANTABLE],
         "grants": [
             {
                 "grant": each,
                 "role": Role(each.role).label,
                 "matching": _matching(each.glob, names),
-                "number": once.number(request, f"remove-grant:{each.pk}"),
+                "hidden": {once.FIELD: once.number(request, f"remove-grant:{each.pk}")},
             }
-            for each in grants
+            for each in user.grants.order_by("glob")
         ],
-        "role_form": role_form,
-        "grant_form": trial,
-        "typed_glob": typed,
-        "typed_role": (grant_form.data.get("role") if grant_form is not None else request.GET.get("role")) or "viewer",
-        "matching": _matching(typed, names) if typed and (trial is None or trial.is_valid()) else None,
+        "role_form": role_form or RoleForm(name=user.username, initial={"role": role.value}, auto_id="role-%s"),
+        "grant_form": grant_form,
+        "matching": _matching(typed, names) if typed and grant_form.is_valid() else None,
         "numbers": {
-            "role": once.number(request, f"role:{key}"),
-            "grant": once.number(request, f"grant:{key}"),
-            "active": once.number(request, f"active:{key}"),
-            "password": once.number(request, f"password:{key}"),
+            action: {once.FIELD: once.number(request, f"{action}:{key}")}
+            for action in ("role", "grant", "active", "password")
         },
         "audit_url": f"{reverse('dashboard:audit')}?{urlencode({'by': user.username})}",
         "now": datetime.now(UTC),
     }
-
-
-def _choices() -> list[tuple[str, Any, str]]:
-    return [
-        (Role.NONE.value, Role.NONE.label, _("sees and does nothing, but for what is granted below")),
-        (Role.VIEWER.value, Role.VIEWER.label, _("sees every queue, changes nothing")),
-        (Role.OPERATOR.value, Role.OPERATOR.label, _("also acts on every queue")),
-        (Role.ADMIN.value, Role.ADMIN.label, _("also attaches queues, makes boards and changes people")),
-    ]
 
 
 def _matching(glob: str, names: Iterable[str] | None = None) -> Matching | None:

@@ -16,7 +16,6 @@ from django.conf import settings
 from django.db import DatabaseError, connections, transaction
 
 from pqadmin.accounts import throttle
-from pqadmin.pages import once
 from pqadmin.store import opened_store
 from queues.admin import Upkeep
 
@@ -27,12 +26,12 @@ LOOK_EVERY = 0.5  # seconds; for the store, which may be opened later than the s
 
 
 def sweep() -> None:
-    """Remove expired rows; what cannot be removed now is left for the next time."""
+    """Forget what has expired; what cannot be forgotten now is left for the next time."""
+
     now = datetime.now(UTC)
     sessions = import_module(settings.SESSION_ENGINE).SessionStore
     swept: dict[str, Callable[[], object]] = {
         "sessions": sessions.clear_expired,
-        "sent forms": lambda: once.sweep(now),
         "failed logins": lambda: throttle.sweep(now),
     }
     for what, remove in swept.items():

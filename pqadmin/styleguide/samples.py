@@ -9,7 +9,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from pqadmin.dashboard.items import act_words as words
-from pqadmin.dashboard.items.act_forms import ReprioritizeForm, RescheduleForm
 from pqadmin.dashboard.items.act_previews import Preview
 from pqadmin.dashboard.items.act_words import ITEM_ACTS
 from pqadmin.dashboard.items.history import History, Line
@@ -31,11 +30,7 @@ _ID = "01a1ffe194ec2e9e1c2da1c46c2359cca5f52c64"
 
 def sample_acts(items: Sequence[Item]) -> dict[str, Any]:
     """Return the forms, obstacles, previews and results of actions on items."""
-    reprioritize = ReprioritizeForm({"how": "shift", "shift": "1e400"}, fifo=False, priority_type="int")
-    reschedule = RescheduleForm({"when": "in", "amount": HOSTILE})
     return {
-        "reprioritize": reprioritize,
-        "reschedule": reschedule,
         "picked": items[:4],
         "unlisted": 988,
         "fates": Fates(

@@ -15,10 +15,7 @@ from django.views.decorators.http import require_safe
 from pqadmin.accounts.roles import Right, require
 from pqadmin.dashboard.audit.views import line_of
 from pqadmin.dashboard.jobs.on_queue import JobsHere
-from pqadmin.dashboard.push.forms import PushForm
-from pqadmin.dashboard.queue.forms import CreateForm, DeleteForm
 from pqadmin.display import format as write
-from pqadmin.display.moments import UNITS
 from pqadmin.display.redaction import rules_of
 from pqadmin.display.values import show
 from pqadmin.live.board.health import Outlook, Problem, State
@@ -29,6 +26,7 @@ from pqadmin.live.words import attached_words, problem_words
 from pqadmin.pages.queue_context import mix
 from pqadmin.pages.refusals import explain
 from pqadmin.pages.toasts import Toast
+from pqadmin.styleguide.forms import sample_forms
 from pqadmin.styleguide.pages import sample_audit, sample_pages, sample_wall
 from pqadmin.styleguide.samples import (
     RAW,
@@ -57,12 +55,6 @@ def styleguide(request: HttpRequest) -> HttpResponse:
     now = datetime.now(UTC)
     rows = _rows(now)
     sample = _item(now, _VALUES[0])
-    bad_push = PushForm(
-        {"value": "{not json", "priority": "1e400", "encoding": "base64"}, fifo=False, priority_type="int"
-    )
-    bad_create = CreateForm({"name": "a/b", "kind": "priority", "priority_type": "int", "edges": "3, 2, x"})
-    bad_push.is_valid()
-    bad_create.is_valid()
     summary = total_of(rows, queues=len(rows) + 3, as_of=now)
     status = rows[0].status
     context: dict[str, Any] = {
@@ -89,12 +81,7 @@ def styleguide(request: HttpRequest) -> HttpResponse:
         "mix": mix(status.bands),
         "refusals": [explain(error) for error in _ERRORS],
         "toasts": _toasts(),
-        "push_form": bad_push,
-        "when_form": bad_push,
-        "units": list(UNITS),
-        "form": bad_create,
-        "confirming": DeleteForm({"confirm": RAW, "reason": "n" * 500}),
-        "form_number": "",
+        "forms": sample_forms(status, now, RAW),
         "url": "#",
         "fresh": [(state, label) for state, label in _FRESH],
         "states": [state.value for state in State] + ["gone"],

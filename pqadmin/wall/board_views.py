@@ -15,20 +15,20 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_safe
 
 from pqadmin.accounts.roles import Right, require
 from pqadmin.accounts.scope import Scope, scope_of
-from pqadmin.display.addresses import leave
 from pqadmin.live.monitor import get_monitor
-from pqadmin.pages import act_view, once, toasts
-from pqadmin.pages.refusals import Refusal, explain
+from pqadmin.pages import once, toasts
+from pqadmin.pages.action_view import ActionView
+from pqadmin.pages.refusals import NotPossible, Refusal
 from pqadmin.wall import deeds
 from pqadmin.wall.deeds import BoardChanged
 from pqadmin.wall.forms import MAX_GLOBS, BoardForm, LinkForm, parse_globs
 from pqadmin.wall.links import UNUSED_FOR
 from pqadmin.wall.models import Board, Link
-from queues.errors import QueueError, StoreError, display_name
+from queues.errors import display_name
 
 #: Names that a preview lists.
 _LISTED = 24
@@ -69,75 +69,107 @@ def boards(request: HttpRequest) -> HttpResponse:
     return render(request, "wall/boards.html", {"section": "boards", "lines": lines})
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@require(Right.ADMIN, harmless=lambda request: "look" in request.POST)
-def make(request: HttpRequest) -> HttpResponse:
-    """Make a board."""
-    form = BoardForm(request.POST) if request.method == "POST" and "look" not in request.POST else None
-    context = _form_context(request, None, form)
-    if form is None:
-        return render(request, "wall/board.html", context)
-    if not form.is_valid():
-        return act_view.answer(request, "wall/board.html", context, refusal=act_view.invalid(form))
-    try:
-        with once.once(request, "make-board") as sending:
-            board = deeds.make_board(form.cleaned_data, by=request.user.get_username(), now=datetime.now(UTC))
-            sending.answer = reverse("wall:change", args=[board.slug])
-    except once.AlreadySent as sent:
-        return act_view.replayed(request, sent, reverse("wall:boards"))
-    except IntegrityError:  # another board took the address since it was looked up
-        form.add_error("slug", _("Another board has this address."))
-        return act_view.answer(request, "wall/board.html", context, refusal=act_view.invalid(form))
-    except once.FormRefused:
-        return act_view.answer(request, "wall/board.html", context, refusal=act_view.stale_form())
-    except (QueueError, StoreError) as error:
-        return act_view.answer(request, "wall/board.html", context, refusal=explain(error))
-    toasts.done(
-        request,
-        _("The board is there. Make a link to show it on a screen."),
-        label=_("Open it"),
-        link=reverse("wall:wall", args=[board.slug]),
-    )
-    return leave(sending.answer)
+class BoardView(ActionView):
+    """Makes or changes a board; its page shows the links too."""
+
+    right, section = Right.ADMIN, "boards"
+    template_name = "wall/board.html"
+    form_class: Any = BoardForm
+    board: Board | None = None
+    link_form: LinkForm | None = None
+
+    @classmethod
+    def previews(cls, request: HttpRequest) -> bool:
+        """Say whether a form asks only which queues its patterns choose."""
+        return "look" in request.POST
+
+    @property
+    def subject(self) -> str:
+        """The board."""
+        return str(self.kwargs.get("slug", ""))
+
+    def get_form_kwargs(self) -> dict[str, Any]:
+        """Return what the form is made with; one that only looks is not judged."""
+        kwargs = {**super().get_form_kwargs(), "board": self.board}
+        if self.previews(self.request):
+            kwargs = {name: value for name, value in kwargs.items() if name not in ("data", "files")}
+        return kwargs
+
+    def get_context_data(self, **more: Any) -> dict[str, Any]:
+        """Return what the page shows."""
+        context = super().get_context_data(**more)
+        form = context["form"] if isinstance(context["form"], BoardForm) else None
+        shown = _form_context(self.request, self.board, form, link_form=self.link_form)
+        return {**shown, **context, "form": shown["form"]}
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@require(Right.ADMIN, harmless=lambda request: "look" in request.POST)
-def change(request: HttpRequest, slug: str) -> HttpResponse:
-    """Change a board, and see its links."""
-    board = get_object_or_404(Board, slug=slug)
-    form = BoardForm(request.POST, board=board) if request.method == "POST" and "look" not in request.POST else None
-    context = _form_context(request, board, form)
-    if form is None:
-        return render(request, "wall/board.html", context)
-    if not form.is_valid():
-        return act_view.answer(request, "wall/board.html", context, refusal=act_view.invalid(form))
-    try:
-        changed = deeds.change_board(
-            board,
-            form.cleaned_data,
-            seen=request.POST.get("seen", ""),
-            by=request.user.get_username(),
-            now=datetime.now(UTC),
+class MakeView(BoardView):
+    """Makes a board."""
+
+    action = "make-board"
+
+    @property
+    def home(self) -> str:
+        """The list of boards."""
+        return reverse("wall:boards")
+
+    def perform(self, form: BoardForm) -> str:
+        """Make the board."""
+        self.slug = form.cleaned_data["slug"]
+        try:
+            board = deeds.make_board(form.cleaned_data, by=self.author, now=datetime.now(UTC))
+        except IntegrityError:  # another board took the address since it was looked up
+            raise NotPossible(_("Another board has this address."), "slug") from None
+        toasts.done(
+            self.request,
+            _("The board is there. Make a link to show it on a screen."),
+            label=_("Open it"),
+            link=reverse("wall:wall", args=[board.slug]),
         )
-    except BoardChanged as meanwhile:
-        return _both(request, meanwhile.board, form)
-    except (QueueError, StoreError) as error:
-        return act_view.answer(request, "wall/board.html", context, refusal=explain(error))
-    toasts.done(request, _("Changed; its screens follow.") if changed else _("Nothing was different; nothing changed."))
-    return leave(reverse("wall:change", args=[slug]))
+        return self.answer_of(None)
+
+    def answer_of(self, result: Any) -> str:
+        """Return the page of the board."""
+        return reverse("wall:change", args=[self.slug])
 
 
-def _both(request: HttpRequest, board: Board, form: BoardForm) -> HttpResponse:
-    """Show the form again as it was typed, beside the stored board; sending it again keeps what was typed."""
-    context = _form_context(request, board, form) | {"theirs": _differing(board, form), "seen": board.stamp}
-    refusal = Refusal(
-        title=_("The board has changed meanwhile"),
-        text=_("Nothing of yours was saved yet."),
-        advice=_("The form holds what you typed. Look at what it is now and save again."),
-        status=409,
-    )
-    return act_view.answer(request, "wall/board.html", context, refusal=refusal)
+class ChangeView(BoardView):
+    """Changes a board."""
+
+    action = "change-board"
+
+    @property
+    def home(self) -> str:
+        """The page of the board."""
+        return reverse("wall:change", args=[self.subject])
+
+    def load(self) -> None:
+        """Read the board."""
+        self.board = get_object_or_404(Board, slug=self.subject)
+
+    def perform(self, form: Any) -> str | HttpResponse:
+        """Change the board, if it is as it was shown."""
+        assert self.board is not None
+        seen = self.request.POST.get("seen", "")
+        try:
+            changed = deeds.change_board(
+                self.board, form.cleaned_data, seen=seen, by=self.author, now=datetime.now(UTC)
+            )
+        except BoardChanged as meanwhile:
+            return self.both(form, meanwhile.board)
+        words = _("Changed; its screens follow.") if changed else _("Nothing was different; nothing changed.")
+        toasts.done(self.request, words)
+        return self.home
+
+    def both(self, form: BoardForm, board: Board) -> HttpResponse:
+        """Show the form as it was typed, beside the stored board; sending it again keeps what was typed."""
+        refusal = Refusal(
+            title=_("The board has changed meanwhile"),
+            text=_("Nothing of yours was saved yet."),
+            advice=_("The form holds what you typed. Look at what it is now and save again."),
+        )
+        self.board = board
+        return self.show(form, refusal, theirs=_differing(board, form), seen=board.stamp)
 
 
 def _differing(board: Board, form: BoardForm) -> list[tuple[str, str, str]]:
@@ -169,70 +201,96 @@ def _differing(board: Board, form: BoardForm) -> list[tuple[str, str, str]]:
     ]
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@require(Right.ADMIN)
-def remove(request: HttpRequest, slug: str) -> HttpResponse:
-    """Remove a board after one question."""
-    board = get_object_or_404(Board, slug=slug)
-    context = {"section": "boards", "board": board, "screens": board.links.filter(revoked_at=None).count()}
-    if request.method != "POST":
-        return render(request, "wall/remove.html", context)
-    try:
-        deeds.remove_board(board, by=request.user.get_username())
-    except (QueueError, StoreError) as error:
-        return act_view.answer(request, "wall/remove.html", context, refusal=explain(error))
-    toasts.done(request, _("Removed the board %(name)s. Its screens have closed.") % {"name": display_name(board.name)})
-    return leave(reverse("wall:boards"))
+class RemoveView(ActionView):
+    """Removes a board after one question."""
+
+    right, section = Right.ADMIN, "boards"
+    action, template_name = "remove-board", "wall/remove.html"
+    board: Board
+
+    @property
+    def subject(self) -> str:
+        """The board."""
+        return str(self.kwargs["slug"])
+
+    @property
+    def home(self) -> str:
+        """The list of boards."""
+        return reverse("wall:boards")
+
+    def load(self) -> None:
+        """Read the board."""
+        self.board = get_object_or_404(Board, slug=self.subject)
+
+    def get_context_data(self, **more: Any) -> dict[str, Any]:
+        """Return what the question shows."""
+        screens = self.board.links.filter(revoked_at=None).count()
+        return super().get_context_data(board=self.board, screens=screens, **more)
+
+    def perform(self, form: Any) -> str:
+        """Remove the board."""
+        deeds.remove_board(self.board, by=self.author)
+        words = _("Removed the board %(name)s. Its screens have closed.")
+        toasts.done(self.request, words % {"name": display_name(self.board.name)})
+        return self.home
 
 
-@require_POST
-@require(Right.ADMIN)
-def new_id(request: HttpRequest, slug: str) -> HttpResponse:
-    """Make a link and show its token: this once."""
-    board = get_object_or_404(Board, slug=slug)
-    back = reverse("wall:change", args=[slug])
-    form = LinkForm(request.POST)
-    context = _form_context(request, board, None, link_form=form)
-    if not form.is_valid():
-        return act_view.answer(request, "wall/board.html", context, refusal=act_view.invalid(form))
-    try:
-        with once.once(request, "mint-link") as sending:
-            minted = deeds.mint_link(
-                board, form.cleaned_data["label"], by=request.user.get_username(), now=datetime.now(UTC)
-            )
-            sending.answer = back
-    except once.AlreadySent as sent:
-        return act_view.replayed(request, sent, back)
-    except once.FormRefused:
-        return act_view.answer(request, "wall/board.html", context, refusal=act_view.stale_form())
-    except (QueueError, StoreError) as error:
-        return act_view.answer(request, "wall/board.html", context, refusal=explain(error))
-    wall = request.build_absolute_uri(reverse("wall:wall", args=[slug]))
-    shown = {"section": "boards", "board": board, "link": minted.link, "address": f"{wall}?token={minted.token}"}
-    answer = render(request, "wall/minted.html", shown)
-    answer.headers["Referrer-Policy"] = "no-referrer"
-    return answer
+class MintView(ChangeView):
+    """Makes a link and shows its token: this once."""
+
+    http_method_names = ["post"]
+    action, form_class = "mint-link", LinkForm
+
+    def get_form_kwargs(self) -> dict[str, Any]:
+        """Return what the form is made with."""
+        return {name: value for name, value in super().get_form_kwargs().items() if name != "board"}
+
+    def show(self, form: Any = None, refusal: Refusal | None = None, **more: Any) -> HttpResponse:
+        """Show the form on the page of the board."""
+        self.link_form = form
+        return super().show(form, refusal, **more)
+
+    def perform(self, form: LinkForm) -> HttpResponse:
+        """Make the link."""
+        assert self.board is not None
+        minted = deeds.mint_link(self.board, form.cleaned_data["label"], by=self.author, now=datetime.now(UTC))
+        wall = self.request.build_absolute_uri(reverse("wall:wall", args=[self.subject]))
+        context = {"section": "boards", "board": self.board, "link": minted.link}
+        answer = render(self.request, "wall/minted.html", {**context, "address": f"{wall}?token={minted.token}"})
+        answer.headers["Referrer-Policy"] = "no-referrer"
+        return answer
 
 
-@require_POST
-@require(Right.ADMIN)
-def revoke(request: HttpRequest, slug: str, key: int) -> HttpResponse:
-    """Revoke a link: its screen closes within a second."""
-    link = get_object_or_404(Link.objects.select_related("board"), board__slug=slug, pk=key)
-    try:
-        done = deeds.revoke_link(link, by=request.user.get_username(), now=datetime.now(UTC))
-    except (QueueError, StoreError) as error:
-        refusal = explain(error)
-        toasts.failed(request, f"{refusal.title} {refusal.text}")
-        return leave(reverse("wall:change", args=[slug]))
-    label = {"label": display_name(link.label)}
-    toasts.done(
-        request,
-        _("Revoked the link of “%(label)s”; its screen has closed.") % label
-        if done
-        else _("The link of “%(label)s” was revoked before.") % label,
-    )
-    return leave(reverse("wall:change", args=[slug]))
+class RevokeView(ActionView):
+    """Revokes a link: its screen closes within a second."""
+
+    http_method_names = ["post"]
+    right, action = Right.ADMIN, "revoke-link"
+    link: Link
+
+    def load(self) -> None:
+        """Read the link."""
+        links = Link.objects.select_related("board")
+        self.link = get_object_or_404(links, board__slug=self.kwargs["slug"], pk=self.kwargs["key"])
+
+    @property
+    def subject(self) -> str:
+        """The link."""
+        return str(self.kwargs["key"])
+
+    @property
+    def home(self) -> str:
+        """The page of the board."""
+        return reverse("wall:change", args=[self.kwargs["slug"]])
+
+    def perform(self, form: Any) -> str:
+        """Revoke the link."""
+        done = deeds.revoke_link(self.link, by=self.author, now=datetime.now(UTC))
+        words = _("Revoked the link of “%(label)s”; its screen has closed.")
+        if not done:
+            words = _("The link of “%(label)s” was revoked before.")
+        toasts.done(self.request, words % {"label": display_name(self.link.label)})
+        return self.home
 
 
 @require_safe
@@ -273,10 +331,9 @@ def _form_context(
         "rotation": set(rotation),
         "others": [(str(other.pk), other.name) for other in form.others],
         "preview": _preview(globs, scope_of(request.user)),
-        "form_number": once.number(request, "make-board"),
-        "links": [_link_line(link, now) for link in board.links.all()] if board is not None else [],
+        "links": [_link_line(request, link, now) for link in board.links.all()] if board is not None else [],
         "link_form": link_form,
-        "link_number": once.number(request, "mint-link"),
+        "link_hidden": {once.FIELD: once.number(request, f"mint-link:{'' if board is None else board.slug}")},
         "max_globs": MAX_GLOBS,
         "now": now,
     }
@@ -306,14 +363,15 @@ def _values(board: Board | None) -> dict[str, Any]:
     }
 
 
-def _link_line(link: Link, now: datetime) -> dict[str, Any]:
+def _link_line(request: HttpRequest, link: Link, now: datetime) -> dict[str, Any]:
     if link.revoked_at is not None:
         state = "revoked"
     elif link.used_at is not None:
         state = "used"
     else:
         state = "waiting" if now - link.made_at < UNUSED_FOR else "expired"
-    return {"link": link, "state": state, "until": link.made_at + UNUSED_FOR}
+    hidden = {once.FIELD: once.number(request, f"revoke-link:{link.pk}")}
+    return {"link": link, "state": state, "until": link.made_at + UNUSED_FOR, "hidden": hidden}
 
 
 def _preview(text: str, scope: Scope) -> Preview:

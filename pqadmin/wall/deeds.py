@@ -12,7 +12,7 @@ from typing import Any
 
 from django.db import transaction
 
-from pqadmin.audit import note
+from pqadmin.audit import Author, note
 from pqadmin.wall import links
 from pqadmin.wall.links import Minted
 from pqadmin.wall.models import Board, Link
@@ -20,14 +20,14 @@ from pqadmin.wall.models import Board, Link
 _FIELDS = ("name", "globs", "order", "density", "theme", "language", "seconds", "rotation")
 
 
-def make_board(values: Mapping[str, Any], *, by: str, now: datetime) -> Board:
+def make_board(values: Mapping[str, Any], *, by: Author, now: datetime) -> Board:
     """Make a board."""
     with transaction.atomic():
         board = Board.objects.create(
             **{name: values[name] for name in ("slug", *_FIELDS)},
-            made_by=by,
+            made_by=by.name,
             made_at=now,
-            changed_by=by,
+            changed_by=by.name,
             changed_at=now,
         )
         note(by, "make_board", after=_told(board))
@@ -43,7 +43,7 @@ class BoardChanged(Exception):
         self.board = board
 
 
-def change_board(board: Board, values: Mapping[str, Any], *, seen: str, by: str, now: datetime) -> bool:
+def change_board(board: Board, values: Mapping[str, Any], *, seen: str, by: Author, now: datetime) -> bool:
     """Change a board that still is as it was `seen`, by its stamp; return whether anything changed.
 
     Its screens follow within two seconds.
@@ -58,7 +58,7 @@ def change_board(board: Board, values: Mapping[str, Any], *, seen: str, by: str,
         after = _told(board)
         if before == after:
             return False
-        board.changed_by, board.changed_at = by, now
+        board.changed_by, board.changed_at = by.name, now
         board.save()
         changed = [name for name in after if before[name] != after[name]]
         told = ("board", *changed)
@@ -66,7 +66,7 @@ def change_board(board: Board, values: Mapping[str, Any], *, seen: str, by: str,
     return True
 
 
-def remove_board(board: Board, *, by: str) -> None:
+def remove_board(board: Board, *, by: Author) -> None:
     """Remove a board with its links; its screens close."""
     with transaction.atomic():
         for other in Board.objects.all():
@@ -78,18 +78,18 @@ def remove_board(board: Board, *, by: str) -> None:
         board.delete()
 
 
-def mint_link(board: Board, label: str, *, by: str, now: datetime) -> Minted:
+def mint_link(board: Board, label: str, *, by: Author, now: datetime) -> Minted:
     """Make a link; its token is in no table and in no audit."""
     with transaction.atomic():
-        minted = links.new_id(board, label=label, by=by, now=now)
+        minted = links.new_id(board, label=label, by=by.name, now=now)
         note(by, "mint_link", after=_of_link(minted.link))
     return minted
 
 
-def revoke_link(link: Link, *, by: str, now: datetime) -> bool:
+def revoke_link(link: Link, *, by: Author, now: datetime) -> bool:
     """Revoke a link; False when it was revoked before."""
     with transaction.atomic():
-        if not links.revoke(link, by=by, now=now):
+        if not links.revoke(link, by=by.name, now=now):
             return False
         note(by, "revoke_link", before=_of_link(link))
     return True

@@ -8,10 +8,10 @@ app_name = "wall"
 urlpatterns = [
     re_path(r"^wall/(?P<slug>[-\w]+)/?$", views.wall, name="wall"),
     path("boards/", board_views.boards, name="boards"),
-    path("boards/new/", board_views.make, name="make"),
+    path("boards/new/", board_views.MakeView.as_view(), name="make"),
     path("boards/preview/", board_views.preview, name="preview"),
-    path("boards/<slug:slug>/", board_views.change, name="change"),
-    path("boards/<slug:slug>/remove/", board_views.remove, name="remove"),
-    path("boards/<slug:slug>/links/", board_views.new_id, name="mint"),
-    path("boards/<slug:slug>/links/<int:key>/revoke/", board_views.revoke, name="revoke"),
+    path("boards/<slug:slug>/", board_views.ChangeView.as_view(), name="change"),
+    path("boards/<slug:slug>/remove/", board_views.RemoveView.as_view(), name="remove"),
+    path("boards/<slug:slug>/links/", board_views.MintView.as_view(), name="mint"),
+    path("boards/<slug:slug>/links/<int:key>/revoke/", board_views.RevokeView.as_view(), name="revoke"),
 ]

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from queues.kv.port import ReadTransaction
 from queues.model.item import Item
 from queues.operations.search import Query
 from queues.queue import Queue
@@ -49,15 +50,18 @@ def survey(
     preview: int = 256,
     shown: Callable[[bytes], bytes] | None = None,
     clock: Callable[[], float] = time.monotonic,
+    tr: ReadTransaction | None = None,
 ) -> Survey:
     """Count what fits in steps, at most `scan` items and about so many seconds; all of a state is counted at once."""
-    depth = queue.depth(query.state)
-    first = queue.search(query, limit=sample, scan=_STEP, preview=preview, shown=shown)
+    depth = queue.depth(query.state, tr=tr)
+    first = queue.search(query, limit=sample, scan=_STEP, preview=preview, shown=shown, tr=tr)
     if not query.filters:
         return Survey(matched=depth, searched=None, depth=depth, ended=True, sample=first.items)
     until = clock() + seconds
     matched, searched, cursor = len(first.items), first.searched, first.cursor
     while cursor is not None and searched < scan and clock() < until:
-        step = queue.search(query, after=cursor, limit=1_000, scan=min(_STEP, scan - searched), preview=0, shown=shown)
+        step = queue.search(
+            query, after=cursor, limit=1_000, scan=min(_STEP, scan - searched), preview=0, shown=shown, tr=tr
+        )
         matched, searched, cursor = matched + len(step.items), searched + step.searched, step.cursor
     return Survey(matched=matched, searched=searched, depth=depth, ended=cursor is None, sample=first.items)

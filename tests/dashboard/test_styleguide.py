@@ -17,23 +17,22 @@ FRAME = "a frame: nothing of its own but what it holds, and that is shown"
 ONE_FORM = "the form of one page; each kind of field, preview, warning and list that it is made of is shown"
 ELSEWHERE = {
     "_error.html": FRAME,
-    "dashboard/_act.html": FRAME,
-    "dashboard/_act_page.html": FRAME,
+    "dashboard/_crumbs.html": FRAME,
+    "dashboard/_items_action.html": FRAME,
     "dashboard/_bulk.html": FRAME,
     "dashboard/_items.html": FRAME,
     "dashboard/_keys_dialog.html": FRAME,
     "dashboard/_queues.html": FRAME,
-    "dashboard/_act_lease.html": ONE_FORM,
     "dashboard/_act_move.html": ONE_FORM,
     "dashboard/_bulk_act.html": ONE_FORM,
     "dashboard/_edit.html": ONE_FORM,
-    "dashboard/_purge.html": "the confirmation of a purge of an attached queue: that of a queue of ours is shown",
+    "dashboard/_errors.html": ONE_FORM,
     "dashboard/_sample_runs.html": "a notice as is shown, which is there only while the sample load runs on this site",
 }
 #: Classes of frames and forms that are on one page only, and those that the library of charts gives to what it draws.
 ELSEWHERE_CLASSES = """
     act act-value after aside big-word board-choice both-ends bulk bulk-acts by-enter chart charts
-    consequence deeds edit everything faults figure filter-help glob-row grow-2 grows h2 h4 h5 h6 h8 inset
+    consequence deeds edit everything faults figure filter-help glob-row h2 h4 h5 h6 h8 inset
     job-figures job-head kept lease-instead list-and-push marks may measure minted more narrow narrow-start numbers open
     pad past plot prose reckoning reveal scope screen secret settings slim then u-legend u-marker u-select u-value
     uplot wall-link wide-word

@@ -12,7 +12,6 @@ from django.contrib.sessions.models import Session
 from django.db import OperationalError, connection
 
 from pqadmin.accounts.models import LoginAttempt
-from pqadmin.pages.models import SentForm
 from pqadmin.server import housekeeping
 from pqadmin.server.housekeeping import Housekeeping, sweep
 from pqadmin.store import close_store, get_store
@@ -29,13 +28,11 @@ def rows(db: None) -> Callable[[], dict[str, list[str]]]:
     now = datetime.now(UTC)
     for name, shift in (("old", -3 * DAY), ("new", DAY)):
         Session.objects.create(session_key=name, session_data="", expire_date=now + shift)
-        SentForm.objects.create(number=name, at=now + shift)
         LoginAttempt.objects.create(key=name, at=now + shift)
 
     def look() -> dict[str, list[str]]:
         return {
             "sessions": sorted(Session.objects.values_list("session_key", flat=True)),
-            "forms": sorted(SentForm.objects.values_list("number", flat=True)),
             "logins": sorted(LoginAttempt.objects.values_list("key", flat=True)),
         }
 
@@ -44,18 +41,18 @@ def rows(db: None) -> Callable[[], dict[str, list[str]]]:
 
 def test_what_has_expired_is_forgotten(rows: Callable[[], dict[str, list[str]]]) -> None:
     sweep()
-    assert rows() == {"sessions": ["new"], "forms": ["new"], "logins": ["new"]}
+    assert rows() == {"sessions": ["new"], "logins": ["new"]}
 
 
 def test_what_cannot_be_forgotten_does_not_stop_the_rest(rows: Callable[[], dict[str, list[str]]]) -> None:
     def full(execute: Any, sql: str, *rest: Any) -> Any:
-        if sql.startswith("DELETE") and "sentform" in sql:
+        if sql.startswith("DELETE") and "loginattempt" in sql:
             raise OperationalError("database or disk is full")
         return execute(sql, *rest)
 
     with connection.execute_wrapper(full):
         sweep()
-    assert rows() == {"sessions": ["new"], "forms": ["new", "old"], "logins": ["new"]}
+    assert rows() == {"sessions": ["new"], "logins": ["new", "old"]}
 
 
 @pytest.fixture

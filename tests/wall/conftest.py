@@ -96,6 +96,14 @@ def new_id(admin: Client, slug: str, label: str = "the hall") -> str:
     return minted_address(answer.content.decode())
 
 
+def revoke(admin: Client, slug: str, key: int) -> None:
+    """Revoke a link through the page of its board."""
+    page, path = admin.get(f"/boards/{slug}/").content.decode(), f"/boards/{slug}/links/{key}/revoke/"
+    found = re.search(rf'action="{path}".*?name="form_number" value="([^"]+)"', page, re.DOTALL)
+    assert found
+    assert admin.post(path, {"form_number": found.group(1)}).status_code == 303
+
+
 def redeem(screen: Client, address: str, **more: Any) -> Any:
     """Open a link's address in a screen's browser and press its button."""
     page = screen.get(address, **more)

@@ -17,7 +17,7 @@ from pqadmin.dashboard.history.series import SPANS, Charted, Span, charted, mark
 from pqadmin.display import format as write
 from pqadmin.display.words import verb_words
 from pqadmin.live.words import state_words
-from pqadmin.pages import act_view, visibility
+from pqadmin.pages import visibility
 from pqadmin.pages.queue_context import about, mix, row_of, status_of
 from pqadmin.store import get_store, store_now
 from queues import AuditEntry, QueueStatus
@@ -28,7 +28,6 @@ MAX_ROWS = 200
 
 @require_safe
 @require(Right.READ)
-@act_view.seeing_queue
 def history(request: HttpRequest, name: str) -> HttpResponse:
     """Show what a queue held and did, over ten minutes to ninety days."""
     status, now, span = status_of(name), store_now(), _span(request)
@@ -57,7 +56,6 @@ def history(request: HttpRequest, name: str) -> HttpResponse:
 
 @require_safe
 @require(Right.READ)
-@act_view.seeing_queue
 def history_data(request: HttpRequest, name: str) -> HttpResponse:
     """Hand out the numbers of the charts anew."""
     status, now, span = status_of(name), store_now(), _span(request)

@@ -1,55 +1,89 @@
-"""Forms of the acts on items: they turn what was typed into the arguments of the act; its rules are the core's."""
+"""Forms of the actions on items: they turn what was typed into arguments; the rules are the core's."""
 
 from __future__ import annotations
 
 import base64
-import binascii
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, cast
 
 from django import forms
-from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 
 from pqadmin.display.errors import said
-from pqadmin.display.moments import MAX_ZONE, UNITS, BadMoment, BadZone, parse_moment
+from pqadmin.display.moments import UNITS, BadMoment, BadZone, parse_moment
+from pqadmin.pages.fields import (
+    INPUT_MODES,
+    MAX_PRIORITY,
+    Suggested,
+    TypedField,
+    ZoneField,
+    choice,
+    choices_field,
+    encoding_field,
+    keep_choices,
+    moment_field,
+    noted,
+    payload,
+    reason_field,
+    tick_field,
+    unit_field,
+    value_field,
+)
 from queues import Priority
 from queues.admin import ItemPlace, PriorityType, check_name, parse_priority
 from queues.errors import BadName, BadPriority
 
-_MAX_REASON = 500
-#: As much text as the largest value can take in any encoding; the core judges the bytes.
-_MAX_TYPED = 400_000
 #: Seconds for which an operator holds an item.
 HOLDS = (60, 300, 900, 3600, 14400)
 _MAX_DAYS = 3_000_000
 
 
-class ActForm(forms.Form):
-    """An act that may be explained."""
+def holds() -> list[tuple[int, str]]:
+    """Return for how long an operator can hold an item, in seconds and in words."""
+    minutes = [(each, each // 60) for each in HOLDS if each < 3600]
+    hours = [(each, each // 3600) for each in HOLDS if each >= 3600]
+    return [
+        *((seconds, ngettext("%(n)s minute", "%(n)s minutes", n) % {"n": n}) for seconds, n in minutes),
+        *((seconds, ngettext("%(n)s hour", "%(n)s hours", n) % {"n": n}) for seconds, n in hours),
+    ]
 
-    reason = forms.CharField(required=False, max_length=_MAX_REASON)
+
+class ActForm(forms.Form):
+    """An action that may be explained."""
+
+    reason = reason_field()
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """What the act is called with, once the form is valid."""
+        """What the action is called with, once the form is valid."""
         return {"reason": self.cleaned_data.get("reason", "")}
 
 
 class MoveForm(ActForm):
     """To which queue, and with which priority there; empty: with the one that each item has."""
 
-    to = forms.CharField(required=False, strip=True, max_length=20_000)
-    priority = forms.CharField(required=False, strip=False, max_length=2_000)
+    to = TypedField(
+        _("To the queue"), widget=Suggested, missing=_("Say which queue the items move to."), autofocus=True
+    )
+    priority = TypedField(noted(_("Priority there"), _("if another")), max_length=MAX_PRIORITY, strip=False)
     #: Values that are hidden here may be seen there.
-    uncover = forms.BooleanField(required=False)
+    uncover = tick_field(
+        _("Hidden values become visible there"), _("to everybody who sees that queue; the audit notes it")
+    )
+
+    def __init__(self, *args: Any, fifo: bool, targets: Iterable[str] = (), **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        cast("Suggested", self.fields["to"].widget).suggestions = targets
+        self.fields["priority"].help_text = (
+            _("Needed unless the other queue is fifo too.") if fifo else _("Empty: each keeps its own.")
+        )
 
     def clean_to(self) -> str:
         """Check the name by the core's rule."""
-        text = str(self.cleaned_data["to"])
-        if not text:
-            raise forms.ValidationError(_("Say which queue the items move to."))
         try:
-            return check_name(text, new=False)
+            return check_name(self.cleaned_data["to"], new=False)
         except BadName as error:
             raise forms.ValidationError(said(error)) from None
 
@@ -62,15 +96,36 @@ class MoveForm(ActForm):
 class ReprioritizeForm(ActForm):
     """Another priority, a shift, or the front or the back."""
 
-    how = forms.ChoiceField(required=False, choices=[(how, how) for how in ("set", "shift", "front", "back")])
-    priority = forms.CharField(required=False, strip=False, max_length=2_000)
-    shift = forms.CharField(required=False, max_length=400)
+    how = choices_field(
+        _("How"),
+        [
+            ("set", choice(_("Set the priority"), "")),
+            ("shift", choice(_("Shift it by a number"), "")),
+            ("front", choice(_("To the front"), _("leaves first by pop min"))),
+            ("back", choice(_("To the back"), _("leaves last by pop min"))),
+        ],
+        "four",
+        required=False,
+    )
+    priority = TypedField(_("Priority"), max_length=MAX_PRIORITY, strip=False, autofocus=True)
+    shift = TypedField(_("Shift by"), max_length=400, help_text=_("−5 lets it leave earlier by pop min."))
 
     def __init__(self, *args: Any, fifo: bool, priority_type: PriorityType, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._fifo = fifo
         self._type = priority_type
         self._change: dict[str, Any] = {}
+        if fifo:
+            how: Any = self.fields["how"]
+            how.choices = [
+                ("front", choice(_("To the front"), _("leaves first"))),
+                ("back", choice(_("To the back"), _("leaves last"))),
+            ]
+            how.initial = "front"
+        elif priority_type == "str":
+            keep_choices(self, "how", ("set", "front", "back"))
+        self.fields["priority"].label = noted(_("Priority"), priority_type)
+        self.fields["priority"].widget.attrs["inputmode"] = INPUT_MODES.get(priority_type, "text")
 
     @property
     def change(self) -> dict[str, Any]:
@@ -79,7 +134,7 @@ class ReprioritizeForm(ActForm):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """What the act is called with."""
+        """What the action is called with."""
         return super().arguments | self._change
 
     def clean(self) -> dict[str, Any]:
@@ -106,11 +161,17 @@ class ReprioritizeForm(ActForm):
 class RescheduleForm(ActForm):
     """Another due time: so long from now, or a moment in a time zone."""
 
-    when = forms.ChoiceField(required=False, choices=[("in", "in"), ("at", "at")])
-    amount = forms.CharField(required=False, max_length=40)
-    unit = forms.ChoiceField(required=False, choices=[(unit, unit) for unit in UNITS])
-    at = forms.CharField(required=False, max_length=40)
-    zone = forms.CharField(required=False, max_length=MAX_ZONE)
+    when = forms.ChoiceField(
+        label=_("Due"),
+        required=False,
+        choices=[("in", _("So long from now")), ("at", _("At a moment"))],
+        widget=forms.RadioSelect,
+        initial="in",
+    )
+    amount = TypedField(_("How long"), max_length=40, inputmode="decimal", autofocus=True, css="mono-input amount")
+    unit = unit_field([("s", _("seconds")), ("min", _("minutes")), ("h", _("hours")), ("d", _("days"))])
+    at = moment_field()
+    zone = ZoneField()
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -118,7 +179,7 @@ class RescheduleForm(ActForm):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """What the act is called with."""
+        """What the action is called with."""
         return super().arguments | self._due
 
     @property
@@ -159,12 +220,14 @@ class RescheduleForm(ActForm):
 class LeaseForm(ActForm):
     """How long an operator holds an item, and from which end."""
 
-    seconds = forms.TypedChoiceField(coerce=int, choices=[(seconds, seconds) for seconds in HOLDS])
-    end = forms.ChoiceField(required=False, choices=[("min", "min"), ("max", "max")])
+    seconds = forms.TypedChoiceField(
+        label=_("For how long"), coerce=int, choices=holds, initial=300, widget=forms.Select({"autofocus": True})
+    )
+    end = forms.ChoiceField(required=False, choices=[("min", "min"), ("max", "max")], widget=forms.HiddenInput)
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """What the act is called with."""
+        """What the action is called with."""
         return super().arguments | {
             "seconds": self.cleaned_data["seconds"],
             "end": self.cleaned_data.get("end") or "min",
@@ -174,27 +237,20 @@ class LeaseForm(ActForm):
 class EditForm(ActForm):
     """Another value for an item; `payload` are its bytes, once the form is valid. `digest` seals what was seen."""
 
-    value = forms.CharField(required=False, strip=False, max_length=_MAX_TYPED)
-    encoding = forms.ChoiceField(required=False, choices=[("text", "text"), ("base64", "base64")])
-    digest = forms.CharField(required=False, max_length=64)
+    value = value_field(rows=14, autofocus=True)
+    encoding = encoding_field()
+    digest = forms.CharField(required=False, max_length=64, widget=forms.HiddenInput)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.payload = b""
+        if self["encoding"].value() == "base64":
+            self.fields["value"].help_text = _("These bytes are no plain text, so they stand here as base64.")
 
     def clean(self) -> dict[str, Any]:
-        """Make the bytes of the value; a browser's line ends become plain ones."""
+        """Make the bytes of the value."""
         cleaned = super().clean() or self.cleaned_data
-        text = cleaned.get("value")
-        if text is None:
-            return cleaned
-        if cleaned.get("encoding") == "base64":
-            try:
-                self.payload = base64.b64decode("".join(text.split()), validate=True)
-            except (binascii.Error, ValueError):
-                self.add_error("value", _("This is not base64."))
-        else:
-            self.payload = text.replace("\r\n", "\n").encode("utf-8", "surrogatepass")
+        self.payload = payload(self, cleaned)
         return cleaned
 
 
@@ -209,9 +265,10 @@ def typed_value(value: bytes) -> tuple[str, str]:
     return text, "text"
 
 
-class ReasonForm(forms.Form):
-    """An act that may be explained; `expect` is what was confirmed."""
+class PopForm(ActForm):
+    """The end to pop from, and the item there that was confirmed."""
 
-    reason = forms.CharField(required=False, max_length=_MAX_REASON)
+    reason = reason_field(autofocus=True)
     #: An item's id; that of an attached queue's item is its whole key.
     expect = forms.CharField(required=False, max_length=25_000)
+    end = forms.TypedChoiceField(required=False, choices=[("min", "min"), ("max", "max")], empty_value="min")

@@ -10,7 +10,6 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from pqadmin.dashboard.items.act_forms import HOLDS
 from pqadmin.dashboard.items.selection import state_word
 from pqadmin.display import format as write
 from queues import Item, Lease
@@ -285,19 +284,6 @@ def done(act: ItemAct, n: int, asked: int, typed: Mapping[str, Any], *, died: in
             "n": write.number(asked - n)
         }
     return text
-
-
-def holds() -> list[tuple[int, str]]:
-    """Return for how long an operator can hold an item, in seconds and in words."""
-    return [
-        (
-            seconds,
-            ngettext("%(n)s minute", "%(n)s minutes", seconds // 60) % {"n": seconds // 60}
-            if seconds < 3600
-            else ngettext("%(n)s hour", "%(n)s hours", seconds // 3600) % {"n": seconds // 3600},
-        )
-        for seconds in HOLDS
-    ]
 
 
 def held(lease: Lease | None) -> str:

@@ -2,42 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 from django import forms
-from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as _
 
 from pqadmin.dashboard.items.act_forms import ReprioritizeForm
 from pqadmin.display.errors import said
+from pqadmin.pages.fields import (
+    MAX_PRIORITY,
+    Suggested,
+    TypedField,
+    choice,
+    choices_field,
+    keep_choices,
+    noted,
+    reason_field,
+    tick_field,
+)
 from pqadmin.pages.visibility import NotThere
 from queues import Queue, QueueStatus
 from queues.admin import BULK_FASTEST, BULK_SLOWEST, check_name, parse_priority
 from queues.errors import BadName, BadPriority, QueueNotFound
 
-_MAX_NAME, _MAX_PRIORITY, _MAX_REASON = 20_000, 2_000, 500
-
 
 class BulkForm(forms.Form):
     """What an act on all is told. `arguments` are for `begin_bulk`, once the form is valid."""
 
-    to = forms.CharField(required=False, strip=True, max_length=_MAX_NAME)
-    priority = forms.CharField(required=False, strip=False, max_length=_MAX_PRIORITY)
+    to = TypedField(_("To the queue"), widget=Suggested)
+    priority = TypedField(noted(_("Priority"), _("with “Set”")), max_length=MAX_PRIORITY, strip=False)
     #: Values that are hidden here may be seen there.
-    uncover = forms.BooleanField(required=False)
-    how = forms.CharField(required=False, max_length=10)
-    shift = forms.CharField(required=False, max_length=400)
-    rate = forms.CharField(required=False, strip=True, max_length=20)
-    reason = forms.CharField(required=False, max_length=_MAX_REASON)
+    uncover = tick_field(
+        _("Hidden values become visible there"), _("to everybody who sees that queue; the audit notes it")
+    )
+    how = choices_field(
+        _("Which priority they get"),
+        [
+            ("set", choice(_("Set"), _("all get the priority beside"))),
+            ("shift", choice(_("Shift"), _("each by the number beside"))),
+            ("front", choice(_("Front"), _("they leave first, in their order"))),
+            ("back", choice(_("Back"), _("they leave last, in their order"))),
+        ],
+        required=False,
+    )
+    shift = TypedField(noted(_("By"), _("with “Shift”: −5, 10")), max_length=400)
+    rate = TypedField(noted(_("Items a second"), _("empty: no limit")), max_length=20, inputmode="decimal")
+    reason = reason_field()
     #: How many the page showed, whether that was all, and how many it had looked at.
     count = forms.IntegerField(min_value=0, required=True)
     ended = forms.BooleanField(required=False)
     searched = forms.IntegerField(min_value=0, required=False)
 
     def __init__(
-        self, *args: Any, act: str, status: QueueStatus, target: Callable[[str], Queue], **kwargs: Any
+        self,
+        *args: Any,
+        act: str,
+        status: QueueStatus,
+        state: str,
+        target: Callable[[str], Queue],
+        targets: Sequence[str],
+        **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
+        cast("Suggested", self.fields["to"].widget).suggestions = targets
+        if act == "move":
+            self.fields["priority"].label = noted(_("Priority there"), _("empty: each keeps its own"))
+        ways = {"front", "back"} if state == "ready" else set()
+        ways |= set() if status.kind == "fifo" else {"set"} if status.priority_type == "str" else {"set", "shift"}
+        keep_choices(self, "how", ways)
         self.arguments: dict[str, Any] = {}
         self._act = act
         self._status = status

@@ -18,7 +18,7 @@ _ACTS: dict[str, tuple[str, Promise]] = {
     "delay": ("clock", gettext_lazy("Delay…")),
     "retry": ("undo", gettext_lazy("Retry…")),
     "release": ("undo", gettext_lazy("Release…")),
-    "ack": ("check", gettext_lazy("It is done…")),
+    "ack": ("check", gettext_lazy("Acknowledge…")),
     "move": ("move", gettext_lazy("Move…")),
     "reprioritize": ("order", gettext_lazy("Re-prioritize…")),
     "edit": ("pencil", gettext_lazy("Edit…")),

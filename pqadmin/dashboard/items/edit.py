@@ -8,177 +8,141 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.crypto import constant_time_compare, salted_hmac
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods
 
 from pqadmin.accounts import arming
-from pqadmin.accounts.roles import Right, require
 from pqadmin.dashboard.items.act_forms import EditForm, typed_value
-from pqadmin.dashboard.items.views import gone, look_at
+from pqadmin.dashboard.items.views import ItemActionView, ItemGone
+from pqadmin.dashboard.push.checks import check
 from pqadmin.display import format as write
-from pqadmin.display.addresses import item_url, leave
 from pqadmin.display.redaction import rules_of
-from pqadmin.display.values import NotJSON, hidden, parse_json, show
-from pqadmin.pages import act_view, once, toasts
-from pqadmin.pages.queue_context import about
-from pqadmin.pages.refusals import Refusal, explain
+from pqadmin.display.values import hidden, show
+from pqadmin.pages import toasts
+from pqadmin.pages.action_view import blame, refuse
+from pqadmin.pages.refusals import explain
 from pqadmin.store import get_store
-from queues import Changed, Item, QueueStatus
+from queues import Queue, ReadTransaction
 from queues.admin import item_digest
-from queues.errors import ItemLeased, NotForAttached, QueueError, StoreError
+from queues.errors import ItemLeased, NotForAttached, QueueError, QueueNotFound, StoreError
 
 
-def _checks(request: HttpRequest) -> bool:
-    """Say whether a form only asks what its typed value is; without one it asks to reveal the item's."""
-    return "check" in request.POST and "value" in request.POST
+class EditView(ItemActionView):
+    """Shows an item's value in an editor and saves what was typed."""
 
+    action = "edit"
+    fragment_name = "dashboard/_edit.html"
+    form_class = EditForm
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@require(Right.ACT, harmless=_checks)
-@act_view.seeing_queue
-def edit(request: HttpRequest, name: str, item_id: str) -> HttpResponse:
-    """Show an item's value in an editor and save what was typed."""
-    saving = request.method == "POST" and once.FIELD in request.POST and not _checks(request)
-    queue_id = act_view.made_for(request, "edit") if saving else 0
-    status, item = look_at(name, item_id)
-    if item is None:
-        return gone(request, status, item_id)
-    refusal = _refused(status, item)
-    if refusal is not None:
-        return act_view.answer(request, "dashboard/edit.html", about(request, status, item=item), refusal=refusal)
-    form = EditForm(request.POST) if request.method == "POST" and "value" in request.POST else None
-    if form is None:
-        return _open(request, status, item)
-    if not form.is_valid() and saving:
-        return act_view.answer(
-            request, "dashboard/edit.html", _typed(request, status, item, form), refusal=act_view.invalid(form)
+    @classmethod
+    def previews(cls, request: HttpRequest) -> bool:
+        """Say whether a form only asks what its typed value is; without one it asks to reveal the item's."""
+        return "check" in request.POST and "value" in request.POST
+
+    def read(self, tr: ReadTransaction) -> Queue:
+        """Name the item in the title."""
+        queue = super().read(tr)
+        self.title = _("Edit") + f" …{self.item.id[-10:]}"
+        return queue
+
+    def unavailable(self) -> Exception | None:
+        """Attached queues have no editor; a leased item is its worker's."""
+        if self.status.attached:
+            return NotForAttached(self.name, _("its items are not edited."))
+        if self.item.state != "leased":
+            return None
+        self.unavailable_name = "dashboard/_edit_leased.html"
+        return ItemLeased(_("The item is in a worker’s hands: release the lease first."))
+
+    @property
+    def covered(self) -> bool:
+        """Whether rules hide parts of the value: it is edited only once it was revealed."""
+        return bool(hidden(self.item.raw, rules_of(self.status.redact)))
+
+    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Show the value as it is, unless rules hide parts of it."""
+        self.load()
+        if self.unavailable() is not None or self.covered:
+            return self.show(covered=True)
+        return self.open()
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Save what was typed; without that, reveal the value to edit it, which is audited."""
+        if "value" in request.POST:
+            return super().post(request, *args, **kwargs)
+        self.load()
+        if self.unavailable() is not None or (self.covered and "reveal" not in request.POST):
+            return self.show(covered=True)
+        if self.covered:
+            arming.demand(request)  # here too: it must not hang on what else the form says
+            try:
+                self.item = self.actions.reveal(
+                    self.name, self.item.id, reason=_("to edit it"), expect_id=self.status.id
+                )
+            except (QueueError, StoreError) as error:
+                return refuse(request, explain(error), self.address)
+        return self.open()
+
+    def open(self) -> HttpResponse:
+        """Show the value in the editor."""
+        text, encoding = typed_value(self.item.raw)
+        typed = {"value": text, "encoding": encoding, "digest": self.seal}
+        return self.show(EditForm(initial=typed))
+
+    def preview(self, form: EditForm) -> HttpResponse:
+        """Say whether what was typed is JSON."""
+        checked = check(form.payload)
+        if self.request.headers.get("HX-Target") == "div#edit-check":
+            return render(self.request, "dashboard/_check.html", {"check": checked})
+        return self.show(form, check=checked)
+
+    def perform(self, form: EditForm) -> str:
+        """Save the value over the one that was seen."""
+        seen = constant_time_compare(self.seal, form.cleaned_data["digest"])
+        done = self.actions.edit_item(
+            self.name,
+            self.item.id,
+            form.payload,
+            expect=item_digest(self.item.raw) if seen else "-",
+            reason=form.cleaned_data["reason"],
+            expect_id=self.queue_id,
         )
-    if not saving:
-        context = _typed(request, status, item, form) | {"check": check(form.payload)}
-        fragment = request.headers.get("HX-Target") == "div#edit-check"
-        return render(request, "dashboard/_check.html" if fragment else "dashboard/edit.html", context)
-    return _save(request, status, item, form, queue_id)
+        if done.trash_id is None:
+            toasts.done(self.request, _("Nothing was changed: the value is the same."))
+        else:
+            size = write.size(len(form.payload))
+            toasts.undoable(self.request, _("Saved the value, %(size)s.") % {"size": size}, done.trash_id)
+        return self.address
 
+    def refused(self, form: EditForm, error: QueueError | StoreError) -> HttpResponse:
+        """Show the form again, and the value that another user saved meanwhile if there is one.
 
-def _refused(status: QueueStatus, item: Item) -> Refusal | None:
-    if status.attached:
-        return explain(NotForAttached(status.name, _("its items are not edited.")))
-    if item.state == "leased":
-        return explain(ItemLeased(_("The item is in a worker’s hands: release the lease first.")))
-    return None
-
-
-def _open(request: HttpRequest, status: QueueStatus, item: Item) -> HttpResponse:
-    """Show the value as it is; a redacted one only to whoever asks for it by name, which is audited."""
-    if hidden(item.raw, rules_of(status.redact)):
-        if request.method != "POST" or "reveal" not in request.POST:
-            return render(request, "dashboard/edit.html", _context(request, status, item) | {"covered": True})
-        arming.demand(request)  # here too: it must not hang on what else the form says
+        One with hidden parts has to be revealed first, as it had to be before: not even its seal is handed out.
+        """
+        if isinstance(error, QueueNotFound):
+            return super().refused(form, error)
+        refusal = explain(error)
         try:
-            item = (
-                get_store()
-                .actions(request.user.get_username())
-                .reveal(status.name, item.id, reason=_("to edit it"), expect_id=status.id)
-            )
-        except (QueueError, StoreError) as error:
-            return act_view.refuse(request, explain(error), item_url(status.name, item.id))
-    text, encoding = typed_value(item.raw)
-    context = _context(request, status, item) | {"digest": _seal(request, status, item)}
-    return render(request, "dashboard/edit.html", context | {"text": text, "encoding": encoding})
+            self.load()
+        except ItemGone:
+            return refuse(self.request, refusal, self.address)
+        blame(form, refusal)
+        if constant_time_compare(self.seal, form.cleaned_data["digest"]):
+            return self.show(form, refusal)
+        entries = get_store().audit.entries(item=self.item.id, limit=5).entries
+        edited = next((entry for entry in entries if entry.verb in ("edit", "undo")), None)
+        conflict = {
+            "by": _("somebody") if edited is None else write.visible(edited.actor),
+            "at": "" if edited is None else write.clock(edited.at),
+        }
+        form.data = {**self.request.POST.dict(), "digest": "" if self.covered else self.seal}
+        return self.show(form, refusal, conflict=conflict, covered=self.covered)
 
+    def get_context_data(self, **more: Any) -> dict[str, Any]:
+        """Return what the page shows."""
+        shown = show(self.item.raw, codec=self.item.codec, rules=rules_of(self.status.redact))
+        return super().get_context_data(item=self.item, item_address=self.address, shown=shown, **more)
 
-def _save(request: HttpRequest, status: QueueStatus, item: Item, form: EditForm, queue_id: int) -> HttpResponse:
-    changed: list[Changed] = []
-    address = item_url(status.name, item.id)
-    expect = item_digest(item.raw) if _is_seal(request, status, item, form.cleaned_data["digest"]) else "-"
-
-    def act() -> str:
-        changed.append(
-            get_store()
-            .actions(request.user.get_username())
-            .edit_item(
-                status.name,
-                item.id,
-                form.payload,
-                expect=expect,
-                reason=form.cleaned_data["reason"],
-                expect_id=queue_id,
-            )
-        )
-        return address
-
-    refused = act_view.act_once(request, "edit", status, queue_id, act)
-    if refused is not None:
-        status, now = look_at(status.name, item.id)
-        if now is None:
-            return act_view.refuse(request, refused, address)
-        act_view.blame(form, refused)
-        context = _typed(request, status, now, form)
-        if not _is_seal(request, status, now, form.cleaned_data["digest"]):
-            context |= _conflict(request, status, now)
-        return act_view.answer(request, "dashboard/edit.html", context, refusal=refused)
-    done = changed[0]
-    if done.trash_id is None:
-        toasts.done(request, _("Nothing was changed: the value is the same."))
-    else:
-        size = write.size(len(form.payload))
-        toasts.undoable(request, _("Saved the value, %(size)s.") % {"size": size}, done.trash_id)
-    return leave(address)
-
-
-def _conflict(request: HttpRequest, status: QueueStatus, now: Item) -> dict[str, Any]:
-    """Show the value that somebody else saved; sending again saves over that one.
-
-    One with hidden parts has to be revealed first, as it had to be before: not even its seal is handed out.
-    """
-    entries = get_store().audit.entries(item=now.id, limit=5).entries
-    edited = next((entry for entry in entries if entry.verb in ("edit", "undo")), None)
-    by = _("somebody") if edited is None else write.visible(edited.actor)
-    at = "" if edited is None else write.clock(edited.at)
-    rules = rules_of(status.redact)
-    conflict = {"by": by, "at": at, "shown": show(now.raw, codec=now.codec, rules=rules)}
-    if hidden(now.raw, rules):
-        return {"conflict": conflict, "covered": True, "digest": ""}
-    return {"conflict": conflict, "digest": _seal(request, status, now)}
-
-
-def _typed(request: HttpRequest, status: QueueStatus, item: Item, form: EditForm) -> dict[str, Any]:
-    return _context(request, status, item) | {
-        "form": form,
-        "text": form["value"].value() or "",
-        "encoding": form["encoding"].value() or "text",
-        "digest": form["digest"].value() or "",
-    }
-
-
-def _context(request: HttpRequest, status: QueueStatus, item: Item) -> dict[str, Any]:
-    context = about(
-        request,
-        status,
-        item=item,
-        item_address=item_url(status.name, item.id),
-        hidden=act_view.form_fields(request, "edit", status),
-    )
-    return context | {"shown": show(item.raw, codec=item.codec, rules=context["rules"])}
-
-
-def _seal(request: HttpRequest, status: QueueStatus, item: Item) -> str:
-    """Return what a page holds of the value it shows: good for this item and person, and nothing to guess by."""
-    seen = f"{request.user.pk}:{status.id}:{item.id}:{item_digest(item.raw)}"
-    return salted_hmac("pqadmin.edit", seen, algorithm="sha256").hexdigest()[:32]
-
-
-def _is_seal(request: HttpRequest, status: QueueStatus, item: Item, text: str) -> bool:
-    """Say whether this is the seal of the value as it is."""
-    return constant_time_compare(_seal(request, status, item), text)
-
-
-def check(payload: bytes) -> dict[str, Any]:
-    """Say whether bytes are JSON, how many they are, and what is wrong where."""
-    size = write.size(len(payload))
-    try:
-        parse_json(payload.decode("utf-8"))
-    except NotJSON as error:
-        return {"good": False, "text": str(error), "size": size}
-    except UnicodeDecodeError:
-        return {"good": False, "text": _("These bytes are no text, so no JSON."), "size": size}
-    return {"good": True, "text": _("This is JSON."), "size": size}
+    @property
+    def seal(self) -> str:
+        """What a page holds of the value that it shows: good for this item and user, and no help in guessing it."""
+        seen = f"{self.request.user.pk}:{self.status.id}:{self.item.id}:{item_digest(self.item.raw)}"
+        return salted_hmac("pqadmin.edit", seen, algorithm="sha256").hexdigest()[:32]

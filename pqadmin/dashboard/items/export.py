@@ -15,7 +15,8 @@ from pqadmin.dashboard.items import query
 from pqadmin.display.errors import said
 from pqadmin.display.redaction import rules_of
 from pqadmin.files import export_parts, items_export
-from pqadmin.pages import act_view, streaming
+from pqadmin.pages import streaming
+from pqadmin.pages.missing_queue import queue_missing
 from pqadmin.pages.queue_context import about, status_of
 from pqadmin.store import get_store
 from queues.errors import QueueError, QueueNotFound
@@ -28,7 +29,7 @@ def export(request: HttpRequest, name: str) -> HttpResponseBase:
     try:
         return _export(request, name)
     except QueueNotFound as missing:
-        return act_view.queue_missing(request, missing)
+        return queue_missing(request, missing)
 
 
 def _export(request: HttpRequest, name: str) -> HttpResponseBase:

@@ -1,108 +1,92 @@
-"""Acts at the ends: pop, and put back what was popped. Each answers with a redirect: a reload sends nothing again."""
+"""Pops the item at one end of a queue, and puts a popped item back."""
 
 from __future__ import annotations
 
 from typing import Any
 from urllib.parse import urlencode
 
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods, require_POST
+from django.utils.translation import gettext_lazy
 
-from pqadmin.accounts.roles import Right, require
-from pqadmin.dashboard.items.act import leasing_fields
-from pqadmin.dashboard.items.act_forms import ReasonForm
-from pqadmin.dashboard.items.act_words import holds
-from pqadmin.display.addresses import item_url, leave, queue_url
+from pqadmin.dashboard.items.act_forms import PopForm, holds
+from pqadmin.dashboard.items.selection import hidden_fields as picked_fields
+from pqadmin.display.addresses import item_url
 from pqadmin.display.redaction import rules_of
 from pqadmin.display.values import show
-from pqadmin.pages import act_view, once, toasts, visibility
-from pqadmin.pages.queue_context import about, status_of
-from pqadmin.pages.refusals import explain
+from pqadmin.pages import toasts, visibility
+from pqadmin.pages.action_view import QueueActionView, hidden_fields
 from pqadmin.store import get_store
-from queues import QueueStatus
-from queues.errors import HeadChanged, QueueError, QueueNotFound, StoreError, TrashNotFound, display_name
+from queues import Item, Popped, Queue, ReadTransaction
+from queues.errors import TrashNotFound, display_name
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@require(Right.ACT)
-@act_view.seeing_queue
-def pop(request: HttpRequest, name: str) -> HttpResponse:
-    """Show the item at one end and, once that very item is confirmed, take it."""
-    status = status_of(name)
-    fifo = status.kind == "fifo"
-    asked = request.POST.get("end") if request.method == "POST" else request.GET.get("end")
-    end = "max" if asked == "max" and not fifo else "min"
-    if request.method != "POST":
-        return _confirm_pop(request, status, end)
-    form = ReasonForm(request.POST)
-    form.is_valid()
-    reason, expect = form.cleaned_data.get("reason", ""), form.cleaned_data.get("expect", "")
-    try:
-        with once.once(request, f"pop:{status.id}") as sending:
-            popped = (
-                get_store().actions(request.user.get_username()).pop(name, end=end, reason=reason, expect=expect or "-")
-            )
-            if popped is None:
-                raise HeadChanged(_("The queue has nothing ready any more: nothing was taken."), None)
-            sending.answer = f"{queue_url(name)}?{urlencode({'taken': popped.trash_id})}"
-    except once.AlreadySent as sent:
-        return act_view.replayed(request, sent, queue_url(name))
-    except once.FormRefused:
-        return _confirm_pop(request, status, end, refusal=act_view.stale_form(), reason=reason)
-    except (QueueError, StoreError) as error:
-        if isinstance(error, QueueNotFound):
-            raise
-        return _confirm_pop(request, status_of(name), end, refusal=explain(error), reason=reason)
-    return leave(sending.answer)
+class PopView(QueueActionView):
+    """Shows the item at one end and, once that very item is confirmed, pops it."""
+
+    action, title = "pop", gettext_lazy("Pop")
+    fragment_name = "dashboard/_pop.html"
+    form_class = PopForm
+    reads_first = False
+    end: str
+    item: Item | None
+    leasing: dict[str, str]
+
+    def read(self, tr: ReadTransaction) -> Queue:
+        """Read the item at the end too, and what a form that leases it instead carries."""
+        queue = super().read(tr)
+        asked = (self.request.POST if self.request.method == "POST" else self.request.GET).get("end")
+        self.end = "max" if asked == "max" and queue.kind != "fifo" else "min"
+        items = queue.items(end=self.end, limit=1, tr=tr).items
+        self.item = items[0] if items else None
+        self.leasing = {}
+        if self.item is not None and not queue.attached:
+            picked = self.actions.pick(self.name, [self.item.id], tr=tr).picked
+            self.leasing = {"act": "lease", "end": self.end, **picked_fields(picked)}
+        return queue
+
+    def get_context_data(self, **more: Any) -> dict[str, Any]:
+        """Return what the confirmation shows."""
+        item = self.item
+        return super().get_context_data(
+            end=self.end,
+            item=item,
+            shown=None
+            if self.item is None
+            else show(self.item.raw, codec=self.item.codec, rules=rules_of(self.status.redact)),
+            leasing=self.leasing and self.leasing | hidden_fields(self.request, "items-lease", self.status),
+            holds=holds(),
+            **more,
+        )
+
+    def perform(self, form: PopForm) -> str:
+        """Pop the item that was confirmed."""
+        data = form.cleaned_data
+        popped = self.actions.pop(self.name, end=data["end"], reason=data["reason"], expect=data["expect"] or "-")
+        return self.answer_of(popped)
+
+    def answer_of(self, result: Popped | None) -> str:
+        """Return the queue's page, which shows the popped item."""
+        return self.url if result is None else f"{self.url}?{urlencode({'taken': result.trash_id})}"
 
 
-def _confirm_pop(request: HttpRequest, status: QueueStatus, end: str, **more: Any) -> HttpResponse:
-    queue = get_store().queue(status.name)
-    page = queue.items(end=end, limit=1)
-    item = page.items[0] if page.items else None
-    rules = rules_of(status.redact)
-    context = about(
-        request,
-        status,
-        end=end,
-        item=item,
-        shown=None if item is None else show(item.raw, codec=item.codec, rules=rules),
-        form_number=once.number(request, f"pop:{status.id}"),
-        leasing=None if item is None or status.attached else leasing_fields(request, status, item.id, end),
-        holds=holds(),
-        **more,
-    )
-    template = "dashboard/_pop.html" if request.headers.get("HX-Target") == "div#act" else "dashboard/pop.html"
-    refusal = more.get("refusal")
-    if refusal is not None:
-        return act_view.answer(request, "dashboard/pop.html", context, refusal=refusal)
-    return render(request, template, context)
+class PutBackView(QueueActionView):
+    """Puts a popped item back under its same key."""
 
+    http_method_names = ["post"]
+    action, reads_first = "put-back", False
 
-@require_POST
-@require(Right.ACT)
-@act_view.seeing_queue
-def put_back(request: HttpRequest, name: str) -> HttpResponse:
-    """Put a taken item back under its same key."""
-    trash_id = request.POST.get("trash_id", "")[:100]
-    try:
-        with once.once(request, f"put-back:{trash_id}") as sending:
-            entry = visibility.undoable(request, trash_id)
-            if entry.queue_id != get_store().queue(name).id:
-                text = _("This item was taken from %(queue)s: put it back there.")
-                raise TrashNotFound(text % {"queue": display_name(entry.queue)})
-            undone = get_store().actions(request.user.get_username()).undo(trash_id)
-            sending.answer = queue_url(name)
-    except once.FormRefused:
-        return act_view.refuse(request, act_view.stale_form(), queue_url(name))
-    except (QueueError, StoreError) as error:
-        return act_view.refuse(request, explain(error), queue_url(name))
-    toasts.done(
-        request,
-        _("Put back in its old place."),
-        label=_("Look at it"),
-        link=queue_url(undone.queue) if undone.item is None else item_url(undone.queue, undone.item.id),
-    )
-    return leave(queue_url(name))
+    @property
+    def subject(self) -> str:
+        """The entry of the trash."""
+        return self.request.POST.get("trash_id", "")[:100]
+
+    def perform(self, form: Any) -> str:
+        """Put the item back."""
+        entry = visibility.undoable(self.request, self.subject)
+        if entry.queue_id != get_store().queue(self.name).id:
+            words = _("This item was taken from %(queue)s: put it back there.")
+            raise TrashNotFound(words % {"queue": display_name(entry.queue)})
+        item = self.actions.undo(self.subject).item
+        link = self.url if item is None else item_url(self.name, item.id)
+        toasts.done(self.request, _("Put back in its old place."), label=_("Look at it"), link=link)
+        return self.url

@@ -6,14 +6,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
+from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_safe
 
 from pqadmin.accounts.roles import Right, can, require
 from pqadmin.dashboard.items import history
-from pqadmin.dashboard.items.act_forms import ReasonForm
+from pqadmin.dashboard.items.act_forms import ActForm
 from pqadmin.dashboard.items.buttons import buttons
 from pqadmin.display import format as write
 from pqadmin.display import items
@@ -21,11 +23,12 @@ from pqadmin.display.addresses import item_url
 from pqadmin.display.redaction import NOTHING, Redaction, rules_of
 from pqadmin.display.values import VIEWS, as_html, hidden, plain, show
 from pqadmin.display.words import item_state_word
-from pqadmin.pages import act_view, once, visibility
+from pqadmin.pages import once, visibility
+from pqadmin.pages.action_view import QueueActionView, answer, hidden_fields
 from pqadmin.pages.queue_context import PREVIEW_BYTES, about
 from pqadmin.pages.refusals import Refusal
 from pqadmin.store import get_store, store_now
-from queues import Item, QueueStatus, ReadTransaction
+from queues import Item, Queue, QueueStatus, ReadTransaction
 from queues.admin import Neighbors, minted_at, neighbors, parse_item_id
 
 
@@ -65,7 +68,6 @@ def see(name: str, item_id: str) -> Seen:
 @never_cache
 @require_safe
 @require(Right.READ)
-@act_view.seeing_queue
 def item(request: HttpRequest, name: str, item_id: str) -> HttpResponse:
     """Show an item; one that is gone gets a page that says where it went."""
     seen = see(name, item_id)
@@ -77,7 +79,6 @@ def item(request: HttpRequest, name: str, item_id: str) -> HttpResponse:
 @never_cache
 @require_safe
 @require(Right.READ)
-@act_view.seeing_queue
 def download(request: HttpRequest, name: str, item_id: str) -> HttpResponse:
     """Hand out the raw value, or with `as=text` what it decodes to, as a file that no browser runs or displays."""
     seen = see(name, item_id)
@@ -94,37 +95,77 @@ def download(request: HttpRequest, name: str, item_id: str) -> HttpResponse:
             advice=_("Reveal it for the download, or download the text, which has marks in their place."),
             status=403,
         )
-        return act_view.answer(request, "dashboard/item.html", _context(request, seen, found), refusal=refusal)
+        return answer(request, "dashboard/item.html", _context(request, seen, found), refusal=refusal)
     return _file(found.raw, f"{found.id[:100]}.bin")
 
 
-@never_cache
-@require_POST
-@require(Right.ACT)
-@act_view.seeing_queue
-def reveal(request: HttpRequest, name: str, item_id: str) -> HttpResponse:
-    """Show one item with nothing redacted, or hand out its bytes, in this answer alone; the audit tells who saw it."""
-    queue_id = act_view.made_for(request, "reveal")
-    seen = see(name, item_id)
-    if seen.item is None:
-        return gone(request, seen.status, item_id)
-    form = ReasonForm(request.POST)
-    form.is_valid()
-    shown: list[Item] = []
+class ItemGone(Exception):
+    """The item is not in the queue."""
 
-    def act() -> str:
-        acts = get_store().actions(request.user.get_username())
-        shown.append(acts.reveal(name, item_id, reason=form.cleaned_data.get("reason", ""), expect_id=queue_id))
-        return item_url(name, item_id)
 
-    refused = act_view.act_once(request, "reveal", seen.status, queue_id, act)
-    if refused is not None:
-        return act_view.answer(request, "dashboard/item.html", _context(request, seen, seen.item), refusal=refused)
-    if "download" in request.POST:
-        return _file(shown[0].raw, f"{shown[0].id[:100]}.bin")
-    wanted = request.POST.get("as", "")
-    context = _context(request, seen, shown[0], rules=NOTHING, wanted=wanted, everything=True)
-    return render(request, "dashboard/item.html", context | {"revealed": True})
+class ItemActionView(QueueActionView):
+    """An action on the item that the address names."""
+
+    item: Item
+
+    @property
+    def address(self) -> str:
+        """The item's page."""
+        return item_url(self.name, self.kwargs["item_id"])
+
+    def answer_of(self, result: Any) -> str:
+        """Return the item's page."""
+        return self.address
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """Answer for an item that is gone."""
+        try:
+            return super().dispatch(request, *args, **kwargs)
+        except ItemGone:
+            return gone(request, self.status, kwargs["item_id"])
+
+    def read(self, tr: ReadTransaction) -> Queue:
+        """Read the item too."""
+        queue = super().read(tr)
+        item = queue.find(self.kwargs["item_id"], tr=tr)
+        if item is None:
+            raise ItemGone
+        self.item = item
+        return queue
+
+
+@method_decorator(never_cache, name="dispatch")
+class RevealView(ItemActionView):
+    """Shows one item with nothing redacted, or hands out its bytes, in this answer alone; it is audited."""
+
+    http_method_names = ["post"]
+    action, template_name = "reveal", "dashboard/item.html"
+    form_class = ActForm
+    beside: Neighbors | None
+
+    def read(self, tr: ReadTransaction) -> Queue:
+        """Read the item's neighbors too."""
+        queue = super().read(tr)
+        self.beside = neighbors(queue, self.item, preview=PREVIEW_BYTES, tr=tr)
+        return queue
+
+    def get_context_data(self, **more: Any) -> dict[str, Any]:
+        """Return what the item's page shows."""
+        return _context(self.request, self.seen, self.item) | more
+
+    @property
+    def seen(self) -> Seen:
+        """The item and its queue."""
+        return Seen(status=self.status, item=self.item, beside=self.beside)
+
+    def perform(self, form: ActForm) -> HttpResponse:
+        """Reveal the value."""
+        item = self.actions.reveal(self.name, self.item.id, reason=form.cleaned_data["reason"], expect_id=self.queue_id)
+        if "download" in self.request.POST:
+            return _file(item.raw, f"{item.id[:100]}.bin")
+        wanted = self.request.POST.get("as", "")
+        context = _context(self.request, self.seen, item, rules=NOTHING, wanted=wanted, everything=True)
+        return render(self.request, "dashboard/item.html", context | {"revealed": True})
 
 
 def gone(request: HttpRequest, status: QueueStatus, item_id: str) -> HttpResponse:
@@ -175,7 +216,7 @@ def _context(
         beside=seen.beside,
         history=history.history_of(found.id, visibility.scope(request)),
         buttons=buttons(status, found, request.user.get_username()) if may_act else (),
-        reveal_fields=act_view.form_fields(request, "reveal", status) if may_act and shown.hides else {},
+        reveal_fields=hidden_fields(request, "reveal", status) if may_act and shown.hides else {},
         now=store_now(),
     )
 

@@ -1,4 +1,4 @@
-"""Jobs under way on a queue, for whoever is about to begin another act on many of its items."""
+"""Running bulk jobs of one queue, shown before another action on many of its items."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from pqadmin.dashboard.jobs.words import Told, tell
 from pqadmin.pages import visibility
 from pqadmin.store import get_store, store_now
-from queues import Job
+from queues import Job, ReadTransaction
 from queues.admin import BULK_PUSH, BULK_UNDO
 
 #: Jobs that are named; more are counted.
@@ -18,15 +18,15 @@ _NAMED = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobsHere:
-    """What is under way on one queue, as one person sees it."""
+    """The running bulk jobs of one queue, as one user sees them."""
 
     #: The newest first.
     told: tuple[Told, ...] = ()
-    #: Others that the person sees.
+    #: How many more the user sees.
     more: int = 0
-    #: One reaches a queue that the person does not see: no more is told of it.
+    #: One reaches a queue that the user does not see: no more is shown of it.
     unseen: bool = False
-    #: Some may take or change items that are there; some bring items.
+    #: Some may take or change present items; some add items.
     takes: bool = False
     brings: bool = False
 
@@ -34,10 +34,10 @@ class JobsHere:
         return bool(self.told) or self.unseen
 
 
-def jobs_here(request: HttpRequest, queue_id: int) -> JobsHere:
-    """Read which jobs are under way that take items out of a queue, change them or bring some to it."""
+def jobs_here(request: HttpRequest, queue_id: int, *, tr: ReadTransaction) -> JobsHere:
+    """Read the running bulk jobs that take items from a queue, change them or add some."""
     may, now = visibility.scope(request), store_now()
-    running = get_store().actions(request.user.get_username()).running_jobs()
+    running = get_store().actions(request.user.get_username()).running_jobs(tr=tr)
     here = [job for job in reversed(running) if _concerns(job, queue_id)]
     seen = [job for job in here if visibility.sees_job(may, job)]
     return JobsHere(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -12,20 +11,19 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_safe
 
 from pqadmin.accounts.roles import Right, require
 from pqadmin.dashboard.jobs.words import job_url, tell
-from pqadmin.display.addresses import leave
 from pqadmin.display.errors import said
 from pqadmin.display.words import damage_words
-from pqadmin.pages import act_view, once, toasts, visibility
+from pqadmin.pages import once, toasts, visibility
+from pqadmin.pages.action_view import ActionView
 from pqadmin.pages.read_until import until_something
-from pqadmin.pages.refusals import explain
 from pqadmin.store import get_store, store_now
-from queues import Actions, Job, JobPage
+from queues import Actions, Job, JobPage, Undone
 from queues.admin import minted_ms, time_of_ms
-from queues.errors import BadCursor, JobNotFound, QueueError, StoreError, Unreadable
+from queues.errors import BadCursor, JobNotFound, Unreadable
 
 PAGE = 50
 #: Characters of an id that are shown; longer ones are none.
@@ -114,61 +112,61 @@ def _other(request: HttpRequest, job_id: str, now: datetime) -> Any:
         return None
 
 
-@require_POST
-@require(Right.ACT)
-def cancel(request: HttpRequest, job_id: str) -> HttpResponse:
-    """Let a job end after the chunk that is being done."""
+class JobActionView(ActionView):
+    """An action on a bulk job; a refusal is shown on the job's own page."""
 
-    def act() -> str:
-        was = _acts(request).job(job_id)
-        if not was.running:
-            toasts.failed(request, _("It had ended already. Nothing was changed."))
-            return job_url(job_id)
-        ended = _acts(request).cancel_bulk(job_id)
-        if ended.status == "canceled":
-            toasts.done(request, _("Canceled. What it did stays done until you undo it."))
-        return job_url(job_id)
+    http_method_names = ["post"]
+    action = "job"
 
-    return _once(request, job_id, act)
+    @property
+    def subject(self) -> str:
+        """The job."""
+        return str(self.kwargs["job_id"])[:_MAX_ID]
 
+    @property
+    def home(self) -> str:
+        """The job's page."""
+        return job_url(self.subject)
 
-@require_POST
-@require(Right.ACT)
-def resume(request: HttpRequest, job_id: str) -> HttpResponse:
-    """Let a job go on that was canceled or has failed."""
+    def perform(self, form: Any) -> str:
+        """Change the job, if the user may act on its queues."""
+        visibility.steerable(self.request, self.subject)
+        return self.steer()
 
-    def act() -> str:
-        _acts(request).resume_bulk(job_id)
-        toasts.done(request, _("It goes on where it was."))
-        return job_url(job_id)
-
-    return _once(request, job_id, act)
+    def steer(self) -> str:
+        """Change the job and return where the answer leads."""
+        raise NotImplementedError
 
 
-@require_POST
-@require(Right.ACT)
-def undo(request: HttpRequest, job_id: str) -> HttpResponse:
-    """Begin to undo all that a job did."""
+class CancelView(JobActionView):
+    """Ends a job after its present chunk."""
 
-    def act() -> str:
-        undoing = _acts(request).undo(job_id).job
-        return job_url(job_id if undoing is None else undoing.id)
+    def steer(self) -> str:
+        """Cancel the job."""
+        if not self.actions.job(self.subject).running:
+            toasts.failed(self.request, _("It had ended already. Nothing was changed."))
+        elif self.actions.cancel_bulk(self.subject).status == "canceled":
+            toasts.done(self.request, _("Canceled. What it did stays done until you undo it."))
+        return self.home
 
-    return _once(request, job_id, act)
+
+class ResumeView(JobActionView):
+    """Lets a job go on that was canceled or has failed."""
+
+    def steer(self) -> str:
+        """Resume the job."""
+        self.actions.resume_bulk(self.subject)
+        toasts.done(self.request, _("It goes on where it was."))
+        return self.home
 
 
-def _once(request: HttpRequest, job_id: str, act: Callable[[], str]) -> HttpResponse:
-    """Do an act on a job once; whatever was refused is said on the job's own page."""
-    job_id = job_id[:_MAX_ID]
-    here = job_url(job_id)
-    try:
-        with once.once(request, f"job:{job_id}") as sending:
-            visibility.steerable(request, job_id)
-            sending.answer = act()
-    except once.AlreadySent as sent:
-        return act_view.replayed(request, sent, here)
-    except once.FormRefused:
-        return act_view.refuse(request, act_view.stale_form(), here)
-    except (QueueError, StoreError) as error:
-        return act_view.refuse(request, explain(error), here)
-    return leave(sending.answer)
+class UndoView(JobActionView):
+    """Begins to undo all that a job did."""
+
+    def steer(self) -> str:
+        """Begin the job that undoes this one."""
+        return self.answer_of(self.actions.undo(self.subject))
+
+    def answer_of(self, result: Undone) -> str:
+        """Return the page of the new job."""
+        return self.home if result.job is None else job_url(result.job.id)

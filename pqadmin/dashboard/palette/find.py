@@ -97,7 +97,7 @@ def _pages(request: HttpRequest, words: Sequence[str]) -> Iterator[Entry]:
 def _all_pages() -> Sequence[tuple[str, str, Right | None]]:
     return (
         (_("Queues"), "dashboard:overview", Right.READ),
-        (_("Jobs"), "dashboard:jobs", Right.READ),
+        (_("Bulk jobs"), "dashboard:jobs", Right.READ),
         (_("Audit"), "dashboard:audit", Right.READ),
         (_("Trash"), "dashboard:trash", Right.READ),
         (_("Boards"), "wall:boards", Right.READ),

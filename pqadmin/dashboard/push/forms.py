@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 from datetime import datetime, timedelta
 from typing import Any
 
 from django import forms
-from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as _
 
+from pqadmin.display import format as write
 from pqadmin.display.errors import said
-from pqadmin.display.moments import MAX_ZONE, UNITS, BadMoment, BadZone, parse_moment
-from queues import Priority
-from queues.admin import PriorityType, parse_priority
+from pqadmin.display.moments import UNITS, BadMoment, BadZone, parse_moment
+from pqadmin.pages import uploads
+from pqadmin.pages.fields import (
+    INPUT_MODES,
+    MAX_PRIORITY,
+    TypedField,
+    ZoneField,
+    encoding_field,
+    moment_field,
+    noted,
+    payload,
+    reason_field,
+    select_field,
+    unit_field,
+    value_field,
+)
+from queues import Priority, QueueStatus
+from queues.admin import MAX_PUSH_JOB_ITEMS, parse_priority
 from queues.errors import BadPriority
 
-#: As much text as the largest value can take in any encoding; the core judges the bytes.
-MAX_TYPED = 400_000
 #: As much text as a form may carry.
 MAX_PASTED = 2_000_000
 _NUMBER = re.compile(r"\d{1,9}(?:[.,]\d{1,3})?")
@@ -27,19 +39,29 @@ _NUMBER = re.compile(r"\d{1,9}(?:[.,]\d{1,3})?")
 class WhenForm(forms.Form):
     """When items become ready. `delay` or `due` is set once the form is valid, neither for at once."""
 
-    when = forms.ChoiceField(required=False, choices=[("", ""), ("delay", "delay"), ("due", "due")])
-    delay = forms.CharField(required=False, max_length=40)
-    unit = forms.ChoiceField(required=False, choices=[(unit, unit) for unit in UNITS])
-    due = forms.CharField(required=False, max_length=60)
-    zone = forms.CharField(required=False, max_length=MAX_ZONE)
+    when = forms.ChoiceField(
+        label=_("When"),
+        required=False,
+        choices=[("", _("At once")), ("delay", _("After a delay")), ("due", _("At a moment"))],
+        widget=forms.RadioSelect,
+        initial="",
+    )
+    delay = TypedField(_("Delay"), max_length=40, inputmode="decimal", placeholder="15", css="mono-input short")
+    unit = unit_field()
+    due = moment_field()
+    zone = ZoneField()
 
-    def __init__(self, *args: Any, attached: bool = False, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, status: QueueStatus, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.span: timedelta | None = None
         self.moment: datetime | None = None
-        if attached:  # others would take delayed items before
+        if status.attached:  # other programs would take delayed items before
             for name in ("when", "delay", "unit", "due", "zone"):
                 del self.fields[name]
+            return
+        # What is typed at a choice chooses it.
+        for name, choice in (("delay", 1), ("unit", 1), ("due", 2), ("zone", 2)):
+            self.fields[name].widget.attrs["data-picks"] = f"{self['when'].auto_id}_{choice}"
 
     def clean(self) -> dict[str, Any]:
         """Read the delay or the moment that was chosen; what was not chosen is not looked at."""
@@ -72,21 +94,27 @@ class WhenForm(forms.Form):
 class PushForm(WhenForm):
     """One item. `payload` and `parsed_priority` are what to push, once the form is valid."""
 
-    value = forms.CharField(required=False, strip=False, max_length=MAX_TYPED)
-    encoding = forms.ChoiceField(required=False, choices=[("text", "text"), ("base64", "base64")])
-    priority = forms.CharField(required=False, strip=False, max_length=2_000)
+    value = value_field(rows=12)
+    encoding = encoding_field()
+    priority = TypedField(
+        _("Priority"),
+        max_length=MAX_PRIORITY,
+        strip=False,
+        help_text=_("The smallest leaves first by pop min, the largest by pop max."),
+    )
 
-    def __init__(self, *args: Any, fifo: bool, priority_type: PriorityType, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, *args: Any, status: QueueStatus, **kwargs: Any) -> None:
+        super().__init__(*args, status=status, **kwargs)
         self.payload = b""
         self.parsed_priority: Priority | None = None
-        self._type = priority_type
-        if fifo:
+        self._type = status.priority_type
+        self.fields["priority"].label = noted(_("Priority"), self._type)
+        self.fields["priority"].widget.attrs["inputmode"] = INPUT_MODES.get(self._type, "text")
+        if status.max_value:
+            words = _("Any bytes, at most %(n)s in this queue; empty is a value too.")
+            self.fields["value"].help_text = words % {"n": write.number(status.max_value)}
+        if status.kind == "fifo":
             del self.fields["priority"]
-
-    def clean_value(self) -> str:
-        """Take the value as typed; a browser's line ends become plain ones."""
-        return str(self.cleaned_data["value"]).replace("\r\n", "\n")
 
     def clean_priority(self) -> str:
         """Read the priority by the queue's type."""
@@ -100,23 +128,43 @@ class PushForm(WhenForm):
     def clean(self) -> dict[str, Any]:
         """Make the bytes of the value."""
         cleaned = super().clean()
-        text = cleaned.get("value")
-        if text is None:
-            return cleaned
-        if cleaned.get("encoding") == "base64":
-            try:
-                self.payload = base64.b64decode("".join(text.split()), validate=True)
-            except (binascii.Error, ValueError):
-                self.add_error("value", _("This is not base64."))
-        else:
-            self.payload = text.encode("utf-8", "surrogatepass")
+        self.payload = payload(self, cleaned)
         return cleaned
 
 
 class ManyForm(WhenForm):
     """Several items, pasted or as a file."""
 
-    items = forms.CharField(required=False, strip=False, max_length=MAX_PASTED)
-    format = forms.ChoiceField(required=False, choices=[("", ""), ("ndjson", "NDJSON"), ("csv", "CSV")])
-    file = forms.FileField(required=False, allow_empty_file=True, max_length=1_000)
-    reason = forms.CharField(required=False, max_length=500)
+    items = TypedField(
+        _("Paste NDJSON or CSV"),
+        max_length=MAX_PASTED,
+        strip=False,
+        widget=forms.Textarea,
+        code=False,
+        rows=12,
+        spellcheck="false",
+        wrap="off",
+    )
+    format = select_field(_("Format"), [("", _("tell by its beginning")), ("ndjson", "NDJSON"), ("csv", "CSV")])
+    file = forms.FileField(
+        required=False,
+        allow_empty_file=True,
+        max_length=1_000,
+        widget=forms.FileInput({"accept": ".ndjson,.jsonl,.json,.csv,text/csv,application/x-ndjson"}),
+    )
+    reason = reason_field()
+
+    def __init__(self, *args: Any, status: QueueStatus, **kwargs: Any) -> None:
+        super().__init__(*args, status=status, **kwargs)
+        size = _("at most %(size)s") % {"size": write.size(uploads.MAX_FILE)}
+        self.fields["file"].label = noted(_("Or a file"), size)
+        text: list[Any] = [
+            _("Up to 1 000 items and 5 MB go in as one transaction, in this order: they arrive all or none.")
+        ]
+        if not status.attached:
+            words = _(
+                "More, up to %(most)s items, go in as a bulk job: in chunks, in this order, with progress; "
+                "it can be canceled and undone."
+            )
+            text.append(words % {"most": write.number(MAX_PUSH_JOB_ITEMS)})
+        self.fields["items"].help_text = " ".join(map(str, text))

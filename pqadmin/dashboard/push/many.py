@@ -2,86 +2,111 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
-from django.views.decorators.http import require_http_methods
 
-from pqadmin.accounts.roles import Right, require
 from pqadmin.dashboard.jobs.words import job_url
 from pqadmin.dashboard.push import pasted
 from pqadmin.dashboard.push.forms import MAX_PASTED, ManyForm, WhenForm
 from pqadmin.dashboard.push.pasted import Batch
 from pqadmin.display import format as write
-from pqadmin.display.addresses import leave, queue_url
 from pqadmin.display.errors import said
-from pqadmin.display.moments import UNITS
 from pqadmin.files import formats
 from pqadmin.limits.bodies import takes_uploads
-from pqadmin.pages import act_view, once, toasts, uploads
-from pqadmin.pages.queue_context import about, status_of
-from pqadmin.pages.refusals import Refusal, explain
-from pqadmin.store import get_store
-from queues import Item, Job, Priority, QueueStatus
-from queues.admin import MAX_PUSH_JOB_ITEMS, Pushed, codec_of
-from queues.errors import QueueError, QueueNotFound, StoreError
+from pqadmin.pages import toasts, uploads
+from pqadmin.pages.action_view import QueueActionView
+from pqadmin.pages.refusals import Refusal
+from queues import Item, Job, QueueStatus
+from queues.admin import Pushed, codec_of
 
 #: Good entries that are shown before they are pushed.
 _SAMPLES = 5
 
 
-@takes_uploads
-@require_http_methods(["GET", "HEAD", "POST"])
-@require(Right.ACT, harmless=lambda request: "check" in request.POST)
-@act_view.seeing_queue
-def push_many(request: HttpRequest, name: str) -> HttpResponse:
-    """Push what was pasted or is in a file: all of it, or nothing and what is wrong with which line."""
-    status = status_of(name)
-    if request.method != "POST":
-        return render(request, "dashboard/push_many.html", _many_context(request, status, None))
-    form = ManyForm(request.POST, request.FILES, attached=status.attached)
-    valid = form.is_valid()
-    data, wrong = _data(request, form)
-    batch = None if wrong else _batch(data, form, status)
-    context = _many_context(request, status, form, batch=batch, wrong=wrong) | _shown_again(request, data)
-    if not valid:
-        return act_view.answer(request, "dashboard/push_many.html", context, refusal=act_view.invalid(form))
-    if batch is None or not batch.good:
-        return act_view.answer(request, "dashboard/push_many.html", context, refusal=_not_good(batch, wrong))
-    if "check" in request.POST:
-        return render(request, "dashboard/push_many.html", context)
-    try:
-        with once.once(request, f"push-many:{status.id}") as sending:
-            acts, items = get_store().actions(request.user.get_username()), list(_items(batch))
-            begin = acts.begin_push if batch.large else acts.push_undoably
-            begun: Job | Pushed = begin(
-                name,
-                items,
-                delay=form.span,
-                due=form.moment,
-                expect_id=status.id,
-                reason=form.cleaned_data["reason"],
-            )
-            sending.answer = job_url(begun.id) if isinstance(begun, Job) else queue_url(name)
-    except once.AlreadySent as sent:
-        return act_view.replayed(request, sent, queue_url(name))
-    except once.FormRefused:
-        return act_view.answer(request, "dashboard/push_many.html", context, refusal=act_view.stale_form())
-    except (QueueError, StoreError) as error:
-        if isinstance(error, QueueNotFound):
-            raise
-        return act_view.answer(request, "dashboard/push_many.html", context, refusal=explain(error))
-    if not isinstance(begun, Job):
-        toasts.undoable(request, _pushed_many(begun.items, status.kind == "fifo"), begun.trash_id)
-    return leave(sending.answer)
+class PushManyView(QueueActionView):
+    """Pushes what was pasted or is in a file: all of it, or nothing and what is wrong with which line."""
+
+    action, template_name = "push-many", "dashboard/push_many.html"
+    form_class = ManyForm
+    batch: Batch | None = None
+    data, wrong = b"", ""
+
+    @classmethod
+    def previews(cls, request: HttpRequest) -> bool:
+        """Say whether a form asks only what its lines hold."""
+        return "check" in request.POST
+
+    def get_form_kwargs(self) -> dict[str, Any]:
+        """Return what the form is made with."""
+        return {**super().get_form_kwargs(), "status": self.status}
+
+    def get_form(self, form_class: Any = None) -> ManyForm:
+        """Return the form, with its lines looked through if it was sent."""
+        form: ManyForm = super().get_form(form_class)
+        if form.is_bound and self.batch is None and not self.wrong:
+            self.data, self.wrong = _data(self.request, form)
+            form.data = {**self.request.POST.dict(), **_shown_again(self.request, self.data)}
+            self.batch = None if self.wrong else _batch(self.data, form, self.status)
+        return form
+
+    def form_valid(self, form: ManyForm) -> HttpResponse:
+        """Push the lines if all of them are good."""
+        if self.batch is None or not self.batch.good:
+            return self.show(form, _not_good(self.batch, self.wrong))
+        return super().form_valid(form)
+
+    def preview(self, form: ManyForm) -> HttpResponse:
+        """Show what the lines hold."""
+        if not form.is_valid():
+            return self.form_invalid(form)
+        good = self.batch is not None and self.batch.good
+        return self.show(form, None if good else _not_good(self.batch, self.wrong))
+
+    def perform(self, form: ManyForm) -> str:
+        """Push the lines in one transaction, or begin the bulk job that pushes them."""
+        assert self.batch is not None
+        begin = self.actions.begin_push if self.batch.large else self.actions.push_undoably
+        begun: Job | Pushed = begin(
+            self.name,
+            [(entry.value, entry.priority) for entry in self.batch.entries],
+            delay=form.span,
+            due=form.moment,
+            expect_id=self.queue_id,
+            reason=form.cleaned_data["reason"],
+        )
+        if not isinstance(begun, Job):
+            toasts.undoable(self.request, _pushed_many(begun.items, self.status.kind == "fifo"), begun.trash_id)
+        return self.answer_of(begun)
+
+    def answer_of(self, result: Job | Pushed) -> str:
+        """Return the page of the bulk job, or the queue's."""
+        return job_url(result.id) if isinstance(result, Job) else self.url
+
+    def get_context_data(self, **more: Any) -> dict[str, Any]:
+        """Return what the page shows."""
+        batch = self.batch
+        first = [
+            {
+                "line": entry.line,
+                "priority": write.priority_short(entry.priority),
+                "value": write.preview(entry.value),
+                "size": len(entry.value),
+            }
+            for entry in (batch.entries[:_SAMPLES] if batch is not None and batch.good else ())
+        ]
+        return super().get_context_data(
+            batch=batch,
+            bad=[(_place(bad.first, bad.line), said(bad.reason)) for bad in batch.bad] if batch else [],
+            first=first,
+            from_file="file" in self.request.FILES and bool(more["form"]["items"].value()),
+            **more,
+        )
 
 
-def _items(batch: Batch) -> Iterator[tuple[bytes, Priority | None]]:
-    return ((entry.value, entry.priority) for entry in batch.entries)
+push_many = takes_uploads(PushManyView.as_view())
 
 
 def _data(request: HttpRequest, form: WhenForm) -> tuple[bytes, str]:
@@ -121,16 +146,16 @@ def _not_good(batch: Batch | None, wrong: str) -> Refusal:
     return Refusal(title=_("Nothing was pushed"), text=text, advice="", status=422)
 
 
-def _shown_again(request: HttpRequest, data: bytes) -> dict[str, Any]:
+def _shown_again(request: HttpRequest, data: bytes) -> dict[str, str]:
     """Put a file's text into the field, as a browser sends no file twice by itself."""
     if "file" not in request.FILES:
-        return {"text": request.POST.get("items", "")}
+        return {}
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         text = ""
     fits = 0 < len(text) <= MAX_PASTED // 2 and "\r" not in text.replace("\r\n", "")
-    return {"text": text if fits else "", "from_file": fits}
+    return {"items": text if fits else ""}
 
 
 def _pushed_many(items: list[Item], fifo: bool) -> str:
@@ -141,35 +166,6 @@ def _pushed_many(items: list[Item], fifo: bool) -> str:
         words = ngettext("Pushed %(n)s item.", "Pushed %(n)s items.", len(items)) % values
     due = items[0].due_at if items else None
     return words if due is None else words + " " + _("They are due %(at)s.") % {"at": write.moment_with_utc(due)}
-
-
-def _many_context(
-    request: HttpRequest, status: QueueStatus, form: ManyForm | None, *, batch: Batch | None = None, wrong: str = ""
-) -> dict[str, Any]:
-    first = [
-        {
-            "line": entry.line,
-            "priority": write.priority_short(entry.priority),
-            "value": write.preview(entry.value),
-            "size": len(entry.value),
-        }
-        for entry in (batch.entries[:_SAMPLES] if batch is not None and batch.good else ())
-    ]
-    return about(
-        request,
-        status,
-        form=form,
-        when_form=form,
-        when_fields={},
-        units=list(UNITS),
-        batch=batch,
-        bad=[(_place(bad.first, bad.line), said(bad.reason)) for bad in batch.bad] if batch else [],
-        first=first,
-        text="",
-        max_file=uploads.MAX_FILE,
-        most=MAX_PUSH_JOB_ITEMS,
-        form_number=once.number(request, f"push-many:{status.id}"),
-    )
 
 
 def _place(first: int, last: int) -> str:

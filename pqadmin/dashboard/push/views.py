@@ -8,26 +8,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_POST
 
 from pqadmin.accounts.roles import Right, require
 from pqadmin.dashboard.items.views import look_at
 from pqadmin.dashboard.push import templates
+from pqadmin.dashboard.push.checks import check
 from pqadmin.dashboard.push.forms import PushForm
 from pqadmin.display import format as write
 from pqadmin.display import items
 from pqadmin.display.addresses import item_url, leave, queue_url
-from pqadmin.display.moments import UNITS
 from pqadmin.display.redaction import rules_of
-from pqadmin.display.values import NotJSON, hidden, parse_json
-from pqadmin.pages import act_view, once, toasts
-from pqadmin.pages.queue_context import about, status_of
-from pqadmin.pages.refusals import Refusal, explain
-from pqadmin.store import get_store
+from pqadmin.display.values import hidden
+from pqadmin.pages import toasts
+from pqadmin.pages.action_view import QueueActionView
+from pqadmin.pages.queue_context import status_of
+from pqadmin.pages.refusals import Refusal
 from queues import Item, QueueStatus
-from queues.errors import QueueError, QueueNotFound, StoreError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,58 +39,71 @@ class Source:
     link: str = ""
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@require(Right.ACT, harmless=lambda request: "check" in request.POST)
-@act_view.seeing_queue
-def push(request: HttpRequest, name: str) -> HttpResponse:
-    """Push one item (FIFO: enqueue it)."""
-    status = status_of(name)
-    if request.method != "POST":
-        source = _source(request, status)
-        return render(request, "dashboard/push.html", context_of(request, status, None, source=source))
-    form = form_of(request, status)
-    context = context_of(request, status, form)
-    if "check" in request.POST:
+class PushView(QueueActionView):
+    """Pushes one item (FIFO: enqueues it)."""
+
+    action, template_name = "push", "dashboard/push.html"
+    form_class = PushForm
+    source = Source(fields={})
+
+    @classmethod
+    def previews(cls, request: HttpRequest) -> bool:
+        """Say whether a form asks only what its value is."""
+        return "check" in request.POST
+
+    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Show the form, filled in from a template or an item if the address names one."""
+        self.load()
+        self.source = _source(request, self.status)
+        return self.show()
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Push the item, or keep the form as a template."""
+        return self.keep() if "keep" in request.POST else super().post(request, *args, **kwargs)
+
+    def get_form_kwargs(self) -> dict[str, Any]:
+        """Return what the form is made with."""
+        return {**super().get_form_kwargs(), "status": self.status}
+
+    def get_initial(self) -> dict[str, Any]:
+        """Start with what the template or the item holds."""
+        return dict(self.source.fields)
+
+    def get_context_data(self, **more: Any) -> dict[str, Any]:
+        """Return what the page shows."""
+        return super().get_context_data(source=self.source, templates=templates.of(self.status.id), **more)
+
+    def preview(self, form: PushForm) -> HttpResponse:
+        """Say whether the value is JSON."""
+        return self.show(form, check=check(form.payload))
+
+    def perform(self, form: PushForm) -> str:
+        """Push the item."""
+        items = [(form.payload, form.parsed_priority)]
+        pushed = self.actions.push_undoably(self.name, items, delay=form.span, due=form.moment, expect_id=self.queue_id)
+        item = pushed.items[0]
+        toasts.undoable(
+            self.request,
+            _pushed(item, self.status.kind == "fifo"),
+            pushed.trash_id,
+            link=item_url(self.name, item.id),
+            link_label=_("Look at it"),
+        )
+        return self.url
+
+    def keep(self) -> HttpResponse:
+        """Keep what is typed as a template; it need not be fit to push."""
+        self.load()
+        form, name = self.get_form(), self.request.POST.get("template_name", "")
         form.is_valid()
-        return render(request, "dashboard/push.html", context | {"check": check(form)})
-    if "keep" in request.POST:
-        return _keep(request, status, form)
-    if not form.is_valid():
-        return act_view.answer(request, "dashboard/push.html", context, refusal=act_view.invalid(form))
-    try:
-        with once.once(request, f"push:{status.id}") as sending:
-            pushed = (
-                get_store()
-                .actions(request.user.get_username())
-                .push_undoably(name, [(form.payload, form.parsed_priority)], delay=form.span, due=form.moment)
-            )
-            sending.answer = queue_url(name)
-    except once.AlreadySent as sent:
-        return act_view.replayed(request, sent, queue_url(name))
-    except once.FormRefused:
-        return act_view.answer(request, "dashboard/push.html", context, refusal=act_view.stale_form())
-    except (QueueError, StoreError) as error:
-        if isinstance(error, QueueNotFound):
-            raise
-        refusal = explain(error)
-        act_view.blame(form, refusal)
-        return act_view.answer(request, "dashboard/push.html", context, refusal=refusal)
-    item = pushed.items[0]
-    toasts.undoable(
-        request,
-        _pushed(item, status.kind == "fifo"),
-        pushed.trash_id,
-        link=item_url(name, item.id),
-        link_label=_("Look at it"),
-    )
-    return leave(queue_url(name))
-
-
-def form_of(request: HttpRequest, status: QueueStatus) -> PushForm:
-    """Return the form of one item as it was sent."""
-    return PushForm(
-        request.POST, fifo=status.kind == "fifo", priority_type=status.priority_type, attached=status.attached
-    )
+        by = self.request.user.get_username()
+        wrong = templates.keep(self.status.id, self.status.name, name, form, by=by)
+        form.errors.clear()
+        if wrong:
+            refusal = Refusal(title=_("The template was not kept"), text=wrong, advice="", status=422)
+            return self.show(form, refusal, template_name=name[:200], template_wrong=wrong)
+        kept = _("Kept as the template “%(name)s”. Nothing was pushed.") % {"name": write.visible(name.strip())}
+        return self.show(form, kept=kept)
 
 
 def _pushed(item: Item, fifo: bool) -> str:
@@ -108,25 +119,6 @@ def _pushed(item: Item, fifo: bool) -> str:
     else:
         words = _("Pushed %(size)s with priority %(priority)s, due %(due)s.")
     return words % values
-
-
-def context_of(
-    request: HttpRequest, status: QueueStatus, form: PushForm | None, *, source: Source | None = None
-) -> dict[str, Any]:
-    """Return what the form of one item shows."""
-    fields = dict(source.fields) if source is not None else {}
-    return about(
-        request,
-        status,
-        push_form=form,
-        push_fields=fields,
-        when_form=form,
-        when_fields=fields,
-        source=source,
-        units=list(UNITS),
-        templates=templates.of(status.id),
-        form_number=once.number(request, f"push:{status.id}"),
-    )
 
 
 def _source(request: HttpRequest, status: QueueStatus) -> Source:
@@ -166,24 +158,8 @@ def _typed(value: bytes) -> dict[str, str]:
     return {"value": text, "encoding": "text"}
 
 
-def _keep(request: HttpRequest, status: QueueStatus, form: PushForm) -> HttpResponse:
-    """Keep what is typed as a template; it need not be fit to push."""
-    form.is_valid()
-    name = request.POST.get("template_name", "")
-    wrong = templates.keep(status.id, status.name, name, form, by=request.user.get_username())
-    context = context_of(request, status, form) | {"template_name": name[:200], "template_wrong": wrong}
-    for field in list(form.errors):
-        del form.errors[field]
-    if wrong:
-        refusal = Refusal(title=_("The template was not kept"), text=wrong, advice="", status=422)
-        return act_view.answer(request, "dashboard/push.html", context, refusal=refusal)
-    kept = _("Kept as the template “%(name)s”. Nothing was pushed.") % {"name": write.visible(name.strip())}
-    return render(request, "dashboard/push.html", context | {"kept": kept, "template_name": ""})
-
-
 @require_POST
 @require(Right.ACT)
-@act_view.seeing_queue
 def forget_template(request: HttpRequest, name: str, number: str) -> HttpResponse:
     """Delete a template."""
     status = status_of(name)
@@ -192,15 +168,3 @@ def forget_template(request: HttpRequest, name: str, number: str) -> HttpRespons
     else:
         toasts.failed(request, _("This template is not there any more."))
     return leave(f"{queue_url(name)}push/")
-
-
-def check(form: PushForm) -> dict[str, Any]:
-    """Say whether what was typed is JSON, how many bytes it has, and what is wrong where."""
-    size = write.size(len(form.payload))
-    try:
-        parse_json(form.payload.decode("utf-8"))
-    except NotJSON as error:
-        return {"good": False, "text": str(error), "size": size}
-    except UnicodeDecodeError:
-        return {"good": False, "text": _("These bytes are no text, so no JSON."), "size": size}
-    return {"good": True, "text": _("This is JSON."), "size": size}

@@ -6,17 +6,29 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django import forms
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.html import format_html
+from django.utils.translation import gettext_lazy as _
 
 from pqadmin.display.errors import said
-from pqadmin.display.moments import MAX_ZONE, BadMoment, BadZone, parse_moment
+from pqadmin.display.moments import BadMoment, BadZone, parse_moment
 from pqadmin.display.prefixes import BadPrefixText, parse_prefix
+from pqadmin.pages.fields import (
+    MAX_REASON,
+    NameField,
+    TypedField,
+    ZoneField,
+    choice,
+    choices_field,
+    moment_field,
+    noted,
+    priority_type_field,
+    reason_field,
+    select_field,
+)
 from queues import Priority
-from queues.admin import CODECS, PriorityType, check_name, parse_priority
-from queues.errors import BadName, BadPriority
+from queues.admin import PriorityType, check_name, parse_priority
+from queues.errors import BadName, BadPriority, display_name
 
-_MAX_REASON = 500
 #: How long an operator may pause a queue from the list of choices.
 PAUSES = {"15m": timedelta(minutes=15), "1h": timedelta(hours=1), "4h": timedelta(hours=4), "24h": timedelta(days=1)}
 
@@ -24,13 +36,36 @@ PAUSES = {"15m": timedelta(minutes=15), "1h": timedelta(hours=1), "4h": timedelt
 class CreateForm(forms.Form):
     """A new queue."""
 
-    name = forms.CharField(
-        strip=True, max_length=20_000, error_messages={"required": gettext_lazy("A queue needs a name.")}
+    name = NameField(
+        _("Name"),
+        help_text=_(
+            "1 to 200 letters and digits of any script and . _ : - ; a colon makes groups, as in orders:eu:new."
+        ),
     )
-    kind = forms.ChoiceField(choices=[("priority", "priority"), ("fifo", "fifo")])
-    priority_type = forms.ChoiceField(required=False, choices=[("int", "int"), ("float", "float"), ("str", "str")])
-    codec = forms.ChoiceField(required=False, choices=[(codec, codec) for codec in CODECS])
-    edges = forms.CharField(required=False, max_length=4_000)
+    kind = choices_field(
+        _("Kind"),
+        [
+            ("priority", choice(_("Priority"), _("pop min and pop max, by priority, then by push order"))),
+            ("fifo", choice(_("FIFO"), _("enqueue and dequeue, first in, first out"))),
+        ],
+    )
+    priority_type = priority_type_field(noted(_("Priorities are"), _("for a priority queue; fixed once it exists")))
+    codec = choices_field(
+        noted(_("Values are"), _("fixed once it exists")),
+        [
+            ("bytes", choice("bytes", _("of any kind, shown as what they seem to be"))),
+            ("json", choice("JSON", _("objects and lists, readable everywhere"))),
+            ("text", choice("text", _("in UTF-8"))),
+            ("msgpack", choice("msgpack", _("as JSON, smaller, bytes inside"))),
+        ],
+        required=False,
+    )
+    edges = TypedField(
+        noted(_("Edges"), _("separated by commas, at most 15, increasing")),
+        max_length=4_000,
+        help_text=_("Left empty, the bands suit small numbers and grow coarser above 10."),
+        placeholder="1, 5, 10, 100",
+    )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -56,18 +91,34 @@ class CreateForm(forms.Form):
 class AttachForm(forms.Form):
     """A subspace that others write. `parsed_prefix` is where it lies, once the form is valid."""
 
-    name = forms.CharField(
-        strip=True, max_length=20_000, error_messages={"required": gettext_lazy("A queue needs a name.")}
+    name = NameField(_("Name"), help_text=_("Under which it is shown here; the other programs do not know it."))
+    prefix_text = TypedField(
+        _("Prefix"),
+        missing=_("Say under which prefix the items lie."),
+        help_text=_(
+            'The program’s subspace: a tuple such as ("legacy", "jobs"), hexadecimal digits such as 0x1516, '
+            "or bytes as fdbcli prints them, such as \\x02legacy\\x00."
+        ),
+        placeholder='("legacy", "jobs")',
     )
-    prefix_text = forms.CharField(
-        max_length=20_000, error_messages={"required": gettext_lazy("Say under which prefix the items lie.")}
+    kind = choices_field(
+        _("Kind"),
+        [
+            ("priority", choice(_("Priority"), _("keys are (priority, count, random)"))),
+            ("fifo", choice(_("FIFO"), _("keys are (index, random)"))),
+        ],
     )
-    kind = forms.ChoiceField(choices=[("priority", "priority"), ("fifo", "fifo")])
-    priority_type = forms.ChoiceField(required=False, choices=[("int", "int"), ("float", "float"), ("str", "str")])
+    priority_type = priority_type_field(noted(_("Pushes from here take"), _("any priority of others is shown")))
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.parsed_prefix: bytes | tuple[Any, ...] = b""
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What is to be attached, once the form is valid."""
+        kind, priority_type = self.cleaned_data["kind"], self.cleaned_data["priority_type"] or "int"
+        return {"prefix": self.parsed_prefix, "kind": kind, "priority_type": priority_type}
 
     def clean_name(self) -> str:
         """Check the name by the core's rule."""
@@ -86,13 +137,26 @@ class AttachForm(forms.Form):
 class PauseForm(forms.Form):
     """Why to pause, and until when. `until` is a moment once the form is valid, None for until resumed."""
 
-    reason = forms.CharField(
-        max_length=_MAX_REASON,
-        error_messages={"required": gettext_lazy("Say why, for those who find the queue paused.")},
+    reason = TypedField(
+        _("Why"),
+        max_length=MAX_REASON,
+        missing=_("Say why, for those who find the queue paused."),
+        code=False,
+        autofocus=True,
     )
-    lasting = forms.ChoiceField(required=False, choices=[("", ""), *((key, key) for key in PAUSES), ("at", "at")])
-    at = forms.CharField(required=False, max_length=40)
-    zone = forms.CharField(required=False, max_length=MAX_ZONE)
+    lasting = select_field(
+        _("Resumes"),
+        [
+            ("", _("when somebody resumes it")),
+            ("15m", _("in 15 minutes")),
+            ("1h", _("in 1 hour")),
+            ("4h", _("in 4 hours")),
+            ("24h", _("in 24 hours")),
+            ("at", _("at the moment beside")),
+        ],
+    )
+    at = moment_field(_("Moment"), help_text=_("Only used with “at the moment beside”."))
+    zone = ZoneField()
 
     def __init__(self, *args: Any, now: datetime, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -124,8 +188,11 @@ class PauseForm(forms.Form):
 class RenameForm(forms.Form):
     """A new name."""
 
-    name = forms.CharField(
-        strip=True, max_length=20_000, error_messages={"required": gettext_lazy("A queue needs a name.")}
+    name = NameField(
+        _("New name"),
+        help_text=_(
+            "Items, audit and open handles stay. Programs that look the queue up by its old name no longer find it."
+        ),
     )
 
     def clean_name(self) -> str:
@@ -136,9 +203,14 @@ class RenameForm(forms.Form):
 class DeleteForm(forms.Form):
     """To delete or to purge: a typed name, the depth that was shown, and why."""
 
-    confirm = forms.CharField(required=False, strip=True, max_length=20_000)
-    reason = forms.CharField(required=False, max_length=_MAX_REASON)
-    depth = forms.IntegerField(min_value=0, required=True)
+    confirm = TypedField(_("To confirm, type the queue's name:"), autofocus=True)
+    reason = reason_field()
+    depth = forms.IntegerField(min_value=0, required=True, widget=forms.HiddenInput)
+
+    def __init__(self, *args: Any, name: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        label = self.fields["confirm"].label
+        self.fields["confirm"].label = format_html('{} <span class="all">{}</span>', label, display_name(name))
 
 
 def _checked_name(name: str) -> str:

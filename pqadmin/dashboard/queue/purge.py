@@ -1,87 +1,118 @@
-"""Purge: all that waits in a queue goes to the trash, at once and undone as fast, whatever its number.
+"""Purge: puts all waiting items of a queue into the trash, after its name was typed.
 
-An attached queue is purged chunk by chunk, as others push among its items: see `views.attached`.
+An own queue is purged in one transaction. Other programs push to an attached queue, so it is purged in chunks.
 """
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
 from django.urls import reverse
-from django.utils.translation import ngettext
-from django.views.decorators.http import require_http_methods
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 
-from pqadmin.accounts.roles import Right, require
-from pqadmin.dashboard.jobs.on_queue import jobs_here
-from pqadmin.dashboard.queue import attached
+from pqadmin.dashboard.jobs.on_queue import JobsHere, jobs_here
+from pqadmin.dashboard.queue.actions import tolerated
 from pqadmin.dashboard.queue.forms import DeleteForm
 from pqadmin.display import format as write
-from pqadmin.display.addresses import leave, queue_url
-from pqadmin.pages import act_view, toasts
-from pqadmin.pages.queue_context import about, status_of
-from pqadmin.store import get_store
-from queues import Purged, QueueStatus
+from pqadmin.live.board.rows import depth_of
+from pqadmin.pages import toasts
+from pqadmin.pages.action_view import QueueActionView
+from pqadmin.pages.refusals import explain
+from queues import Purged, Queue, ReadTransaction
+from queues.errors import QueueError, StoreError
 
-#: A busy queue may change by this share of its depth between the look and the confirmation, and by this many items.
-_TOLERATED_SHARE, _TOLERATED = 10, 10
+#: Seconds after which the purge of an attached queue stops and says how far it came.
+PURGE_SECONDS = 20
+#: Tells the time for these seconds.
+clock = time.monotonic
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@require(Right.ACT)
-@act_view.seeing_queue
-def purge(request: HttpRequest, name: str) -> HttpResponse:
-    """Take every ready and delayed item into the trash after the queue's name was typed."""
-    queue_id = act_view.made_for(request, "purge")
-    status = status_of(name)
-    if status.attached:
-        return attached.purge(request, name)
-    form = DeleteForm(request.POST) if request.method == "POST" else None
-    if form is None:
-        fragment = request.headers.get("HX-Target") == "div#act"
-        template = "dashboard/_purge_own.html" if fragment else "dashboard/purge_own.html"
-        return render(request, template, _about(request, status, form))
-    if not form.is_valid():
-        return _again(request, status, form, act_view.invalid(form))
-    data = form.cleaned_data
-    done: list[Purged] = []
+class PurgeView(QueueActionView):
+    """Puts every waiting item of a queue into the trash."""
 
-    def act() -> str:
-        done.append(
-            get_store()
-            .actions(request.user.get_username())
-            .purge(
-                name,
-                confirm=data["confirm"],
-                expect_depth=data["depth"],
-                tolerance=_tolerance(data["depth"]),
-                expect_id=queue_id,
-                reason=data["reason"],
+    action, title = "purge", gettext_lazy("Purge")
+    fragment_name = "dashboard/_purge.html"
+    form_class = DeleteForm
+
+    def get_form_kwargs(self) -> dict[str, Any]:
+        """Ask for the queue's name, and carry the depth that is shown."""
+        return {**super().get_form_kwargs(), "name": self.status.name}
+
+    here: JobsHere
+
+    def read(self, tr: ReadTransaction) -> Queue:
+        """Read the bulk jobs of the queue too."""
+        queue = super().read(tr)
+        self.here = jobs_here(self.request, self.status.id, tr=tr)
+        return queue
+
+    def get_context_data(self, **more: Any) -> dict[str, Any]:
+        """Return what the page shows: how many items are taken, None while they are counted."""
+        totals = self.status.totals
+        depth = depth_of(self.status) if self.status.attached else totals.ready + totals.delayed
+        shown = {"depth": depth, "tolerance": tolerated(depth or 0), "seconds": PURGE_SECONDS, "here": self.here}
+        return super().get_context_data(**shown, **more)
+
+    def perform(self, form: DeleteForm) -> str:
+        """Purge the queue."""
+        data, until = form.cleaned_data, clock() + PURGE_SECONDS
+        confirmed = {
+            "confirm": data["confirm"],
+            "expect_depth": data["depth"],
+            "tolerance": tolerated(data["depth"]),
+            "expect_id": self.queue_id,
+            "reason": data["reason"],
+        }
+        if not self.status.attached:
+            purged = self.actions.purge(self.name, **confirmed)
+            toasts.undoable(self.request, _count_words(purged), *purged.trash_ids)
+            return self.url
+        taken = self.actions.purge_attached(self.name, **confirmed, progress=lambda _count: clock() <= until)
+        if not taken.finished and not taken.count and not taken.skipped:
+            toasts.failed(
+                self.request,
+                _("Counting the items took too long: nothing was taken. “pqadmin purge” takes them without a limit."),
             )
+        else:
+            trash = "" if taken.trash_ids else reverse("dashboard:trash")
+            toasts.undoable(
+                self.request, _words(taken), *taken.trash_ids, link=trash, link_label=_("Look in the trash")
+            )
+        return self.url if taken.failure is None else reverse("dashboard:trash")
+
+    def answer_of(self, result: Any) -> str:
+        """Return the trash: what was taken can be put back from there."""
+        return reverse("dashboard:trash")
+
+
+def _count_words(purged: Purged) -> str:
+    return ngettext(
+        "Purged %(n)s item. It is in the trash.", "Purged %(n)s items. They are in the trash.", purged.count
+    ) % {"n": write.number(purged.count)}
+
+
+def _words(purged: Purged) -> str:
+    text = _count_words(purged)
+    if purged.failure is not None:
+        text += " " + _("Then it failed: %(why)s The others are where they were, unless the trash shows them.") % {
+            "why": _why(purged.failure)
+        }
+    elif not purged.finished:
+        text += " " + _("That took long enough: the others are where they were. Purge again to go on.")
+    if purged.skipped:
+        skipped = ngettext(
+            "%(n)s item stays: its key is too long to be put back.",
+            "%(n)s items stay: their keys are too long to be put back.",
+            purged.skipped,
         )
-        return reverse("dashboard:trash")  # whoever sends it twice finds the way back there
-
-    refused = act_view.act_once(request, "purge", status, queue_id, act)
-    if refused is not None:
-        act_view.blame(form, refused)
-        return _again(request, status_of(name), form, refused)  # the number to confirm is the one now
-    count = done[0].count
-    text = ngettext("Purged %(n)s item. It is in the trash.", "Purged %(n)s items. They are in the trash.", count)
-    toasts.undoable(request, text % {"n": write.number(count)}, *done[0].trash_ids)
-    return leave(queue_url(name))
+        text += " " + skipped % {"n": write.number(purged.skipped)}
+    return text
 
 
-def _again(request: HttpRequest, status: QueueStatus, form: DeleteForm, refusal: Any) -> HttpResponse:
-    return act_view.answer(request, "dashboard/purge_own.html", _about(request, status, form), refusal=refusal)
-
-
-def _about(request: HttpRequest, status: QueueStatus, form: DeleteForm | None) -> dict[str, Any]:
-    depth = status.totals.ready + status.totals.delayed
-    hidden = act_view.form_fields(request, "purge", status)
-    here = jobs_here(request, status.id)
-    return about(request, status, form=form, hidden=hidden, depth=depth, tolerance=_tolerance(depth), here=here)
-
-
-def _tolerance(depth: int) -> int:
-    return max(_TOLERATED, depth // _TOLERATED_SHARE)
+def _why(failure: Exception) -> str:
+    """Return why a purge failed halfway, without the advice, which would say that nothing was changed."""
+    if not isinstance(failure, QueueError | StoreError):
+        return _("this site has an error.")
+    return str(explain(failure).text).rstrip(".") + "."

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods
 
-from pqadmin.accounts.roles import Right, can, require
+from pqadmin.accounts.roles import Right, can
 from pqadmin.dashboard.items import uncovering
-from pqadmin.dashboard.queue.settings_form import SettingsForm, seen_of, typed_of
+from pqadmin.dashboard.queue.settings_form import SettingsForm
 from pqadmin.display import format as write
-from pqadmin.display.addresses import leave, queue_url
 from pqadmin.display.words import setting_words
-from pqadmin.pages import act_view, toasts
-from pqadmin.pages.queue_context import PREVIEW_BYTES, about
+from pqadmin.pages import toasts
+from pqadmin.pages.action_view import QueueActionView, blame
 from pqadmin.pages.refusals import Refusal
 from pqadmin.store import get_store
 from queues import AuditEntry, Queue, QueueStatus, ReadTransaction
-from queues.admin import MAX_NOTE, MAX_RULE, MAX_RULES, SETTING_NAMES, settings_of
-from queues.errors import BadSetting, SettingsChanged
+from queues.admin import SETTING_NAMES
+from queues.errors import QueueError, SettingsChanged, StoreError
 
 #: How far back it is looked for who changed a setting.
 _LOOK_BACK = 100
@@ -43,68 +40,74 @@ class Meanwhile:
     both: bool
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@require(Right.ACT)
-@act_view.seeing_queue
-def settings(request: HttpRequest, name: str) -> HttpResponse:
-    """Show the settings of a queue and change them."""
-    queue_id = act_view.made_for(request, "settings")
-    queue, status = _look(name)
-    if request.method != "POST":
-        return render(request, "dashboard/settings.html", _context(request, queue, status, None))
-    form = SettingsForm(request.POST, attached=queue.attached)
-    if not form.is_valid():
-        context = _context(request, queue, status, form, typed=_typed(form))
-        return act_view.answer(request, "dashboard/settings.html", context, refusal=act_view.invalid(form))
-    refusal = _lifting(request, form, status)
-    if refusal is not None:
-        act_view.blame(form, refusal)
-        context = _context(request, queue, status, form, typed=_typed(form))
-        return act_view.answer(request, "dashboard/settings.html", context, refusal=refusal)
-    conflict: list[SettingsChanged] = []
-    wrong: list[BadSetting] = []
+class SettingsView(QueueActionView):
+    """Shows the settings of a queue and changes them."""
 
-    def act() -> str:
-        acts = get_store().actions(request.user.get_username())
-        try:
-            acts.configure(
-                name,
-                expect=form.expected,
-                expect_id=queue_id,
-                reason=form.cleaned_data["reason"],
-                **form.changes,
-            )
-        except SettingsChanged as error:
-            conflict.append(error)
-            raise
-        except BadSetting as error:
-            wrong.append(error)
-            raise
-        return f"{queue_url(name)}settings/"
+    action, template_name = "settings", "dashboard/settings.html"
+    form_class = SettingsForm
+    queue: Queue
+    meanwhile: Sequence[Meanwhile] = ()
 
-    refused = act_view.act_once(request, "settings", status, queue_id, act)
-    if refused is not None:
-        if conflict:
-            return _merge(request, name, form, conflict[0])
-        if wrong and wrong[0].name in form.fields:
-            form.add_error(wrong[0].name, refused.text)
-        context = _context(request, queue, status, form, typed=_typed(form))
-        return act_view.answer(request, "dashboard/settings.html", context, refusal=refused)
-    if form.changes:
-        changed = ", ".join(setting_words(changed) for changed in SETTING_NAMES if changed in form.changes)
-        toasts.done(request, _("Saved: %(settings)s.") % {"settings": changed})
-    else:
-        toasts.done(request, _("Nothing was different: nothing was changed."))
-    return leave(f"{queue_url(name)}settings/")
+    def read(self, tr: ReadTransaction) -> Queue:
+        """Read the settings."""
+        self.queue = super().read(tr)
+        return self.queue
 
+    def get_form_kwargs(self) -> dict[str, Any]:
+        """Return what the form is made with."""
+        return {**super().get_form_kwargs(), "config": self.queue.config}
 
-def _look(name: str) -> tuple[Queue, QueueStatus]:
-    def look(tr: ReadTransaction) -> tuple[Queue, QueueStatus]:
-        queue = get_store().queue(name, tr=tr)
-        return queue, queue.status(tr=tr, preview=PREVIEW_BYTES)
+    def form_valid(self, form: SettingsForm) -> HttpResponse:
+        """Save the settings, unless rules of redaction are lifted that only an admin lifts."""
+        refusal = _lifting(self.request, form, self.status)
+        if refusal is None:
+            return super().form_valid(form)
+        blame(form, refusal)
+        return self.show(form, refusal)
 
-    with get_store().suggesting():
-        return get_store().read(look)
+    def perform(self, form: SettingsForm) -> str:
+        """Change what was changed in the form."""
+        self.actions.configure(
+            self.name,
+            expect=form.expected,
+            expect_id=self.queue_id,
+            reason=form.cleaned_data["reason"],
+            **form.changes,
+        )
+        if form.changes:
+            changed = ", ".join(setting_words(changed) for changed in SETTING_NAMES if changed in form.changes)
+            toasts.done(self.request, _("Saved: %(settings)s.") % {"settings": changed})
+        else:
+            toasts.done(self.request, _("Nothing was different: nothing was changed."))
+        return self.home
+
+    @property
+    def home(self) -> str:
+        """The settings."""
+        return f"{self.url}settings/"
+
+    def refused(self, form: SettingsForm, error: QueueError | StoreError) -> HttpResponse:
+        """Show the form again; when settings were changed meanwhile, with both changes brought together."""
+        if not isinstance(error, SettingsChanged):
+            return super().refused(form, error)
+        self.load()
+        self.meanwhile = _meanwhile(self.queue, error.changed, form.changes)
+        refusal = Refusal(
+            title=_("Somebody else changed these settings meanwhile"),
+            text=_("Nothing of yours was saved yet."),
+            advice=_("The form below holds your changes and theirs. Look at it and save again."),
+        )
+        return self.show(form.merged(self.queue.config), refusal)
+
+    def get_context_data(self, **more: Any) -> dict[str, Any]:
+        """Return what the page shows."""
+        config = self.queue.config
+        return super().get_context_data(
+            own=not config.attached,
+            meanwhile=self.meanwhile,
+            edges=", ".join(write.visible(write.priority(edge)) for edge in config.edges),
+            **more,
+        )
 
 
 def _lifting(request: HttpRequest, form: SettingsForm, status: QueueStatus) -> Refusal | None:
@@ -127,22 +130,6 @@ def _lifting(request: HttpRequest, form: SettingsForm, status: QueueStatus) -> R
         status=403,
         field="redact",
     )
-
-
-def _merge(request: HttpRequest, name: str, form: SettingsForm, conflict: SettingsChanged) -> HttpResponse:
-    """Show the form again: his own where he changed something, theirs elsewhere, and who changed what."""
-    queue, status = _look(name)
-    now = typed_of(settings_of(queue.config))
-    typed = _typed(form)
-    merged = {each: typed[each] if each in form.changes else now[each] for each in form.names}
-    meanwhile = _meanwhile(queue, conflict.changed, form.changes)
-    context = _context(request, queue, status, form, typed=merged | {"reason": typed["reason"]}, meanwhile=meanwhile)
-    refusal = Refusal(
-        title=_("Somebody else changed these settings meanwhile"),
-        text=_("Nothing of yours was saved yet."),
-        advice=_("The form below holds your changes and theirs. Look at it and save again."),
-    )
-    return act_view.answer(request, "dashboard/settings.html", context, refusal=refusal)
 
 
 def _meanwhile(
@@ -181,35 +168,3 @@ def _shown(value: object) -> str:
     if isinstance(value, tuple | list):
         return write.shorten(write.visible(", ".join(map(str, value))), 120)
     return write.shorten(write.visible(str(value)), 120)
-
-
-def _typed(form: SettingsForm) -> dict[str, Any]:
-    return {name: form[name].value() or "" for name in form.fields if name != "seen"}
-
-
-def _context(
-    request: HttpRequest,
-    queue: Queue,
-    status: QueueStatus,
-    form: SettingsForm | None,
-    *,
-    typed: Mapping[str, Any] | None = None,
-    meanwhile: list[Meanwhile] | None = None,
-) -> dict[str, Any]:
-    config = queue.config
-    # A form that was refused goes on comparing with what its reader saw; one that was merged with what is now.
-    seen = seen_of(config) if form is None or meanwhile else request.POST.get("seen", "")
-    return about(
-        request,
-        status,
-        config=config,
-        form=form,
-        typed=typed_of(settings_of(config)) if typed is None else typed,
-        seen=seen,
-        hidden=act_view.form_fields(request, "settings", status),
-        own=not config.attached,
-        meanwhile=meanwhile or [],
-        touched={each.name for each in meanwhile or []},
-        edges=", ".join(write.visible(write.priority(edge)) for edge in config.edges),
-        limits={"note": MAX_NOTE, "rules": MAX_RULES, "rule": MAX_RULE},
-    )

@@ -12,9 +12,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from django import forms
-from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as _
 
-from queues.admin import SETTING_NAMES, Config, plain_settings, settings_of
+from pqadmin.display import format as write
+from pqadmin.pages.fields import TypedField, noted, reason_field, tick_field
+from queues.admin import MAX_NOTE, MAX_RULES, SETTING_NAMES, Config, plain_settings, settings_of
 
 #: Settings of attached queues: others would not keep to the rest.
 ATTACHED = ("note", "runbook", "redact")
@@ -26,24 +28,72 @@ _MAX_TYPED = 10_000
 class SettingsForm(forms.Form):
     """Settings as typed. `changes` is what differs from what was seen, once the form is valid."""
 
-    note = forms.CharField(required=False, strip=True, max_length=_MAX_TYPED)
-    runbook = forms.CharField(required=False, strip=True, max_length=_MAX_TYPED)
-    redact = forms.CharField(required=False, strip=True, max_length=_MAX_TYPED)
-    max_attempts = forms.CharField(required=False, strip=True, max_length=40)
-    closed = forms.BooleanField(required=False)
-    max_depth = forms.CharField(required=False, strip=True, max_length=40)
-    max_value = forms.CharField(required=False, strip=True, max_length=40)
-    reason = forms.CharField(required=False, max_length=500)
-    seen = forms.CharField(required=False, max_length=4 * _MAX_TYPED)
+    note = TypedField(
+        noted(_("Note"), _("plain text, shown on the queue's page")),
+        max_length=_MAX_TYPED,
+        widget=forms.Textarea,
+        code=False,
+        rows=4,
+        css="prose",
+    )
+    runbook = TypedField(
+        _("Runbook link"),
+        max_length=_MAX_TYPED,
+        help_text=_("Where it is written what to do when this queue stalls: an http or https address."),
+        type="url",
+        placeholder="https://",
+    )
+    redact = TypedField(
+        noted(_("Hide the values of these keys"), _("one a line")),
+        max_length=_MAX_TYPED,
+        widget=forms.Textarea,
+        code=False,
+        rows=4,
+        spellcheck="false",
+        autocapitalize="off",
+    )
+    max_attempts = TypedField(
+        _("Attempts until dead"),
+        max_length=40,
+        help_text=_("How often an item is leased without being acknowledged. Empty: for ever. Dead ones stay dead."),
+        inputmode="numeric",
+        placeholder=_("never dead"),
+    )
+    closed = tick_field(_("Closed for pushes"), _("pushes and moves into it are refused; taking goes on"))
+    max_depth = TypedField(
+        _("Most items"),
+        max_length=40,
+        help_text=_("Ready and delayed. What is pushed at the very same moment may pass it by as much."),
+        inputmode="numeric",
+        placeholder=_("no limit"),
+    )
+    max_value = TypedField(
+        noted(_("Largest value"), _("bytes")),
+        max_length=40,
+        help_text=_("Larger ones are refused; what is there stays."),
+        inputmode="numeric",
+        placeholder="90000",
+    )
+    reason = reason_field()
+    seen = forms.CharField(required=False, max_length=4 * _MAX_TYPED, widget=forms.HiddenInput)
 
-    def __init__(self, *args: Any, attached: bool, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.names = ATTACHED if attached else SETTING_NAMES
+    def __init__(self, *args: Any, config: Config, **kwargs: Any) -> None:
+        typed = typed_of(settings_of(config)) | {"seen": seen_of(config)}
+        super().__init__(*args, **{**kwargs, "initial": typed})
+        self.names = ATTACHED if config.attached else SETTING_NAMES
         self.expected: dict[str, Any] = {}
         self.changes: dict[str, Any] = {}
         for name in SETTING_NAMES:
             if name not in self.names:
                 del self.fields[name]
+        words = _("Who owns it, what to ask before purging it. At most %(n)s characters.")
+        self.fields["note"].help_text = words % {"n": write.number(MAX_NOTE)}
+        words = _(
+            "Key names, or globs such as *token*, whatever their case; at most %(n)s. Pages, searches and exports show "
+            "these values hidden until somebody reveals one, which is audited. The items themselves stay as they are. "
+            "Operators add rules; only admins take one away, or add one with “!” that shows again what another hides."
+        )
+        self.fields["redact"].help_text = words % {"n": write.number(MAX_RULES)}
 
     def clean(self) -> dict[str, Any]:
         """Find what was changed."""
@@ -60,6 +110,13 @@ class SettingsForm(forms.Form):
             if plain_settings({name: value})[name] != self.expected.get(name):
                 self.changes[name] = value
         return cleaned
+
+    def merged(self, config: Config) -> SettingsForm:
+        """Return a form with what was typed where this one changes something, and what is there now elsewhere."""
+        again = SettingsForm(config=config)
+        typed = {name: self[name].value() for name in (*self.changes, "reason")}
+        again.initial.update(typed)
+        return again
 
     def _expected(self, text: str) -> dict[str, Any]:
         try:

@@ -11,10 +11,13 @@ from django.views.decorators.http import require_safe
 from pqadmin.accounts.roles import Right, require
 from pqadmin.dashboard.items.list import item_list
 from pqadmin.dashboard.items.page import see
+from pqadmin.dashboard.push.forms import PushForm
 from pqadmin.display.redaction import rules_of
 from pqadmin.display.values import show
 from pqadmin.live.words import outlook_words, state_words
-from pqadmin.pages import act_view, once
+from pqadmin.pages import once
+from pqadmin.pages.action_view import hidden_fields
+from pqadmin.pages.missing_queue import queue_missing
 from pqadmin.pages.queue_context import about, mix
 from pqadmin.store import get_store
 from queues import QueueStatus, TrashEntry
@@ -30,7 +33,7 @@ def queue(request: HttpRequest, name: str) -> HttpResponse:
     except QueueNotFound as missing:
         if name == "new":
             return redirect("dashboard:new-queue")
-        return act_view.queue_missing(request, missing)
+        return queue_missing(request, missing)
 
 
 def _queue(request: HttpRequest, name: str) -> HttpResponse:
@@ -45,9 +48,9 @@ def _queue(request: HttpRequest, name: str) -> HttpResponse:
         "outlook": outlook_words(seen.row),
         "mix": [] if status.kind == "fifo" else mix(status.bands),
         "taken": _taken(request, status),
-        "form_number": once.number(request, f"push:{status.id}"),
-        "push_form": None,
-        "resume_fields": act_view.form_fields(request, "resume", status),
+        "hidden": hidden_fields(request, "push", status),
+        "push_form": PushForm(status=status),
+        "resume_fields": hidden_fields(request, "resume", status),
     }
     return render(request, "dashboard/queue.html", context)
 

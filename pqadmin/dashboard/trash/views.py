@@ -12,17 +12,18 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_safe
 
 from pqadmin.accounts.roles import Right, require
 from pqadmin.accounts.scope import Scope
 from pqadmin.display import format as write
-from pqadmin.display.addresses import item_url, leave, queue_url
+from pqadmin.display.addresses import item_url, queue_url
 from pqadmin.display.errors import said
 from pqadmin.display.words import TRASH_ACTS, damage_words, trash_words
-from pqadmin.pages import act_view, once, toasts, visibility
+from pqadmin.pages import once, toasts, visibility
+from pqadmin.pages.action_view import ActionView, answer
 from pqadmin.pages.read_until import until_something
-from pqadmin.pages.refusals import Refusal, explain
+from pqadmin.pages.refusals import Refusal
 from pqadmin.store import get_store, store_now
 from queues import Actions, TrashEntry, TrashPage, Undone
 from queues.errors import BadCursor, ItemGoneOn, QueueError, StoreError, display_name
@@ -95,27 +96,37 @@ def _line(request: HttpRequest, entry: TrashEntry, known: Mapping[int, str]) -> 
 _BUTTONS = {"queue": gettext_lazy("Restore"), "item": gettext_lazy("Put back"), "items": gettext_lazy("Undo")}
 
 
-@require_POST
-@require(Right.ACT)
-def restore(request: HttpRequest, trash_id: str) -> HttpResponse:
-    """Undo what an entry holds: items are where and what they were, a queue is back with everything in it."""
-    store, here = get_store(), reverse("dashboard:trash")
-    partial = "partial" in request.POST
-    try:
-        with once.once(request, f"restore:{trash_id}") as sending:
-            entry = visibility.undoable(request, trash_id)
-            undone = _undo(store.actions(request.user.get_username()), entry, partial=partial)
-            sending.answer = queue_url(undone.queue)
-    except once.AlreadySent as sent:
-        return act_view.replayed(request, sent, here)
-    except once.FormRefused:
-        return act_view.refuse(request, act_view.stale_form(), here)
-    except ItemGoneOn as error:
-        return _ask(request, entry, error)
-    except (QueueError, StoreError) as error:
-        return act_view.refuse(request, explain(error), here)
-    _tell(request, entry, undone)
-    return leave(sending.answer)
+class RestoreView(ActionView):
+    """Undoes what an entry holds: items are where and what they were, a queue is back with everything in it."""
+
+    http_method_names = ["post"]
+    action = "restore"
+    entry: TrashEntry
+
+    @property
+    def subject(self) -> str:
+        """The entry."""
+        return str(self.kwargs["trash_id"])
+
+    @property
+    def home(self) -> str:
+        """The trash."""
+        return reverse("dashboard:trash")
+
+    def perform(self, form: Any) -> str:
+        """Undo what the entry holds."""
+        self.entry = visibility.undoable(self.request, self.subject)
+        undone = _undo(self.actions, self.entry, partial="partial" in self.request.POST)
+        _tell(self.request, self.entry, undone)
+        return self.answer_of(undone)
+
+    def answer_of(self, result: Undone) -> str:
+        """Return the page of the queue that is as it was."""
+        return queue_url(result.queue)
+
+    def refused(self, form: Any, error: QueueError | StoreError) -> HttpResponse:
+        """Ask about an entry of which some items have gone on since."""
+        return _ask(self.request, self.entry, error) if isinstance(error, ItemGoneOn) else super().refused(form, error)
 
 
 def _undo(acts: Actions, entry: TrashEntry, *, partial: bool) -> Undone:
@@ -171,4 +182,4 @@ def _ask(request: HttpRequest, entry: TrashEntry, error: ItemGoneOn) -> HttpResp
     )
     line = _line(request, entry, visibility.known_to(visibility.scope(request)))
     context = {"section": "trash", "line": line, "left": left, "now": store_now()}
-    return act_view.answer(request, "dashboard/restore.html", context, refusal=refusal)
+    return answer(request, "dashboard/restore.html", context, refusal=refusal)

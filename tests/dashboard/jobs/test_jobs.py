@@ -74,7 +74,7 @@ def test_all_that_match_are_counted_moved_and_come_back(operator: Desk, store: S
 def test_the_header_counts_what_the_page_shows(operator: Desk, store: Store, jobs: Queue) -> None:
     begun = [store.actions("").begin_bulk("delete", "jobs", query=Query(text=text)) for text in ("bad", "good")]
     for path in ("/jobs/", f"/jobs/{begun[0].id}/"):
-        assert "Jobs 2 2 running" in operator.open(path)
+        assert "Bulk jobs 2 2 running" in operator.open(path)
     run(store)
     assert "running Audit" not in operator.open("/jobs/")
 

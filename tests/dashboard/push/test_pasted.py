@@ -10,7 +10,6 @@ import pytest
 from pqadmin.dashboard.push import pasted
 from pqadmin.display import format as write
 from pqadmin.files import formats, lines
-from queues.actions import push
 from queues.items.ready import MAX_ITEMS
 
 GOOD = b'{"value": "x", "priority": 1}\n'
@@ -120,7 +119,7 @@ def test_a_header_of_very_many_cells_is_none() -> None:
 def test_what_a_job_pushes_is_looked_at_to_the_end_and_no_further(
     read: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(push, "MAX_ITEMS", 3_000)
+    monkeypatch.setattr(pasted, "MAX_PUSH_JOB_ITEMS", 3_000)
     batch = pasted.read(GOOD * 3_000, file_format=None, priority_type="int")
     assert (batch.good, batch.large, batch.count, len(batch.entries)) == (True, True, 3_000, 3_000)
     assert not pasted.read(GOOD * MAX_ITEMS, file_format=None, priority_type="int").large

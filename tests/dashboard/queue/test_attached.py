@@ -10,7 +10,7 @@ import fdb.tuple
 import pytest
 
 from pqadmin.accounts.roles import Role
-from pqadmin.dashboard.queue import attached
+from pqadmin.dashboard.queue import purge
 from queues import Queue, Store
 from tests.dashboard.conftest import Desk
 from tests.dashboard.screen import Screen
@@ -185,7 +185,7 @@ def test_a_purge_states_the_count_and_wants_the_name(operator: Desk, legacy: Que
 @pytest.fixture
 def slow_purge(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the time for a purge run out once anything is in the trash."""
-    monkeypatch.setattr(attached, "clock", lambda: 100.0 * len(store.trash.entries().entries))
+    monkeypatch.setattr(purge, "clock", lambda: 100.0 * len(store.trash.entries().entries))
 
 
 @pytest.mark.usefixtures("slow_purge")
@@ -208,7 +208,7 @@ def test_a_purge_whose_time_is_over_with_its_last_chunk_is_done(operator: Desk, 
 def test_a_purge_whose_time_is_over_while_it_counts_takes_nothing(
     operator: Desk, legacy: Queue, others: Others, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(attached, "PURGE_SECONDS", -1)
+    monkeypatch.setattr(purge, "PURGE_SECONDS", -1)
     page = operator.send(operator.open("/queues/legacy/purge/"), "/purge/", confirm="legacy")
     assert "Counting the items took too long: nothing was taken" in page
     assert others.depth() == 3
@@ -226,7 +226,7 @@ def test_a_purge_that_fails_halfway_says_what_it_took(
             store.attach("moved", prefix=PREFIX)
         return 0.0
 
-    monkeypatch.setattr(attached, "clock", detached_meanwhile)
+    monkeypatch.setattr(purge, "clock", detached_meanwhile)
     form = operator.open("/queues/legacy/purge/")
     page = operator.send(form, "/purge/", confirm="legacy")
     assert page.path == "/trash/"
@@ -330,7 +330,7 @@ def test_a_prefix_that_cannot_be_is_refused_at_its_field(admin: Desk, store: Sto
     page = look(admin, "legacy", prefix)
     assert page.status == 422
     assert words in page.text
-    assert 'id="attach-prefix-error"' in page.html
+    assert 'id="attach-prefix_text_error"' in page.html
     assert store.queues() == []
 
 

@@ -44,7 +44,7 @@ def test_a_bad_name_is_refused_at_its_field(operator: Desk, store: Store, name: 
     refused = operator.send(operator.open("/new/"), "/new/", name=name, kind="fifo")
     assert refused.status == 422
     assert words in refused
-    assert 'id="new-name-error"' in refused.html
+    assert 'id="create-name_error"' in refused.html
     assert refused.form("/new/")[1]["kind"] == "fifo"
     assert list(store.directory()) == ["jobs"]
 
@@ -53,7 +53,7 @@ def test_bad_edges_are_refused_at_their_field(operator: Desk, store: Store) -> N
     for edges in ("3, x", "5, 2", ",".join(map(str, range(40)))):
         refused = operator.send(operator.open("/new/"), "/new/", name="q", edges=edges)
         assert refused.status == 422
-        assert 'id="new-edges-error"' in refused.html
+        assert 'id="create-edges_error"' in refused.html
     assert not store.directory()
 
 
@@ -121,7 +121,7 @@ def test_rename_keeps_the_items_and_can_be_undone(operator: Desk, store: Store) 
     store.create_queue("taken")
     refused = operator.send(operator.open("/queues/jobs/rename/"), "rename/", name="taken")
     assert refused.status == 422
-    assert 'id="rename-name-error"' in refused.html
+    assert 'id="rename-name_error"' in refused.html
     renamed = operator.send(refused, "rename/", name="tasks")
     assert renamed.path == "/queues/tasks/"
     assert store.queue("tasks").depth() == 1

@@ -1,0 +1,194 @@
+"""Actions on a whole queue: create, pause, resume, rename, delete."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpResponse
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from pqadmin.dashboard.jobs.on_queue import JobsHere, jobs_here
+from pqadmin.dashboard.queue.forms import CreateForm, DeleteForm, PauseForm, RenameForm
+from pqadmin.display import format as write
+from pqadmin.display.addresses import queue_url
+from pqadmin.display.errors import said
+from pqadmin.pages import toasts, visibility
+from pqadmin.pages.action_view import ActionView, QueueActionView, hidden_fields
+from pqadmin.store import store_now
+from queues import Queue, ReadTransaction
+from queues.errors import BadPriority, NotForAttached, QueueError, StoreError, display_name
+
+#: A busy queue may change by this share of its depth between the look and the confirmation, and by this many items.
+_TOLERATED_SHARE, _TOLERATED = 10, 10
+
+
+def tolerated(depth: int) -> int:
+    """Return by how many items a queue may differ from the depth that was confirmed."""
+    return max(_TOLERATED, depth // _TOLERATED_SHARE)
+
+
+class CreateView(ActionView):
+    """Creates a queue."""
+
+    action = "create"
+    template_name = "dashboard/new_queue.html"
+    form_class = CreateForm
+
+    def perform(self, form: CreateForm) -> str:
+        """Create the queue; its page, or the import of a file, comes next."""
+        data = form.cleaned_data
+        visibility.new_name(self.request, data["name"])
+        queue = self.actions.create_queue(
+            data["name"],
+            kind=data["kind"],
+            priority_type=data["priority_type"] or "int",
+            bands=form.parsed_edges,
+            codec=data["codec"] or "bytes",
+        )
+        toasts.done(self.request, _("%(queue)s is ready for its first item.") % {"queue": display_name(queue.name)})
+        return self.answer_of(queue)
+
+    def refused(self, form: CreateForm, error: QueueError | StoreError) -> HttpResponse:
+        """Show the form again; its only priorities are the edges of its bands."""
+        if isinstance(error, BadPriority):
+            form.add_error("edges", said(error))
+        return super().refused(form, error)
+
+    def answer_of(self, result: Queue) -> str:
+        """Return the next page."""
+        return queue_url(result.name) + ("push/many/" if self.request.POST.get("then") == "file" else "")
+
+    def get_initial(self) -> dict[str, Any]:
+        """Suggest a name that the address gives."""
+        return {"name": self.request.GET.get("name", "")[:200]}
+
+    def get_context_data(self, **more: Any) -> dict[str, Any]:
+        """Return what the page shows."""
+        then_file = "file" in (self.request.GET.get("then"), self.request.POST.get("then"))
+        return super().get_context_data(then_file=then_file, **more)
+
+
+class PauseView(QueueActionView):
+    """Stops pops and leases of a queue, with a reason, and until a moment if one is given."""
+
+    action, title = "pause", gettext_lazy("Pause")
+    fragment_name = "dashboard/_pause.html"
+    form_class = PauseForm
+
+    def unavailable(self) -> Exception | None:
+        """Attached queues cannot be paused."""
+        why = _("it cannot be paused, as others would go on taking.")
+        return NotForAttached(self.name, why) if self.status.attached else None
+
+    def get_form_kwargs(self) -> dict[str, Any]:
+        """Judge moments by the store's clock."""
+        return {**super().get_form_kwargs(), "now": store_now()}
+
+    def perform(self, form: PauseForm) -> str:
+        """Pause the queue."""
+        self.actions.pause(self.name, reason=form.cleaned_data["reason"], until=form.until, expect_id=self.queue_id)
+        until = "" if form.until is None else " " + _("It resumes %(at)s.") % {"at": write.moment_with_utc(form.until)}
+        toasts.done(
+            self.request,
+            _("Paused: nothing is taken, pushes go on.") + until,
+            label=_("Resume"),
+            action=f"{self.url}resume/",
+            fields=hidden_fields(self.request, "resume", self.status),
+        )
+        return self.url
+
+
+class ResumeView(QueueActionView):
+    """Lets items of a paused queue be taken again."""
+
+    http_method_names = ["post"]
+    action = "resume"
+
+    def unavailable(self) -> Exception | None:
+        """Attached queues are never paused."""
+        return NotForAttached(self.name, _("it is never paused.")) if self.status.attached else None
+
+    def perform(self, form: Any) -> str:
+        """Resume the queue."""
+        self.actions.resume(self.name, expect_id=self.queue_id)
+        toasts.done(self.request, _("Resumed: items can be taken again."))
+        return self.url
+
+
+class RenameView(QueueActionView):
+    """Gives a queue another name; its items, its audit and open handles stay."""
+
+    action, title = "rename", gettext_lazy("Rename")
+    fragment_name = "dashboard/_rename.html"
+    form_class = RenameForm
+
+    def get_initial(self) -> dict[str, Any]:
+        """Start with the present name."""
+        return {"name": self.status.name}
+
+    def perform(self, form: RenameForm) -> str:
+        """Rename the queue; its page has another address then."""
+        visibility.new_name(self.request, form.cleaned_data["name"])
+        queue = self.actions.rename_queue(self.name, form.cleaned_data["name"], expect_id=self.queue_id)
+        toasts.done(
+            self.request,
+            _("Renamed from %(old)s.") % {"old": display_name(self.name)},
+            label=_("Name it back"),
+            action=f"{queue_url(queue.name)}rename/",
+            fields={"name": self.status.name, **hidden_fields(self.request, "rename", self.status)},
+        )
+        return self.answer_of(queue)
+
+    def answer_of(self, result: Queue) -> str:
+        """Return the queue's new address."""
+        return queue_url(result.name)
+
+
+class DeleteView(QueueActionView):
+    """Puts a queue into the trash after its name was typed."""
+
+    action, title = "delete", gettext_lazy("Delete")
+    fragment_name = "dashboard/_delete.html"
+    form_class = DeleteForm
+
+    def get_form_kwargs(self) -> dict[str, Any]:
+        """Ask for the queue's name, and carry the depth that is shown."""
+        return {**super().get_form_kwargs(), "name": self.status.name}
+
+    here: JobsHere
+
+    def unavailable(self) -> Exception | None:
+        """Attached queues are detached instead."""
+        why = _("detach it instead, its items stay where they are.")
+        return NotForAttached(self.name, why) if self.status.attached else None
+
+    def read(self, tr: ReadTransaction) -> Queue:
+        """Read the bulk jobs of the queue too."""
+        queue = super().read(tr)
+        self.here = jobs_here(self.request, self.status.id, tr=tr)
+        return queue
+
+    def get_context_data(self, **more: Any) -> dict[str, Any]:
+        """Return what the page shows."""
+        return super().get_context_data(tolerance=tolerated(self.status.totals.ready), here=self.here, **more)
+
+    def perform(self, form: DeleteForm) -> str:
+        """Delete the queue."""
+        data = form.cleaned_data
+        trash_id = self.actions.delete_queue(
+            self.name,
+            confirm=data["confirm"],
+            expect_depth=data["depth"],
+            tolerance=tolerated(data["depth"]),
+            expect_id=self.queue_id,
+            reason=data["reason"],
+        )
+        text = _("Deleted %(queue)s. It is in the trash with all its items.") % {"queue": display_name(self.name)}
+        toasts.undoable(self.request, text, trash_id)
+        return reverse("dashboard:overview")
+
+    def answer_of(self, result: str) -> str:
+        """Return the trash: what was deleted can be restored there."""
+        return reverse("dashboard:trash")
