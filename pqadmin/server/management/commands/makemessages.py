@@ -19,7 +19,7 @@ _NAMED = "NotForAttached"
 #: In this folder of the site it is the same, with these more.
 _READERS, _OF_READERS = Path("files"), ("Unfit", "BadJSON", "BadFormat")
 _KEYWORDS = [
-    *(f"--keyword={name}" for name in errors.__all__ if name != _NAMED),
+    *(f"--keyword={name}" for name in (*errors.ERRORS, "Words") if name != _NAMED),
     *(f"--keyword={name}" for name in _OF_READERS),
     f"--keyword={_NAMED}:2",
 ]
