@@ -45,10 +45,6 @@ _repeats = Repeats(log)
 _places = Places(settings.PQADMIN_SOCKETS_PER_PERSON)
 
 
-def allowance(now: float) -> Allowance:
-    return Allowance(rate=MAX_RATE, burst=MAX_RATE * BURST, now=now)
-
-
 class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is not typed
     """One viewer's socket."""
 
@@ -59,6 +55,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
     _sender: asyncio.Task[None] | None = None
     #: The fast path to the client, where the server has one.
     _pipe: Pipe | None = None
+    _uses_pipe = True
     _joined = False
     _ending = False
     _bad = 0
@@ -86,7 +83,8 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
     async def connect(self) -> None:
         """Accept the socket of a user with the right to read; `pqadmin.server.origin` has checked its origin."""
         loop = asyncio.get_running_loop()
-        self._wake, self._allowance = asyncio.Event(), allowance(loop.time())
+        self._wake = asyncio.Event()
+        self._allowance = Allowance(rate=MAX_RATE, burst=MAX_RATE * BURST, now=loop.time())
         self._monitor = get_monitor()
         code = await self._refusal()
         if code is None and not self._take_place():
@@ -94,16 +92,22 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
         if code is not None:
             await self.close(code)
             return
-        self.slot = Slot(loop.time(), self.badge.scope)
+        self.slot = self._new_slot(loop.time())
         await self.accept()
-        await self.send(wire.hello(now=store_now().timestamp(), beat=BEAT, stale_after=STALE_AFTER, release=release()))
-        self._pipe = (self.scope.get("extensions") or {}).get(PIPE)
+        await self.send(self._hello(store_now().timestamp()))
+        self._pipe = (self.scope.get("extensions") or {}).get(PIPE) if self._uses_pipe else None
         if self._pipe is None:
             self._sender = loop.create_task(self._send_frames())
         else:
             self._pipe.acknowledged = self._acknowledged
         self._joined = True
         self._monitor.hub.join(self)
+
+    def _new_slot(self, now: float) -> Slot:
+        return Slot(now, self.badge.scope)
+
+    def _hello(self, now: float) -> str:
+        return wire.hello(now=now, beat=BEAT, stale_after=STALE_AFTER, release=release())
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         """Handle one message, or answer with its error."""

@@ -47,15 +47,15 @@ class Ends:
     redact: tuple[str, ...]
 
 
-def hello(*, now: float, beat: float, stale_after: float, release: str) -> str:
-    """The first message: what the client needs to judge freshness, and whether its page is one of this server.
+def hello(*, now: float, beat: float, stale_after: float, release: str, protocol: int = PROTOCOL) -> str:
+    """Return the first message: the limits of freshness, and the release of the server's pages.
 
     `now` is in seconds since the epoch.
     """
     return _text(
         {
             "t": "hello",
-            "protocol": PROTOCOL,
+            "protocol": protocol,
             "now": _ms(now),
             "beat": beat,
             "stale_after": stale_after,

@@ -253,10 +253,10 @@ class MintView(ChangeView):
     def perform(self, form: LinkForm) -> HttpResponse:
         """Make the link."""
         assert self.board is not None
-        minted = deeds.mint_link(self.board, form.cleaned_data["label"], by=self.author, now=datetime.now(UTC))
+        link, token = deeds.mint_link(self.board, form.cleaned_data["label"], by=self.author, now=datetime.now(UTC))
         wall = self.request.build_absolute_uri(reverse("wall:wall", args=[self.subject]))
-        context = {"section": "boards", "board": self.board, "link": minted.link}
-        answer = render(self.request, "wall/minted.html", {**context, "address": f"{wall}?token={minted.token}"})
+        context = {"section": "boards", "board": self.board, "link": link}
+        answer = render(self.request, "wall/minted.html", {**context, "address": f"{wall}?token={token}"})
         answer.headers["Referrer-Policy"] = "no-referrer"
         return answer
 
@@ -344,23 +344,8 @@ def _languages() -> list[tuple[str, str]]:
 
 
 def _values(board: Board | None) -> dict[str, Any]:
-    if board is None:
-        fresh = Board()
-        return {
-            "name": "", "slug": "", "globs": "*", "order": fresh.order, "density": fresh.density,
-            "theme": fresh.theme, "language": fresh.language, "seconds": fresh.seconds, "rotation": [],
-        }  # fmt: skip
-    return {
-        "name": board.name,
-        "slug": board.slug,
-        "globs": "\n".join(board.globs),
-        "order": board.order,
-        "density": board.density,
-        "theme": board.theme,
-        "language": board.language,
-        "seconds": board.seconds,
-        "rotation": board.rotation,
-    }
+    shown = board or Board(globs=["*"])
+    return {name: getattr(shown, name) for name in ("slug", *deeds.FIELDS)} | {"globs": "\n".join(shown.globs)}
 
 
 def _link_line(request: HttpRequest, link: Link, now: datetime) -> dict[str, Any]:

@@ -9,12 +9,12 @@ from channels.db import database_sync_to_async
 from django.db import DatabaseError
 
 from pqadmin.live import requests
-from pqadmin.live.consumer import STALE_AFTER, TOO_MANY, LiveConsumer, allowance
+from pqadmin.live.consumer import STALE_AFTER, LiveConsumer
 from pqadmin.live.guard import NOT_ALLOWED, Pass
 from pqadmin.live.hub import RESTARTING
-from pqadmin.live.monitor import get_monitor
 from pqadmin.live.requests import BadRequest, Watch
 from pqadmin.live.slot import BEAT
+from pqadmin.live.wire import hello
 from pqadmin.store import store_now
 from pqadmin.wall import access, wire
 from pqadmin.wall.picture import Picture, choose, cut
@@ -35,28 +35,23 @@ class WallConsumer(LiveConsumer):
     """One screen's socket."""
 
     slot: WallSlot
+    #: A wall sends few frames, which are not shared.
+    _uses_pipe = False
     _slug = ""
     _chooser: asyncio.Task[None] | None = None
 
     async def connect(self) -> None:
         """Let the screen in; `pqadmin.server.origin` has checked its origin."""
-        loop = asyncio.get_running_loop()
-        self._wake, self._allowance = asyncio.Event(), allowance(loop.time())
-        self._monitor = get_monitor()
         self._slug = str(self.scope["url_route"]["kwargs"]["slug"])
-        code = await self._refusal()
-        if code is None and not self._take_place():
-            code = TOO_MANY
-        if code is not None:
-            await self.close(code)
-            return
-        self.slot = WallSlot(loop.time(), self.badge.scope)
-        await self.accept()
-        await self.send(wire.hello(now=store_now().timestamp(), beat=BEAT, stale_after=STALE_AFTER, release=release()))
-        self._sender = loop.create_task(self._send_frames())
-        self._joined = True
-        self._monitor.hub.join(self)
-        self._chooser = loop.create_task(self._keep_choosing())
+        await super().connect()
+        if self._joined:
+            self._chooser = asyncio.create_task(self._keep_choosing())
+
+    def _new_slot(self, now: float) -> WallSlot:
+        return WallSlot(now, self.badge.scope)
+
+    def _hello(self, now: float) -> str:
+        return hello(now=now, beat=BEAT, stale_after=STALE_AFTER, release=release(), protocol=wire.PROTOCOL)
 
     async def _refusal(self) -> int | None:
         link = await database_sync_to_async(self._linked)()

@@ -14,17 +14,16 @@ from django.db import transaction
 
 from pqadmin.audit import Author, note
 from pqadmin.wall import links
-from pqadmin.wall.links import Minted
 from pqadmin.wall.models import Board, Link
 
-_FIELDS = ("name", "globs", "order", "density", "theme", "language", "seconds", "rotation")
+FIELDS = ("name", "globs", "order", "density", "theme", "language", "seconds", "rotation")
 
 
 def make_board(values: Mapping[str, Any], *, by: Author, now: datetime) -> Board:
     """Make a board."""
     with transaction.atomic():
         board = Board.objects.create(
-            **{name: values[name] for name in ("slug", *_FIELDS)},
+            **{name: values[name] for name in ("slug", *FIELDS)},
             made_by=by.name,
             made_at=now,
             changed_by=by.name,
@@ -53,7 +52,7 @@ def change_board(board: Board, values: Mapping[str, Any], *, seen: str, by: Auth
         if board.stamp != seen:
             raise BoardChanged(board)
         before = _told(board)
-        for name in _FIELDS:
+        for name in FIELDS:
             setattr(board, name, values[name])
         after = _told(board)
         if before == after:
@@ -78,12 +77,12 @@ def remove_board(board: Board, *, by: Author) -> None:
         board.delete()
 
 
-def mint_link(board: Board, label: str, *, by: Author, now: datetime) -> Minted:
-    """Make a link; its token is in no table and in no audit."""
+def mint_link(board: Board, label: str, *, by: Author, now: datetime) -> tuple[Link, str]:
+    """Make a link and return it with its token, which is in no table and in no audit."""
     with transaction.atomic():
-        minted = links.new_id(board, label=label, by=by.name, now=now)
-        note(by, "mint_link", after=_of_link(minted.link))
-    return minted
+        link, token = links.mint(board, label=label, by=by.name, now=now)
+        note(by, "mint_link", after=_of_link(link))
+    return link, token
 
 
 def revoke_link(link: Link, *, by: Author, now: datetime) -> bool:
@@ -97,7 +96,7 @@ def revoke_link(link: Link, *, by: Author, now: datetime) -> bool:
 
 def _told(board: Board) -> dict[str, Any]:
     names = dict(Board.objects.filter(pk__in=board.rotation).values_list("pk", "name"))
-    told = {name: getattr(board, name) for name in _FIELDS}
+    told = {name: getattr(board, name) for name in FIELDS}
     return {
         "board": board.slug,
         **told,

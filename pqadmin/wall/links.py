@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Collection
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import DatabaseError
@@ -31,19 +30,11 @@ NOTED_EVERY = timedelta(minutes=1)
 _BYTES = 32
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Minted:
-    """A new link and its token, which is shown once."""
-
-    link: Link
-    token: str
-
-
-def new_id(board: Board, *, label: str, by: str, now: datetime) -> Minted:
-    """Make a link to the board."""
+def mint(board: Board, *, label: str, by: str, now: datetime) -> tuple[Link, str]:
+    """Make a link to the board; return it and its token, which is shown once."""
     token = secrets.token_urlsafe(_BYTES)
     link = Link.objects.create(board=board, label=label, token_hash=_hash(token), made_by=by, made_at=now)
-    return Minted(link=link, token=token)
+    return link, token
 
 
 def redeem(slug: str, token: str, *, address: str, now: datetime) -> str | None:

@@ -19,25 +19,14 @@ from pqadmin.wall.specs import Part, Spec, Turn
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """How many queues there are, and how many need attention or are paused."""
+    """Queues together: all of a part, or those without a tile."""
 
     queues: int
+    #: Queues that need attention, and those of them that are stopped.
     trouble: int
-    #: Of those in trouble: how many are stopped.
     bad: int
     paused: int
     #: Queues that exist and were not read yet.
-    unread: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rest:
-    """The queues for which there is no tile, together."""
-
-    queues: int
-    trouble: int
-    bad: int
-    paused: int
     unread: int
     ready: int
 
@@ -51,7 +40,7 @@ class Picture:
     counts: Counts
     #: Ids of the queues that have a tile, in their places.
     ids: tuple[int, ...]
-    rest: Rest | None
+    rest: Counts | None
     layout: Layout
     revision: str
 
@@ -72,7 +61,7 @@ class _Sight:
 
     counts: Counts
     rows: tuple[Row, ...]
-    rest: Rest | None
+    rest: Counts | None
     layout: Layout
     as_of: datetime
 
@@ -122,19 +111,13 @@ def _sight(part: Part, overview: Overview, monitor: Monitor, viewer: Scope, now:
         in_sight = monitor.board.in_sight(part.scope) & monitor.board.in_sight(viewer)
         unread = len(in_sight - {row.status.id for row in rows})
     levels = {row.status.id: level_of(row) for row in rows}
-    found = list(levels.values())
-    counts = Counts(
-        queues=len(rows) + unread,
-        trouble=sum(level.trouble for level in found),
-        bad=found.count(Level.BAD),
-        paused=found.count(Level.PAUSED),
-        unread=unread,
-    )
+    counts = _counted(rows, levels, unread)
     stress = part.order == "worst" and counts.bad > 0
     room = GRIDS[part.density].capacity(stress=stress)
     all_fit = counts.queues <= room and not unread
     shown = arrange(rows, part.order, len(rows) if all_fit else min(len(rows), room - 1), levels, now)
-    rest = None if all_fit else _rest(rows, shown, levels, unread)
+    taken = {row.status.id for row in shown}
+    rest = None if all_fit else _counted([row for row in rows if row.status.id not in taken], levels, unread)
     return _Sight(
         counts=counts,
         rows=tuple(shown),
@@ -161,15 +144,13 @@ def _chosen(rows: Sequence[Row], urgent: list[Row], room: int, key: Callable[[Ro
     return urgent + heapq.nsmallest(room - len(urgent), others, key=key)
 
 
-def _rest(rows: Sequence[Row], shown: Sequence[Row], levels: Mapping[int, Level], unread: int) -> Rest:
-    taken = {row.status.id for row in shown}
-    others = [row for row in rows if row.status.id not in taken]
-    found = [levels[row.status.id] for row in others]
-    return Rest(
-        queues=len(others) + unread,
+def _counted(rows: Sequence[Row], levels: Mapping[int, Level], unread: int) -> Counts:
+    found = [levels[row.status.id] for row in rows]
+    return Counts(
+        queues=len(rows) + unread,
         trouble=sum(level.trouble for level in found),
         bad=found.count(Level.BAD),
         paused=found.count(Level.PAUSED),
         unread=unread,
-        ready=sum(row.ready or 0 for row in others),
+        ready=sum(row.ready or 0 for row in rows),
     )

@@ -40,21 +40,21 @@ class Place:
 class Tile:
     """One queue, for eyes across a room."""
 
-    queue_id: int
-    level: Level
-    group: str
-    rest: str
-    depth: str
-    why: str
-    rate_in: str
-    rate_out: str
-    oldest: str
-    delayed: int
-    leased: int
-    dead: int
-    low: str
-    high: str
-    place: Place | None
+    queue_id: int = 0
+    level: Level = Level.EMPTY
+    group: str = ""
+    rest: str = ""
+    depth: str = ""
+    why: str = ""
+    rate_in: str = ""
+    rate_out: str = ""
+    oldest: str = ""
+    delayed: int = 0
+    leased: int = 0
+    dead: int = 0
+    low: str = ""
+    high: str = ""
+    place: Place | None = None
 
     @property
     def name_size(self) -> str:
@@ -131,24 +131,8 @@ def tile(row: Row, now: datetime, place: Place | None = None) -> Tile:
     )
 
 
-#: What the page's script makes new tiles from.
-BLANK = Tile(
-    queue_id=0,
-    level=Level.EMPTY,
-    group="",
-    rest="",
-    depth="",
-    why="",
-    rate_in="",
-    rate_out="",
-    oldest="",
-    delayed=0,
-    leased=0,
-    dead=0,
-    low="",
-    high="",
-    place=None,
-)
+#: The tile that the page's script copies.
+BLANK = Tile()
 
 
 def places(layout: Layout) -> Iterator[Place]:

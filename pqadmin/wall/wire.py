@@ -1,4 +1,4 @@
-"""What a wall's socket says: the greeting, and frames without anything that a passer-by should not read.
+"""The wire format of a wall's socket: frames without confidential parts.
 
 The numbers come out of the same consistent cuts as the overview's frames; values, item ids and addresses are left out.
 The format is described in docs/how-to/wall.md.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from functools import lru_cache
 from typing import Any
 
@@ -23,21 +24,8 @@ _SHOWN = (
     "id", "name", "shown", "kind", "state", "outlook", "problem", "more", "unreadable", "ready", "delayed", "leased",
     "dead", "in", "out", "clears_in", "grows_by", "quiet_since", "oldest", "closed", "drift", "staging",
 )  # fmt: skip
+_COUNTED = ("queues", "trouble", "bad", "paused", "unread")
 _OF_A_PAUSE, _OF_AN_ATTACHED = ("reason", "since", "until"), ("counted",)
-
-
-def hello(*, now: float, beat: float, stale_after: float, release: str) -> str:
-    """The first message: what the page needs to judge freshness, and whether it is still the page of this server."""
-    return _text(
-        {
-            "t": "hello",
-            "protocol": PROTOCOL,
-            "now": int(now * 1000),
-            "beat": beat,
-            "stale_after": stale_after,
-            "release": release,
-        }
-    )
 
 
 def frame(seq: int, *, full: bool, version: int, at: int, now: float, rows: Iterable[str], head: str) -> str:
@@ -62,29 +50,14 @@ def head(picture: Picture) -> str:
                 "order": picture.part.order,
                 "density": picture.part.density,
             },
-            "counts": {
-                "queues": counts.queues,
-                "trouble": counts.trouble,
-                "bad": counts.bad,
-                "paused": counts.paused,
-                "unread": counts.unread,
-            },
+            "counts": _only(asdict(counts), _COUNTED),
             "order": [str(queue_id) for queue_id in picture.ids],
             "layout": {
                 "wide": list(picture.layout.wide),
                 "high": list(picture.layout.high),
                 "stress": picture.layout.stress,
             },
-            "rest": None
-            if rest is None
-            else {
-                "queues": rest.queues,
-                "trouble": rest.trouble,
-                "bad": rest.bad,
-                "paused": rest.paused,
-                "unread": rest.unread,
-                "ready": whole(rest.ready),
-            },
+            "rest": None if rest is None else {**_only(asdict(rest), _COUNTED), "ready": whole(rest.ready)},
         }
     )
 

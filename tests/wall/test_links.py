@@ -250,7 +250,7 @@ def two_boards(transactional_db: None, store: Store, monitor: Monitor) -> tuple[
     for name in ("hall", "other"):
         store.create_queue(f"{name}:jobs").push(b"a secret value", priority=7)
         board = Board.objects.create(slug=name, name=name, globs=[f"{name}:*"], **by)
-        token = links.new_id(board, label="x", by="ada", now=now).token
+        token = links.mint(board, label="x", by="ada", now=now)[1]
         secrets.append(links.redeem(name, token, address="192.0.2.7", now=now) or "")
     return secrets[0], secrets[1]
 
