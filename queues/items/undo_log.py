@@ -7,7 +7,8 @@ not touched: its undo is refused, or left out when the caller asks for that.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from queues.errors import ItemGoneOn, PlaceTaken, some_have
@@ -17,7 +18,6 @@ from queues.items.counters import CounterDelta
 from queues.items.equal_ids import taken
 from queues.items.ready import MAX_ITEMS
 from queues.items.stored_item import ATTACHED, StoredItem, attached, find
-from queues.items.transition import Change
 from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import AttachedKeys
 from queues.kv.port import KeyValue, Result, Transaction
@@ -34,23 +34,41 @@ def id_of(there: StoredItem) -> str:
     return item_id(there.suffix) if there.state == ATTACHED else there.rand.hex()
 
 
-def note(tr: Transaction, keyspace: Keyspace, trash_id: bytes, changes: Sequence[Change]) -> None:
-    """Write the changes of an action beside its trash record."""
-    for n, change in enumerate(changes):
-        before, after = change.before, change.after
-        header = {"before": place_of(before), "record": record_of(before), "after": None}
+def log(
+    tr: Transaction,
+    keyspace: Keyspace,
+    trash_id: bytes,
+    changes: Iterable[tuple[StoredItem | None, StoredItem | None]],
+) -> None:
+    """Write changes, each before and after, beside a trash record; before is None for an arrival."""
+    for n, (before, after) in enumerate(changes):
+        header: dict[str, Any] = {"before": None if before is None else place_of(before), "after": None}
         if after is not None:
             header["after"] = {**place_of(after), "digest": after.digest()}
         tr.set(keyspace.trash_part(trash_id, n, KEY), records.encode(header))
-        if after is None or after.value != before.value:
+        if before is not None and (after is None or after.value != before.value):
             tr.set(keyspace.trash_part(trash_id, n, VALUE), before.value)
 
 
-def note_arrivals(tr: Transaction, keyspace: Keyspace, trash_id: bytes, arrived: Sequence[StoredItem]) -> None:
-    """Write the arrivals of an action beside its trash record: undoing it takes them out again."""
-    for n, there in enumerate(arrived):
-        header = {"before": None, "record": None, "after": {**place_of(there), "digest": there.digest()}}
-        tr.set(keyspace.trash_part(trash_id, n, KEY), records.encode(header))
+@dataclass(slots=True)
+class _Logged:
+    """One change of the log."""
+
+    #: Places as `place_of` returns them; before is None for an arrival, after where the item is in no queue.
+    before: dict[str, Any] | None
+    after: dict[str, Any] | None
+    #: The value before, unless it is the same after.
+    value: bytes | None = None
+    #: The item, if it still is where the action brought it.
+    now: StoredItem | None = None
+    #: The item has changed since, or another one has its place before.
+    gone: bool = False
+
+    def restored(self) -> StoredItem:
+        """Return the item before."""
+        assert self.before is not None
+        value = self.now.value if self.value is None and self.now is not None else self.value
+        return at_place(self.before, value or b"")
 
 
 class Undoing:
@@ -72,98 +90,80 @@ class Undoing:
 
         Unless `partial`, one item that has changed raises `ItemGoneOn`.
         """
-        noted = self._noted(trash_id)
-        there = self._there([after for _, after, _ in noted if after is not None])
-        undone = gone = 0
-        in_the_way = self._in_the_way(noted, there)
-        if in_the_way and not partial:
+        logged = self._read(trash_id)
+        self._find_now([one for one in logged if one.after is not None])
+        if self._find_blocked([one for one in logged if one.before is not None and not one.gone]) and not partial:
             raise taken()
-        for n, (header, after, value) in enumerate(noted):
-            now = there.get(_name(after)) if after is not None else None
-            if n in in_the_way or (after is not None and now is None):
-                gone += 1
-                continue
-            undone += 1
-            if header["before"] is None:
-                assert now is not None  # an arrival is in the queue, or was counted as gone
-                self._lift(self._target, now)
-                self._delta_of(self._target).traffic("delete")
-                self.lifted.append(now)
-                continue
-            self._undo(header, now, value)
-            self.items.append(header["before"]["rand"] or item_id(bytes.fromhex(header["before"]["suffix"])))
+        gone = sum(one.gone for one in logged)
         if gone and not partial:
-            what = some_have(gone, len(noted))
+            what = some_have(gone, len(logged))
             raise ItemGoneOn(
                 "{what} gone on since: taken, moved or changed by somebody. Nothing was undone.",
                 gone,
-                len(noted),
+                len(logged),
                 what=what,
             )
+        for one in logged:
+            if not one.gone:
+                self._undo(one)
         if self.items:
             self._delta_of(self._source).traffic("restore", len(self.items))
         for delta in self._deltas.values():
             delta.apply(self._tr)
-        return undone, gone
+        return len(logged) - gone, gone
 
-    def _noted(self, trash_id: bytes) -> list[tuple[dict[str, Any], dict[str, Any] | None, bytes | None]]:
+    def _read(self, trash_id: bytes) -> list[_Logged]:
         pairs: list[KeyValue] = self._tr.get_range(*self._keyspace.trash_parts(trash_id), limit=2 * MAX_ITEMS).wait()
-        noted: list[tuple[dict[str, Any], dict[str, Any] | None, bytes | None]] = []
+        logged: list[_Logged] = []
         for key, stored in pairs:
             if self._keyspace.part_of(key) == KEY:
                 header = records.decode(stored)[0]
-                noted.append((header, header["after"], None))
+                logged.append(_Logged(header["before"], header["after"]))
             else:
-                noted[-1] = (*noted[-1][:2], stored)
-        return noted
+                logged[-1].value = stored
+        return logged
 
-    def _there(self, afters: Sequence[dict[str, Any]]) -> dict[str, StoredItem]:
-        """Return the items that still are where the action brought them."""
-        config = self._target
-        if config.prefix is not None:
-            foreign = AttachedKeys(config.prefix)
-            reads = [
-                (after, self._tr.get_range(*foreign.only(bytes.fromhex(after["suffix"])), limit=1)) for after in afters
-            ]
-            found = [
-                (after, attached(foreign.suffix_of(key), value)) for after, read in reads for key, value in read.wait()
-            ]
+    def _find_now(self, logged: Sequence[_Logged]) -> None:
+        """Find the items that still are where the action brought them; the others are gone."""
+        afters = [(at_place(one.after, b""), one.after["digest"]) for one in logged if one.after is not None]
+        now: Sequence[StoredItem | None]
+        if self._target.prefix is None:
+            keys = self._keyspace.queue(self._target.id)
+            now = find(self._tr, keys, self._target, [after.rand for after, _ in afters])
         else:
-            keys = self._keyspace.queue(config.id)
-            rands = [bytes.fromhex(after["rand"]) for after in afters]
-            stored_items = find(self._tr, keys, config, rands)
-            found = [(after, now) for after, now in zip(afters, stored_items, strict=True) if now is not None]
-        return {
-            _name(after): now
-            for after, now in found
-            if now.digest() == after["digest"] and now.same_place(standing_of(after, None, b""))
-        }
+            foreign = AttachedKeys(self._target.prefix)
+            reads = [self._tr.get_range(*foreign.only(after.suffix), limit=1) for after, _ in afters]
+            found = [read.wait() for read in reads]
+            now = [attached(foreign.suffix_of(pairs[0][0]), pairs[0][1]) if pairs else None for pairs in found]
+        for one, there, (after, expected) in zip(logged, now, afters, strict=True):
+            if there is not None and there.digest() == expected and there.same_place(after):
+                one.now = there
+            one.gone = one.now is None
 
-    def _in_the_way(
-        self,
-        noted: Sequence[tuple[dict[str, Any], dict[str, Any] | None, bytes | None]],
-        there: dict[str, StoredItem],
-    ) -> set[int]:
-        """Return the numbers of the items whose place before is taken by another item."""
+    def _find_blocked(self, logged: Sequence[_Logged]) -> bool:
+        """Find the items whose place before another item has, which counts as gone; say whether there are any."""
         if self._source.prefix is not None:
-            return set()
-        keys = self._keyspace.queue(self._source.id)
-        reads: dict[int, list[Result[bytes | None]]] = {}
-        for n, (header, after, _) in enumerate(noted):
-            now = None if after is None else there.get(_name(after))
-            if header["before"] is None or (after is not None and now is None):
-                continue
-            here = now if self._source.id == self._target.id else None
-            before = standing_of(header["before"], header["record"], b"")
-            reads[n] = [self._tr.get(key) for key in transition.new_keys(keys, self._source, here, before)]
-        return {n for n, found in reads.items() if any(read.wait() is not None for read in found)}
+            return False
+        keys, same = self._keyspace.queue(self._source.id), self._source.id == self._target.id
+        reads: list[tuple[_Logged, list[Result[bytes | None]]]] = []
+        for one in logged:
+            new = transition.new_keys(keys, self._source, one.now if same else None, one.restored())
+            reads.append((one, [self._tr.get(key) for key in new]))
+        blocked = [one for one, found in reads if any(read.wait() is not None for read in found)]
+        for one in blocked:
+            one.gone = True
+        return bool(blocked)
 
-    def _undo(self, header: dict[str, Any], now: StoredItem | None, value: bytes | None) -> None:
-        if value is None:
-            assert now is not None  # an item that is in no queue has its value in the log
-            value = now.value
-        before = standing_of(header["before"], header["record"], value)
-        source, target = self._source, self._target
+    def _undo(self, one: _Logged) -> None:
+        source, target, now = self._source, self._target, one.now
+        if one.before is None:
+            assert now is not None  # or the arrival is gone
+            self._lift(target, now)
+            self._delta_of(target).traffic("delete")
+            self.lifted.append(now)
+            return
+        before = one.restored()
+        self.items.append(id_of(before))
         if now is not None and source.id == target.id and before.state != ATTACHED:
             transition.change(self._tr, self._keyspace.queue(source.id), source, now, before, self._delta_of(source))
             return
@@ -195,37 +195,28 @@ class Undoing:
         return delta
 
 
-def record_of(there: StoredItem) -> dict[str, Any] | None:
-    """Return the fields of the record around an item's value; None where the value lies alone."""
-    return dict(there.header) or None
-
-
 def place_of(there: StoredItem) -> dict[str, Any]:
-    """Return a place as trash records keep it."""
-    where = {
+    """Return a place, and the record there, as trash records keep it."""
+    place = {
         "state": there.state,
         "rand": there.rand.hex(),
         "generation": there.generation,
         "suffix": there.suffix.hex(),
         "attempts": there.attempts,
     }
-    return where | ({"nonce": there.nonce.hex()} if there.nonce else {})
+    optional = {"nonce": there.nonce.hex(), "record": dict(there.header)}
+    return place | {name: value for name, value in optional.items() if value}
 
 
-def standing_of(header: dict[str, Any], record: dict[str, Any] | None, value: bytes) -> StoredItem:
+def at_place(place: dict[str, Any], value: bytes) -> StoredItem:
     """Return an item at the place that a trash record keeps."""
     return StoredItem(
-        state=header["state"],
-        rand=bytes.fromhex(header["rand"]),
-        generation=header["generation"],
-        suffix=bytes.fromhex(header["suffix"]),
-        attempts=header["attempts"],
+        state=place["state"],
+        rand=bytes.fromhex(place["rand"]),
+        generation=place["generation"],
+        suffix=bytes.fromhex(place["suffix"]),
+        attempts=place["attempts"],
         value=value,
-        header=record or {},
-        nonce=bytes.fromhex(header.get("nonce", "")),
+        header=place.get("record", {}),
+        nonce=bytes.fromhex(place.get("nonce", "")),
     )
-
-
-def _name(header: dict[str, Any]) -> str:
-    name: str = header["rand"] or header["suffix"]
-    return name

@@ -276,7 +276,7 @@ def item_of(header: dict[str, Any], value: bytes, codec: Codec | None) -> Item:
     if "foreign" in header:
         return attached_items.as_item(suffix_of(header["item"]), value, fifo=header["foreign"]["fifo"], codec=codec)
     if "place" in header and header["place"]["state"] != "ready":
-        there = undo_log.standing_of(header["place"], header["record"], value)
+        there = undo_log.at_place(header["place"], value)
         item = as_item(there, fifo=header["priority"] is None, codec=codec)
         return replace(item, priority=header["priority"])
     return Item(

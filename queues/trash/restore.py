@@ -75,7 +75,7 @@ class Restoring:
     def _item(self, config: Config, header: dict[str, Any], value: bytes) -> Restored:
         keys = self._keyspace.queue(config.id)
         if "place" in header:
-            there = undo_log.standing_of(header["place"], header["record"], value)
+            there = undo_log.at_place(header["place"], value)
         else:
             item = item_of(header, value, config.values)
             rand = bytes.fromhex(item.id)

@@ -106,7 +106,7 @@ class Trash:
             "by": by,
         }
         if there is not None and there.state != ATTACHED:
-            header |= {"place": undo_log.place_of(there), "record": undo_log.record_of(there)}
+            header |= {"place": undo_log.place_of(there)}
         if config.prefix is not None:
             header |= _foreign(config, [item])
         if config.redact:
@@ -138,7 +138,7 @@ class Trash:
             "to": None if to is None else _reference(to),
         }
         self._refuse_taken(tr, [trash_id])
-        undo_log.note(tr, self._context.keyspace, trash_id, changed)
+        undo_log.log(tr, self._context.keyspace, trash_id, [(one.before, one.after) for one in changed])
         self._put(tr, trash_id, header, b"")
 
     def put_arrivals(
@@ -158,7 +158,7 @@ class Trash:
             "to": None,
         }
         self._refuse_taken(tr, [trash_id])
-        undo_log.note_arrivals(tr, self._context.keyspace, trash_id, arrived)
+        undo_log.log(tr, self._context.keyspace, trash_id, [(None, there) for there in arrived])
         self._put(tr, trash_id, header, b"")
 
     def put_generation(
