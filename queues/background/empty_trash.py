@@ -1,6 +1,6 @@
-"""Emptying the trash: what has passed its deadline is doomed first, then cleared in steps, then forgotten.
+"""Emptying the trash: entries beyond their deadline are marked as deleting, cleared in steps, then forgotten.
 
-A doomed entry can no longer be undone, and undoing reads what dooming writes: so nothing is cleared that comes back.
+An entry that is deleting cannot be undone, and undoing reads that mark: so nothing is cleared that comes back.
 Every step is one transaction, and what is left is found by the same deadline: a sweep that is killed anywhere goes on.
 """
 
@@ -79,8 +79,8 @@ def sweep_step(
         ranges = _ranges(keyspace, trash_id, header)
     except UNREADABLE as error:
         return _Cleared(0, 0, done=False, left=(key, error))
-    if record is not None and not header["restored"] and not header.get("doomed"):
-        tr.set(keyspace.trash(trash_id), records.encode(header | {"doomed": True}, value))
+    if record is not None and not header["restored"] and not header.get("deleting"):
+        tr.set(keyspace.trash(trash_id), records.encode(header | {"deleting": True}, value))
         return _Cleared(0, 0, done=False)
     keys = size = 0
     for start, end in ranges:
@@ -99,7 +99,7 @@ def sweep_step(
 
 
 def _ranges(keyspace: Keyspace, trash_id: bytes, header: dict[str, Any]) -> list[Range]:
-    """Return the ranges of all keys of a doomed entry."""
+    """Return the ranges of all keys of an entry that is deleting."""
     ranges = [keyspace.trash_parts(trash_id)]
     if not header or header["restored"]:
         return ranges

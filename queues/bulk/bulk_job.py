@@ -83,11 +83,9 @@ class Job:
     skipped: int = 0
     #: Chunks so far, each with a trash entry of its own; of an undo those that are left.
     chunks: int = 0
-    #: The place up to which it is done, the one at which it ends, from which end it walks, and along what.
-    #: Backwards walk only jobs that older releases began.
+    #: The place up to which it is done, the one at which it ends, and the order in which it goes through the items.
     mark: bytes | None = None
     bound: bytes = b""
-    backwards: bool = False
     order: Order = "place"
     #: At the front or the back: the priority and the count of the first one there.
     ahead: tuple[Priority | None, int] | None = None

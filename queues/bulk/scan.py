@@ -89,7 +89,7 @@ def look(
     scan: int = SCAN,
 ) -> Look:
     """Return what a job meets from its mark on, up to `limit` items that it concerns."""
-    query, end = job.wanted, _ENDS[job.backwards]
+    query = job.wanted
     lanes = lanes_of(keys, config, query, job.order)
     seen = shown(config) if query.text else None
     read = walking.read_index if job.order == "age" else walking.read_places
@@ -97,9 +97,9 @@ def look(
     wanted = size = 0
     place, step = job.mark, _FIRST_READ
     while True:
-        found, last = walking.along(tr, lanes, after=place, end=end, limit=min(step, scan - len(met)))
+        found, last = walking.along(tr, lanes, after=place, end="min", limit=min(step, scan - len(met)))
         for (at, _, _), one in zip(found, read(tr, keys, config, query.state, found), strict=True):
-            if (at < job.bound) if job.backwards else (at > job.bound):
+            if at > job.bound:
                 return Look(mark=job.mark, met=met, ended=True)
             concerned = one is not None and (not query.filters or query.matches(one.item(), shown=seen))
             met.append((at, _rand(at, job, config) if concerned else None))

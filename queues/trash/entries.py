@@ -50,7 +50,7 @@ class Asked:
     def fits(self, header: dict[str, Any], queue_id: int | None) -> bool:
         """Say whether an entry is asked for and can be restored; `queue_id` is of the queue that has the name now."""
         return (
-            not (header["restored"] or header.get("doomed"))
+            not (header["restored"] or header.get("deleting"))
             and (self.by is None or header["by"] == self.by)
             and (self.act is None or header.get("act") == self.act)
             and (self.but is None or header.get("act") != self.but)
@@ -75,8 +75,8 @@ class Looking:
     def record(self, trash_id: bytes) -> tuple[dict[str, Any], bytes]:
         """Return what lies under an id: header and value; raise `TrashNotFound`."""
         record = self._tr.get(self._keyspace.trash(trash_id)).wait()
-        header, value = records.decode(record) if record is not None else ({"doomed": True}, b"")
-        if header.get("doomed"):
+        header, value = records.decode(record) if record is not None else ({"deleting": True}, b"")
+        if header.get("deleting"):
             raise TrashNotFound("Nothing of this id is in the trash; its time may have run out.")
         return header, self._value(trash_id, header, value).wait() or b""
 

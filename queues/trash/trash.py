@@ -1,9 +1,8 @@
-"""The trash: what operators' acts removed, kept with a deadline so that every one of them can be undone.
+"""The trash: what actions removed or changed, kept until a deadline, so that every action can be undone.
 
-A deleted queue stays where it is: only its name and config go, into its trash record, so that deleting and
-restoring cost the same at any depth; so does a purged generation. An item's record holds its whole key and value. What
-acts changed about several items lies beside their record (see `queues.items.undo_log`); so does a value too large for
-it.
+A deleted queue stays in place: only its name and config are moved into its trash record, so that deleting and restoring
+cost the same at any depth; so does a purged generation. The record of one item holds its whole key and value. Changes
+of several items lie beside their record (see `queues.items.undo_log`), and so does a value too large for it.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from queues.trash.restore import Restored, Restoring
 
 __all__ = ["KEPT_MS", "Restored", "Trash", "TrashEntry", "TrashPage"]
 
-#: Bytes of a value that a record holds itself; others write larger ones than we do.
+#: Bytes of a value that a record holds itself; other programs write larger ones into attached queues.
 _INLINE = records.MAX_VALUE_SIZE
 
 
@@ -40,7 +39,7 @@ class Trash:
     """The trash of one store."""
 
     def __init__(self, context: StoreContext, *, keep: Duration | None = None) -> None:
-        """Raise `BadTime` for a time to keep things that is below zero or longer than the store's own."""
+        """`keep` is how long it keeps what is put into it, at most and by default 7 days; raise `BadTime`."""
         seconds = KEPT_MS / 1000 if keep is None else seconds_of(keep, KEEP, endless=True)
         if seconds > KEPT_MS / 1000:
             raise BadTime(
@@ -48,12 +47,12 @@ class Trash:
                 days=KEPT_MS // 86_400_000,
             )
         self._context = context
-        #: Milliseconds for which it keeps what is put into it from here.
+        #: Milliseconds for which it keeps what this object puts into it.
         self.keep_ms = int(seconds * 1000)
 
     @property
     def keeps(self) -> bool:
-        """Say whether it keeps at all what is put into it from here."""
+        """Whether it keeps what this object puts into it."""
         return self.keep_ms > 0
 
     def put_item(
@@ -66,173 +65,115 @@ class Trash:
         by: str,
         act: str = "pop",
         there: StoredItem | None = None,
+        checked: bool = False,
     ) -> None:
-        """Record an item that `tr` takes, and where it stood, unless nothing is kept."""
-        if self.keeps:
-            self._refuse_taken(tr, [trash_id])
-            self._put_item(tr, trash_id, config, item, by=by, act=act, there=there)
+        """Record an item that `tr` removes, and its place, unless nothing is kept; `checked`: the id is unused."""
+        more: dict[str, Any] = {"priority": item.priority, "count": item.count, "attempts": item.attempts}
+        if there is not None and there.state != ATTACHED:
+            more["place"] = undo_log.place_of(there)
+        if config.prefix is not None and self.keeps:
+            more |= _foreign(config, [item])
+        if config.redact:
+            more["redact"] = list(config.redact)  # for when the queue is gone
+        more |= {"what": "item", "item": item.id}
+        self._put(tr, trash_id, config, 1, more, act=act, by=by, value=item.raw, checked=checked)
 
     def put_each(
         self, tr: Transaction, trash_ids: Sequence[bytes], config: Config, items: Sequence[Item], *, by: str
     ) -> None:
-        """Record items that `tr` takes, each by itself, unless nothing is kept."""
+        """Record popped items that `tr` removes, each by itself, unless nothing is kept."""
+        used = trash_ids[: len(items)]
         if self.keeps:
-            used = trash_ids[: len(items)]
-            self._refuse_taken(tr, used)
-            for trash_id, item in zip(used, items, strict=True):
-                self._put_item(tr, trash_id, config, item, by=by, act="pop", there=None)
-
-    def _put_item(
-        self,
-        tr: Transaction,
-        trash_id: bytes,
-        config: Config,
-        item: Item,
-        *,
-        by: str,
-        act: str,
-        there: StoredItem | None,
-    ) -> None:
-        header = {
-            "what": "item",
-            "act": act,
-            "queue_id": config.id,
-            "queue": config.name,
-            "item": item.id,
-            "priority": item.priority,
-            "count": item.count,
-            "attempts": item.attempts,
-            "items": 1,
-            "by": by,
-        }
-        if there is not None and there.state != ATTACHED:
-            header |= {"place": undo_log.place_of(there)}
-        if config.prefix is not None:
-            header |= _foreign(config, [item])
-        if config.redact:
-            header |= {"redact": list(config.redact)}  # for when the queue is gone
-        self._put(tr, trash_id, header, item.raw)
+            refuse_minted(tr, map(self._context.keyspace.trash, used))
+        for trash_id, item in zip(used, items, strict=True):
+            self.put_item(tr, trash_id, config, item, by=by, checked=True)
 
     def put_changes(
         self,
         tr: Transaction,
         trash_id: bytes,
         config: Config,
-        changed: Sequence[Change],
+        changes: Sequence[Change],
         *,
         by: str,
         act: str,
         to: Config | None = None,
     ) -> None:
         """Record what `tr` changes about items of a queue, or where it moves them, unless nothing is kept."""
-        if not self.keeps:
-            return
-        header = {
-            "what": "items",
-            "act": act,
-            "queue_id": config.id,
-            "queue": config.name,
-            "items": len(changed),
-            "by": by,
-            "from": _reference(config),
-            "to": None if to is None else _reference(to),
-        }
-        self._refuse_taken(tr, [trash_id])
-        undo_log.log(tr, self._context.keyspace, trash_id, [(one.before, one.after) for one in changed])
-        self._put(tr, trash_id, header, b"")
+        more = {"from": _reference(config), "to": None if to is None else _reference(to)}
+        if self._put(tr, trash_id, config, len(changes), more, act=act, by=by):
+            pairs = [(one.before, one.after) for one in changes]
+            undo_log.log(tr, self._context.keyspace, trash_id, pairs)
 
     def put_arrivals(
         self, tr: Transaction, trash_id: bytes, config: Config, arrived: Sequence[StoredItem], *, by: str
     ) -> None:
-        """Record items that `tr` pushes, unless nothing is kept; undoing it takes them out again."""
-        if not self.keeps:
-            return
-        header = {
-            "what": "items",
-            "act": "push",
-            "queue_id": config.id,
-            "queue": config.name,
-            "items": len(arrived),
-            "by": by,
-            "from": _reference(config),
-            "to": None,
-        }
-        self._refuse_taken(tr, [trash_id])
-        undo_log.log(tr, self._context.keyspace, trash_id, [(None, there) for there in arrived])
-        self._put(tr, trash_id, header, b"")
+        """Record items that `tr` pushes, unless nothing is kept; undoing it removes them again."""
+        more = {"from": _reference(config), "to": None}
+        if self._put(tr, trash_id, config, len(arrived), more, act="push", by=by):
+            undo_log.log(tr, self._context.keyspace, trash_id, [(None, there) for there in arrived])
+
+    def put_items(
+        self, tr: Transaction, trash_id: bytes, config: Config, items: Sequence[Item], *, by: str, act: str = "purge"
+    ) -> None:
+        """Record the items of an attached queue that `tr` removes as one, unless nothing is kept."""
+        more = _foreign(config, items) if self.keeps else {}
+        if self._put(tr, trash_id, config, len(items), more, act=act, by=by):
+            part = self._context.keyspace.trash_part
+            for n, item in enumerate(items):
+                tr.set(part(trash_id, n, undo_log.KEY), suffix_of(item.id))
+                tr.set(part(trash_id, n, undo_log.VALUE), item.raw)
 
     def put_generation(
         self, tr: Transaction, trash_id: bytes, config: Config, generation: int, *, depth: int, by: str
     ) -> None:
-        """Record a generation that `tr` takes out of a queue: a sweep clears it, at once where nothing is kept."""
-        header = {
-            "what": "items",
-            "act": "purge",
-            "queue_id": config.id,
-            "queue": config.name,
-            "items": depth,
-            "by": by,
-            "generation": generation,
-        }
-        self._refuse_taken(tr, [trash_id])
-        self._put(tr, trash_id, header, b"")
+        """Record a generation that `tr` removes from a queue: a sweep clears it, at once if nothing is kept."""
+        self._put(tr, trash_id, config, depth, {"generation": generation}, act="purge", by=by, always=True)
 
-    def put_items(
+    def put_queue(self, tr: Transaction, trash_id: bytes, config: Config, *, depth: int, by: str) -> None:
+        """Record a queue whose name and config `tr` removes: a sweep clears it, at once if nothing is kept."""
+        more = {"what": "queue", "config": config.header()}
+        self._put(tr, trash_id, config, depth, more, act="delete_queue", by=by, always=True)
+
+    def _put(
         self,
         tr: Transaction,
         trash_id: bytes,
-        config: Config,
-        items: Sequence[Item],
+        of: Config,
+        items: int,
+        more: dict[str, Any],
         *,
+        act: str,
         by: str,
-        act: str = "purge",
-    ) -> None:
-        """Record the items of an attached queue that `tr` takes at once, unless nothing is kept."""
-        if not self.keeps:
-            return
+        value: bytes = b"",
+        always: bool = False,
+        checked: bool = False,
+    ) -> bool:
+        """Write a record, unless nothing is kept; say whether it was written. Raises `IdTaken`."""
+        if not (self.keeps or always):
+            return False
+        tr.use_reserve()  # a full store can still be emptied by hand
         keyspace = self._context.keyspace
+        if not checked:
+            refuse_minted(tr, [keyspace.trash(trash_id)])
+        deadline_ms = ids.minted_ms(trash_id) + self.keep_ms
         header = {
             "what": "items",
             "act": act,
-            "queue_id": config.id,
-            "queue": config.name,
-            "items": len(items),
+            "queue_id": of.id,
+            "queue": of.name,
+            "items": items,
             "by": by,
+            "deadline": deadline_ms,
+            "restored": False,
+            **more,
         }
-        self._refuse_taken(tr, [trash_id])
-        for n, item in enumerate(items):
-            tr.set(keyspace.trash_part(trash_id, n, undo_log.KEY), suffix_of(item.id))
-            tr.set(keyspace.trash_part(trash_id, n, undo_log.VALUE), item.raw)
-        self._put(tr, trash_id, header | _foreign(config, items), b"")
-
-    def put_queue(self, tr: Transaction, trash_id: bytes, config: Config, *, depth: int, by: str) -> None:
-        """Record a queue whose name and config `tr` removes: a sweep clears it, at once where nothing is kept."""
-        header = {
-            "what": "queue",
-            "act": "delete_queue",
-            "queue_id": config.id,
-            "queue": config.name,
-            "config": config.header(),
-            "items": depth,
-            "by": by,
-        }
-        self._refuse_taken(tr, [trash_id])
-        self._put(tr, trash_id, header, b"")
-
-    def _refuse_taken(self, tr: Transaction, trash_ids: Sequence[bytes]) -> None:
-        """Raise `IdTaken` when something lies in the trash under one of these new ids."""
-        refuse_minted(tr, map(self._context.keyspace.trash, trash_ids))
-
-    def _put(self, tr: Transaction, trash_id: bytes, header: dict[str, Any], value: bytes) -> None:
-        tr.use_reserve()  # a full store can still be emptied by hand
-        keyspace = self._context.keyspace
-        deadline_ms = ids.minted_ms(trash_id) + self.keep_ms
-        header |= {"deadline": deadline_ms, "restored": False}
         if len(value) > _INLINE:
             tr.set(keyspace.trash_part(trash_id, 0, undo_log.VALUE), value)
             header, value = header | {"apart": True}, b""
         tr.set(keyspace.trash(trash_id), records.encode(header, value))
         tr.set(keyspace.trash_deadline(deadline_ms, trash_id), b"")
+        return True
 
     def get(self, trash_id: str, *, tr: ReadTransaction | None = None) -> TrashEntry:
         """Return one entry; raise `TrashNotFound`, `Unreadable`."""
@@ -251,14 +192,12 @@ class Trash:
         visible: Callable[[str], bool] | None = None,
         tr: ReadTransaction | None = None,
     ) -> TrashPage:
-        """Return a page of what can still be restored, newest first; it may hold fewer than `limit`.
+        """Return a page of what can still be restored, newest first; it may have fewer than `limit`.
 
         `queue` keeps entries of the queue that has this name or had it when they were written, `by` those of one
-        person, `act` those of one act, `but` all except those of one; they are looked for in bounded steps, so such a
-        page may be empty and have a cursor. `looked` is how many entries were looked at. What cannot be read is listed
-        where nothing is asked for.
-        After a full page the next entry that fits is looked for too, so that its cursor leads to something; `certain`
-        says whether that was found. `visible` says by the name that a queue had whether it is listed.
+        person, `act` those of one action, `but` all except those of one, `visible` those of queues by their names then.
+        They are looked for in bounded steps, so such a page may be empty and have a cursor; `looked` says how many were
+        read, `certain` whether the next page has an entry. Unreadable entries are listed where nothing is chosen.
         """
         before = paging.before_of(after)
         asked = Asked(queue=queue, by=by, act=act, but=but, visible=visible)
@@ -276,12 +215,12 @@ class Trash:
         at_ms: int = 0,
         into: bytes | None = None,
     ) -> Restored:
-        """Undo what an entry holds: items stand under their same keys again, or a whole queue under its name.
+        """Undo an entry: items are under their same keys again, or a whole queue under its name.
 
-        `partial` leaves out items that have gone on since; `by` and `at_ms` are told to whoever comes second. What an
-        act had pushed goes into a new entry of the id `into`, if there is one. Raises `TrashNotFound`, `Unreadable`,
-        `AlreadyRestored`, `QueueNotFound` (the items' queue is gone), `QueueExists` (another queue has taken the name),
-        `PlaceTaken` (others wrote another item at the same key of an attached queue), `ItemGoneOn`, `StillMerging`.
+        `partial` leaves out items that were taken or changed since; a second undo is told of `by` and `at_ms`. Items
+        that were pushed are moved into a new entry of the id `into`, if given. Raises `TrashNotFound`, `Unreadable`,
+        `AlreadyRestored`, `QueueNotFound` (the items' queue is gone), `QueueExists` (another queue has the name now),
+        `PlaceTaken` (other programs wrote an item at the same key of an attached queue), `ItemGoneOn`, `StillMerging`.
         """
         rand = _parse(trash_id)
         with telling():

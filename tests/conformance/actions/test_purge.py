@@ -246,7 +246,7 @@ def test_what_is_beyond_its_deadline_is_cleared_whole_and_cannot_be_undone(store
     assert store.sweep_trash() == 0
 
 
-def test_a_doomed_entry_is_not_undone_while_it_is_cleared(store: Store, clock: Clock) -> None:
+def test_an_entry_that_is_deleting_is_not_undone_while_it_is_cleared(store: Store, clock: Clock) -> None:
     ann = store.actions("ann")
     jobs = ann.create_queue("jobs")
     fill(jobs, 600)

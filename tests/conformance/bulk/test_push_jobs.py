@@ -12,7 +12,7 @@ from queues import Queue, Store
 from queues.background.sweeper import Sweeper
 from queues.bulk import incoming
 from queues.bulk.incoming import KEPT_MS as LAID_MS
-from queues.bulk.runner import JobRunner
+from queues.bulk.runner import JobRunner, job_leadership
 from queues.bulk.scan import all_shown
 from queues.bulk.step import Steps
 from queues.context import StoreContext
@@ -115,13 +115,14 @@ def test_another_runner_continues_where_it_was(store: Store) -> None:
         ann.resume_bulk(begun.id)
 
 
-def test_a_chunk_whose_answer_was_lost_comes_in_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_chunk_whose_answer_was_lost_comes_in_once(store: Store) -> None:
     jobs, ann = store.create_queue("jobs"), store.actions("ann")
     job = ann.begin_push("jobs", ITEMS)
     stale = ann.job(job.id)
     ann.run_bulk(job.id, progress=lambda job: False)
-    monkeypatch.setattr("queues.bulk.step.Steps._mine", lambda self, job: job.running)
-    again = Steps(store._context, job.id, "other", shown=all_shown).take(stale)
+    steps = Steps(store._context, job.id, job_leadership(store._context), shown=all_shown)
+    steps.hold(take_over=True)
+    again = steps.take(stale)
     assert (again.done, jobs.depth()) == (200, 200)
 
 
