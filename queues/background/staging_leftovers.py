@@ -17,7 +17,7 @@ from queues.model.config import Config, decode
 from queues.model.records import UNREADABLE, Tell, warn
 from queues.model.tuples import Range
 from queues.serving import staging_records
-from queues.serving.staging import said_ms
+from queues.serving.leadership import Holding
 from queues.trash.trash import Trash
 
 #: Milliseconds after which no process can be waiting any more.
@@ -99,7 +99,5 @@ def _forget(tr: Transaction, keys: QueueKeys, old: Sequence[bytes], before_ms: i
 
 
 def _is_old(record: bytes | None, before_ms: int) -> bool:
-    try:
-        return record is not None and said_ms(record) <= before_ms
-    except UNREADABLE:
-        return False  # of a newer release
+    held = Holding.decode(record)
+    return held is not None and held.expires_ms <= before_ms

@@ -96,6 +96,11 @@ class Leadership:
         return held.expires_ms + self._slack_ms < self._now_ms() or self.until_lapse <= 0
 
     @property
+    def contested(self) -> bool:
+        """Whether another process had the role when the record was seen last."""
+        return self._seen is not None and self._seen.holder not in ("", self.holder)
+
+    @property
     def until_lapse(self) -> float:
         """The seconds until the record seen last is free, unless it changes."""
         return 0.0 if self._seen_at is None else self._seen_at + self.seconds - self._monotonic()

@@ -28,7 +28,6 @@ from typing import Any
 
 from queues.errors import (
     ForkedStore,
-    NewerFormat,
     OutcomeUnknown,
     QueueError,
     QueueNotFound,
@@ -41,20 +40,20 @@ from queues.errors import (
 from queues.items.counters import CounterDelta
 from queues.keys.queue_keys import QueueKeys
 from queues.kv.port import KeyValueStore, Transact, Transaction
-from queues.model import records
 from queues.model.log_limit import Repeats
 from queues.serving import staging_records
 from queues.serving.background import BackgroundThreads
 from queues.serving.batch import Batch, Execution, refused
+from queues.serving.leadership import Holding, Leadership
 from queues.serving.staging_records import Take
 
 log = logging.getLogger("queues.serving.staging")
 
 #: Conflicts of one batch after which its process takes for all.
 CONFLICTS = 2
-#: Seconds for which a fulfiller's record is believed if it does not change; when it is renewed; and how long nobody
-#: else's request came before the fulfiller gives up.
-BELIEVED, RENEWED, LAPSE = 1.0, 0.3, 1.0
+#: Seconds for which the role lasts without being renewed; after which it is renewed; after which a fulfiller without
+#: requests of other processes releases it.
+HELD, RENEWED, LAPSE = 1.0, 0.3, 1.0
 #: Seconds that a process waits for a result; between two looks for it, and for requests, at least and at most.
 PATIENCE, LOOK, LONGEST_LOOK = 0.25, 0.002, 0.02
 #: Seconds after which a fulfiller leaves a request alone: its process has given up or died.
@@ -91,31 +90,6 @@ class _Round:
     left: frozenset[bytes]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fulfiller:
-    """Who takes for all: a process by a number of its own, and how often it has said so."""
-
-    client: bytes
-    beat: int
-
-    def encode(self, ms: int) -> bytes:
-        """Return the record."""
-        return records.encode({"client": self.client.hex(), "beat": self.beat, "ms": ms})
-
-
-def said_ms(record: bytes) -> int:
-    """Return when the fulfiller wrote its record, by its clock."""
-    ms: int = records.decode(record)[0]["ms"]
-    return ms
-
-
-def _client_of(record: bytes | None) -> bytes | None:
-    try:
-        return None if record is None else bytes.fromhex(records.decode(record)[0]["client"])
-    except (NewerFormat, ValueError, KeyError):
-        return b""  # somebody of a newer release
-
-
 class Staging(Batch):
     """This process's part in the staging of one queue. Its batches are conducted one after the other."""
 
@@ -129,12 +103,9 @@ class Staging(Batch):
         self._kinds = kinds
         #: A request that takes nothing: a batch of it serves other processes alone.
         self._idle = idle
-        self._client = os.urandom(16)
-        #: The fulfiller's record as last seen, and since when it is the same.
-        self._seen: tuple[bytes | None, float] = (None, 0.0)
+        self._leadership = Leadership(seconds=HELD, now_ms=self._now_ms, monotonic=self._aside.now)
         #: This process takes for all: the one thread that keeps it at work.
         self._keeper: object | None = None
-        self._beat = 0
         self._renewed_at = 0.0
         #: When others' requests were served last.
         self._load_at = 0.0
@@ -166,7 +137,7 @@ class Staging(Batch):
             try:
                 return self._directly(transact, takes, alone=alone, patient=False)
             except _Crowded:
-                if transact(partial(self._engage, ms=self._now_ms(), by_force=alone)):
+                if transact(partial(self._engage, by_force=alone)):
                     self._begin_keeping()
                     continue
             except _Busy:
@@ -190,43 +161,32 @@ class Staging(Batch):
             if alone:
                 return self.execute(tr, takes)
             record = tr.snapshot.get(self._keys.staging)
-            if self._seen[0] is not None and self._is_believed(record.wait()):
+            if self._leadership.contested and not self._is_free(record.wait()):
                 raise _Busy
             answers = self.execute(tr, takes)
-            if self._is_believed(record.wait()):
+            if not self._is_free(record.wait()):
                 raise _Busy
             return answers
 
         answers: Answers = transact(attempt)
         return answers
 
-    def _is_believed(self, record: bytes | None) -> bool:
-        """Say whether somebody else takes for all; a record that stays the same is of somebody who died."""
-        client = _client_of(record)
-        if client is None or client == self._client:
-            self._seen = (None, 0.0)
-            return False
-        now = self._aside.now()
-        if record != self._seen[0]:
-            self._seen = (record, now)
-        return now - self._seen[1] < BELIEVED
+    def _is_free(self, record: bytes | None) -> bool:
+        return self._leadership.is_free(Holding.decode(record))
 
     # Taking for all
 
-    def _engage(self, tr: Transaction, *, ms: int, by_force: bool) -> bool:
+    def _engage(self, tr: Transaction, *, by_force: bool) -> bool:
         """Become the fulfiller, unless there is one."""
-        if self._is_believed(tr.get(self._keys.staging).wait()) and not by_force:
+        held = Holding.decode(tr.get(self._keys.staging).wait())
+        if not self._leadership.is_free(held) and not by_force:
             return False
-        self._say(tr, ms)
+        tr.use_reserve()
+        tr.set(self._keys.staging, self._leadership.taken(held).encode())
         CounterDelta(self._keys, wake=False).apply(tr)
         return True
 
-    def _say(self, tr: Transaction, ms: int) -> None:
-        tr.use_reserve()
-        tr.set(self._keys.staging, Fulfiller(client=self._client, beat=self._beat).encode(ms))
-
     def _begin_keeping(self) -> None:
-        self._beat += 1
         self._renewed_at = self._load_at = self._aside.now()
         self._asked, self._left = None, frozenset()
         keeper = self._keeper = object()
@@ -266,7 +226,7 @@ class Staging(Batch):
 
     def _step_down(self) -> None:
         def leave(tr: Transaction) -> None:
-            if _client_of(tr.get(self._keys.staging).wait()) == self._client:
+            if self._leadership.holds(Holding.decode(tr.get(self._keys.staging).wait())):
                 tr.clear(self._keys.staging)
                 CounterDelta(self._keys, wake=False).apply(tr)
 
@@ -281,21 +241,20 @@ class Staging(Batch):
                 display_name(self._queue.config.name),
                 type(error).__name__,
                 error,
-                BELIEVED,
+                HELD,
             )
 
     def _fulfil(self, transact: Transact, takes: Sequence[Take]) -> Answers:
         """Take for this batch and for what other processes ask for."""
         now = self._aside.now()
         renew = now - self._renewed_at > RENEWED
-        if renew:
-            self._beat += 1
         ms = self._now_ms()
 
         def attempt(tr: Transaction) -> _Round:
             record = tr.snapshot.get(self._keys.staging)
             found = staging_records.read_requests(tr.snapshot, self._keys, self._kinds)
-            if _client_of(record.wait()) != self._client:
+            held = Holding.decode(record.wait())
+            if held is None or not self._leadership.holds(held):
                 raise _Lost
             seen = self._seen_since(found, now, ms)
             asked = [one.by_clock(ms) for one in found if now - seen[one.id] < FRESH]
@@ -311,7 +270,8 @@ class Staging(Batch):
                 staging_records.answer(tr, self._keys, first[0], [])
                 answers, answered = [], 1
             if renew:
-                self._say(tr, ms)
+                tr.use_reserve()
+                tr.set(self._keys.staging, self._leadership.renewed(held).encode())
             left = frozenset() if first else frozenset(one.id for one in then[answered:])
             return _Round(answers=answers, served=answered, seen=seen, left=left)
 
@@ -382,7 +342,7 @@ class Staging(Batch):
         def look(tr: Transaction) -> tuple[bytes | None, bool]:
             record = tr.snapshot.get(self._keys.staging)
             found = staging_records.collect(tr, self._keys, ms=ms, request=request)
-            return found, self._is_believed(record.wait())
+            return found, self._is_free(record.wait())
 
         def give_up(tr: Transaction) -> bytes | None:
             asked = tr.get(self._keys.request(ms, request))
@@ -396,10 +356,10 @@ class Staging(Batch):
         while True:
             self._aside.sleep(pause)
             waited = self._aside.now() - asked_at
-            found, believed = transact(look)
+            found, free = transact(look)
             if found is not None:
                 self._wait += (min(waited, PATIENCE / 2) - self._wait) / 4
                 return found  # type: ignore[no-any-return]
-            if not believed or self._aside.now() - asked_at > PATIENCE:
+            if free or self._aside.now() - asked_at > PATIENCE:
                 return transact(give_up)  # type: ignore[no-any-return]
             pause = LOOK

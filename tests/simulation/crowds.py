@@ -103,7 +103,7 @@ class Crowd(Schedule):
             if entry.item.value in taken:
                 raise Violation(f"twice: {entry.item.value!r} was taken, and is in the trash")
         for name in self.queues:
-            keys = store.queue(name)._keys
+            keys = store.queue(name).opened.keys
             left = store.read(
                 lambda tr, keys=keys: (
                     tr.get_range(*keys.requests(), limit=9).wait()  # type: ignore[misc]

@@ -14,7 +14,7 @@ from queues.background.sweeper import Sweeper, Swept
 from queues.bulk.runner import JobRunner
 from queues.kv.port import Transaction
 from queues.serving import staging_records
-from queues.serving.staging import Fulfiller
+from queues.serving.leadership import Holding
 from queues.trash.trash import KEPT_MS
 from tests.conftest import Clock
 from tests.full_count import check_full_count
@@ -142,7 +142,7 @@ def test_staging_of_a_newer_release_is_left_alone_and_the_rest_swept(
     now_ms = store._context.now_ms()
 
     def leave(tr: object) -> None:
-        tr.set(first.opened.keys.staging, b"\xff" + Fulfiller(client=b"d" * 16, beat=1).encode(now_ms)[1:])
+        tr.set(first.opened.keys.staging, b"\xff" + Holding(holder="dead", expires_ms=now_ms).encode()[1:])
         for queue in (second, third):
             (item,) = queue.pop_many(1, tr=tr)
             request = staging_records.Request(

@@ -22,7 +22,8 @@ from queues.operations.pop import PopRequest, TakeRequest, with_times
 from queues.operations.pop import take as take_all
 from queues.serving import staging, staging_records
 from queues.serving.background import BackgroundThreads
-from queues.serving.staging import Fulfiller, Staging
+from queues.serving.leadership import Holding
+from queues.serving.staging import Staging
 from tests import cluster
 from tests.conftest import Clock
 from tests.full_count import check_full_count
@@ -58,7 +59,7 @@ def part_of(queue: Queue) -> Staging:
 def engage(queue: Queue) -> Staging:
     """Say that this process executes pops for all, as after two conflicts of one batch."""
     part = part_of(queue)
-    assert part._kv.transact(partial(part._engage, ms=queue.opened.context.now_ms(), by_force=False))
+    assert part._kv.transact(partial(part._engage, by_force=False))
     return part
 
 
@@ -203,7 +204,6 @@ def test_a_request_given_up_is_not_served(processes: tuple[Store, Store], jobs: 
     request, ms = ask(second, take(second))
     tr = fulfil_by_hand(processes[0], first)
     part = part_of(second)
-    part._seen = (None, 0.0)
     assert part._await(part._kv.transact, request, ms) is None, "it was not served, so it gives up"
     with pytest.raises(Conflict):
         tr.commit()  # type: ignore[attr-defined]
@@ -265,7 +265,7 @@ def test_one_of_two_fulfillers_serves_a_request(processes: tuple[Store, Store], 
 def test_a_dead_fulfiller_holds_nothing_up(jobs: tuple[Queue, Queue]) -> None:
     """Its record is there, but it serves nothing: requests are given up soon, and executed in place."""
     first, second = jobs
-    record = Fulfiller(client=b"d" * 16, beat=1).encode(first.opened.context.now_ms())
+    record = Holding(holder="dead", expires_ms=first.opened.context.now_ms() + 1_000).encode()
     first.opened.context.kv.transact(lambda tr: tr.set(first.opened.keys.staging, record))
     assert [second.pop_min().value for _ in range(3)] == [b"0", b"1", b"2"]
     assert keys_of_staging(first) == [first.opened.keys.staging]

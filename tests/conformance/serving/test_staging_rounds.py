@@ -50,7 +50,7 @@ class Fulfilling:
         assert isinstance(found, Staging)
         self.part: Staging = found
         self.queue = queue
-        assert self.part._kv.transact(partial(self.part._engage, ms=queue.opened.context.now_ms(), by_force=False))
+        assert self.part._kv.transact(partial(self.part._engage, by_force=False))
         self.part._renewed_at = self.part._aside.now()
         self.round()
 
