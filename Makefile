@@ -7,7 +7,7 @@ TEST_READY := $(VENV)/.test-ready
 BENCH_READY := $(VENV)/.bench-ready
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test lint format bench soak soak-sites pictures messages lock wheel wheel-check clean
+.PHONY: help serve test lint format bench soak soak-sites pictures reference messages lock wheel wheel-check clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -39,6 +39,9 @@ soak-sites: $(TEST_READY) ## Thirty minutes of two sites, four workers and two i
 
 pictures: $(TEST_READY) ## Take the documents' pictures anew, into docs/img; needs Chromium
 	$(BIN)/python -m tests.browser.pictures
+
+reference: $(SERVE_READY) ## Make docs/reference/python-api.md from the docstrings anew
+	$(BIN)/python -m tests.site.api_page
 
 messages: $(SERVE_READY) ## Collect the texts to translate and compile the translations; needs Debian's gettext
 	cd pqadmin && ../$(BIN)/python ../manage.py makemessages --locale zh_Hans --no-wrap --no-location --no-obsolete

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.site import api_page
+
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted({ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")} | set(DOCS.rglob("*.md")))
@@ -47,3 +49,7 @@ def test_every_document_that_a_source_names_is_there() -> None:
         if path.suffix in {".py", ".js", ".json", ".yml", ".html", ".sh", ".md", ".po"} and path.is_file():
             for document in re.findall(r"\bdocs/[\w/-]+\.md", path.read_text("utf-8")):
                 assert (ROOT / document).is_file(), f"{name}: {document}"
+
+
+def test_the_reference_of_the_python_api_is_that_of_the_docstrings() -> None:
+    assert api_page.PAGE.read_text("utf-8") == api_page.page(), "run `make reference`"

@@ -16,12 +16,12 @@ ROOT = Path(__file__).resolve().parents[2]
 
 #: How many discouraged phrases a folder may have. These numbers only go down; the goal is 0.
 BUDGET = {
-    "queues": 437,
-    "pqadmin": 146,
-    "templates": 50,
+    "queues": 322,
+    "pqadmin": 131,
+    "templates": 40,
     "static": 41,
     "docs": 0,
-    "tests": 11,
+    "tests": 7,
     "benchmarks": 1,
     ".": 0,
 }
@@ -75,6 +75,7 @@ def files(folder: str) -> list[Path]:
         for name in listed
         if name.endswith((".py", ".html", ".txt", ".js", ".css", ".md", ".toml"))
         and "vendor/" not in name
+        and not name.endswith("python-api.md")  # its sources are counted
         and (folder != "." or "/" not in name)
         and (ROOT / name).is_file()
         and (ROOT / name).resolve() != Path(__file__).resolve()

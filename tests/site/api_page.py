@@ -1,0 +1,164 @@
+"""Reference page of the Python API, made from signatures and docstrings. Run by `make reference`."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import queues
+import queues.workers
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "python-api.md"
+WIDTH = 100
+HEAD = """# Python API
+
+Everything that programs import: `queues` and `queues.workers`. [Errors](errors.md) has the
+exceptions of `queues.errors`, [in-process queue](local-queue.md) has `queues.local`. This page is
+made from the docstrings by `make reference`.
+"""
+#: The order of `queues`; what is not named here follows by name.
+FIRST = ["open_store", "Store", "Queue", "PriorityQueue", "FifoQueue", "AsyncStore", "AsyncQueue", "Lease", "Item"]
+
+
+def page() -> str:
+    """Return the page."""
+    parts = [HEAD]
+    for module in (queues, queues.workers):
+        names = [name for name in FIRST if name in module.__all__]
+        names += sorted(set(module.__all__) - set(names))
+        parts.append(f"\n## {module.__name__}\n")
+        for name in names:
+            parts += _entry(name, getattr(module, name))
+    return "\n".join(part.rstrip("\n") + "\n" for part in parts)
+
+
+def _entry(name: str, value: Any) -> Iterator[str]:
+    if inspect.isclass(value):
+        yield f"### {name}\n\n{_text(value)}"
+        rows = [f"| `{field}` | `{kind}` | {says} |" for field, kind, says in _fields(value)]
+        if rows:
+            yield "| field | type | meaning |\n|---|---|---|\n" + "\n".join(rows)
+        twin = dict(_methods(getattr(queues, name.removeprefix("Async")))) if name.startswith("Async") else {}
+        same = [_signature(member) for method, member in _methods(value) if method in twin]
+        if same:
+            yield f"As `{name.removeprefix('Async')}`, for coroutines:\n\n```python\n" + "\n".join(same) + "\n```"
+        for method, member in _methods(value):
+            if method not in twin:
+                yield _function(member)
+    elif inspect.isfunction(value):
+        yield f"### {name}\n\n{_function(value)}"
+    else:
+        yield f"### {name}\n\nA type: `{str(value).replace('datetime.', '').replace('typing.', '')}`."
+
+
+def _function(function: Any) -> str:
+    return f"```python\n{_signature(function)}\n```\n\n{_text(function)}"
+
+
+def _signature(function: Any) -> str:
+    node = _node(function)
+    returns = f" -> {ast.unparse(node.returns)}" if node.returns is not None else ""
+    if isinstance(function, property):
+        return node.name + returns.replace(" ->", ":")
+    arguments = [part for part in _arguments(node.args) if part not in ("self", "cls")]
+    start = ("await " if isinstance(node, ast.AsyncFunctionDef) else "") + node.name
+    line = f"{start}({', '.join(arguments)}){returns}"
+    if len(line) <= WIDTH:
+        return line
+    return f"{start}(\n" + "".join(f"    {part},\n" for part in arguments) + f"){returns}"
+
+
+def _arguments(args: ast.arguments) -> Iterator[str]:
+    positional = [*args.posonlyargs, *args.args]
+    defaults = [None] * (len(positional) - len(args.defaults)) + [*args.defaults]
+    for n, (argument, default) in enumerate(zip(positional, defaults, strict=True)):
+        yield _argument(argument, default)
+        if args.posonlyargs and n == len(args.posonlyargs) - 1 and [a.arg for a in args.posonlyargs] != ["self"]:
+            yield "/"
+    if args.vararg is not None:
+        yield "*" + _argument(args.vararg, None)
+    elif args.kwonlyargs:
+        yield "*"
+    for argument, default in zip(args.kwonlyargs, args.kw_defaults, strict=True):
+        yield _argument(argument, default)
+    if args.kwarg is not None:
+        yield "**" + _argument(args.kwarg, None)
+
+
+def _argument(argument: ast.arg, default: ast.expr | None) -> str:
+    text = argument.arg + (f": {ast.unparse(argument.annotation)}" if argument.annotation is not None else "")
+    return text if default is None else f"{text} = {ast.unparse(default)}"
+
+
+def _node(function: Any) -> ast.FunctionDef | ast.AsyncFunctionDef:
+    inner = function.fget if isinstance(function, property) else inspect.unwrap(getattr(function, "__func__", function))
+    node = ast.parse(textwrap.dedent(inspect.getsource(inner))).body[0]
+    assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    return node
+
+
+def _methods(of: type) -> Iterator[tuple[str, Any]]:
+    """Yield the public methods and properties of a class and its bases by name, in the order of the source."""
+    seen: set[str] = set()
+    for kind in of.__mro__:
+        if not kind.__module__.startswith("queues"):
+            continue
+        for name, member in vars(kind).items():
+            inner = getattr(member, "__func__", member)
+            known = inspect.isfunction(inner) or isinstance(member, property)
+            if name.startswith("_") or name in seen or not known or not inspect.getdoc(member):
+                continue
+            seen.add(name)
+            yield name, member
+
+
+def _fields(of: type) -> Iterator[tuple[str, str, str]]:
+    """Yield name, type and comment of the annotated fields of a value class."""
+    for kind in reversed(of.__mro__):
+        if not kind.__module__.startswith("queues") or "__annotations__" not in vars(kind):
+            continue
+        source = textwrap.dedent(inspect.getsource(kind))
+        comments = _comments(source)
+        for name, annotation in vars(kind)["__annotations__"].items():
+            if not name.startswith("_"):
+                says = comments.get(name, "").replace("|", "\\|")
+                yield name, str(annotation).replace("|", "\\|"), says
+
+
+def _comments(source: str) -> dict[str, str]:
+    """Return the `#:` comment above each field; a comment holds for the fields that follow it directly."""
+    found: dict[str, str] = {}
+    current: list[str] = []
+    fresh = True
+    for line in map(str.strip, source.splitlines()):
+        if line.startswith("#:"):
+            current = [*([] if fresh else current), line[2:].strip()]
+            fresh = False
+        elif field := re.match(r"(\w+): ", line):
+            found[field[1]] = " ".join(current)
+            fresh = True
+            current = []
+        else:
+            current, fresh = [], True
+    return found
+
+
+def _text(of: Any) -> str:
+    """Return a docstring as markdown: paragraphs wrapped, indented code as it is."""
+    blocks = re.split(r"\n\s*\n", inspect.getdoc(of) or "")
+    return "\n\n".join(block if block.startswith("    ") else _wrapped(block) for block in blocks) + "\n"
+
+
+def _wrapped(block: str) -> str:
+    spans = re.sub(r"`[^`]+`", lambda span: span[0].replace(" ", "\0"), " ".join(block.split()))
+    lines = textwrap.wrap(spans, WIDTH, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(lines).replace("\0", " ")
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), "utf-8")
