@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
+from queues.attached_queue import open_queue
 from queues.audit.audit import Audit
+from queues.catalog import directory
 from queues.context import StoreContext
 from queues.errors import AlreadyDone, QueueNotFound, SameQueue, display_name
 from queues.keys.keyspace import Keyspace
@@ -82,7 +84,7 @@ class Frame:
             return act(Action(self, tr)) if self._key is None else self._once(tr, act)
 
         with self.catalog.suggesting(self._tr):
-            result = self.context.transact(run, self._tr)
+            result = self.context.kv.transact(run) if self._tr is None else run(self._tr)
         self._key = None  # a request is known by its first action; the others follow from it
         return result
 
@@ -126,7 +128,7 @@ class Action:
 
     def queue(self, name: str, expect_id: int | None = None) -> Queue:
         """Return the queue of this name; raise `QueueNotFound`, also if its id is not `expect_id`."""
-        return find_queue(self.catalog, self.tr, name, expect_id)
+        return find_queue(self.context, self.tr, name, expect_id)
 
     def kept(self, trash_id: bytes) -> str | None:
         """Return the id by which an action is undone; None if the trash keeps nothing."""
@@ -162,12 +164,12 @@ def action(act: Callable[Concatenate[Action, P], T]) -> Callable[Concatenate[Fra
     return method
 
 
-def find_queue(catalog: QueueCatalog, tr: ReadTransaction, name: str, expect_id: int | None) -> Queue:
+def find_queue(context: StoreContext, tr: ReadTransaction, name: str, expect_id: int | None = None) -> Queue:
     """Return the queue of this name; raise `QueueNotFound`, also if its id is not `expect_id`."""
-    queue = catalog.queue(name, tr=tr)
-    if expect_id is not None and queue.id != expect_id:
+    config = directory.find(tr, context.keyspace, name)
+    if expect_id is not None and config.id != expect_id:
         raise QueueNotFound(name)
-    return queue
+    return open_queue(context, config)
 
 
 def other_queue(source: Queue, target: Queue) -> Queue:

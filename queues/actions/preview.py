@@ -50,7 +50,7 @@ def pick(
     """Return up to 1,000 items of any state with their etags, which actions take as `expect`."""
 
     def look(tr: ReadTransaction) -> Selection:
-        queue = find_queue(frame.catalog, tr, queue_name, expect_id)
+        queue = find_queue(frame.context, tr, queue_name, expect_id)
         return locate.look(tr, frame.context.keyspace, queue.config, item_ids)
 
     return frame.read(look, tr)
@@ -69,8 +69,8 @@ def preview_move(
     """Return where `move_items` would put items, or raise why they do not fit there."""
 
     def look(tr: ReadTransaction) -> Arrival:
-        queue = find_queue(frame.catalog, tr, queue_name, expect_id)
-        target = other_queue(queue, frame.catalog.queue(to, tr=tr))
+        queue = find_queue(frame.context, tr, queue_name, expect_id)
+        target = other_queue(queue, find_queue(frame.context, tr, to))
         found = locate.find(tr, frame.context.keyspace, queue.config, item_ids, skip_missing=True).stored_items
         priorities = edit.arriving(queue.config, target.config, found, priority=priority)
         return Arrival(queue=target, priorities=tuple(priorities))
@@ -93,7 +93,7 @@ def preview_reprioritize(
     keyspace = frame.context.keyspace
 
     def look(tr: ReadTransaction) -> ReprioritizePreview:
-        config = find_queue(frame.catalog, tr, queue_name, expect_id).config
+        config = find_queue(frame.context, tr, queue_name, expect_id).config
         found = locate.find(tr, keyspace, config, item_ids, skip_missing=True).stored_items
         afters = edit.reprioritized(
             tr, keyspace, config, found, priority=priority, shift=shift, place=place, newest=config.base

@@ -147,7 +147,7 @@ def _purge_chunk(
 
 def _attached(frame: Frame, name: str, expect_id: int | None) -> AttachedQueue:
     with frame.catalog.suggesting():
-        queue = frame.read(lambda tr: find_queue(frame.catalog, tr, name, expect_id))
+        queue = frame.read(lambda tr: find_queue(frame.context, tr, name, expect_id))
     if not isinstance(queue, AttachedQueue):
         raise NotAttached("{queue} is this store's own queue, nothing attached.", queue=display_name(name))
     return queue

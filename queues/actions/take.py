@@ -10,6 +10,8 @@ from queues.items import locate
 from queues.model.duration import LEASE, Duration, seconds_of
 from queues.model.item import Item
 from queues.operations.lease import Lease
+from queues.operations.peek import check_end
+from queues.operations.pop import pop_request
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +47,8 @@ def _pop(action: Action, queue_name: str, n: int, end: str, reason: str, expect:
     fifo = queue.kind == "fifo"
     if fifo and end in ("max", "tail"):
         raise WrongKind("{queue} is a fifo queue: items leave at its head only.", queue=display_name(queue.name))
-    taken = queue.dequeue_many(n, tr=action.tr) if fifo else queue.pop_many(n, end=end, tr=action.tr)
+    request = pop_request(queue.opened, n, "min" if fifo else check_end(end), action.tr)
+    taken = queue.opened.send(request, action.tr)
     _confirm(expect, taken[0] if taken else None)
     if not taken:
         return []

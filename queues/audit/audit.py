@@ -12,7 +12,7 @@ from typing import Any
 
 from queues.catalog import directory
 from queues.context import StoreContext
-from queues.items.equal_ids import refuse_minted
+from queues.items.equal_ids import minted_before
 from queues.kv.port import ReadTransaction, Result, Transaction
 from queues.model import ids, paging, records
 from queues.model.records import UNREADABLE, why
@@ -88,7 +88,8 @@ class Audit:
         under `items`, which it does not.
         """
         keyspace = self._context.keyspace
-        refuse_minted(tr, [keyspace.audit(audit_id)])
+        if tr.get(keyspace.audit(audit_id)).wait() is not None:
+            raise minted_before()
         header = {
             "actor": actor,
             "via": via,
