@@ -132,7 +132,7 @@ class Store(QueueCatalog):
         self.id = store_record.settle(kv, self._keyspace, url)
         if self.clock is not None:
             self.clock.open()
-            kv.keep_time(self.clock)
+        kv.keep_time(clock)
 
     def __enter__(self) -> Self:
         return self
