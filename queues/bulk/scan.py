@@ -90,6 +90,7 @@ def look(
 ) -> Look:
     """Return what a job meets from its mark on, up to `limit` items that it concerns."""
     query = job.wanted
+    filters = query.filters
     lanes = lanes_of(keys, config, query, job.order)
     seen = shown(config) if query.text else None
     read = walking.read_index if job.order == "age" else walking.read_places
@@ -101,7 +102,7 @@ def look(
         for (at, _, _), one in zip(found, read(tr, keys, config, query.state, found), strict=True):
             if at > job.bound:
                 return Look(mark=job.mark, met=met, ended=True)
-            concerned = one is not None and (not query.filters or query.matches(one.item(), shown=seen))
+            concerned = one is not None and (not filters or query.matches(one.item(), shown=seen))
             met.append((at, _rand(at, job, config) if concerned else None))
             wanted += concerned
             size += 0 if one is None else len(one.value)

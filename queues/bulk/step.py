@@ -229,15 +229,19 @@ class Steps:
     ) -> tuple[list[StoredItem], int, int]:
         """Return the items of a chunk, how many have changed since the look, and how many it met with these."""
         query = job.wanted
-        shown = self._shown(config) if query.text else None
+        filters, shown = query.filters, self._shown(config) if query.text else None
         some: list[StoredItem] = []
+
+        def matches(one: StoredItem) -> bool:
+            return query.matches(as_item(one, fifo=config.fifo, codec=config.values), shown=shown)
+
         there = iter(found)
         size = gone = 0
         for n, (_, rand) in enumerate(seen.met):
             if rand is None:
                 continue
             one = next(there)
-            if one is None or not query.matches(as_item(one, fifo=config.fifo, codec=config.values), shown=shown):
+            if one is None or one.state != query.state or (filters and not matches(one)):
                 gone += 1
                 continue
             if some and size + len(one.value) > _CHUNK_BYTES:

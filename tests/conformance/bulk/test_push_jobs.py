@@ -15,7 +15,6 @@ from queues.bulk.incoming import KEPT_MS as LAID_MS
 from queues.bulk.runner import JobRunner, job_leadership
 from queues.bulk.scan import all_shown
 from queues.bulk.step import Steps
-from queues.context import StoreContext
 from queues.errors import (
     BadPriority,
     Conflict,
@@ -230,15 +229,17 @@ def test_what_was_laid_down_for_nothing_is_swept(store: Store, clock: Clock, mon
 def test_a_job_that_began_keeps_its_items_whatever_was_heard_of_it(
     store: Store, monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
-    jobs, ann = store.create_queue("jobs"), store.actions("ann")
-    plain = StoreContext.transact
+    jobs, ann, kv = store.create_queue("jobs"), store.actions("ann"), store._context.kv
+    plain = kv.transact
 
-    def unheard(self: StoreContext, fn: Callable[[Transaction], Any], tr: Transaction | None) -> Any:
-        plain(self, fn, tr)
-        raise error
+    def unheard(fn: Callable[[Transaction], Any], *, background: bool = False) -> Any:
+        answer = plain(fn, background=background)
+        if not background:
+            raise error
+        return answer
 
     with monkeypatch.context() as patch, pytest.raises(type(error)):
-        patch.setattr(StoreContext, "transact", unheard)
+        patch.setattr(kv, "transact", unheard)
         ann.begin_push("jobs", ITEMS)
     (job,) = ann.jobs()
     job = ann.run_bulk(job.id)
@@ -304,18 +305,19 @@ def test_a_beginning_on_its_way_lands_with_its_items_or_not_at_all(clock: Clock,
     kv = SimulatedStore(clock=clock, schedule=others)
     store = Store(kv, url="memory:", keyspace=keyspace, clock=clock)
     jobs, ann = store.create_queue("jobs"), store.actions("ann")
-    plain = StoreContext.transact
+    plain = kv.transact
 
-    def interrupted(self: StoreContext, fn: Callable[[Transaction], Any], tr: Transaction | None) -> Any:
+    def interrupted(fn: Callable[[Transaction], Any], *, background: bool = False) -> Any:
+        if background:
+            return plain(fn, background=background)
         sent = kv.begin()
         fn(sent)
         under_way.append(sent.commit)
         raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(StoreContext, "transact", interrupted)
+        patch.setattr(kv, "transact", interrupted)
         ann.begin_push("jobs", ITEMS)
-    assert StoreContext.transact is plain
     if lands is None:
         with pytest.raises(Conflict):
             under_way.pop()()
