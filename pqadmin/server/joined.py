@@ -78,7 +78,8 @@ class JoinedFinder(BaseFinder):
         for name, text in files().items():
             path = self._folder / "joined" / name
             if not path.exists() or path.read_text(encoding="utf-8") != text:
-                path.parent.mkdir(parents=True, exist_ok=True)
+                self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                path.parent.mkdir(mode=0o700, exist_ok=True)
                 path.write_text(text, encoding="utf-8")
 
 

@@ -23,7 +23,7 @@ def data(settings, tmp_path: Path) -> Path:
     """A data folder that is not there yet; static files are not what these tests are about."""
     settings.PQADMIN_DATA = tmp_path / "var"
     settings.STATIC_ROOT = tmp_path / "var" / "static"
-    settings.STATICFILES_DIRS = []
+    settings.STATICFILES_DIRS = settings.STATICFILES_FINDERS = []
     settings.SECRET_KEY = "x"
     return tmp_path / "var"
 

@@ -27,9 +27,13 @@ def run(data: Path, name: str, *, umask: int) -> str:
     return done.stderr
 
 
+#: Folders of static files, behind the rights of the data folder.
+FILES = ("static", "joined")
+
+
 def modes(folder: Path) -> dict[str, int]:
     """Return the modes of the folder and of the files in it; its folders are behind its own rights."""
-    return {path.name: path.stat().st_mode & 0o7777 for path in (folder, *folder.iterdir()) if path.name != "static"}
+    return {path.name: path.stat().st_mode & 0o7777 for path in (folder, *folder.iterdir()) if path.name not in FILES}
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022])

@@ -95,13 +95,13 @@ def test_what_cannot_work_is_said_on_one_line(serve, arguments, variables, code,
 
 
 def test_newer_store_format(serve, tmp_path: Path) -> None:
+    from queues.catalog.store_record import StoreRecord
     from queues.keys.keyspace import Keyspace
     from queues.kv import open_kv
-    from queues.model import records
 
     with closing(open_kv(f"lmdb:{tmp_path / 'store'}")) as kv:
         key = Keyspace(("pq",)).store
-        kv.transact(lambda tr: tr.set(key, records.encode({"format": 999, "id": "0" * 32})))
+        kv.transact(lambda tr: tr.set(key, StoreRecord(format=999, id="0" * 32).encode()))
     site = serve()
     assert site.exit_code() == 1
     assert "newer pqadmin" in site.complained[-1]
