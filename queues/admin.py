@@ -45,7 +45,7 @@ from queues.model.foreign_tuples import unpack as unpack_tuple
 from queues.model.ids import EPOCH, IdGenerator, minted_at, minted_ms, to_ms
 from queues.model.ids import at as time_of_ms
 from queues.model.ids import parse as parse_item_id
-from queues.model.log_limit import Repeats
+from queues.model.log_limit import LogLimit
 from queues.model.lookalikes import described as described_name
 from queues.model.lookalikes import lookalikes
 from queues.model.name_patterns import pattern as name_pattern
@@ -113,13 +113,13 @@ __all__ = [
     "IdGenerator",
     "ItemPlace",
     "JobRunner",
+    "LogLimit",
     "Neighbors",
     "Picked",
     "Position",
     "PriorityType",
     "Progress",
     "Pushed",
-    "Repeats",
     "ReprioritizePreview",
     "Selection",
     "Settings",

@@ -15,7 +15,7 @@ from queues.model.ids import IdGenerator, at
 from queues.serving.background import BackgroundThreads
 from queues.serving.waiters import Lines
 from queues.status.attached_counts import AttachedCounts
-from queues.status.status_cache import Seen
+from queues.status.status_cache import StatusCache
 
 S = TypeVar("S", bound=Server[Any, Any])
 
@@ -64,7 +64,7 @@ class StoreContext:
     #: What does the same kind of thing to one queue for many callers.
     servers: Servers = field(default_factory=Servers)
     #: What it has read of queues.
-    seen: Seen = field(default_factory=Seen)
+    statuses: StatusCache = field(default_factory=StatusCache)
 
     def now_ms(self) -> int:
         """Return the milliseconds since the epoch by the store's clock."""

@@ -255,7 +255,7 @@ class Store(QueueCatalog):
 
         What a writing transaction sees is not true yet, and may never be.
         """
-        self._context.seen.put(snapshot.queues)
+        self._context.statuses.put(snapshot.queues)
 
     def wait_for_change(self, snapshot: Snapshot, *, timeout: Duration) -> bool:
         """Block until a queue of the snapshot, or the directory, may have changed; False after `timeout` seconds."""

@@ -25,7 +25,7 @@ from pqadmin.live.release import release
 from pqadmin.live.requests import Ack, BadRequest, Resync, Visible, Watch
 from pqadmin.live.slot import BEAT, Slot
 from pqadmin.store import store_now
-from queues.admin import Repeats
+from queues.admin import LogLimit
 from queues.errors import StoreError
 
 #: Close code of a client that keeps sending nonsense; RFC 6455 leaves 4000 to 4999 to applications.
@@ -40,7 +40,7 @@ TOO_MANY = 4429
 STALE_AFTER = 5.0
 
 log = logging.getLogger(__name__)
-_repeats = Repeats(log)
+_limited = LogLimit(log)
 #: Sockets open at once, by person and by link of a wall.
 _places = Places(settings.PQADMIN_SOCKETS_PER_PERSON)
 
@@ -265,7 +265,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
     def _take_place(self) -> bool:
         place = ("link", self.badge.link) if self.badge.link else ("person", self.badge.user_id)
         if not _places.take(place):
-            _repeats.warn(place, "%s %s has too many live sockets open; one more was refused.", *place)
+            _limited.warn(place, "%s %s has too many live sockets open; one more was refused.", *place)
             return False
         self._place = place
         return True

@@ -20,10 +20,10 @@ from django.utils import timezone
 from pqadmin.accounts.rights import Right
 from pqadmin.accounts.scope import Scope, scopes_of
 from pqadmin.live.isolation import isolate
-from queues.admin import Repeats
+from queues.admin import LogLimit
 
 log = logging.getLogger(__name__)
-_repeats = Repeats(log)
+_limited = LogLimit(log)
 
 #: Close codes: the session has ended; the right to read is gone.
 SIGNED_OUT, NOT_ALLOWED = 4401, 4403
@@ -76,7 +76,7 @@ async def check(sockets: Collection[Guarded]) -> None:
     try:
         found = await database_sync_to_async(stored, thread_sensitive=False)(badges)
     except DatabaseError as error:
-        _repeats.warn(
+        _limited.warn(
             type(error),
             "The rights of sockets were not checked: the database failed: %s. It is tried again soon.",
             error,

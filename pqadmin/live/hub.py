@@ -19,10 +19,10 @@ from pqadmin.live.guard import Pass
 from pqadmin.live.isolation import isolate
 from pqadmin.live.slot import Slot
 from pqadmin.live.ticks import Tick
-from queues.admin import Repeats
+from queues.admin import LogLimit
 
 log = logging.getLogger(__name__)
-_repeats = Repeats(log)
+_limited = LogLimit(log)
 
 #: Seconds between looks at beats, patience and sessions.
 ROUND = 0.5
@@ -166,7 +166,7 @@ class Desk:
         try:
             await guard(tuple(self.watchers))
         except Exception as error:  # the next round checks again
-            _repeats.warn(
+            _limited.warn(
                 type(error),
                 "The rights of sockets were not checked: %s: %s. It is tried again soon.",
                 type(error).__name__,

@@ -7,10 +7,10 @@ import logging
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
-from queues.admin import Repeats
+from queues.admin import LogLimit
 
 log = logging.getLogger(__name__)
-_repeats = Repeats(log)
+_limited = LogLimit(log)
 
 #: Close code: an error of the server's own.
 BROKEN = 1011
@@ -31,6 +31,6 @@ def isolate(socket: Socket, do: Callable[[Socket], object]) -> None:
     try:
         do(socket)
     except Exception as error:  # any error is this socket's
-        _repeats.warn(type(error), "A live socket was closed: %s: %s", type(error).__name__, error, exc_info=True)
+        _limited.warn(type(error), "A live socket was closed: %s: %s", type(error).__name__, error, exc_info=True)
         with contextlib.suppress(Exception):  # there is nothing more to do for it
             socket.end(BROKEN)

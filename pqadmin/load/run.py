@@ -20,7 +20,7 @@ _GRACE = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tally:
+class LoadStats:
     """The work of all processes so far."""
 
     seconds: float
@@ -36,7 +36,7 @@ class ProcessFailed(Exception):
 
 
 class LoadRun:
-    """Producers and workers on one store. Use it in a `with` statement's place: `start`, `tally`, `stop`."""
+    """Producers and workers on one store. Use it in a `with` statement's place: `start`, `stats`, `stop`."""
 
     def __init__(self, store_url: str, plans: Sequence[QueuePlan], *, seed: int) -> None:
         self._store_url = store_url
@@ -82,7 +82,7 @@ class LoadRun:
             self._processes.append(process)
             process.start()
 
-    def tally(self) -> Tally:
+    def stats(self) -> LoadStats:
         """Return the work so far; raise `ProcessFailed` when a process ended without being stopped.
 
         Seconds count from the moment at which all processes work.
@@ -91,7 +91,7 @@ class LoadRun:
             raise ProcessFailed("A process of the load ended by itself.")
         totals = [sum(counts[what] for counts in self._counts) for what in Count]
         end, began = time.monotonic() if self._ended is None else self._ended, self._began.value
-        return Tally(
+        return LoadStats(
             seconds=max(0.0, end - began) if began else 0.0,
             pushed=totals[Count.PUSHED],
             taken=totals[Count.TAKEN],
@@ -100,8 +100,8 @@ class LoadRun:
             dropped=totals[Count.DROPPED],
         )
 
-    def stop(self) -> Tally:
-        """Let every process finish its transaction, end them, and return the final tally."""
+    def stop(self) -> LoadStats:
+        """Let every process finish its transaction, end them, and return the final stats."""
         self._stop.set()
         self._together.abort()
         self._ended = time.monotonic()
@@ -110,7 +110,7 @@ class LoadRun:
             if process.exitcode is None:
                 process.kill()
                 process.join()
-        return self.tally()
+        return self.stats()
 
 
 def create_queues(store: Store, plans: Sequence[QueuePlan]) -> None:

@@ -68,7 +68,7 @@ class SampleLoad:
         if self._run is None:
             return False
         try:
-            self._run.tally()
+            self._run.stats()
         except ProcessFailed as error:
             log.warning("the sample load: %s", error)
             # What is left of it may take a while to end: no page waits for that.

@@ -27,11 +27,11 @@ from pqadmin.accounts.scope import scope_of
 from pqadmin.display import format as write
 from pqadmin.display.errors import said
 from pqadmin.live import guard
-from queues.admin import Repeats
+from queues.admin import LogLimit
 from queues.errors import QueueError, StoreError
 
 log = logging.getLogger(__name__)
-_repeats = Repeats(log)
+_limited = LogLimit(log)
 
 #: More would keep each other, and everybody's pages, waiting.
 AT_ONCE = 4
@@ -141,7 +141,7 @@ def _refused(badge: guard.Pass) -> bool:
     try:
         now = guard.stored({badge})[badge]
     except DatabaseError as error:
-        _repeats.warn(type(error), "An export goes on unchecked: the database failed: %s. It is tried again.", error)
+        _limited.warn(type(error), "An export goes on unchecked: the database failed: %s. It is tried again.", error)
         return False
     if isinstance(now, int):
         return True

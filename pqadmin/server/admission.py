@@ -13,10 +13,10 @@ from pqadmin.conf import ip
 from pqadmin.limits.places import Places
 from pqadmin.server import plain_page
 from pqadmin.server.pool import Application
-from queues.admin import Repeats
+from queues.admin import LogLimit
 
 log = logging.getLogger(__name__)
-_repeats = Repeats(log)
+_limited = LogLimit(log)
 
 
 class Admission:
@@ -47,7 +47,7 @@ class Admission:
             if len(taken) == len(wanted):
                 await self._application(scope, receive, send)
             else:
-                _repeats.warn(("429", address), "%s has too much under way at once; more was refused.", address)
+                _limited.warn(("429", address), "%s has too much under way at once; more was refused.", address)
                 await (WebsocketDenier() if scope["type"] == "websocket" else _refuse)(scope, receive, send)
         finally:
             for places, key in taken:

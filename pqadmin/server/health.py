@@ -21,11 +21,11 @@ from django.db import DatabaseError, connection, connections
 from pqadmin.server import plain_page
 from pqadmin.server.pool import Application
 from pqadmin.store import get_store, store_skew
-from queues.admin import SKEWED_CLOCK, Repeats
+from queues.admin import SKEWED_CLOCK, LogLimit
 from queues.errors import QueueError, StoreError
 
 log = logging.getLogger(__name__)
-_repeats = Repeats(log)
+_limited = LogLimit(log)
 
 #: Seconds that one check may take.
 WITHIN = 2.0
@@ -68,7 +68,7 @@ class _Thread:
         try:
             return await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(self._running)), WITHIN)
         except TimeoutError:
-            _repeats.warn(self._name, "not ready: the %s has not answered within %g s", self._name, WITHIN)
+            _limited.warn(self._name, "not ready: the %s has not answered within %g s", self._name, WITHIN)
             return False
 
     def _run(self) -> bool:
@@ -102,7 +102,7 @@ def _store() -> bool:
     try:
         get_store().snapshot(())  # decodes no queue: an unreadable one does not make the site unready
     except (StoreError, QueueError) as error:
-        _repeats.warn("store", "not ready: the store: %s", error)
+        _limited.warn("store", "not ready: the store: %s", error)
         return False
     return True
 
@@ -112,7 +112,7 @@ def _database() -> bool:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
     except DatabaseError as error:
-        _repeats.warn("database", "not ready: the database: %s", type(error).__name__)
+        _limited.warn("database", "not ready: the database: %s", type(error).__name__)
         return False
     return True
 
@@ -126,10 +126,10 @@ def _disk() -> bool:
         try:
             free = shutil.disk_usage(_existing(folder)).free
         except OSError as error:
-            _repeats.warn("disk", "not ready: the disk of %s: %s", folder, error)
+            _limited.warn("disk", "not ready: the disk of %s: %s", folder, error)
             return False
         if free < least:
-            _repeats.warn("disk", "not ready: the disk of %s has %d bytes free, less than %d", folder, free, least)
+            _limited.warn("disk", "not ready: the disk of %s has %d bytes free, less than %d", folder, free, least)
             return False
     return True
 

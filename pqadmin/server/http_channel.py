@@ -19,14 +19,14 @@ from twisted.web import http
 from pqadmin.conf import ip
 from pqadmin.limits.places import Places
 from pqadmin.server import plain_page
-from queues.admin import Repeats
+from queues.admin import LogLimit
 
 _Protocol: Any = protocol.Protocol  # half of Twisted is typed, not this half
 _TimeoutMixin: Any = policies.TimeoutMixin
 _HTTPChannel: Any = http.HTTPChannel
 
 log = logging.getLogger(__name__)
-_repeats = Repeats(log)
+_limited = LogLimit(log)
 
 #: Seconds in which the head of a request arrives.
 HEAD_WITHIN = 20.0
@@ -180,19 +180,19 @@ class SiteChannel(_HTTPChannel):  # type: ignore[misc]
 
     def cannot_keep(self, error: OSError) -> None:
         """Refuse a request for whose body there is no room on the disk, or no file descriptor."""
-        _repeats.warn("disk", "A request's body cannot be kept: %s", error)
+        _limited.warn("disk", "A request's body cannot be kept: %s", error)
         self.refuse(plain_page.no_room)
 
     def _too_large(self) -> None:
         most = self._most
-        _repeats.warn("413", "A body of more than %d bytes from %s was refused.", most, self._host())
+        _limited.warn("413", "A body of more than %d bytes from %s was refused.", most, self._host())
         self.refuse(lambda language: plain_page.too_large(most, language))
 
     def _head_too_slow(self) -> None:
         if not self._wire:  # a browser that connected ahead of time
             self.loseConnection()
             return
-        _repeats.warn("408", "%s has not sent the head of a request within %g s.", self._host(), HEAD_WITHIN)
+        _limited.warn("408", "%s has not sent the head of a request within %g s.", self._host(), HEAD_WITHIN)
         self.refuse(plain_page.too_slow)
 
     def _look_at_rate(self) -> None:
@@ -200,13 +200,13 @@ class SiteChannel(_HTTPChannel):  # type: ignore[misc]
             self._seen = 0
             self._within(EVERY, self._look_at_rate)
             return
-        _repeats.warn(
+        _limited.warn(
             "slow", "%s sends the body of a request too slowly: %d bytes in %g s.", self._host(), self._seen, EVERY
         )
         self.refuse(plain_page.too_slow)
 
     def _respondToBadRequestAndDisconnect(self) -> None:  # noqa: N802 # Twisted's name, and the one place for all of it
-        _repeats.warn("400", "%s sent what is no HTTP request.", self._host())
+        _limited.warn("400", "%s sent what is no HTTP request.", self._host())
         self.refuse(plain_page.malformed)
 
     def _host(self) -> str:
@@ -277,13 +277,13 @@ class SiteFactory(HTTPFactory):  # type: ignore[misc] # daphne is not typed
         host = str(getattr(addr, "host", ""))
         if self.limits.connections and len(self._open) >= self.limits.connections:
             self._full = True
-            _repeats.warn(
+            _limited.warn(
                 "full", "There is no room for more than %d connections; %s was refused.", len(self._open), host
             )
             return self._refusal(plain_page.no_room())
         if not self.limits.is_proxy(host) and not self._places.free(ip.client(host)):
             most = self.limits.connections_per_address
-            _repeats.warn("address", "%s has %d connections open; one more was refused.", host, most)
+            _limited.warn("address", "%s has %d connections open; one more was refused.", host, most)
             return self._refusal(plain_page.too_many())
         channel = super().buildProtocol(addr)
         channel.requestFactory = SiteRequest

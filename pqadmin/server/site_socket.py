@@ -29,10 +29,10 @@ from twisted.internet.tcp import Connection
 from pqadmin.limits.allowance import Allowance
 from pqadmin.live.fast_path import Shared
 from pqadmin.server.pace import unsent
-from queues.admin import Repeats
+from queues.admin import LogLimit
 
 log = logging.getLogger(__name__)
-_repeats = Repeats(log)
+_limited = LogLimit(log)
 
 _TEXT, _PACKED_TEXT = 0x81, 0xC1
 #: Bytes of a message of a client, unpacked.
@@ -153,7 +153,7 @@ class SiteSocket(WebSocketProtocol):  # type: ignore[misc]
     def _drop(self, why: str) -> None:
         """Cut the connection off: what waits for the client is thrown away."""
         if self.state != self.STATE_CLOSED:
-            _repeats.warn(why, "A socket of %s was cut off: the client %s.", self.peer, why)
+            _limited.warn(why, "A socket of %s was cut off: the client %s.", self.peer, why)
             self.wasNotCleanReason = why
             self.dropConnection(abort=True)
 

@@ -21,11 +21,11 @@ from pqadmin.wall.picture import Picture, choose, cut
 from pqadmin.wall.release import release
 from pqadmin.wall.slot import WallSlot
 from pqadmin.wall.specs import read
-from queues.admin import Repeats
+from queues.admin import LogLimit
 from queues.errors import StoreError
 
 log = logging.getLogger(__name__)
-_repeats = Repeats(log)
+_limited = LogLimit(log)
 
 #: Seconds between two choices of what is shown.
 CHOOSE_EVERY = 1.0
@@ -80,7 +80,7 @@ class WallConsumer(LiveConsumer):
             try:
                 picture = await database_sync_to_async(self._choose, thread_sensitive=False)()
             except (StoreError, DatabaseError) as error:
-                _repeats.warn(type(error), "Walls stay as they are: %s: %s. Tried again.", type(error).__name__, error)
+                _limited.warn(type(error), "Walls stay as they are: %s: %s. Tried again.", type(error).__name__, error)
                 await asyncio.sleep(CHOOSE_EVERY)  # the monitor says what is wrong; what is shown stays, and ages
                 continue
             except Exception:

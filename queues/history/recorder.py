@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from queues.catalog import directory
 from queues.context import StoreContext
-from queues.history.filling import Filling
+from queues.history.open_block import OpenBlock
 from queues.history.points import HOURS, MINUTES, SECONDS, Point, Resolution, decode
 from queues.history.sampling import as_point, percentiles, shares
 from queues.items.counters import total
@@ -44,7 +44,7 @@ class _Track:
 
     status: QueueStatus
     #: By resolution: the block that is being filled.
-    blocks: dict[str, Filling]
+    blocks: dict[str, OpenBlock]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +83,7 @@ class Recorder:
         self._changes: dict[int, int] = {}
         #: Pending writes: ranges to clear, then blocks; and since when.
         self._clears: list[Range] = []
-        self._blocks: dict[bytes, Filling] = {}
+        self._blocks: dict[bytes, OpenBlock] = {}
         self._waiting_since: float | None = None
 
     def look(self) -> int:
@@ -188,9 +188,9 @@ class Recorder:
             for queue_id, reads in pending.items()
         }
 
-        def last(queue_id: int, resolution: Resolution) -> Filling:
+        def last(queue_id: int, resolution: Resolution) -> OpenBlock:
             if queue_id in blocks:
-                return Filling(resolution, blocks[queue_id][resolution.name][-1:])
+                return OpenBlock(resolution, blocks[queue_id][resolution.name][-1:])
             return self._tracks[queue_id].blocks[resolution.name]
 
         waits = {
@@ -210,7 +210,7 @@ class Recorder:
         queues: dict[int, QueueStatus] = {}
         changes: dict[int, int] = {}
         for queue_id in ids:
-            track, seen = self._tracks.get(queue_id), self._context.seen.get(queue_id)
+            track, seen = self._tracks.get(queue_id), self._context.statuses.get(queue_id)
             if seen is not None and (track is None or seen.change > track.status.change):
                 queues[queue_id], changes[queue_id] = seen, seen.change
             elif queue_id in self._changes:
@@ -234,7 +234,7 @@ class Recorder:
         Only a few are new to the recorder at once, so the first rounds after a start are not too long.
         """
         there = set(ids)
-        for queue_id in self._context.seen.take_changed():
+        for queue_id in self._context.statuses.take_changed():
             if queue_id in there:  # deleted ones would take their places
                 self._heat(queue_id)
         chosen: dict[int, None] = {}
@@ -270,7 +270,7 @@ class Recorder:
             track = self._tracks.get(queue_id)
             if track is None:
                 points = sample.blocks[queue_id]
-                blocks = {r.name: Filling(r, points[r.name]) for r in _RESOLUTIONS}
+                blocks = {r.name: OpenBlock(r, points[r.name]) for r in _RESOLUTIONS}
                 track = self._tracks[queue_id] = _Track(status=status, blocks=blocks)
             track.status = status
             due = [r for r in _RESOLUTIONS if _is_due(r, track.blocks[r.name], status, now)]
@@ -350,7 +350,7 @@ class _Waits:
         return {self._keys.bucket_of(key): total(value) for key, value in self._read.wait()}
 
 
-def _is_due(resolution: Resolution, block: Filling, status: QueueStatus, now: int) -> bool:
+def _is_due(resolution: Resolution, block: OpenBlock, status: QueueStatus, now: int) -> bool:
     """Return whether a point has to be written."""
     if not _differs(block, status):
         return False
@@ -360,7 +360,7 @@ def _is_due(resolution: Resolution, block: Filling, status: QueueStatus, now: in
     return now // resolution.step > last // resolution.step
 
 
-def _differs(block: Filling, status: QueueStatus) -> bool:
+def _differs(block: OpenBlock, status: QueueStatus) -> bool:
     """Return whether a status differs from the last point; an unused queue has no history."""
     counts, last = as_point(status, 0).counts, block.counts
     return any(counts) if last is None else counts != last

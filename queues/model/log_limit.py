@@ -11,7 +11,7 @@ from collections.abc import Callable
 EVERY, _KINDS = 60.0, 1_000
 
 
-class Repeats:
+class LogLimit:
     """Writes warnings of one logger, and counts the suppressed ones. Thread-safe."""
 
     def __init__(self, log: logging.Logger, *, monotonic: Callable[[], float] = time.monotonic) -> None:

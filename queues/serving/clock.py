@@ -22,7 +22,7 @@ from queues.keys.keyspace import Keyspace
 from queues.kv.port import Count, KeyValueStore, Transaction
 from queues.model import records
 from queues.model.ids import LAST_MS, at
-from queues.model.log_limit import Repeats
+from queues.model.log_limit import LogLimit
 from queues.serving.background import BackgroundThreads
 
 log = logging.getLogger("queues.serving.clock")
@@ -131,7 +131,7 @@ class StoreClock:
         self._reckoning = (wall() - elapsed(), 0.0)
         #: The elapsed seconds of the next reading.
         self._due = float("inf")
-        self._repeats = Repeats(log, monotonic=elapsed)
+        self._limited = LogLimit(log, monotonic=elapsed)
 
     def __call__(self) -> float:
         """Return the time; when the last reading is old, have another one made meanwhile."""
@@ -272,7 +272,7 @@ class StoreClock:
         try:
             return self._kv.transact(write)
         except StoreError as error:
-            self._repeats.warn(type(error), "The anchor of the store's clock could not be written: %s", error)
+            self._limited.warn(type(error), "The anchor of the store's clock could not be written: %s", error)
             return True
 
     def _take_up(self, line: str, time: float, elapsed: float) -> None:

@@ -40,7 +40,7 @@ from queues.errors import (
 from queues.items.counters import CounterDelta
 from queues.keys.queue_keys import QueueKeys
 from queues.kv.port import KeyValueStore, Transact, Transaction
-from queues.model.log_limit import Repeats
+from queues.model.log_limit import LogLimit
 from queues.serving import staging_records
 from queues.serving.background import BackgroundThreads
 from queues.serving.batch import Batch, Execution, refused
@@ -115,7 +115,7 @@ class Staging(Batch):
         self._left: frozenset[bytes] = frozenset()
         #: Seconds that results took to come, of late.
         self._wait = 0.0
-        self._repeats = Repeats(log, monotonic=self._aside.now)
+        self._limited = LogLimit(log, monotonic=self._aside.now)
 
     def conduct(self, transact: Transact, requests: Sequence[Take]) -> Answers:
         """Execute a batch: alone, by another process, or with the requests of other processes."""
@@ -206,7 +206,7 @@ class Staging(Batch):
         except (QueuePaused, QueueNotFound, StoreClosed, ForkedStore):
             pass  # nothing to take from: each process finds that out by itself
         except (StoreError, QueueError) as error:
-            self._repeats.warn(
+            self._limited.warn(
                 ("keep", type(error)),
                 "Queue %s: taking for other processes ended: %s: %s. Each takes by itself until they conflict again.",
                 display_name(self._queue.config.name),
@@ -235,7 +235,7 @@ class Staging(Batch):
         except (StoreClosed, ForkedStore):
             pass  # the record is not believed for long
         except StoreError as error:
-            self._repeats.warn(
+            self._limited.warn(
                 ("leave", type(error)),
                 "Queue %s: the record of who takes for all was not cleared: %s: %s. It is not believed after %g s.",
                 display_name(self._queue.config.name),

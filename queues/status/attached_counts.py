@@ -21,7 +21,7 @@ from queues.kv.errors import ForkedStore
 from queues.kv.port import KeyValueStore, ReadTransaction
 from queues.model.config import Config
 from queues.model.ids import at
-from queues.model.log_limit import Repeats
+from queues.model.log_limit import LogLimit
 from queues.status.status import Snapshot
 
 log = logging.getLogger(__name__)
@@ -127,7 +127,7 @@ class AttachedCounts:
         self._wanted: dict[int, _Wanted] = {}
         self._thread: threading.Thread | None = None
         self._closed = False
-        self._repeats = Repeats(log, monotonic=monotonic)
+        self._limited = LogLimit(log, monotonic=monotonic)
 
     def known(self, queue_id: int) -> Count | None:
         """Return the last count of a queue; None: not counted in this process yet."""
@@ -233,7 +233,7 @@ class AttachedCounts:
                 return
             except Exception as error:  # one queue's record may hold anything; other queues are counted all the same
                 away = isinstance(error, StoreUnavailable)  # the same for all queues: one line is enough
-                self._repeats.warn(
+                self._limited.warn(
                     type(error) if away else (queue_id, type(error)),
                     "Queue %s is not counted: %s: %s. It is tried again every %g s.",
                     self._name(queue_id),

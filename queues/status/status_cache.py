@@ -12,7 +12,7 @@ from queues.status.status import QueueStatus
 _MOST = 1_000
 
 
-class Seen:
+class StatusCache:
     """The newest status of each queue that is still referenced, and which of them have changed.
 
     Attached queues are left out: their change numbers do not grow.

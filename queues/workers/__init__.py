@@ -14,7 +14,7 @@
 from queues.workers.backoff import Backoff
 from queues.workers.dispatcher import Dispatcher
 from queues.workers.job import Job, Stopped
-from queues.workers.pool import Pool, Tally
+from queues.workers.pool import Pool, PoolStats
 from queues.workers.worker import Function, Handler, Worker
 
-__all__ = ["Backoff", "Dispatcher", "Function", "Handler", "Job", "Pool", "Stopped", "Tally", "Worker"]
+__all__ = ["Backoff", "Dispatcher", "Function", "Handler", "Job", "Pool", "PoolStats", "Stopped", "Worker"]

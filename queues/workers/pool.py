@@ -42,7 +42,7 @@ _NUDGE = 0.02
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tally:
+class PoolStats:
     """Numbers of handlers that a pool has run, by result."""
 
     #: Handlers that returned.
@@ -116,7 +116,7 @@ class Pool:
             self._condition.wait_for(lambda: not self._at_work)
         self._end()
 
-    def stop(self, grace: Duration) -> Tally:
+    def stop(self, grace: Duration) -> PoolStats:
         """Stop leasing, give handlers `grace` seconds to finish, and release the items of those that still run."""
         seconds = seconds_of(grace, GRACE, endless=True)
         self._stopping.set()
@@ -133,11 +133,11 @@ class Pool:
             self._heartbeats.drop(task)
             self._settling.give_back(task)
         self._end()
-        return self.tally()
+        return self.stats()
 
-    def tally(self) -> Tally:
+    def stats(self) -> PoolStats:
         """Return the numbers so far."""
-        return Tally(
+        return PoolStats(
             done=self._settling.done,
             failed=self._settling.failed,
             dead=self._settling.dead,

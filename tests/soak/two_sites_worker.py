@@ -165,8 +165,8 @@ def main() -> int:
         pool = Pool(store, worker, names, threads=options.threads)
         pool.start()
         stop.wait()
-        tally = pool.stop(options.grace)
-    sys.stdout.write(f"{tally}\n")
+        stats = pool.stop(options.grace)
+    sys.stdout.write(f"{stats}\n")
     return 0
 
 

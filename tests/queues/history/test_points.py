@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from queues.errors import NewerFormat
-from queues.history.filling import Filling
+from queues.history.open_block import OpenBlock
 from queues.history.points import MINUTES, RESOLUTIONS, SHARES, Point, Resolution, bucket_ms, decode, encode
 from queues.history.sampling import percentiles
 from queues.items.counters import LAST_BUCKET, wait_bucket
@@ -95,7 +95,7 @@ def test_points_that_are_added_one_by_one_are_those_of_a_plain_list(
         given = [
             replace(point, **dict.fromkeys(("ready", "delayed", "dead"), n % 7)) for n, point in enumerate(given[:5])
         ]
-    filling = Filling(resolution, given[:cut])  # read from the store
+    filling = OpenBlock(resolution, given[:cut])  # read from the store
     for point in given[cut:]:
         filling.add(point)
         assert (filling.at, filling.counts) == (point.at, point.counts)
@@ -119,7 +119,7 @@ def test_points_that_are_added_one_by_one_are_those_of_a_plain_list(
 @given(st.dictionaries(st.integers(0, 100), st.integers(0, 2**60)))
 @settings(max_examples=30, deadline=None)
 def test_a_histogram_that_is_noted_comes_back(histogram: dict[int, int]) -> None:
-    filling = Filling(MINUTES)
+    filling = OpenBlock(MINUTES)
     assert filling.waits is None
     filling.note_waits(histogram)
     assert filling.waits == histogram
@@ -129,7 +129,7 @@ def test_a_histogram_that_is_noted_comes_back(histogram: dict[int, int]) -> None
 def test_the_packed_points_of_a_queue_stay_below_a_bound_whatever_happens() -> None:
     random = Random(1)
     for resolution in RESOLUTIONS.values():
-        filling = Filling(resolution)
+        filling = OpenBlock(resolution)
         for point in (point for seed in range(100) for point in wild(seed)):
             at = (filling.at or 0) + random.randint(1, 100)
             filling.add(replace(point, at=at))

@@ -12,7 +12,7 @@ import pytest
 
 from queues import Store, open_store
 from queues.errors import StoreUnavailable, TransactionTooOld
-from queues.model.log_limit import Repeats
+from queues.model.log_limit import LogLimit
 from queues.status import attached_counts
 from queues.status.attached_counts import FIRST_STEP, LONGEST, MAX_STEP, SHARE, SHORTEST, AttachedCounts, Pace, Step
 
@@ -173,7 +173,7 @@ def test_a_count_that_keeps_failing_is_logged_once_a_minute_with_the_name_of_its
 
 def test_repeated_warnings_say_how_many_were_left_out(caplog: pytest.LogCaptureFixture) -> None:
     now = [0.0]
-    repeats = Repeats(logging.getLogger(LOGGER), monotonic=lambda: now[0])
+    repeats = LogLimit(logging.getLogger(LOGGER), monotonic=lambda: now[0])
     with caplog.at_level(logging.WARNING):
         for _ in range(5):
             repeats.warn("a", "It failed: %s", "x")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from queues import open_store
-from queues.status.status_cache import Seen
+from queues.status.status_cache import StatusCache
 
 
 def test_an_older_reading_that_comes_late_replaces_nothing() -> None:
@@ -12,7 +12,7 @@ def test_an_older_reading_that_comes_late_replaces_nothing() -> None:
         old = store.snapshot([jobs.id])
         jobs.push(b"x", priority=1)
         new = store.snapshot([jobs.id])
-        seen = Seen()
+        seen = StatusCache()
         seen.put(new.queues)
         seen.put(old.queues)
         assert seen.get(jobs.id) is new.queues[jobs.id]
@@ -25,7 +25,7 @@ def test_a_newer_reading_replaces_an_older_one_and_tells_of_the_change() -> None
         old = store.snapshot([jobs.id])
         jobs.push(b"x", priority=1)
         new = store.snapshot([jobs.id])
-        seen = Seen()
+        seen = StatusCache()
         seen.put(old.queues)
         seen.put(new.queues)
         assert seen.get(jobs.id) is new.queues[jobs.id]
@@ -33,7 +33,7 @@ def test_a_newer_reading_replaces_an_older_one_and_tells_of_the_change() -> None
 
 
 def test_only_the_latest_changes_are_remembered() -> None:
-    seen = Seen()
+    seen = StatusCache()
     with open_store("memory:") as store:
         queues = store.transact(lambda tr: [store.create_queue(f"q{number}", tr=tr) for number in range(1_200)])
         ids = [queue.id for queue in queues]

@@ -222,7 +222,7 @@ def test_a_pool_that_ends_leaves_no_process_behind(tmp_path: Path) -> None:
         pool = Pool(store, worker, ["jobs"], threads=1, once=True)
         pool.start()
         pool.wait()
-        assert pool.tally().done == 1
+        assert pool.stats().done == 1
     assert len(seen) == 1
     assert set(children(os.getpid())) <= before
 
@@ -244,7 +244,7 @@ def test_where_no_process_can_be_started_a_thread_extends(
         pool = Pool(store, worker, ["jobs"], threads=1, once=True)
         pool.start()
         pool.wait()
-        assert pool.tally().done == 1
+        assert pool.stats().done == 1
     assert "extended by a thread" in caplog.text
 
 
@@ -275,7 +275,7 @@ def test_a_lease_that_cannot_be_read_keeps_no_other_from_being_extended(
         pool = Pool(store, worker, ["jobs"], threads=2, once=True)
         pool.start()
         pool.wait()
-        assert pool.tally().done >= 1
+        assert pool.stats().done >= 1
     assert "was not extended" in caplog.text
     assert "is started again" not in caplog.text
 
@@ -298,7 +298,7 @@ def test_what_else_the_process_writes_ends_no_heartbeats(
         pool = Pool(store, worker, ["jobs"], threads=1, once=True)
         pool.start()
         pool.wait()
-        assert pool.tally().done == 1
+        assert pool.stats().done == 1
     assert "extended by a thread" not in caplog.text
     assert f"The heartbeat process wrote: {noise}\n" in caplog.text
 

@@ -56,8 +56,8 @@ def test_a_result_and_the_acknowledgement_are_one_transaction(store: Store, jobs
         seen.append(job.complete(lambda tr: done.push(job.item.value, priority=1, tr=tr)))
 
     jobs.push_many([(b"a", 1), (b"b", 1)])
-    tally = work_once(store, worker).tally()
-    assert (tally.done, tally.failed) == (2, 0)
+    stats = work_once(store, worker).stats()
+    assert (stats.done, stats.failed) == (2, 0)
     assert [item.value for item in seen] == [b"a", b"b"]
     assert list(done.items().items) == seen
     totals = jobs.totals()
@@ -76,8 +76,8 @@ def test_what_fails_in_it_leaves_nothing_and_the_item_comes_back(store: Store, j
         job.complete(fail)
 
     item = jobs.push(b"a", priority=1)
-    tally = work_once(store, worker).tally()
-    assert (tally.done, tally.failed) == (0, 1)
+    stats = work_once(store, worker).stats()
+    assert (stats.done, stats.failed) == (0, 1)
     assert done.depth() == 0
     assert (jobs.find(item.id).state, jobs.find(item.id).reason) == ("delayed", "ValueError: no")
 
@@ -98,8 +98,8 @@ def test_it_may_be_tried_again_after_an_error_and_not_after_it_was_done(store: S
         errors.append(again.value)
 
     jobs.push(b"a", priority=1)
-    tally = work_once(store, worker).tally()
-    assert (tally.done, tally.failed, len(errors)) == (1, 0, 1)
+    stats = work_once(store, worker).stats()
+    assert (stats.done, stats.failed, len(errors)) == (1, 0, 1)
 
 
 def test_what_a_handler_raises_after_it_changes_nothing(
@@ -113,8 +113,8 @@ def test_what_a_handler_raises_after_it_changes_nothing(
         raise ValueError("too late")
 
     jobs.push(b"a", priority=1)
-    tally = work_once(store, worker).tally()
-    assert (tally.done, tally.failed) == (1, 0)
+    stats = work_once(store, worker).stats()
+    assert (stats.done, stats.failed) == (1, 0)
     assert values(jobs) == []
     assert "failed after it was completed" in caplog.text
 
@@ -147,12 +147,12 @@ def test_of_two_workers_that_held_it_one_completes_it(store: Store, jobs: Queue,
     jobs.expire()
     worker = Worker()
     worker.handles("jobs")(push_next)
-    assert work_once(store, worker).tally().done == 1
+    assert work_once(store, worker).stats().done == 1
     assert values(jobs) == [b"2"]
     may_go_on.set()
-    tally = pool.stop(LONG)
+    stats = pool.stop(LONG)
     assert [type(error) for error in told] == [StaleLease]
-    assert (tally.done, tally.failed) == (0, 0)
+    assert (stats.done, stats.failed) == (0, 0)
     assert values(jobs) == [b"2"], "the schedule has not forked"
 
 

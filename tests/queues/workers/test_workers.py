@@ -106,7 +106,7 @@ def test_a_handler_that_returns_has_its_item_acknowledged(store: Store, jobs: Qu
     assert desk.jobs[0].queue == "jobs"
     totals = jobs.totals()
     assert (totals.ready, totals.leased, totals.dead, totals.traffic["ack"]) == (0, 0, 0, 2)
-    assert (pool.tally().done, pool.tally().failed) == (2, 0)
+    assert (pool.stats().done, pool.stats().failed) == (2, 0)
 
 
 def test_a_handler_takes_from_the_end_that_it_says(store: Store, jobs: Queue, desk: Desk) -> None:
@@ -132,10 +132,10 @@ def test_a_handler_that_raises_has_its_item_come_back_later(
         (back,) = jobs.delayed().items
         assert (back.id, back.attempts, back.reason) == (item.id, attempt, "ValueError: the reason")
         assert back.due_at.timestamp() == clock.now + rest
-        assert pool.tally().failed == 1
+        assert pool.stats().failed == 1
         clock.advance(rest)
     pool = work_once(store, worker)
-    assert (pool.tally().failed, pool.tally().dead) == (1, 1)
+    assert (pool.stats().failed, pool.stats().dead) == (1, 1)
     assert jobs.totals().dead == 1
     assert jobs.find(item.id).reason == "ValueError: the reason"
     assert [job.item.attempts for job in desk.jobs] == [1, 2, 3, 4, 5]
@@ -149,7 +149,7 @@ def test_even_an_exit_in_a_handler_is_a_failure(store: Store, jobs: Queue) -> No
         raise SystemExit(3)
 
     jobs.push_many([(b"a", 1), (b"b", 1)])
-    assert work_once(store, worker).tally().failed == 2
+    assert work_once(store, worker).stats().failed == 2
     assert jobs.depth("delayed") == 2
 
 
@@ -222,7 +222,7 @@ def test_items_that_come_together_are_worked_on_together(store: Store, jobs: Que
     with working(store, worker, threads=4) as pool:
         for _ in range(3):
             jobs.push_many([(b"x", 1)] * 4)
-        await_true(lambda: pool.tally().done == 12)
+        await_true(lambda: pool.stats().done == 12)
 
 
 def test_a_full_queue_keeps_no_other_waiting(store: Store, jobs: Queue, desk: Desk) -> None:
@@ -245,7 +245,7 @@ def test_a_pause_is_sat_out(store: Store, jobs: Queue, desk: Desk) -> None:
     jobs.pause(reason="r")
     jobs.push(b"a", priority=1)
     with working(store, worker_of(desk)):
-        assert work_once(store, worker_of(desk)).tally().done == 0
+        assert work_once(store, worker_of(desk)).stats().done == 0
         jobs.resume()
         await_true(lambda: desk.values == [b"a"])
 
@@ -282,10 +282,10 @@ def test_a_queue_that_fails_neither_loses_nor_holds_up_items_of_other_queues(
             mail.push(b"a", priority=1, tr=tr)
 
         store.transact(push_both)
-        await_true(lambda: pool.tally().done == 1)
+        await_true(lambda: pool.stats().done == 1)
         assert failed.wait(LONG)
         mail.push(b"b", priority=1)
-        await_true(lambda: pool.tally().done == 2)
+        await_true(lambda: pool.stats().done == 2)
     assert [(job.item.value, job.item.attempts) for job in desk.jobs] == [(b"a", 1), (b"b", 1)]
 
 
@@ -304,7 +304,7 @@ def test_once_does_not_end_while_a_queue_that_failed_rests(
     monkeypatch.setattr("queues.workers.pool.AFTER_TROUBLE", 0.01)
     store.create_queue("mail")
     jobs.push(b"a", priority=1)
-    assert work_once(store, worker_of(desk, "jobs", "mail"), "jobs", "mail").tally().done == 1
+    assert work_once(store, worker_of(desk, "jobs", "mail"), "jobs", "mail").stats().done == 1
     assert tries == ["jobs", "jobs"]
 
 
@@ -312,7 +312,7 @@ def test_work_ends_with_the_store(store: Store, jobs: Queue, desk: Desk) -> None
     pool = Pool(store, worker_of(desk), ["jobs"], threads=3)
     pool.start()
     jobs.push(b"a", priority=1)
-    await_true(lambda: pool.tally().done == 1)
+    await_true(lambda: pool.stats().done == 1)
     store.close()
     pool.wait()
     assert pool.stopping
@@ -328,16 +328,16 @@ def test_a_job_due_in_an_hour_never_delays_one_due_in_a_minute(
     with working(store, worker_of(desk)) as pool:
         jobs.push(b"in a minute", priority=2, delay=timedelta(minutes=1))
         jobs.push(b"now", priority=3)
-        await_true(lambda: pool.tally().done == 1)
+        await_true(lambda: pool.stats().done == 1)
         clock.advance(59)
         store.interrupt()
         jobs.push(b"at once", priority=3)
-        await_true(lambda: pool.tally().done == 2)
+        await_true(lambda: pool.stats().done == 2)
         assert desk.values == [b"now", b"at once"]  # never early
         clock.advance(1)
-        await_true(lambda: pool.tally().done == 3, meanwhile=store.interrupt)  # threads sleep by the real clock
+        await_true(lambda: pool.stats().done == 3, meanwhile=store.interrupt)  # threads sleep by the real clock
         clock.advance(3_540)
-        await_true(lambda: pool.tally().done == 4, meanwhile=store.interrupt)
+        await_true(lambda: pool.stats().done == 4, meanwhile=store.interrupt)
     assert desk.values == [b"now", b"at once", b"in a minute", b"in an hour"]
 
 
@@ -379,7 +379,7 @@ def test_a_lease_is_extended_while_its_handler_runs(store: Store, jobs: Queue, d
     with working(store, worker_of(desk, seconds=0.2)) as pool:
         await_true(lambda: jobs.totals().traffic.get("extend", 0) >= 3)
         desk.may_end.set()
-        await_true(lambda: pool.tally().done == 1)
+        await_true(lambda: pool.stats().done == 1)
     assert jobs.totals().traffic["lease"] == 1
 
 
@@ -394,7 +394,7 @@ def test_a_worker_that_lost_the_lease_does_not_take_the_item_from_its_next_holde
         theirs = jobs.lease(seconds=1_000)
         desk.may_end.set()
         await_true(lambda: "was not acknowledged" in caplog.text)
-        assert pool.tally().done == 0
+        assert pool.stats().done == 0
     assert jobs.find(item.id).state == "leased"
     jobs.ack(theirs)
 
@@ -411,8 +411,8 @@ def test_work_that_ends_after_its_lease_expired_is_done_unless_it_was_taken(
     assert jobs.expire() == 2
     assert jobs.depth("dead") == 2
     desk.may_end.set()
-    tally = pool.stop(LONG)
-    assert (tally.done, tally.failed) == (2, 0)
+    stats = pool.stop(LONG)
+    assert (stats.done, stats.failed) == (2, 0)
     assert (jobs.depth(), jobs.depth("dead"), jobs.depth("leased")) == (0, 0, 0)
 
 
@@ -437,13 +437,13 @@ def test_an_unanswered_acknowledgement_that_was_not_applied_is_not_taken_for_one
 
     monkeypatch.setattr(Queue, "ack", fail_first)
     item = jobs.push(b"a", priority=1)
-    assert work_once(store, worker_of(desk)).tally().done == 0
+    assert work_once(store, worker_of(desk)).stats().done == 0
     assert len(tries) == 2
     assert f"item {item.id} was not acknowledged" in caplog.text
     assert jobs.find(item.id).state == "leased"
 
 
-@pytest.mark.parametrize(("verb", "value", "tally"), [("ack", b"a", (1, 0)), ("release", b"fail", (0, 1))])
+@pytest.mark.parametrize(("verb", "value", "stats"), [("ack", b"a", (1, 0)), ("release", b"fail", (0, 1))])
 def test_what_was_applied_although_unanswered_counts(
     store: Store,
     jobs: Queue,
@@ -451,7 +451,7 @@ def test_what_was_applied_although_unanswered_counts(
     monkeypatch: pytest.MonkeyPatch,
     verb: str,
     value: bytes,
-    tally: tuple[int, int],
+    stats: tuple[int, int],
 ) -> None:
     settle, tries = getattr(Queue, verb), []
 
@@ -465,7 +465,7 @@ def test_what_was_applied_although_unanswered_counts(
     monkeypatch.setattr(Queue, verb, apply_unanswered)
     jobs.push(value, priority=1)
     pool = work_once(store, worker_of(desk))
-    assert (pool.tally().done, pool.tally().failed) == tally
+    assert (pool.stats().done, pool.stats().failed) == stats
     assert len(tries) == 2
 
 
@@ -480,9 +480,9 @@ def test_stopping_lets_handlers_finish(store: Store, jobs: Queue, desk: Desk) ->
     assert not desk.jobs[0].stopping()
     ender = threading.Thread(target=lambda: (await_true(desk.jobs[0].stopping), desk.may_end.set()))
     ender.start()
-    tally = pool.stop(LONG)
+    stats = pool.stop(LONG)
     ender.join()
-    assert (tally.done, tally.cut_off) == (1, 0)
+    assert (stats.done, stats.cut_off) == (1, 0)
     assert (jobs.depth(), jobs.depth("leased")) == (1, 0)
 
 
@@ -493,13 +493,13 @@ def test_stopping_gives_back_what_does_not_finish(
     pool = Pool(store, worker_of(desk), ["jobs"], threads=1)
     pool.start()
     await_true(lambda: desk.values == [b"wait"])
-    tally = pool.stop(0.02)
-    assert (tally.done, tally.cut_off) == (0, 1)
+    stats = pool.stop(0.02)
+    assert (stats.done, stats.cut_off) == (0, 1)
     assert jobs.find(item.id).state == "ready"
     assert jobs.peek_min().id == item.id
     desk.may_end.set()
     pool.wait()
-    assert pool.tally().done == 0  # what it says afterwards comes too late
+    assert pool.stats().done == 0  # what it says afterwards comes too late
     assert jobs.depth() == 1
 
 
@@ -521,11 +521,11 @@ def test_what_is_leased_while_the_pool_is_stopped_is_given_back_unbegun(
     assert leased.wait(LONG)
     ender = threading.Thread(target=lambda: (await_true(lambda: pool.stopping), may_return.set()))
     ender.start()
-    tally = pool.stop(0.0)
+    stats = pool.stop(0.0)
     ender.join()
     pool.wait()
     assert desk.values == []
-    assert (tally.done, tally.failed, tally.cut_off) == (0, 0, 0)
+    assert (stats.done, stats.failed, stats.cut_off) == (0, 0, 0)
     back = jobs.find(item.id)
     assert (back.state, back.attempts) == ("ready", 0)
 
@@ -557,8 +557,8 @@ def test_five_restarts_of_a_handler_that_stops_cost_no_attempt(store: Store, job
     items, begun = jobs.push_many([(b"long", 1), (b"next", 1)]), threading.Event()
     worker = ending_at_a_stop(begun, Stopped)
     for _ in range(5):
-        tally = restart(store, worker, begun, LONG).tally()
-        assert (tally.done, tally.failed, tally.stopped, tally.cut_off) == (0, 0, 1, 0)
+        stats = restart(store, worker, begun, LONG).stats()
+        assert (stats.done, stats.failed, stats.stopped, stats.cut_off) == (0, 0, 1, 0)
         head = jobs.peek_min()
         assert (head.id, head.state, head.attempts) == (items[0].id, "ready", 0)
     assert "dead" not in jobs.totals().traffic
@@ -569,14 +569,14 @@ def test_a_stop_costs_no_attempt_at_the_last_one_either(store: Store, jobs: Queu
     jobs.configure(max_attempts=2)
     jobs.release(jobs.lease())
     for _ in range(3):
-        assert restart(store, ending_at_a_stop(begun, Stopped), begun, LONG).tally().stopped == 1
+        assert restart(store, ending_at_a_stop(begun, Stopped), begun, LONG).stats().stopped == 1
         assert (jobs.peek_min().id, jobs.peek_min().attempts) == (item.id, 1)
 
 
 def test_any_other_error_while_the_pool_stops_is_a_failure(store: Store, jobs: Queue) -> None:
     item, begun = jobs.push(b"long", priority=1), threading.Event()
-    tally = restart(store, ending_at_a_stop(begun, ValueError), begun, LONG).tally()
-    assert (tally.failed, tally.stopped) == (1, 0)
+    stats = restart(store, ending_at_a_stop(begun, ValueError), begun, LONG).stats()
+    assert (stats.failed, stats.stopped) == (1, 0)
     assert jobs.find(item.id).attempts == 1
 
 
@@ -587,8 +587,8 @@ def test_a_handler_that_says_stopped_while_the_pool_goes_on_has_failed(store: St
     def give_up(job: Job) -> None:
         raise Stopped
 
-    tally = work_once(store, worker).tally()
-    assert (tally.failed, tally.stopped) == (1, 0)
+    stats = work_once(store, worker).stats()
+    assert (stats.failed, stats.stopped) == (1, 0)
     assert (jobs.find(item.id).state, jobs.find(item.id).attempts) == ("delayed", 1)
 
 
@@ -602,7 +602,7 @@ def test_five_restarts_that_cut_a_handler_off_cost_no_attempt(store: Store, jobs
         assert may_end.wait(LONG)
 
     for _ in range(5):
-        assert restart(store, worker, begun, 0.02).tally().cut_off == 1
+        assert restart(store, worker, begun, 0.02).stats().cut_off == 1
         assert (jobs.peek_min().id, jobs.peek_min().attempts) == (item.id, 0)
     may_end.set()
 
@@ -621,7 +621,7 @@ def test_once_ends_when_nothing_is_ready_or_due(store: Store, jobs: Queue, desk:
     jobs.push_many([(b"due %d" % n, 5) for n in range(4)], delay=timedelta(minutes=1))
     jobs.push(b"ready", priority=9)
     clock.advance(60)
-    assert work_once(store, worker_of(desk), threads=3).tally().done == 5
+    assert work_once(store, worker_of(desk), threads=3).stats().done == 5
     assert jobs.depth("delayed") == 1
 
 
@@ -637,8 +637,8 @@ def test_once_waits_for_what_handlers_push(store: Store, jobs: Queue) -> None:
             mail.push(b"told", priority=1)
 
     jobs.push(b"4", priority=1)
-    tally = work_once(store, worker, "jobs", "mail", threads=3).tally()
-    assert tally.done == 31 + 15
+    stats = work_once(store, worker, "jobs", "mail", threads=3).stats()
+    assert stats.done == 31 + 15
     assert jobs.depth() == mail.depth() == 0
 
 
@@ -656,7 +656,7 @@ def test_once_does_not_end_while_a_handler_may_push_more(store: Store, jobs: Que
     pool = Pool(store, worker, ["jobs"], threads=2, once=True)
     pool.start()
     pool.wait()
-    assert pool.tally().done == 2
+    assert pool.stats().done == 2
 
 
 def test_log_lines_hold_no_values(store: Store, jobs: Queue, desk: Desk, caplog: pytest.LogCaptureFixture) -> None:

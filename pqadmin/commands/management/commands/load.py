@@ -17,7 +17,7 @@ from pqadmin.commands.tables import console
 from pqadmin.display import format as write
 from pqadmin.load.pace import Burst, Pace
 from pqadmin.load.plan import plans
-from pqadmin.load.run import LoadRun, ProcessFailed, Tally, create_queues
+from pqadmin.load.run import LoadRun, LoadStats, ProcessFailed, create_queues
 from queues import Store
 
 #: Seconds between two states of the line on a terminal, and between two lines elsewhere.
@@ -82,19 +82,19 @@ class Command(StoreCommand):
                 failed = error
             finally:
                 interruption.finish(load.stop)
-        tally = load.tally()
-        self.answer({**asdict(tally), "seconds": round(tally.seconds, 3)}, _result(tally))
+        stats = load.stats()
+        self.answer({**asdict(stats), "seconds": round(stats.seconds, 3)}, _result(stats))
         if failed is not None:
             raise CommandError(str(failed))
 
     def _watch(self, load: LoadRun, seconds: float | None) -> None:
         pause = threading.Event()
-        before = load.tally()
+        before = load.stats()
         with self._line() as (show, tick):
             while seconds is None or before.seconds < seconds:
                 left = tick if seconds is None else min(tick, seconds - before.seconds)
                 pause.wait(max(left, 0.001))
-                now = load.tally()
+                now = load.stats()
                 show(_status(before, now))
                 before = now
 
@@ -108,19 +108,19 @@ class Command(StoreCommand):
             yield self.tell, _PIPE_TICK
 
 
-def _result(tally: Tally) -> str:
-    told = [f"Pushed {tally.pushed} and took {tally.taken} items in {tally.seconds:.1f} s"]
+def _result(stats: LoadStats) -> str:
+    told = [f"Pushed {stats.pushed} and took {stats.taken} items in {stats.seconds:.1f} s"]
     for count, what in (
-        (tally.empty, "takes found nothing"),
-        (tally.refused, "were refused"),
-        (tally.dropped, "came too late and were dropped"),
+        (stats.empty, "takes found nothing"),
+        (stats.refused, "were refused"),
+        (stats.dropped, "came too late and were dropped"),
     ):
         if count:
             told.append(f"{count} {what}")
     return "; ".join(told) + "."
 
 
-def _status(before: Tally, now: Tally) -> str:
+def _status(before: LoadStats, now: LoadStats) -> str:
     seconds = max(now.seconds - before.seconds, 0.001)
     pushed, taken = ((new - old) / seconds for old, new in ((before.pushed, now.pushed), (before.taken, now.taken)))
     parts = [f"{write.rate(pushed)} pushed/s", f"{write.rate(taken)} taken/s"]

@@ -12,7 +12,7 @@ from pqadmin.commands.interruption import Interrupted, Interruption
 from pqadmin.commands.store_command import Options, StoreCommand
 from pqadmin.conf import environment
 from queues import Store
-from queues.workers import Pool, Tally
+from queues.workers import Pool, PoolStats
 
 _DAY = 86_400
 
@@ -60,22 +60,22 @@ class Command(StoreCommand):
         except LookupError as error:
             raise CommandError(str(error)) from error
         with Interruption():
-            tally = self._work(pool, options)
+            stats = self._work(pool, options)
         self.answer(
-            asdict(tally),
-            f"{tally.done} done, {tally.failed} failed ({tally.dead} of them dead), {tally.stopped} stopped, "
-            f"{tally.cut_off} cut off.",
+            asdict(stats),
+            f"{stats.done} done, {stats.failed} failed ({stats.dead} of them dead), {stats.stopped} stopped, "
+            f"{stats.cut_off} cut off.",
         )
-        if tally.cut_off:
-            raise CommandError(f"Handlers that did not end in time: {tally.cut_off}. Their items were returned.")
+        if stats.cut_off:
+            raise CommandError(f"Handlers that did not end in time: {stats.cut_off}. Their items were returned.")
 
-    def _work(self, pool: Pool, options: Options) -> Tally:
+    def _work(self, pool: Pool, options: Options) -> PoolStats:
         try:
             if options["verbosity"] and not options["once"]:
                 self.tell(f"Working on {', '.join(options['queues'])} with {options['threads']} threads.")
             pool.start()
             pool.wait()
-            return pool.tally()
+            return pool.stats()
         except Interrupted:
             try:
                 return pool.stop(options["grace"])

@@ -29,7 +29,7 @@ _TIMES = 4
 _TAIL = Struct("=8q?")
 
 
-class Filling:
+class OpenBlock:
     """Packed points of one block of one queue, and the wait histogram at the newest one."""
 
     __slots__ = ("_mix", "_resolution", "_stream", "_tail", "_waits")
@@ -81,15 +81,15 @@ class Filling:
             )
         )
 
-    def next_block(self) -> Filling:
+    def next_block(self) -> OpenBlock:
         """Return the next block: empty, with the newest point to continue from."""
-        following = Filling(self._resolution)
+        following = OpenBlock(self._resolution)
         following._tail, following._mix, following._waits = self._tail, self._mix, self._waits
         return following
 
-    def without_points(self) -> Filling:
+    def without_points(self) -> OpenBlock:
         """Return an empty block with the same wait histogram."""
-        empty = Filling(self._resolution)
+        empty = OpenBlock(self._resolution)
         empty._waits = self._waits
         return empty
 
