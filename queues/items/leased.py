@@ -19,14 +19,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from queues.errors import StaleLease
 from queues.items import ready, transition
 from queues.items.counters import CounterDelta
 from queues.items.ready import PlaceRead
 from queues.items.stored_item import StoredItem, at_place, from_lease
 from queues.keys.queue_keys import STATES, QueueKeys
 from queues.keys.suffix import expired_nonce, ready_elements, timed_elements
-from queues.kv.port import ReadTransaction, Transaction
+from queues.kv.port import Transaction
 from queues.model.config import Config
 
 
@@ -66,28 +65,6 @@ def begin(
         transition.change(tr, keys, config, None, lease, delta, now_ms=terms.now_ms)
         leases.append(lease)
     return leases
-
-
-class HeldRead:
-    """A read of the lease of this nonce, issued and not yet waited for."""
-
-    def __init__(self, tr: ReadTransaction, keys: QueueKeys, rand: bytes, nonce: bytes) -> None:
-        self._rand = rand
-        self._nonce = nonce
-        self._read = tr.get(keys.lease(rand))
-
-    def find(self) -> StoredItem | None:
-        """Return the leased item; None when the lease is over."""
-        record = self._read.wait()
-        there = None if record is None else from_lease(self._rand, record)
-        return there if there is not None and there.nonce == self._nonce else None
-
-    def wait(self) -> StoredItem:
-        """Return the leased item; raise `StaleLease` when the lease is over."""
-        there = self.find()
-        if there is None:
-            raise StaleLease("This lease is over: it ended before, and the item may have gone to another worker.")
-        return there
 
 
 class ExpiredRead:

@@ -12,7 +12,7 @@ from typing import Any
 
 from queues.items.ready import PlaceRead
 from queues.keys.queue_keys import OUTSIDE, STATES, QueueKeys
-from queues.keys.suffix import expired_nonce, read_place, ready_elements, timed_elements, timed_suffix
+from queues.keys.suffix import expired_nonce, read_place, ready_elements, timed_elements
 from queues.kv.port import ReadTransaction
 from queues.model import records
 from queues.model.codec import Codec
@@ -92,7 +92,7 @@ class StoredItem:
 
     def expiry(self, keys: QueueKeys) -> bytes:
         """Return the key by which the expiry of a leased item is found."""
-        return keys.expiry(timed_suffix(self.expires_ms, self.rand))
+        return keys.expiry_at(self.expires_ms, self.rand)
 
 
 def digest(stored: bytes) -> str:

@@ -199,6 +199,8 @@ def as_many(request: PushRequest | PushManyRequest) -> PushManyRequest:
 
 def together(pushes: Sequence[PushManyRequest]) -> Sequence[PushManyRequest]:
     """Return the first pushes that fit into one transaction, one at least."""
+    if len(pushes) == 1:
+        return pushes
     items, size = ready.MAX_ITEMS, BATCH_BYTES
     for n, push in enumerate(pushes):
         items -= len(push.values)

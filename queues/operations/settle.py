@@ -14,10 +14,11 @@ from typing import Any
 from queues.errors import BadTime, BadToken, BadValue, StaleLease
 from queues.items import transition
 from queues.items.counters import CounterDelta
-from queues.items.leased import ExpiredRead, HeldRead
-from queues.items.stored_item import StoredItem, as_item
+from queues.items.leased import ExpiredRead
+from queues.items.stored_item import StoredItem, as_item, from_lease
+from queues.keys.queue_keys import QueueKeys
 from queues.keys.suffix import NONCE_SIZE
-from queues.kv.port import Refused, Transaction
+from queues.kv.port import ReadTransaction, Refused, Transaction
 from queues.model import ids
 from queues.model.config import MAX_REASON, Config, check_text
 from queues.model.duration import LEASE, Duration, seconds_of
@@ -133,6 +134,28 @@ def stale() -> StaleLease:
 
 
 # Executing
+
+
+class HeldRead:
+    """A read of the lease of this nonce, issued and not yet waited for."""
+
+    def __init__(self, tr: ReadTransaction, keys: QueueKeys, rand: bytes, nonce: bytes) -> None:
+        self._rand = rand
+        self._nonce = nonce
+        self._read = tr.get(keys.lease(rand))
+
+    def find(self) -> StoredItem | None:
+        """Return the leased item; None when the lease is over."""
+        record = self._read.wait()
+        there = None if record is None else from_lease(self._rand, record)
+        return there if there is not None and there.nonce == self._nonce else None
+
+    def wait(self) -> StoredItem:
+        """Return the leased item; raise `StaleLease` when the lease is over."""
+        there = self.find()
+        if there is None:
+            raise StaleLease("This lease is over: it ended before, and the item may have gone to another worker.")
+        return there
 
 
 @executes(AckRequest, ReleaseRequest, ExtendRequest)
