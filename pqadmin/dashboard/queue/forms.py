@@ -53,9 +53,9 @@ class CreateForm(forms.Form):
     codec = choices_field(
         noted(_("Values are"), _("fixed once it exists")),
         [
-            ("bytes", choice("bytes", _("of any kind, shown as what they seem to be"))),
+            ("bytes", choice(_("bytes"), _("of any kind, shown as what they seem to be"))),
             ("json", choice("JSON", _("objects and lists, readable everywhere"))),
-            ("text", choice("text", _("in UTF-8"))),
+            ("text", choice(_("text"), _("in UTF-8"))),
             ("msgpack", choice("msgpack", _("as JSON, smaller, bytes inside"))),
         ],
         required=False,

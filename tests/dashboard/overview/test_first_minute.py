@@ -46,8 +46,8 @@ def test_an_empty_store_explains_itself_and_offers_three_ways(operator: Desk, st
 
 
 def test_the_lines_of_python_run_as_they_are(operator: Desk, store: Store, tmp_path: Path) -> None:
-    (shown,) = re.findall(r"<code>(from queues .*?)</code>", operator.open("/").html)
-    lines = unescape(shown.replace("<br>", "\n"))
+    (shown,) = re.findall(r"<code\s*>(from queues .*?)</code>", operator.open("/").html, re.DOTALL)
+    lines = unescape(re.sub(r"<br\s*>", "\n", shown))
     for _ in range(2):
         subprocess.run([sys.executable, "-c", lines], cwd=tmp_path, check=True, timeout=120)
     assert [item.value for item in store.queue("jobs").items().items] == [b"hello", b"hello"]

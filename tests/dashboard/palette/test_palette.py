@@ -177,7 +177,7 @@ def test_ticked_rows_have_the_acts_of_their_list(operator: Desk, store: Store) -
     store.create_queue("mail", kind="fifo").enqueue(b"x")
     for name, state in (("jobs", "ready"), ("jobs", "delayed"), ("mail", "ready")):
         html = operator.open(f"/queues/{name}/?state={state}").html
-        buttons = re.findall(r'<button class="small[^"]*" name="act" value="(\w+)"', html)
+        buttons = re.findall(r'<button class="small[^"]*" name="act"\s+value="(\w+)"', html)
         assert [press for press, _url in ticked(operator, name, state)] == buttons != []
     assert ticked(operator, "jobs", "ready", text="delete")[0] == ("delete", "/queues/jobs/act/?act=delete")
     for state, selected in (("ready", ""), ("ready", "0"), ("ready", "x"), ("trash", "3"), ("nonsense", "3")):
