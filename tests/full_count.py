@@ -52,21 +52,22 @@ def check_full_count(store: Store, queue: Queue) -> int:
         if queue.kind == "priority":
             assert {n: band.depth for n, band in enumerate(status.bands) if band.depth} == dict(bands)
         assert not status.drift
-        _check_agenda(store, tr, queue.id)
+        _check_due_index(store, tr, queue.id)
         return len(ready)
 
     return store.read(count)
 
 
-def _check_agenda(store: Store, tr: ReadTransaction, queue_id: int) -> None:
+def _check_due_index(store: Store, tr: ReadTransaction, queue_id: int) -> None:
     """Assert that a sweeper by the due index reads a queue before anything falls due there."""
     moment_ms = due_index.begin_moments(tr, store._keyspace, [queue_id])()[queue_id]
     if moment_ms is not None:
         marks = [
-            store._keyspace.read_mark(key) for key, _ in tr.get_range(*store._keyspace.agenda, limit=EVERYTHING).wait()
+            store._keyspace.read_mark(key)
+            for key, _ in tr.get_range(*store._keyspace.due_index, limit=EVERYTHING).wait()
         ]
         seconds = [second for second, of in marks if of == queue_id]
-        assert min(seconds, default=LATER) <= moment_ms // 1000, "what falls due is not on the agenda"
+        assert min(seconds, default=LATER) <= moment_ms // 1000, "what falls due is not in the due index"
 
 
 def _ready(tr: ReadTransaction, keys: QueueKeys, config: Config) -> tuple[dict, Counter]:

@@ -55,7 +55,7 @@ class DueIndex:
 
 def look(tr: ReadTransaction, keyspace: Keyspace, *, now_ms: int, limit: int, resting: Container[int] = ()) -> DueIndex:
     """Return the due index up to now, or its first `limit` marks behind those of queues that are left alone."""
-    begin, end = keyspace.agenda
+    begin, end = keyspace.due_index
     queues: list[Marked] = []
     stuck: dict[int, list[int]] = {}
     unreadable: set[int] = set()
@@ -90,9 +90,9 @@ def collapse(tr: Transaction, keyspace: Keyspace, stuck: Mapping[int, Sequence[i
     """
     tr.use_reserve()
     for queue_id, (first, *others) in stuck.items():
-        tr.set(keyspace.agenda_mark(first, queue_id), b"")
+        tr.set(keyspace.due_mark(first, queue_id), b"")
         for second in others:
-            tr.clear(keyspace.agenda_mark(second, queue_id))
+            tr.clear(keyspace.due_mark(second, queue_id))
 
 
 def settle(tr: Transaction, keyspace: Keyspace, queues: Sequence[Marked]) -> None:
@@ -108,11 +108,11 @@ def settle(tr: Transaction, keyspace: Keyspace, queues: Sequence[Marked]) -> Non
             continue
         moment_ms = moments[queue.queue_id]
         for second in queue.seconds:
-            mark = keyspace.agenda_mark(second, queue.queue_id)
+            mark = keyspace.due_mark(second, queue.queue_id)
             tr.add_read_conflict_key(mark)
             tr.clear(mark)
         if moment_ms is not None:
-            tr.set(keyspace.agenda_mark(moment_ms // 1000, queue.queue_id), b"")
+            tr.set(keyspace.due_mark(moment_ms // 1000, queue.queue_id), b"")
 
 
 def begin_moments(

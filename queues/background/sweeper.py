@@ -107,7 +107,7 @@ class Round:
 class _Seen:
     """What a round found to do, at one read version."""
 
-    agenda: due_index.DueIndex
+    due: due_index.DueIndex
     wake: bytes | None
     #: The first deadline of the trash, and whether it has passed.
     trash_ms: int | None
@@ -231,9 +231,9 @@ class Sweeper:
         swept = Swept()
         self._resting = {queue_id: until for queue_id, until in self._resting.items() if until > self._count()}
         seen = self._kv.read(lambda tr: self._look(tr, now_ms))
-        upcoming = [] if seen.agenda.next_ms is None else [seen.agenda.next_ms]
+        upcoming = [] if seen.due.next_ms is None else [seen.due.next_ms]
         stale, late = [], []
-        for queue in seen.agenda.queues:
+        for queue in seen.due.queues:
             if queue.moment_ms is not None and queue.moment_ms <= now_ms:
                 late.append(queue)
             elif not queue.settled:
@@ -246,9 +246,9 @@ class Sweeper:
             swept += self._visit(queue.queue_id, now_ms)
         if stale:
             self._kv.transact(lambda tr: due_index.settle(tr, self._keyspace, stale))
-        for queue_id in seen.agenda.unreadable:
+        for queue_id in seen.due.unreadable:
             self._tell_once(f"Queue {queue_id}", ValueError("its config or its due times cannot be read"))
-        crowding = {queue_id: seconds for queue_id, seconds in seen.agenda.stuck.items() if len(seconds) > 1}
+        crowding = {queue_id: seconds for queue_id, seconds in seen.due.stuck.items() if len(seconds) > 1}
         if crowding:
             self._kv.transact(lambda tr: due_index.collapse(tr, self._keyspace, crowding))
         more = bool(late or stale or crowding)
@@ -264,17 +264,17 @@ class Sweeper:
         return Round(
             swept=swept,
             rest=0.0 if more else max(0.001, min(rests)),
-            known={self._keyspace.agenda_wake: seen.wake},
+            known={self._keyspace.due_wake: seen.wake},
         )
 
     def _look(self, tr: ReadTransaction, now_ms: int) -> _Seen:
-        wake = tr.get(self._keyspace.agenda_wake)
+        wake = tr.get(self._keyspace.due_wake)
         trash, merging = tr.get_key(*self._keyspace.trash_deadlines), tr.get_key(*self._keyspace.all_merges)
         seen = due_index.look(tr, self._keyspace, now_ms=now_ms, limit=QUEUES, resting=self._resting)
         deadline = trash.wait()
         trash_ms = None if deadline is None else self._keyspace.deadline_of(deadline)
         return _Seen(
-            agenda=seen,
+            due=seen,
             wake=wake.wait(),
             trash_ms=trash_ms,
             trash_due=trash_ms is not None and trash_ms <= now_ms,

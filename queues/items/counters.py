@@ -57,12 +57,12 @@ class CounterDelta:
         if now_ms is None or ms - now_ms < SOON_MS:
             self.wake()
         if now_ms is None or ms - now_ms < AGENDA_SOON_MS:
-            self._totals[self._keys.agenda_wake] = 1
+            self._totals[self._keys.due_wake] = 1
 
     def look_again(self) -> None:
         """Have the sweeper look at the queue: many items may have come at once."""
         self._seconds.add(0)
-        self._totals[self._keys.agenda_wake] = 1
+        self._totals[self._keys.due_wake] = 1
 
     def state(self, generation: int, state: str, side: Side, n: int = 1) -> None:
         """Count `n` items in or out of a state."""
@@ -97,7 +97,7 @@ class CounterDelta:
         for key, n in self._totals.items():
             tr.add(key, n)
         for second in self._seconds:
-            tr.set(self._keys.agenda_mark(second), b"")
+            tr.set(self._keys.due_mark(second), b"")
 
     def _add(self, key: bytes, n: int) -> None:
         self._totals[key] = self._totals.get(key, 0) + n

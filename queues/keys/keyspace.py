@@ -44,11 +44,11 @@ Elements are packed by FoundationDB's tuple layer on every engine, under one roo
     ("job", "in", job_id, n)              = record       items that it pushes, in parts: see queues/bulk/incoming.py
     ("job", "run", job_id)                = ""           it has not ended
     ("job", "v")                          = total        job change: ADD 1 whenever a job begins, ends or resumes
-    ("agenda", second, id)                = ""           something delayed or leased of the queue falls due in that
+    ("due", second, id)                   = ""           something delayed or leased of the queue falls due in that
                                                          second, or did; second 0: the sweeper is to look
-    ("agenda", "w")                       = total        agenda wake: ADD 1 with what falls due soon
+    ("due", "w")                          = total        wake key of sweepers: ADD 1 with what falls due soon
     ("history", id, resolution, start)    = block        points of a queue's history: see queues/history/
-    ("elected", role)                     = record       the leader of a role: see queues/background/leader.py
+    ("elected", role)                     = record       the leader of a role: see queues/serving/leadership.py
     ("slot", client, n)                   = mark         result of a commit, on a cluster: see queues/kv/slots.py
     ("app", "k", space, *key)             = bytes        a key of the application: see queues/operations/space.py
     ("app", "v", space)                   = total        change key of a space: ADD 1 with every write
@@ -155,10 +155,10 @@ class Keyspace:
         self.all_configs = children(self._configs)
         self._elected = self.root + pack("elected")
         self._history = self.root + pack("history")
-        self._agenda = self.root + pack("agenda")
-        self.agenda_wake = self._agenda + pack("w")
+        self._due = self.root + pack("due")
+        self.due_wake = self._due + pack("w")
         #: The due index, the earliest second first.
-        self.agenda = self._agenda + WHOLE_FIRST, self._agenda + WHOLE_END
+        self.due_index = self._due + WHOLE_FIRST, self._due + WHOLE_END
 
     @staticmethod
     def store_at(root: bytes) -> bytes:
@@ -251,7 +251,7 @@ class Keyspace:
         return self._queue_keys(queue_id)
 
     def _make_queue_keys(self, queue_id: int) -> QueueKeys:
-        return QueueKeys(self._queues + pack(queue_id), self._agenda, queue_id)
+        return QueueKeys(self._queues + pack(queue_id), self._due, queue_id)
 
     def elected(self, role: str) -> bytes:
         """Return the key of a role's leader."""
@@ -265,13 +265,13 @@ class Keyspace:
         """Return the key of the block that begins at this second."""
         return self._history + pack(queue_id, resolution, start)
 
-    def agenda_mark(self, second: int, queue_id: int) -> bytes:
+    def due_mark(self, second: int, queue_id: int) -> bytes:
         """Return the entry of the due index for a queue and a second."""
-        return self._agenda + pack(second, queue_id)
+        return self._due + pack(second, queue_id)
 
     def read_mark(self, key: bytes) -> tuple[int, int]:
         """Return (second, queue id) of an entry of the due index."""
-        second, queue_id = unpack_behind(key, len(self._agenda))
+        second, queue_id = unpack_behind(key, len(self._due))
         return second, queue_id
 
     def trash(self, trash_id: bytes) -> bytes:

@@ -37,8 +37,8 @@ class QueueKeys:
     """The keys of one queue."""
 
     __slots__ = (
-        "_agenda",
         "_dead",
+        "_due",
         "_expiries",
         "_generations",
         "_index",
@@ -56,10 +56,10 @@ class QueueKeys:
         "wake",
     )
 
-    def __init__(self, prefix: bytes, agenda: bytes, queue_id: int) -> None:
+    def __init__(self, prefix: bytes, due: bytes, queue_id: int) -> None:
         self._prefix = prefix
         #: Prefix of the due index.
-        self._agenda = agenda
+        self._due = due
         self._queue_id = queue_id
         self._generations: dict[int, GenerationKeys] = {}
         self._index = {state: prefix + pack("o", state) for state in STATES}
@@ -140,13 +140,13 @@ class QueueKeys:
         return bucket
 
     @property
-    def agenda_wake(self) -> bytes:
+    def due_wake(self) -> bytes:
         """The wake key of sweepers, for what falls due soon."""
-        return self._agenda + pack("w")
+        return self._due + pack("w")
 
-    def agenda_mark(self, second: int) -> bytes:
+    def due_mark(self, second: int) -> bytes:
         """Return the queue's entry of the due index for a second."""
-        return self._agenda + pack(second, self._queue_id)
+        return self._due + pack(second, self._queue_id)
 
     @property
     def everything(self) -> Range:

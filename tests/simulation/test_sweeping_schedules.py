@@ -1,6 +1,6 @@
 """Seeded schedules of clients that delay, lease, run for election and sweep by the due index, with every fault.
 
-At every end whatever falls due is on the agenda, and a sweep that goes by nothing else finds all of it. No term is held
+At every end whatever falls due is in the due index, and a sweep by nothing else finds all of it. No term is held
 by two, and nothing of an earlier term is written after a later one's. Clients die anywhere; their clocks jump. (That
 the check of a term conflicts with a takeover is asserted in tests/conformance/background/test_elected.py.)
 """
@@ -112,8 +112,8 @@ class SweepingSchedule(TimeSchedule):
         queue = store.queue("a")
         if left := {state: n for state in ("delayed", "leased") if (n := queue.depth(state))}:
             raise Violation(f"left by the sweep: {left}")
-        if store.read(lambda tr: tr.get_key(*store._keyspace.agenda).wait()) is not None:
-            raise Violation("the agenda does not end")
+        if store.read(lambda tr: tr.get_key(*store._keyspace.due_index).wait()) is not None:
+            raise Violation("the due index does not end")
 
 
 @pytest.mark.slow
@@ -150,26 +150,26 @@ def test_the_read_conflict_on_a_mark_that_is_cleared(monkeypatch: pytest.MonkeyP
     add = SimulatedTransaction.add_read_conflict_key
 
     def forget(tr: SimulatedTransaction, key: bytes) -> None:
-        if b"\x02agenda\x00" not in key:
+        if b"\x02due\x00" not in key:
             add(tr, key)
 
     monkeypatch.setattr(SimulatedTransaction, "add_read_conflict_key", forget)
-    assert "not on the agenda" in noticed(NARROW)
+    assert "not in the due index" in noticed(NARROW)
 
 
 def test_the_look_that_is_taken_again_before_marks_are_cleared(monkeypatch: pytest.MonkeyPatch) -> None:
     def by_what_was_seen(tr: Transaction, keyspace: Any, queues: Any) -> None:
         for queue in queues:
             for second in queue.seconds:
-                tr.clear(keyspace.agenda_mark(second, queue.queue_id))
+                tr.clear(keyspace.due_mark(second, queue.queue_id))
 
     monkeypatch.setattr(due_index, "settle", by_what_was_seen)
-    assert "not on the agenda" in noticed(VERBS)
+    assert "not in the due index" in noticed(VERBS)
 
 
 def test_the_mark_of_what_falls_due(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Totals, "falls_due", lambda self, ms, now_ms=None: self.wake())
-    assert "not on the agenda" in noticed(VERBS)
+    assert "not in the due index" in noticed(VERBS)
 
 
 def careless(name: str, broken: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> str:

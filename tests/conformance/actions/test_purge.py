@@ -232,10 +232,10 @@ def test_what_is_beyond_its_deadline_is_cleared_whole_and_cannot_be_undone(store
         with pytest.raises(TrashNotFound):
             ann.undo(trash_id)
     keyspace = store._keyspace
-    Sweeper(store._context).sweep()  # takes what is gone off the agenda
+    Sweeper(store._context).sweep()  # takes what is gone from the due index
     audit = keyspace.root + b"\x02audit\x00"
     left = {key for key in everything(store) if key not in clean and not key.startswith(audit)}
-    left -= {keyspace.agenda_wake}
+    left -= {keyspace.due_wake}
     for key in left:
         assert key.startswith(keyspace._queues), key
         queue_id = keyspace.id_of_queue(key)

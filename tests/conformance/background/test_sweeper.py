@@ -1,4 +1,4 @@
-"""Sweeping by the agenda: what falls due is done in time, also in queues without pops, and idle queues cost nothing."""
+"""Sweeping by the due index: what falls due is done in time, in queues without pops too; idle queues cost nothing."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def jobs(store: Store) -> Iterator[Queue]:
 
 
 def marks(store: Store) -> list[tuple[int, int]]:
-    """Return (second, queue id) of what is on the agenda."""
-    pairs = store.read(lambda tr: tr.get_range(*store._keyspace.agenda, limit=EVERYTHING).wait())
+    """Return (second, queue id) of what is in the due index."""
+    pairs = store.read(lambda tr: tr.get_range(*store._keyspace.due_index, limit=EVERYTHING).wait())
     return [store._keyspace.read_mark(key) for key, _ in pairs]
 
 
@@ -119,7 +119,7 @@ def test_an_idle_store_costs_four_reads_a_round_however_many_queues_there_are(
     assert store._kv.reads() - before == 10 * 4
 
 
-def test_a_lease_that_was_acknowledged_leaves_the_agenda_when_its_second_has_come(
+def test_a_lease_that_was_acknowledged_leaves_the_due_index_when_its_second_has_come(
     store: Store, jobs: Queue, sweeper: Sweeper, clock: Clock
 ) -> None:
     jobs.push_many([(b"%d" % n, n) for n in range(40)])
@@ -150,7 +150,7 @@ def test_more_queues_and_items_than_one_round_does(store: Store, sweeper: Sweepe
     assert (queues[0].depth(), queues[59].depth(), marks(store)) == (1_301, 1, [])
 
 
-def test_every_way_back_is_on_the_agenda(store: Store, sweeper: Sweeper, clock: Clock) -> None:
+def test_every_way_back_is_on_the_due_index(store: Store, sweeper: Sweeper, clock: Clock) -> None:
     ann = store.actions("ann")
 
     def filled(name: str) -> Queue:
@@ -230,10 +230,10 @@ def test_a_queue_that_fails_keeps_no_other_from_being_swept(
     assert len([record for record in caplog.records if record.name != "queues.kv"]) == 2, "each is told once"
     assert jobs.depth() == 1
     store.transact(lambda tr: tr.set(config, was))
-    assert sweeper.sweep() == Swept(promoted=1), "its place on the agenda was kept"
+    assert sweeper.sweep() == Swept(promoted=1), "its place in the due index was kept"
 
 
-def test_what_workers_did_already_is_only_taken_off_the_agenda(
+def test_what_workers_did_already_is_only_taken_off_the_due_index(
     store: Store, jobs: Queue, sweeper: Sweeper, clock: Clock
 ) -> None:
     jobs.push(b"x", priority=1, delay=timedelta(seconds=1))
@@ -289,6 +289,6 @@ def test_marks_conflict_with_nothing(concurrent: Store, clock: Clock) -> None:
         verb(step)
     for step in steps:
         step.commit()
-    wakes = concurrent.read(lambda tr: total(tr.get(concurrent._keyspace.agenda_wake).wait()))
+    wakes = concurrent.read(lambda tr: total(tr.get(concurrent._keyspace.due_wake).wait()))
     assert wakes == 3
     assert len(marks(concurrent)) == 2

@@ -49,7 +49,7 @@ def rounds(sweeper: Sweeper, at_most: int = 40) -> Swept:
 
 
 def number_of_marks(store: Store, queue: Queue) -> int:
-    pairs = store.read(lambda tr: tr.get_range(*store._keyspace.agenda, limit=1_000).wait())
+    pairs = store.read(lambda tr: tr.get_range(*store._keyspace.due_index, limit=1_000).wait())
     return sum(store._keyspace.read_mark(key)[1] == queue.id for key, _ in pairs)
 
 
@@ -73,7 +73,7 @@ def test_a_queue_with_many_marks_that_cannot_be_swept_holds_nothing_up(
     clock.advance(2)
     assert rounds(sweeper) == Swept(promoted=1)
     store.transact(lambda tr: tr.set(key, was))
-    assert rounds(Sweeper(store._context)).promoted == 60, "its place on the agenda was kept"
+    assert rounds(Sweeper(store._context)).promoted == 60, "its place in the due index was kept"
     check_full_count(store, broken)
 
 
