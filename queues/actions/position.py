@@ -1,7 +1,7 @@
-"""Positions: where an item would stand among the ready ones, told before it is brought there.
+"""Positions: the place that an item has, or would have, among the ready items.
 
-Neighbors are read at any depth; how many leave before it is counted from the nearer edge of its priority band, as far
-as a page may count, and said to be about so many where that is not far enough.
+Neighbors are read at any depth. The items that leave before it are counted from the nearer edge of its priority band,
+as far as a page may count; beyond that the number is an estimate.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from queues.items.counters import total
-from queues.items.ready import Entry, as_item
 from queues.items.stored_item import StoredItem
 from queues.keys.queue_keys import QueueKeys
 from queues.keys.suffix import ready_elements, ready_suffix
@@ -25,7 +24,7 @@ from queues.queue import Queue
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neighbors:
-    """What stands next to an item; None: it is the first, or the last."""
+    """The items next to an item; None: it is the first, or the last."""
 
     #: Nearer to the minimum (FIFO: the head).
     lower: Item | None
@@ -34,17 +33,23 @@ class Neighbors:
 
 
 def neighbors(queue: Queue, item: Item, *, preview: int, tr: ReadTransaction) -> Neighbors | None:
-    """Return the neighbors of a ready item, their values cut to `preview` bytes; None for one of another state.
-
-    Two reads of at most two keys each, at any depth.
-    """
+    """Return the neighbors of a ready item, their values cut to `preview` bytes; None for one of another state."""
     suffix = _suffix(item)
-    if suffix is None:
-        return None
+    return None if suffix is None else _neighbors(queue, suffix, (), preview, tr)
+
+
+def _neighbors(queue: Queue, suffix: bytes, leaving: Collection[bytes], preview: int, tr: ReadTransaction) -> Neighbors:
+    """Return the items next to a place, without those that leave theirs: a few reads at any depth."""
 
     def beside(end: End) -> Item | None:
-        after = cursor.encode(queue.id, end, suffix)
-        return next(iter(queue.items(end=end, limit=1, after=after, preview=preview, tr=tr).items), None)
+        after: str | None = cursor.encode(queue.id, end, suffix)
+        while after is not None:
+            page = queue.items(end=end, limit=_NEXT if leaving else 1, after=after, preview=preview, tr=tr)
+            stays = next((item for item in page.items if _suffix(item) not in leaving), None)
+            if stays is not None:
+                return stays
+            after = page.cursor
+        return None
 
     return Neighbors(lower=beside("max"), higher=beside("min"))
 
@@ -81,15 +86,13 @@ class Position:
 
 
 def position(
-    tr: ReadTransaction, keys: QueueKeys, config: Config, suffix: bytes, leaving: Sequence[StoredItem]
+    tr: ReadTransaction, keys: QueueKeys, queue: Queue, suffix: bytes, leaving: Sequence[StoredItem]
 ) -> Position:
     """Return the position that this suffix would give to one of the items that leave their places for it."""
+    config = queue.config
     old = {there.suffix for there in leaving if there.state == "ready"}
     depths = _depths(tr, keys, config)
-    neighbors = Neighbors(
-        lower=_beside(tr, keys, config, suffix, old, higher=False),
-        higher=_beside(tr, keys, config, suffix, old, higher=True),
-    )
+    neighbors = _neighbors(queue, suffix, old, _PREVIEW, tr)
     before, exact = _before(tr, keys, config, suffix, depths)
     before -= sum(each < suffix for each in old)
     of = max(0, sum(depths) - len(old))
@@ -98,18 +101,15 @@ def position(
 
 def _depths(tr: ReadTransaction, keys: QueueKeys, config: Config) -> list[int]:
     """Return the ready items by band, lowest first; of a FIFO queue all of them."""
-    if config.fifo:
-        pairs = [
-            [(tr.get(of.counter("ready", "in")), tr.get(of.counter("ready", "out")))]
-            for of in map(keys.generation, config.generations)
-        ]
-    else:
-        pairs = [
-            [(tr.get(of.band(n, "in")), tr.get(of.band(n, "out"))) for n in range(len(config.edges) + 1)]
-            for of in map(keys.generation, config.generations)
-        ]
-    bands = [[total(arrived.wait()) - total(left.wait()) for arrived, left in generation] for generation in pairs]
-    return [sum(depths) for depths in zip(*bands, strict=True)]
+    bands = range(len(config.edges) + 1)
+    pairs = [
+        [(tr.get(of.counter("ready", "in")), tr.get(of.counter("ready", "out")))]
+        if config.fifo
+        else [(tr.get(of.band(n, "in")), tr.get(of.band(n, "out"))) for n in bands]
+        for of in map(keys.generation, config.generations)
+    ]
+    depths = [[total(arrived.wait()) - total(left.wait()) for arrived, left in generation] for generation in pairs]
+    return [sum(band) for band in zip(*depths, strict=True)]
 
 
 def _before(
@@ -157,27 +157,3 @@ def _count(tr: ReadTransaction, ranges: Sequence[tuple[bytes, bytes]], *, revers
             else:
                 begin = pairs[-1][0] + b"\0"
     return counted
-
-
-def _beside(
-    tr: ReadTransaction, keys: QueueKeys, config: Config, suffix: bytes, leaving: Collection[bytes], *, higher: bool
-) -> Item | None:
-    """Return the next item that stays where it is."""
-    found: list[Entry] = []
-    for generation in config.generations:
-        of = keys.generation(generation)
-        begin, end = of.ready_range
-        begin, end = (of.ready(suffix), end) if higher else (begin, of.ready(suffix))
-        while begin < end:
-            pairs = tr.get_range(begin, end, limit=_NEXT, reverse=not higher).wait()
-            stays = next((pair for pair in pairs if of.suffix_of(pair[0]) not in leaving), None)
-            if stays is not None:
-                found.append(Entry(generation, of.suffix_of(stays[0]), *stays))
-                break
-            if len(pairs) < _NEXT:
-                break
-            begin, end = (pairs[-1][0] + b"\0", end) if higher else (begin, pairs[-1][0])
-    if not found:
-        return None
-    nearest = (min if higher else max)(found, key=lambda entry: entry.suffix)
-    return as_item(nearest, config, preview=_PREVIEW)

@@ -19,23 +19,23 @@ from queues.queue import Queue
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReprioritizePreview:
-    """What re-prioritizing items would do."""
+    """What `reprioritize` would do."""
 
     #: Each item before and after, in the order asked for; those that would not change are left out.
     changes: tuple[tuple[Item, Item], ...]
-    #: Where the first of the ready ones to leave at the minimum end stands now; None: no ready one changes.
+    #: The present place of the first ready item at the minimum end; None: no ready item changes.
     was: Position | None
-    #: Where the first of them would stand, and the last.
+    #: The places that the first and the last of them would have.
     first: Position | None
     last: Position | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrival:
-    """What moving items would do."""
+    """What `move_items` would do."""
 
     queue: Queue
-    #: Of each item there, in the order asked for; None in a FIFO queue.
+    #: Of each item in that queue, in the order asked for; None in a FIFO queue.
     priorities: tuple[Priority | None, ...]
 
 
@@ -93,7 +93,8 @@ def preview_reprioritize(
     keyspace = frame.context.keyspace
 
     def look(tr: ReadTransaction) -> ReprioritizePreview:
-        config = find_queue(frame.context, tr, queue_name, expect_id).config
+        queue = find_queue(frame.context, tr, queue_name, expect_id)
+        config = queue.config
         found = locate.find(tr, keyspace, config, item_ids, skip_missing=True).stored_items
         afters = edit.reprioritized(
             tr, keyspace, config, found, priority=priority, shift=shift, place=place, newest=config.base
@@ -103,14 +104,14 @@ def preview_reprioritize(
         keys = keyspace.queue(config.id)
 
         def position(suffix: bytes) -> Position:
-            return positions.position(tr, keys, config, suffix, leaving)
+            return positions.position(tr, keys, queue, suffix, leaving)
 
-        stood = sorted(now.suffix for now in leaving if now.state == "ready")
-        stands = sorted(then.suffix for _, then in changes if then.state == "ready")
-        ends = [position(suffix) for suffix in dict.fromkeys((*stands[:1], *stands[-1:]))]
+        before = sorted(now.suffix for now in leaving if now.state == "ready")
+        after = sorted(then.suffix for _, then in changes if then.state == "ready")
+        ends = [position(suffix) for suffix in dict.fromkeys((*after[:1], *after[-1:]))]
         return ReprioritizePreview(
             changes=tuple((locate.item_of(now, config), locate.item_of(then, config)) for now, then in changes),
-            was=position(stood[0]) if stood else None,
+            was=position(before[0]) if before else None,
             first=ends[0] if ends else None,
             last=ends[-1] if ends else None,
         )

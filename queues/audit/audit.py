@@ -28,21 +28,24 @@ class AuditEntry:
     id: str
     #: By the store's clock, UTC.
     at: datetime
-    actor: str
+    actor: str = ""
     #: How the request came in: web, api, cli.
-    via: str
+    via: str = ""
     verb: str
     #: The queue's name at the time; None for actions on no queue.
-    queue: str | None
-    #: The one item that was acted on, if it was one.
-    item: str | None
-    #: Items concerned.
-    count: int
-    reason: str
-    before: Mapping[str, Any] | None
-    after: Mapping[str, Any] | None
-    #: Why it cannot be read; then no more is known of it than its id and its time. Empty: it can.
+    queue: str | None = None
+    #: The one item of the action, if it was one.
+    item: str | None = None
+    #: Items of the action.
+    count: int = 0
+    reason: str = ""
+    before: Mapping[str, Any] | None = None
+    after: Mapping[str, Any] | None = None
+    #: Why it cannot be read; then only its id and its time are known. Empty: it can.
     damage: str = ""
+
+
+_FIELDS = ("actor", "via", "verb", "queue", "item", "count", "reason", "before", "after")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,9 +107,9 @@ class Audit:
         }
         tr.set(keyspace.audit(audit_id), records.encode(header))
         tr.set(keyspace.audit_by_actor(actor, audit_id), b"")
-        for concerned in (queue_id, also):
-            if concerned is not None:
-                tr.set(keyspace.audit_by_queue(concerned, audit_id), b"")
+        for listed_id in (queue_id, also):
+            if listed_id is not None:
+                tr.set(keyspace.audit_by_queue(listed_id, audit_id), b"")
         for listed in dict.fromkeys((*items, *(() if item is None else (item,)))):
             tr.set(keyspace.audit_by_item(listed, audit_id), b"")
 
@@ -178,37 +181,9 @@ def _first_of(when: datetime | None) -> bytes | None:
 
 
 def _entry(audit_id: bytes, record: bytes) -> AuditEntry:
-    at = ids.at(ids.minted_ms(audit_id))
+    audit_name, at = audit_id.hex(), ids.at(ids.minted_ms(audit_id))
     try:
-        return _read(audit_id, at, records.decode(record)[0])
+        header = records.decode(record)[0]
+        return AuditEntry(id=audit_name, at=at, **{name: header[name] for name in _FIELDS})
     except UNREADABLE as error:
-        return AuditEntry(
-            id=audit_id.hex(),
-            at=at,
-            actor="",
-            via="",
-            verb=UNREADABLE_VERB,
-            queue=None,
-            item=None,
-            count=0,
-            reason="",
-            before=None,
-            after=None,
-            damage=why(error),
-        )
-
-
-def _read(audit_id: bytes, at: datetime, header: dict[str, Any]) -> AuditEntry:
-    return AuditEntry(
-        id=audit_id.hex(),
-        at=at,
-        actor=header["actor"],
-        via=header["via"],
-        verb=header["verb"],
-        queue=header["queue"],
-        item=header["item"],
-        count=header["count"],
-        reason=header["reason"],
-        before=header["before"],
-        after=header["after"],
-    )
+        return AuditEntry(id=audit_name, at=at, verb=UNREADABLE_VERB, damage=why(error))

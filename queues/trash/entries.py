@@ -1,4 +1,4 @@
-"""Entries of the trash as they are read: what each says, as far as it can be read and may be shown."""
+"""Entries of the trash as screens read them, each as far as its record can be read."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ _Read = tuple[bytes, dict[str, Any] | Exception, Result[bytes | None], tuple[int
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """Which entries are asked for; None: all."""
+    """A filter of entries; None: all."""
 
-    #: Of the queue that has this name, or had it when they were written.
+    #: The queue has this name, or had it when the entry was written.
     queue: str | None
     by: str | None
     act: str | None
-    #: Of every act but this one.
+    #: The action is not this one.
     but: str | None = None
-    #: Says by the name that a queue had whether it is listed.
+    #: Says by the queue's name then whether an entry is listed.
     visible: Callable[[str], bool] | None = None
 
     @property
     def everything(self) -> bool:
-        """Whether all are asked for, those too that cannot be read."""
+        """Whether all entries fit, unreadable ones included."""
         return self == _EVERYTHING
 
     def fits(self, header: dict[str, Any], queue_id: int | None) -> bool:
-        """Say whether an entry is asked for and can be restored; `queue_id` is of the queue that has the name now."""
+        """Say whether an entry fits and can be restored; `queue_id` is of the queue that has the name now."""
         return (
             not (header["restored"] or header.get("deleting"))
             and (self.by is None or header["by"] == self.by)
@@ -63,17 +63,17 @@ _EVERYTHING = Asked(queue=None, by=None, act=None)
 
 
 class Looking:
-    """One look into the trash, inside one transaction; what several entries need is read once."""
+    """Reads of the trash in one transaction; records that several entries need are read once."""
 
     def __init__(self, tr: ReadTransaction, keyspace: Keyspace) -> None:
         self._tr = tr
         self._keyspace = keyspace
-        #: Configs of the entries' queues, and whose the prefixes are that entries reach.
+        #: Configs of the entries' queues, and of the queues that have the entries' prefixes now.
         self._configs: dict[int, Result[bytes | None]] = {}
         self._owners: dict[str, Config | None] = {}
 
     def record(self, trash_id: bytes) -> tuple[dict[str, Any], bytes]:
-        """Return what lies under an id: header and value; raise `TrashNotFound`."""
+        """Return header and value of an id; raise `TrashNotFound`."""
         record = self._tr.get(self._keyspace.trash(trash_id)).wait()
         header, value = records.decode(record) if record is not None else ({"deleting": True}, b"")
         if header.get("deleting"):
@@ -88,7 +88,7 @@ class Looking:
             return entry_of(trash_id, header, value, rules, self._reaches(header))
 
     def page(self, asked: Asked, *, before: bytes | None, limit: int) -> TrashPage:
-        """Return the entries that are asked for among the next ones, newest first, at most `limit`."""
+        """Return the next entries that fit, newest first, at most `limit`."""
         queue_id = None if asked.queue is None else self._id_of(asked.queue)
         size = 0
 
@@ -155,36 +155,36 @@ class Looking:
             return None
 
 
-#: A week: an operator who comes back from a long weekend can still undo.
+#: Milliseconds for which entries are kept: a week, so that an action is undone after a long weekend too.
 KEPT_MS = 7 * 24 * 3600 * 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrashEntry:
-    """Something that an act removed or changed."""
+    """What one action removed or changed."""
 
     id: str
-    #: `items`: what an act did to one or more items, to be undone as one. Of what is `unreadable` no more is known than
-    #: its id, when it came in, when it is to go and why it cannot be read.
+    #: `items`: changes of one or more items, undone as one. Of an `unreadable` entry only its id, its times and the
+    #: damage are known.
     what: Literal["queue", "item", "items", "unreadable"]
     #: The queue's number, the same through renames.
-    queue_id: int
-    #: The queue's name when it was removed.
-    queue: str
-    #: The item; None for a queue or a chunk.
-    item: Item | None
-    #: Items concerned.
-    count: int
-    by: str
+    queue_id: int = 0
+    #: The queue's name at the time.
+    queue: str = ""
+    #: The item, if it is the entry of one item.
+    item: Item | None = None
+    #: Items of the entry.
+    count: int = 0
+    by: str = ""
     at: datetime
     #: It may be swept afterwards.
     deadline: datetime
-    restored: bool
-    #: What was done: pop, delete, move, reprioritize, edit, purge, push, delete_queue.
+    restored: bool = False
+    #: The action: pop, delete, move, reprioritize, edit, purge, push, delete_queue.
     act: str = ""
     #: The name of the queue that items were moved to.
     to: str | None = None
-    #: The numbers of the queues that undoing it changes, as of now: an attached one may have been attached anew.
+    #: The numbers of the queues that undoing it changes, as of now: an attached one may have been attached again.
     reaches: tuple[int, ...] = ()
     #: The queue's rules of redaction as they are now; of a deleted queue as they were.
     redact: tuple[str, ...] = ()
@@ -199,9 +199,9 @@ class TrashPage:
     entries: tuple[TrashEntry, ...]
     #: Pass it as `after=` for older entries; None when these are the oldest.
     cursor: str | None
-    #: Entries that were looked at for this page.
+    #: Entries that were read for this page.
     looked: int = 0
-    #: Whether the page after the cursor holds something; else there are older ones, and nobody has looked at them.
+    #: Whether the page after the cursor has an entry; else there are older ones that were not read.
     certain: bool = True
 
 
@@ -212,30 +212,14 @@ def readable(
     rules: Mapping[int, bytes | None],
     reaches: tuple[int, ...] = (),
 ) -> TrashEntry:
-    """Return an entry; what of it cannot be read, or not be hidden as its queue's rules say, is left out."""
-    if isinstance(header, Exception):
-        return _damaged(trash_id, header)
+    """Return an entry; without its content if that cannot be read, or not be redacted by its queue's rules."""
     try:
+        if isinstance(header, Exception):
+            raise header
         return entry_of(trash_id, header, value, rules_of(header, rules[header["queue_id"]]), reaches)
     except UNREADABLE as error:
-        return _damaged(trash_id, error)
-
-
-def _damaged(trash_id: bytes, error: Exception) -> TrashEntry:
-    came_ms = ids.minted_ms(trash_id)
-    return TrashEntry(
-        id=trash_id.hex(),
-        what="unreadable",
-        queue_id=0,
-        queue="",
-        item=None,
-        count=0,
-        by="",
-        at=ids.at(came_ms),
-        deadline=ids.at(came_ms + KEPT_MS),
-        restored=False,
-        damage=why(error),
-    )
+        at, deadline = (ids.at(ids.minted_ms(trash_id) + ms) for ms in (0, KEPT_MS))
+        return TrashEntry(id=trash_id.hex(), what="unreadable", at=at, deadline=deadline, damage=why(error))
 
 
 @contextmanager
@@ -252,7 +236,7 @@ def telling() -> Iterator[None]:
 def entry_of(
     trash_id: bytes, header: dict[str, Any], value: bytes, redact: tuple[str, ...], reaches: tuple[int, ...] = ()
 ) -> TrashEntry:
-    """Return an entry as its record says it."""
+    """Return the entry of a record."""
     return TrashEntry(
         id=trash_id.hex(),
         what=header["what"],
@@ -272,7 +256,7 @@ def entry_of(
 
 
 def item_of(header: dict[str, Any], value: bytes, codec: Codec | None) -> Item:
-    """Return the item that a record is about."""
+    """Return the item of a record."""
     if "foreign" in header:
         return attached_items.as_item(suffix_of(header["item"]), value, fifo=header["foreign"]["fifo"], codec=codec)
     if "place" in header and header["place"]["state"] != "ready":
@@ -292,7 +276,7 @@ def item_of(header: dict[str, Any], value: bytes, codec: Codec | None) -> Item:
 
 
 def rules_of(header: dict[str, Any], config: bytes | None) -> tuple[str, ...]:
-    """Return the rules of an entry's queue: by its config, or by the one that lies in the trash with it."""
+    """Return the redaction rules of an entry's queue, by its config or by the one in the entry."""
     if config is not None:
         return Config.decode(config).redact
     return tuple(header.get("config", {}).get("redact", ())) or tuple(header.get("redact", ()))

@@ -1,6 +1,6 @@
-"""What stands in the trash put back: a queue, items, a purged generation, or what an act changed, undone.
+"""Restores entries of the trash: a queue, items, a purged generation, or changes of items, each undone.
 
-All of it inside one transaction, which also marks the record as restored: that is the trash's own.
+The caller's transaction also marks the record as restored.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from queues.trash.entries import item_of, suffix_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restored:
-    """What came back from the trash."""
+    """What a restore did."""
 
-    #: Of the queue that came back, or that holds what came back.
+    #: Of the queue that is back, or that has the items.
     config: Config
     #: The item; None for a queue or a chunk.
     item: Item | None
-    #: Items that came back.
+    #: Items that are back.
     count: int
-    #: Items that were left out, as they have gone on since.
+    #: Items that were left out, because they were taken or changed since.
     skipped: int = 0
-    #: The ids of what an act changed and an undo brought back, or pushed and an undo took out.
+    #: The ids of items that are as they were, or, of a push, that were removed.
     items: tuple[str, ...] = ()
-    #: What an act had pushed, and an undo took out again.
+    #: Items that were pushed and are removed now.
     lifted: tuple[StoredItem, ...] = ()
 
 
@@ -51,7 +51,7 @@ class Restoring:
         self._keyspace = keyspace
 
     def run(self, trash_id: bytes, header: dict[str, Any], value: bytes, *, partial: bool) -> Restored:
-        """Put back what a record holds; `partial` leaves out items that have gone on since."""
+        """Restore a record; `partial` leaves out items that were taken or changed since."""
         if header["what"] == "queue":
             return self._queue(header)
         if "foreign" in header:
@@ -89,7 +89,7 @@ class Restoring:
         return Restored(config=config, item=as_item(there, fifo=config.fifo, codec=config.values), count=1)
 
     def _foreign_items(self, trash_id: bytes, header: dict[str, Any], value: bytes) -> Restored:
-        """Write items of an attached queue back; one that was detached may be attached under another name by now."""
+        """Write items of an attached queue back; it may have been attached under another name since."""
         prefix = bytes.fromhex(header["foreign"]["prefix"])
         config = prefixes.owner(self._tr, self._keyspace, prefix)
         if config is None:
@@ -114,7 +114,7 @@ class Restoring:
         )
 
     def _referred(self, reference: dict[str, Any]) -> Config:
-        """Return the config of a queue that a record refers to; an attached one may have another name by now."""
+        """Return the config of a queue of a record; an attached one may have another name now."""
         if reference["prefix"] is None:
             return self._config(reference["id"], reference["name"])
         config = prefixes.owner(self._tr, self._keyspace, bytes.fromhex(reference["prefix"]))

@@ -228,13 +228,13 @@ class Trash:
             header, value = Looking(tr, self._context.keyspace).record(rand)
             if header["restored"]:
                 raise _already(header)
-            tr.use_reserve()  # values move, they do not come in
+            tr.use_reserve()  # values are moved, the store does not grow
             restored = Restoring(tr, self._context.keyspace).run(rand, header, value, partial=partial)
         if restored.lifted and into is not None:
             lifted = [Change(before=there, after=None) for there in restored.lifted]
             self.put_changes(tr, into, restored.config, lifted, by=by, act="delete")
         tr.clear_range(*self._context.keyspace.trash_parts(rand))
-        # The record stays until its deadline, without the value, so that a second restore is told the truth.
+        # The record stays until its deadline, without the value, so that a second restore is refused with the reason.
         then = {"restored_by": by, "restored_at": at_ms} if by else {}
         tr.set(self._context.keyspace.trash(rand), records.encode(header | {"restored": True} | then))
         return restored
@@ -262,7 +262,7 @@ def _already(header: dict[str, Any]) -> AlreadyRestored:
 
 
 def already_restored(by: str, at_ms: int) -> AlreadyRestored:
-    """Say to whoever comes second who was first, and when."""
+    """Build the error of a second undo, with the actor and the time of the first."""
     when = ids.at(at_ms).strftime("%Y-%m-%d %H:%M:%S UTC")
     return AlreadyRestored("This was restored already, by {by} at {when}.", by=by, when=when)
 
