@@ -1,4 +1,4 @@
-"""What every handle of one open store shares: the key-value store, the keys, the ids and the clock."""
+"""What all queues of one open store share: the key-value store, the keys, the ids and the clock."""
 
 from __future__ import annotations
 
@@ -7,41 +7,39 @@ import weakref
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from queues.keys.keyspace import Keyspace
-from queues.kv.port import KeyValueStore, ReadTransaction, Server, Transaction
+from queues.kv.port import KeyValueStore, ReadTransaction, Transaction
 from queues.model.ids import IdGenerator, at
 from queues.serving.background import BackgroundThreads
-from queues.serving.waiters import Lines
+from queues.serving.batch import Batch
+from queues.serving.waiters import WaitQueues
 from queues.status.attached_counts import AttachedCounts
 from queues.status.status_cache import StatusCache
 
-S = TypeVar("S", bound=Server[Any, Any])
 
-
-class Servers:
-    """Servers by what they serve; one is there while somebody holds it. Thread-safe."""
+class Batches:
+    """The batches of one open store, by what they execute; each is there while a queue holds it. Thread-safe."""
 
     def __init__(self) -> None:
         self._mutex = threading.Lock()
-        self._servers: weakref.WeakValueDictionary[Hashable, Any] = weakref.WeakValueDictionary()
+        self._batches: weakref.WeakValueDictionary[Hashable, Batch] = weakref.WeakValueDictionary()
 
-    def of(self, what: Hashable, make: Callable[[], S]) -> S:
-        """Return the one server of this, made now if there is none."""
+    def of(self, what: Hashable, make: Callable[[], Batch]) -> Batch:
+        """Return the one batch for this, made now if there is none."""
         with self._mutex:
-            server: S | None = self._servers.get(what)
-            if server is None:
-                server = self._servers[what] = make()
-            return server
+            batch = self._batches.get(what)
+            if batch is None:
+                batch = self._batches[what] = make()
+            return batch
 
     def stop(self) -> None:
-        """Have every server that does something by itself stop it."""
+        """End what batches do by themselves."""
         with self._mutex:
-            servers = list(self._servers.values())
-        for server in servers:
-            if stop := getattr(server, "stop", None):
-                stop()
+            batches = list(self._batches.values())
+        for batch in batches:
+            batch.stop()
 
 
 T = TypeVar("T")
@@ -59,10 +57,10 @@ class StoreContext:
     counts: AttachedCounts
     #: What it does in threads of its own.
     background_threads: BackgroundThreads = field(default_factory=BackgroundThreads)
-    #: Who waits for items in this process.
-    lines: Lines = field(default_factory=Lines)
-    #: What does the same kind of thing to one queue for many callers.
-    servers: Servers = field(default_factory=Servers)
+    #: Callers of this process that wait for items.
+    wait_queues: WaitQueues = field(default_factory=WaitQueues)
+    #: What executes requests of concurrent callers together.
+    batches: Batches = field(default_factory=Batches)
     #: What it has read of queues.
     statuses: StatusCache = field(default_factory=StatusCache)
 

@@ -148,7 +148,7 @@ class Store(QueueCatalog):
     def close(self) -> None:
         """Finish what was accepted and release the store. Idempotent."""
         self.counts.close()
-        self._context.servers.stop()
+        self._context.batches.stop()
         if self.clock is not None:
             self.clock.close()
         self._kv.close()

@@ -1,7 +1,7 @@
-"""Coroutines that wait for items of a queue: they stand in the same line as threads do.
+"""Coroutines that wait for items of a queue: they wait in the same queue as threads do.
 
-A coroutine that leads its line has one thread look out for it; that thread takes nothing, so nothing is taken into
-nobody's hands when the coroutine goes away. There is one such thread for a queue, while coroutines wait for it.
+A coroutine that leads has one thread watch for it. That thread takes nothing, so no item is lost when the coroutine
+goes away. There is one such thread for a queue, while coroutines wait for it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TypeVar
 from queues.model.duration import Wait, wait_seconds
 from queues.operations.open_queue import OpenQueue
 from queues.operations.wait import LONGEST, NOT_NOW, look_out
-from queues.serving.waiters import Call, Line, Place
+from queues.serving.waiters import Call, Waiter, WaitQueue
 
 T = TypeVar("T")
 
@@ -39,8 +39,8 @@ class _Turn:
         return True
 
 
-class _AsyncPlace(Place):
-    """One coroutine's place in a line."""
+class _AsyncWaiter(Waiter):
+    """One waiting coroutine."""
 
     __slots__ = ()
 
@@ -61,18 +61,18 @@ class _AsyncPlace(Place):
 
 
 class Lookout:
-    """The thread that looks out for the coroutine that leads a line."""
+    """The thread that looks out for the coroutine that leads a waiting."""
 
-    def __init__(self, queue: OpenQueue, line: Line) -> None:
+    def __init__(self, queue: OpenQueue, waiting: WaitQueue) -> None:
         self._queue = queue
-        self._line = line
+        self._waiting = waiting
         self._mutex = threading.Lock()
         self._running = False
-        #: Who leads, if anybody does: (its loop, its future).
+        #: The coroutine that leads: (its loop, its future).
         self._leader: tuple[asyncio.AbstractEventLoop, asyncio.Future[None]] | None = None
 
     async def item(self) -> None:
-        """Return when the leader is to take something; raise what keeps everybody from it."""
+        """Return when the leader is to take something; raise what keeps all waiters from it."""
         loop = asyncio.get_running_loop()
         seen: asyncio.Future[None] = loop.create_future()
         with self._mutex:
@@ -96,7 +96,7 @@ class Lookout:
                     return
             error: BaseException | None = None
             try:
-                found = look_out(self._queue, self._line, time.monotonic() + LONGEST, looks)
+                found = look_out(self._queue, self._waiting, time.monotonic() + LONGEST, looks)
             except Exception as failure:
                 error, found = failure, None
             looks = found or 0
@@ -117,10 +117,10 @@ def _tell(seen: asyncio.Future[None], error: BaseException | None) -> None:
         seen.set_exception(error)
 
 
-def _lookout(queue: OpenQueue, line: Line) -> Lookout:
-    found: Lookout | None = line.lookout
+def _lookout(queue: OpenQueue, waiting: WaitQueue) -> Lookout:
+    found: Lookout | None = waiting.lookout
     if found is None:
-        found = line.lookout = Lookout(queue, line)
+        found = waiting.lookout = Lookout(queue, waiting)
     return found
 
 
@@ -137,18 +137,18 @@ async def wait_for(queue: OpenQueue, take: Callable[[], Awaitable[T]], nothing: 
     found = await _try(take, nothing)
     if found or time.monotonic() >= deadline:
         return found
-    line, place = queue.context.lines.of(queue.id), _AsyncPlace()
+    waiting, waiter = queue.context.wait_queues.of(queue.id), _AsyncWaiter()
     try:
-        line.enter(place)
-        while call := await place.called(deadline):
+        waiting.enter(waiter)
+        while call := await waiter.called(deadline):
             if call is Call.LEAD:
-                return await _lead(_lookout(queue, line), take, nothing, deadline)
+                return await _lead(_lookout(queue, waiting), take, nothing, deadline)
             if found := await _try(take, nothing):
                 return found
-            line.stand_again(place)
+            waiting.enter_again(waiter)
         return nothing
     finally:
-        line.leave(place)
+        waiting.leave(waiter)
 
 
 async def _lead(lookout: Lookout, take: Callable[[], Awaitable[T]], nothing: T, deadline: float) -> T:

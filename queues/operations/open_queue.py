@@ -145,7 +145,7 @@ class OpenQueue:
         batch = self.batches.get(kind)
         if batch is None:
             execution = self._execution(kind)
-            batch = self.batches[kind] = self.context.servers.of(
+            batch = self.batches[kind] = self.context.batches.of(
                 (self.id, execution.run), lambda: execution.batch(self, execution)
             )
         return batch

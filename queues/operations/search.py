@@ -53,7 +53,7 @@ class Query:
     item_id: str = ""
     low: Priority | None = None
     high: Priority | None = None
-    #: Pushed then or later, and then or earlier, aware; what others wrote says no time and never fits.
+    #: Pushed then or later, and then or earlier, aware; foreign keys tell no time and never fit.
     since: datetime | None = None
     until: datetime | None = None
 
@@ -396,7 +396,7 @@ def _start(request: SearchRequest) -> _Start:
 
 
 def _same(priority: Priority | None, bound: Priority) -> bool:
-    """Say whether a priority can be compared: others may have written any, and keys order by type before value."""
+    """Say whether a priority can be compared: foreign keys have any type, and keys order by type before value."""
     return type(priority) is type(bound)
 
 

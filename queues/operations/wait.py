@@ -1,7 +1,7 @@
 """Blocking: taking from a queue as soon as there is something to take, woken by the store.
 
-Nothing is taken ahead or on behalf of others: every waiter takes for itself, in a transaction of its own. So a waiter
-that gives up, or is killed, leaves no item in nobody's hands, and a take under way is finished and its item returned.
+Each waiter takes for itself, in a transaction of its own; nothing is taken ahead. So no item is lost when a waiter
+gives up or is killed, and a take under way is finished and its item returned.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from queues.model.ids import to_ms
 from queues.operations.delay import PromoteRequest
 from queues.operations.lease import ExpireRequest
 from queues.operations.open_queue import OpenQueue, Request, reads
-from queues.serving.waiters import Call, Line, Place
+from queues.serving.waiters import Call, Waiter, WaitQueue
 
 T = TypeVar("T")
 
@@ -50,7 +50,7 @@ class Outlook:
     ready: int
     #: A delayed item is due, or a lease has expired: see `tend`.
     late: bool = False
-    #: Seconds until something changes without anybody writing: an item due, a lease or a pause at its end.
+    #: Seconds until something changes without a write: an item is due, a lease or a pause ends.
     rest: float = math.inf
 
 
@@ -81,42 +81,42 @@ def wait_for(queue: OpenQueue, take: Callable[[], T], nothing: T, wait: Wait, tr
     found = _try(take, nothing)
     if found or time.monotonic() >= deadline:
         return found
-    line, place = queue.context.lines.of(queue.id), Place()
+    waiting, waiter = queue.context.wait_queues.of(queue.id), Waiter()
     try:
-        line.enter(place)
-        while call := line.sleep(place, deadline):
+        waiting.enter(waiter)
+        while call := waiting.sleep(waiter, deadline):
             if call is Call.LEAD:
-                return _lead(queue, line, take, nothing, deadline)
+                return _lead(queue, waiting, take, nothing, deadline)
             if found := _try(take, nothing):
                 return found
-            line.stand_again(place)
+            waiting.enter_again(waiter)
         return nothing
     finally:
-        line.leave(place)
+        waiting.leave(waiter)
 
 
-def _lead(queue: OpenQueue, line: Line, take: Callable[[], T], nothing: T, deadline: float) -> T:
-    """Watch for the whole line until there is an item for this waiter, or the deadline has passed."""
+def _lead(queue: OpenQueue, waiting: WaitQueue, take: Callable[[], T], nothing: T, deadline: float) -> T:
+    """Watch for all waiters until there is an item for this waiter, or the deadline has passed."""
     looks: int | None = 0
     while True:
-        looks = look_out(queue, line, deadline, looks or 0)
+        looks = look_out(queue, waiting, deadline, looks or 0)
         if looks is None and (found := _try(take, nothing)):
             return found
         if time.monotonic() >= deadline:
             return nothing
 
 
-def look_out(queue: OpenQueue, line: Line, deadline: float, looks: int) -> int | None:
-    """Look once for the whole line, and sleep if there is nothing; None when the leader is to take something.
+def look_out(queue: OpenQueue, waiting: WaitQueue, deadline: float, looks: int) -> int | None:
+    """Look once for the whole waiting, and sleep if there is nothing; None when the leader is to take something.
 
     Else how many looks in a row have found nothing.
     """
     try:
         outlook: Outlook = queue.look(OutlookRequest(queue.id))
         if outlook.ready:
-            if line.call(outlook.ready):
+            if waiting.call(outlook.ready):
                 return None
-            line.sleep_until_taken(deadline)
+            waiting.sleep_until_taken(deadline)
             return 0
         left = deadline - time.monotonic()
         if left <= 0:
@@ -127,7 +127,7 @@ def look_out(queue: OpenQueue, line: Line, deadline: float, looks: int) -> int |
         queue.context.kv.watch(outlook.known, timeout=min(left, _rest(queue, outlook, looks)))
         return looks + 1
     except (QueueNotFound, StoreUnavailable, StoreClosed):
-        line.call_all()  # each hears of it at once, not one after the other
+        waiting.call_all()  # each hears of it at once, not one after the other
         raise
 
 
@@ -187,7 +187,7 @@ def _rest(queue: OpenQueue, outlook: Outlook, looks: int) -> float:
     return min(LONGEST, outlook.rest + _random.uniform(0.001, _JITTER))
 
 
-#: What whoever waits is in no hurry to hear of: others kept being faster.
+#: Errors after which a waiter goes on waiting.
 NOT_NOW = (QueuePaused, Conflict)
 
 

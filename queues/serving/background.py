@@ -1,4 +1,4 @@
-"""What a process does beside its callers: in a thread of its own, in its own time."""
+"""Threads and time for background work; simulations replace them."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Callable
 
 
 class BackgroundThreads:
-    """Real threads and real time; simulations bring others."""
+    """Real threads and real time."""
 
     def start(self, work: Callable[[], None], name: str) -> None:
-        """Begin to work in a thread that keeps nobody from exiting."""
+        """Start work in a daemon thread."""
         threading.Thread(target=work, name=name, daemon=True).start()
 
     def sleep(self, seconds: float) -> None:
-        """Let others work."""
+        """Sleep for so many seconds."""
         time.sleep(seconds)
 
     def now(self) -> float:

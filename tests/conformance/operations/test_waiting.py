@@ -20,7 +20,7 @@ import pytest
 from queues import AsyncQueue, Item, Queue, Store, open_store
 from queues.errors import BadTime, QueueNotFound, StoreClosed, WrongKind
 from queues.kv.watching import WatchBoard
-from queues.serving.waiters import Call, Line, Place
+from queues.serving.waiters import Call, Waiter, WaitQueue
 from tests.conftest import Clock
 from tests.others import PREFIX, Others
 
@@ -61,7 +61,7 @@ def await_true(seen: Callable[[], bool], *, meanwhile: Callable[[], None] = lamb
 
 def stored(queue: Queue) -> int:
     """Return how many waiters of a queue sleep or watch."""
-    line = queue.opened.context.lines._lines.get(queue.id)
+    line = queue.opened.context.wait_queues._queues.get(queue.id)
     if line is None:
         return 0
     with line._mutex:
@@ -114,7 +114,7 @@ def test_nothing_sleeps_past_the_time_that_it_was_given(
     jobs.push(b"later", priority=1, delay=timedelta(hours=1))
     if led:
         begin_pops(jobs)  # another one watches, for ever
-    watch, sleep, enter = store._kv.watch, Line.sleep, Line.enter
+    watch, sleep, enter = store._kv.watch, WaitQueue.sleep, WaitQueue.enter
     #: When each sleep ends at the earliest and at the latest: a watch counts from some moment since the one before.
     ends: list[tuple[float, float]] = []
     moments: list[float] = []
@@ -127,18 +127,18 @@ def test_nothing_sleeps_past_the_time_that_it_was_given(
         finally:
             moments.append(time.monotonic())
 
-    def timed_sleep(line: Line, place: Place, deadline: float) -> Call | None:
+    def timed_sleep(line: WaitQueue, waiter: Waiter, deadline: float) -> Call | None:
         ends.append((deadline, deadline))
-        return sleep(line, place, deadline)
+        return sleep(line, waiter, deadline)
 
-    def timed_enter(line: Line, place: Place) -> None:
+    def timed_enter(line: WaitQueue, waiter: Waiter) -> None:
         entered.append(time.monotonic())
         moments.append(entered[-1])
-        enter(line, place)
+        enter(line, waiter)
 
     monkeypatch.setattr(store._kv, "watch", timed_watch)
-    monkeypatch.setattr(Line, "sleep", timed_sleep)
-    monkeypatch.setattr(Line, "enter", timed_enter)
+    monkeypatch.setattr(WaitQueue, "sleep", timed_sleep)
+    monkeypatch.setattr(WaitQueue, "enter", timed_enter)
     for timeout in (0.03, 0.1):
         ends.clear()
         begun = time.monotonic()
