@@ -29,7 +29,7 @@ def total_bytes(number: int) -> bytes | None:
 #: Twice the longest sleep: a transaction may commit some seconds after its time was taken.
 SOON_MS = 60_000
 #: The same for sweepers: most leases end later, and so wake no sweeper.
-AGENDA_SOON_MS = 20_000
+SWEEP_SOON_MS = 20_000
 
 
 class CounterDelta:
@@ -56,7 +56,7 @@ class CounterDelta:
         self._seconds.add(ms // 1000)
         if now_ms is None or ms - now_ms < SOON_MS:
             self.wake()
-        if now_ms is None or ms - now_ms < AGENDA_SOON_MS:
+        if now_ms is None or ms - now_ms < SWEEP_SOON_MS:
             self._totals[self._keys.due_wake] = 1
 
     def look_again(self) -> None:
