@@ -17,7 +17,6 @@ from queues.bulk.bulk_job import (
     begin_job,
     canceled,
     read_job,
-    read_jobs,
     read_page,
     read_running,
     write_job,
@@ -181,7 +180,7 @@ def read(frame: Frame, job_id: str, *, tr: ReadTransaction | None = None) -> Job
 
 def newest(frame: Frame, limit: int = 50, *, tr: ReadTransaction | None = None) -> list[Job]:
     """Return jobs, the newest first."""
-    return frame.read(lambda tr: read_jobs(tr, frame.context.keyspace, limit), tr)
+    return list(page(frame, limit=limit, tr=tr).jobs)
 
 
 def page(

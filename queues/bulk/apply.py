@@ -1,4 +1,4 @@
-"""What a chunk of a job does to the items that it found, inside its transaction."""
+"""The changes of a chunk of a bulk job, inside its transaction, and the checks before it begins."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from queues.model.records import UNREADABLE
 from queues.operations.search import Query
 from queues.queue import Queue
 
-#: Items a second; slower than that nobody waits for.
+#: Items a second, at least and at most.
 SLOWEST, FASTEST = 1.0, 1_000_000.0
 
 
@@ -145,7 +145,7 @@ def ahead_of(
 ) -> tuple[Priority | None, int]:
     """Return priority and count of the first of so many items that are brought to the front or the back.
 
-    They are settled when a job begins: what it brings stands beyond all that it will meet, whoever pops meanwhile.
+    They are chosen when a job begins, beyond all items that it will meet.
     """
     if state != "ready":
         raise WrongKind("Only ready items can be brought to the front or the back: promote or retry the others first.")

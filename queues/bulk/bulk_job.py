@@ -1,9 +1,8 @@
-"""Jobs: acts on many items, kept in the store with how far they are, so that anybody can go on with one.
+"""Bulk jobs: actions on many items, stored with their progress, so that any runner can go on with one.
 
-A job's mark moves in the transaction of the chunk that it marks, so whoever runs it, and however often it is killed, no
-chunk is done twice. What would change an item once more walks along ids, which never change: wherever others put an
-item meanwhile, it is met once. Who runs a job holds it for some seconds, so that others leave it alone; nothing but
-work done in vain depends on that.
+A job's mark moves in the transaction of its chunk, so that no chunk is done twice, however often runners are killed. An
+action that could meet an item twice goes through the items by their ids, which never change. A runner holds its job for
+some seconds, so that other runners leave it; only wasted work depends on that.
 """
 
 from __future__ import annotations
@@ -29,34 +28,34 @@ from queues.operations.search import Query
 from queues.serving.leadership import Holding
 
 RUNNING, DONE, CANCELED, FAILED = "running", "done", "canceled", "failed"
-#: What undoes another job, chunk by chunk; what brings items in: see queues/actions/push.py.
+#: The actions of jobs that undo another job, or push items: see queues/actions/push.py.
 UNDO, PUSH = "undo", "push"
-#: Milliseconds for which whoever runs a job holds it; every chunk renews that.
+#: Milliseconds for which a runner holds its job; every chunk renews that.
 HELD_MS = 3_000
-#: Milliseconds over which the speed of a job is seen, up to twice as many, and at least.
+#: Milliseconds over which the speed of a job is measured, up to twice as many, and at least.
 _SPEED_MS, _LEAST_MS = 5_000, 500
 #: A chunk takes at most the items of a second; clocks of two machines differ by more.
 _LONGEST_WAIT_MS = 2_000
-#: How refusals end that are of one transaction.
+#: The ends of refusals that speak of one transaction.
 _OF_THE_WHOLE = (" Nothing was changed.", " Nothing was moved.")
-#: Jobs that have not ended, of one look.
+#: Jobs that have not ended, of one read.
 MAX_RUNNING = 200
-#: Old jobs of one look of a sweep.
+#: Old jobs of one read of a sweep.
 _SWEPT = 1_000
-#: So many times as many are looked at where there are others, that cannot be read, before them.
+#: Reads of so many jobs at most, when unreadable ones come first.
 _WINDOWS = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """An act on many items."""
+    """An action on many items."""
 
     id: str
     #: delete, move, reprioritize, promote, retry or release; or push, or undo.
     act: str
     queue_id: int
     queue: str
-    #: Of the items concerned: ready, delayed, leased or dead.
+    #: Of the matching items: ready, delayed, leased or dead.
     state: str
     #: running, done, canceled or failed.
     status: str
@@ -64,7 +63,7 @@ class Job:
     reason: str
     #: How it was begun: web, api, cli.
     via: str = ""
-    #: Which items of the state are concerned.
+    #: Which items of the state match.
     query: dict[str, Any] = field(default_factory=dict)
     #: Where items are moved to.
     to: str | None = None
@@ -77,7 +76,7 @@ class Job:
     total: int | None = None
     #: Items among these that fit, as counted before it began; None when that is not known.
     concerned: int | None = None
-    #: Items looked at, changed, and left alone: gone meanwhile, or as asked already.
+    #: Items read, changed, and left alone: gone in the meantime, or as asked already.
     met: int = 0
     done: int = 0
     skipped: int = 0
@@ -117,7 +116,7 @@ class Job:
 
     @property
     def started_at(self) -> datetime | None:
-        """When somebody first ran it, UTC."""
+        """When a runner first ran it, UTC."""
         return None if self.started_ms is None else at(self.started_ms)
 
     @property
@@ -127,12 +126,12 @@ class Job:
 
     @property
     def running(self) -> bool:
-        """Whether somebody goes on with it."""
+        """Whether it has not ended."""
         return self.status == RUNNING
 
     @property
     def wanted(self) -> Query:
-        """Which items are concerned."""
+        """The query of the matching items."""
         return Query.decode(self.query)
 
     @property
@@ -187,7 +186,7 @@ class JobPage:
     cursor: str | None
     #: The ids of those among them that cannot be read.
     unreadable: tuple[str, ...] = ()
-    #: Whether the page after the cursor holds something; else there are older ones, and nobody has looked at them.
+    #: Whether the page after the cursor has a job; else there are older ones that were not read.
     certain: bool = True
     #: Jobs that were looked at for this page.
     looked: int = 0
@@ -219,7 +218,7 @@ def ended(job: Job, status: str, *, now_ms: int) -> Job:
 
 
 def canceled(job: Job, *, now_ms: int) -> Job:
-    """Return a job that goes on no more, with what it did still done."""
+    """Return the job as canceled; its chunks stay done."""
     return ended(job, CANCELED, now_ms=now_ms)
 
 
@@ -248,7 +247,7 @@ def begin_job(tr: Transaction, keyspace: Keyspace, job: Job) -> None:
 
 
 def write_job(tr: Transaction, keyspace: Keyspace, job: Job, was: Job | None = None) -> None:
-    """Write how far a job is, and tell whoever watches when it begins, ends or goes on."""
+    """Write a job, and wake watches when it begins, ends or is resumed."""
     tr.use_reserve()
     job_id = bytes.fromhex(job.id)
     tr.set(keyspace.bulk(job_id), job.encode())
@@ -259,12 +258,6 @@ def write_job(tr: Transaction, keyspace: Keyspace, job: Job, was: Job | None = N
     else:
         tr.clear(keyspace.running(job_id))
     tr.add(keyspace.job_change, 1)
-
-
-def read_jobs(tr: ReadTransaction, keyspace: Keyspace, limit: int, before: bytes | None = None) -> list[Job]:
-    """Return jobs, the newest first; those that cannot be read are left out."""
-    pairs = tr.get_range(*keyspace.all_bulk_before(before), limit=limit, reverse=True).wait()
-    return [job for _, record in pairs if (job := _readable(record)) is not None]
 
 
 def read_page(
@@ -315,11 +308,11 @@ def read_running(tr: ReadTransaction, keyspace: Keyspace) -> list[Job]:
 
 
 def sweep_jobs(kv: KeyValueStore, keyspace: Keyspace, *, before_ms: int) -> None:
-    """Forget jobs that have ended and that are so old that nothing of them is in the trash any more."""
+    """Delete jobs that have ended and are so old that the trash has nothing of them."""
     begin, end = keyspace.bulk_begun_by(before_ms)
     for _ in range(_WINDOWS):
         pairs = kv.read(lambda tr, begin=begin: tr.get_range(begin, end, limit=_SWEPT).wait(), background=True)  # type: ignore[misc]
-        # What cannot be read is left to a release that can.
+        # Unreadable jobs are left to a release that can read them.
         jobs = [job for _, record in pairs if (job := _readable(record)) is not None and not job.running]
         forgotten = sum(_forget(kv, keyspace, job.id, before_ms) for job in jobs)
         if forgotten or len(pairs) < _SWEPT:

@@ -25,11 +25,11 @@ from queues.serving.leadership import Leadership
 
 log = logging.getLogger(__name__)
 
-#: Jobs that one runner does at once; the others wait, or another runner does them.
+#: Jobs that one runner does at once; further ones wait for it or for another runner.
 AT_ONCE = 8
 #: Seconds after which it looks for jobs though nothing woke it, and while it is busy.
 LONGEST, _LOOK_EVERY = 30.0, 0.5
-#: Rests after each round for this part of what the round took: others go first.
+#: Rests after each round for this share of its time, in favor of other work.
 _REST = 0.5
 #: Seconds for which a job is left alone when the store failed, doubled each time.
 _SHORTEST_TROUBLE, _LONGEST_TROUBLE = 0.5, 30.0
@@ -182,7 +182,7 @@ class JobRunner:
 
 
 def runner_name() -> str:
-    """Return a name for somebody who runs jobs: machine, process, and what tells it from others there."""
+    """Return a unique name for a runner, with its machine and process."""
     return f"{socket.gethostname()[:60]}:{os.getpid()}:{secrets.token_hex(4)}"
 
 

@@ -1,7 +1,7 @@
 """What a job meets next: a look at some items, bounded in items and bytes, that changes nothing.
 
-A look is a read of its own, so that whoever writes meanwhile is not in its way; the chunk that follows reads the items
-once more, and does nothing when the job has gone on since.
+A look is a read of its own, so that it never conflicts; the chunk that follows reads the items once more, and does
+nothing when the job's mark has moved since.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ class Look:
     """Items that a job meets, from its mark on."""
 
     mark: bytes | None
-    #: Of each its place, and its id if it is concerned.
+    #: Of each its place, and its id if it matches.
     met: list[tuple[bytes, bytes | None]]
     #: Nothing is behind these.
     ended: bool
 
     @property
     def wanted(self) -> list[bytes]:
-        """The ids of those that are concerned."""
+        """The ids of those that match."""
         return [rand for _, rand in self.met if rand is not None]
 
 
@@ -54,13 +54,13 @@ def order_of(act: str, query: Query, *, shifts: bool, ordered: bool) -> Order:
     if query.state == "leased":
         return "age"  # leases that are extended change their places
     if shifts or (act == "reprioritize" and query.state != "ready"):
-        return "age"  # these stay in their state, and whoever moves one behind the mark would have it met again
+        return "age"  # these stay in their state: one that is moved behind the mark would be met again
     timed = query.since is not None or query.until is not None
     return "age" if timed and not ordered and act not in ("move", "promote") else "place"
 
 
 def lanes_of(keys: QueueKeys, config: Config, query: Query, order: Order) -> list[Lane]:
-    """Return where the items lie that a query may concern."""
+    """Return the ranges of the items that a query may match."""
     if order == "age":
         since, until = (None if at is None else to_ms(at) for at in (query.since, query.until))
         return walking.by_age(keys, config, query.state, since, until)
@@ -88,7 +88,7 @@ def look(
     shown: Shown = all_shown,
     scan: int = SCAN,
 ) -> Look:
-    """Return what a job meets from its mark on, up to `limit` items that it concerns."""
+    """Return the items behind a job's mark, up to `limit` that match."""
     query = job.wanted
     filters = query.filters
     lanes = lanes_of(keys, config, query, job.order)
@@ -102,9 +102,9 @@ def look(
         for (at, _, _), one in zip(found, read(tr, keys, config, query.state, found), strict=True):
             if at > job.bound:
                 return Look(mark=job.mark, met=met, ended=True)
-            concerned = one is not None and (not filters or query.matches(one.item(), shown=seen))
-            met.append((at, _rand(at, job, config) if concerned else None))
-            wanted += concerned
+            fits = one is not None and (not filters or query.matches(one.item(), shown=seen))
+            met.append((at, _rand(at, job, config) if fits else None))
+            wanted += fits
             size += 0 if one is None else len(one.value)
             if wanted == limit or (size >= LOOK_BYTES and wanted):
                 return Look(mark=job.mark, met=met, ended=False)

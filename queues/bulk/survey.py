@@ -14,7 +14,7 @@ from queues.model.item import Item
 from queues.operations.search import Query
 from queues.queue import Queue
 
-#: Items that a survey looks through at most, unless it is told otherwise, and seconds.
+#: Items that a survey reads at most by default, and seconds.
 SCAN, SECONDS = 100_000, 2.0
 #: Items of one step.
 _STEP = 5_000
