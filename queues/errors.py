@@ -176,7 +176,7 @@ class StaleLease(QueueError):
 
 
 class LeaseNotBound(QueueError, TypeError):
-    """The lease is not bound to a queue that can settle it: it was copied, for example."""
+    """The lease is not bound to a queue: it was copied, for example."""
 
 
 class BadTime(QueueError, ValueError):

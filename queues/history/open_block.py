@@ -1,4 +1,4 @@
-"""Block of a history that is being filled: its points packed, as a recorder keeps them for many queues.
+"""Block of a history that is being filled, with its points packed.
 
 A point is stored as the difference to the one before, in about ten bytes; an object takes hundreds. Points that cannot
 fit into a block are thinned out as soon as the packed points are several times as large as one.

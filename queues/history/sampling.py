@@ -27,7 +27,7 @@ def as_point(status: QueueStatus, at: int) -> Point:
 
 
 def shares(status: QueueStatus) -> tuple[int, ...]:
-    """Return the share of each band in fifteenths; a band that holds anything has at least one."""
+    """Return the share of each band in fifteenths. A band that holds anything has at least one."""
     depths = [max(0, band.depth) for band in status.bands]
     whole = sum(depths)
     if not whole:

@@ -83,7 +83,7 @@ _MAX_ACTOR = 200
 
 
 def _item_element(item: str) -> bytes | str:
-    """Return an item's id as a key element: bytes, or the text of a foreign id, shortened."""
+    """Return an item's id as a key element: bytes, or a foreign id as text."""
     return ids.parse(item) or _short(item)
 
 
@@ -367,7 +367,7 @@ class Keyspace:
         return self._attached + prefix
 
     def attached_before(self, prefix: bytes) -> Range:
-        """Return the range of attached prefixes up to this one; the last that overlaps it from above is there."""
+        """Return the range of attached prefixes up to this one. The last that overlaps it from above is there."""
         return self._attached + FIRST, self.attached(prefix) + FIRST
 
     def attached_within(self, prefix: bytes) -> Range:
@@ -408,7 +408,7 @@ class Keyspace:
         before: bytes | None = None,
         since: bytes | None = None,
     ) -> Range:
-        """Return the range of audit keys of one item, queue or actor, or all, older than `before`, not than `since`."""
+        """Return the range of audit keys of one item, queue or actor, or of all."""
         if item is not None:
             prefix = self._audit_items + pack(_item_element(item))
         elif queue_id is not None:
@@ -422,11 +422,11 @@ class Keyspace:
 
     @property
     def audit_indexes(self) -> tuple[Range, ...]:
-        """Return the ranges of the keys that list audit records: by queue, by actor, by item."""
+        """Return the ranges of the audit indexes by queue, actor and item."""
         return children(self._audit_queues), children(self._audit_actors), children(self._audit_items)
 
     def behind_audit_list(self, key: bytes) -> bytes:
-        """Return where the next list of an audit index begins: that of another queue, actor or item."""
+        """Return the beginning of the audit index of the next queue, actor or item."""
         return children(key[: -len(pack(self.last_id(key)))])[1]
 
     @staticmethod
@@ -438,7 +438,7 @@ class Keyspace:
 
 
 def packed_prefix(elements: tuple[Any, ...]) -> bytes:
-    """Pack a prefix that is given as a tuple; raise `ValueError` for what cannot be packed."""
+    """Pack a prefix that is given as a tuple. Raise `ValueError` for what cannot be packed."""
     try:
         return pack(*elements)
     except Exception as error:  # the tuple layer raises whatever it stumbles over

@@ -240,7 +240,7 @@ class QueueKeys:
 
 
 class GenerationKeys:
-    """The keys of one generation of a queue: its ready and delayed items and their totals."""
+    """Keys of the ready and delayed items and their totals in one generation."""
 
     __slots__ = ("_bands", "_counters", "_prefix", "_ready", "_sides", "ahead", "ready_range", "tried")
 
@@ -335,7 +335,7 @@ class GenerationKeys:
 
 
 class AttachedKeys:
-    """Keys of the items of an attached queue: those of the recipe, under a given prefix."""
+    """Keys of the recipe under a given prefix: the items of an attached queue."""
 
     __slots__ = ("_prefix", "range")
 

@@ -144,7 +144,7 @@ class Columns(NamedTuple):
 
 
 def columns_of(keys: Sequence[bytes], begin: int, places: Places | None) -> Columns:
-    """Decode ready keys, at least one, behind their first `begin` bytes; `places` is None in a FIFO queue."""
+    """Decode ready keys, at least one, behind their first `begin` bytes. `places` is None in a FIFO queue."""
     fifo = places is None
     packed, tails, packed_ids, times = _rows(keys, begin, fifo=fifo)
     known = _known(packed, places)
@@ -160,7 +160,7 @@ _Rows = tuple[Sequence[bytes], Sequence[bytes], Sequence[bytes], Sequence[bytes]
 
 
 class _Ending:
-    """Layout of a key's end: a count of `size` bytes, and an id with zeros in its time."""
+    """Layout of a key's end. A count of `size` bytes, and an id with zeros in its time."""
 
     def __init__(self, size: int, zeros: tuple[int, ...]) -> None:
         self.size = size
@@ -224,12 +224,12 @@ def _ending(packed: bytes, *, fifo: bool) -> _Ending | None:
 
 @lru_cache(maxsize=4_096)
 def _zeros(time: bytes) -> tuple[int, ...]:
-    """Return the positions of a time's zeros in a packed id: each shifts the later ones by one."""
+    """Return the positions of a time's zeros in a packed id. Each shifts the later ones by one."""
     return tuple(1 + at + n for n, at in enumerate(at for at, byte in enumerate(time) if not byte))
 
 
 def _alike(keys: Sequence[bytes], begin: int, ending: _Ending) -> _Rows | None:
-    """Return the columns of keys that all end with this layout; None when one does not.
+    """Return the columns of keys that all end with this layout, or None.
 
     The caller checks that the rest before it is a packed priority (FIFO: nothing). No other tuple has these bytes then:
     a number's code and its bytes, the code of a byte string, and its bytes up to the first zero not followed by 255.

@@ -59,7 +59,7 @@ class PriorityQueue(Generic[T]):
         self._joiners = Sleepers(self.mutex)
 
     def put(self, item: T, block: bool = True, timeout: float | None = None, due: datetime | None = None) -> None:
-        """Put an item, to be taken when `due`; wait for room, at most `timeout` seconds, or raise Full.
+        """Put an item, to be taken when `due`. Wait for room, at most `timeout` seconds, or raise Full.
 
         TypeError when the item does not compare with those that are ready: the queue stays as it was.
         """
@@ -89,7 +89,7 @@ class PriorityQueue(Generic[T]):
         self.put(item, block=False, due=due)
 
     def get(self, block: bool = True, timeout: float | None = None) -> T:
-        """Take the smallest item that is due, the oldest among equals; wait for one, at most `timeout` seconds."""
+        """Take the smallest item that is due, the oldest among equals. Wait for one, at most `timeout` seconds."""
         return self._take(self._ready.pop_min, block, timeout)
 
     def get_nowait(self) -> T:
@@ -97,7 +97,7 @@ class PriorityQueue(Generic[T]):
         return self._take(self._ready.pop_min, False, None)
 
     def get_max(self, block: bool = True, timeout: float | None = None) -> T:
-        """Take the largest item that is due, the newest among equals; wait for one, at most `timeout` seconds."""
+        """Take the largest item that is due, the newest among equals. Wait for one, at most `timeout` seconds."""
         return self._take(self._ready.pop_max, block, timeout)
 
     def peek_min(self) -> T:

@@ -18,7 +18,7 @@ _FAILURES = (msgspec.MsgspecError, TypeError, ValueError, OverflowError, Recursi
 
 
 class Raw(bytes):
-    """A value that is encoded already: a push checks that the queue's codec decodes it, and stores it as it is."""
+    """A value that is encoded already. A push checks that the queue's codec decodes it, and stores it as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Codec:
             ) from error
 
     def decode(self, raw: bytes, *, truncated: bool = False) -> Any:
-        """Return the value of these bytes; raise `Undecodable` when they are not of this codec, or not whole."""
+        """Return the value of these bytes. Raise `Undecodable` when they are not of this codec, or not whole."""
         if truncated:
             raise Undecodable("Only the beginning of this value was read: its raw bytes are there, its value is not.")
         try:

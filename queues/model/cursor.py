@@ -28,7 +28,7 @@ def encode(queue_id: int, where: List, suffix: bytes) -> str:
 
 
 def decode(cursor: str, queue_id: int, where: List) -> bytes:
-    """Return the key suffix of a cursor of this queue and list; raise `BadCursor` for any other."""
+    """Return the key suffix of a cursor of this queue and list. Raise `BadCursor` for any other."""
     try:
         if len(cursor) > _MAX_LENGTH:
             raise ValueError

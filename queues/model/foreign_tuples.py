@@ -32,7 +32,7 @@ class SingleFloat:
 
 @dataclass(frozen=True, slots=True)
 class Versionstamp:
-    """A commit's version and a number within it; without a version, the key was written incomplete."""
+    """A commit's version and a number within it. Without a version, the key was written incomplete."""
 
     version: bytes | None
     number: int

@@ -124,7 +124,7 @@ def another(rand: bytes, salt: bytes) -> bytes:
 
 
 def above(rand: bytes) -> bytes:
-    """Return the next larger bytes of an id's length: the end of a page that begins with it."""
+    """Return the next larger bytes of an id's length. The end of a page that begins with it."""
     return (int.from_bytes(rand, "big") + 1).to_bytes(SIZE, "big")
 
 

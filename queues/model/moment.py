@@ -49,7 +49,7 @@ def either(delay: Duration | None, due: datetime | None) -> Moment | None:
 
 
 def check_when(when: object) -> Moment | None:
-    """Return a delay or a due time, or None for at once; raise `BadTime` for anything else."""
+    """Return a delay or a due time, or None for at once. Raise `BadTime` for anything else."""
     if isinstance(when, datetime):
         if when.utcoffset() is None:
             raise NaiveTime("A due time needs a time zone: a naive datetime says no moment.")

@@ -114,7 +114,7 @@ def parse_priority(text: str, priority_type: PriorityType) -> Priority:
 
 
 def _number(text: str) -> int | float:
-    """Parse digits as a whole number: one that no float holds exactly is refused, not rounded."""
+    """Parse digits as a whole number. One that no float holds exactly is refused, not rounded."""
     return int(text) if text.lstrip("+-").isdigit() else float(text)
 
 

@@ -1,4 +1,4 @@
-"""Depths of attached queues: they have no counters, so a thread counts their items in steps.
+"""Depths of attached queues. They have no counters, so a thread counts their items in steps.
 
 A count takes many short reads: it is exact when nothing changes meanwhile, and otherwise "as of" its beginning. One
 thread counts for all viewers; it takes a small share of the time, and ends when there are no viewers.
@@ -54,7 +54,7 @@ class Pace:
     least: float = SHORTEST
 
     def counted(self, now: float, *, took: float, same: bool, sharers: int) -> None:
-        """Record a count: its seconds, whether the depth is the same, and how many queues are counted."""
+        """Record the seconds of a count, and whether the depth is the same."""
         self.least = max(SHORTEST, took * sharers / SHARE)
         self.pause = max(self.least, min(self.pause * 2, LONGEST)) if same else self.least
         self.due = now + self.pause
@@ -273,7 +273,7 @@ class AttachedCounts:
                 self._wanted[queue_id].name = config.name
 
     def _name(self, queue_id: int) -> str:
-        """Return the name of a queue for a log line, or its id when no name was read yet."""
+        """Return the name of a queue for a log line, or its id."""
         with self._condition:
             wanted = self._wanted.get(queue_id)
             return display_name(wanted.name) if wanted is not None and wanted.name else str(queue_id)

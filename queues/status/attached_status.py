@@ -82,7 +82,7 @@ def settle(new: QueueStatus, old: QueueStatus | None) -> QueueStatus:
 def _depth(
     first: list[KeyValue], last: list[KeyValue], counts: AttachedCounts, queue_id: int, now: datetime
 ) -> tuple[int, datetime | None]:
-    """Return (depth, when it was counted): the ends show 0 and 1; more must have been counted."""
+    """Return (depth, when it was counted): the ends show 0 and 1. More must have been counted."""
     if not first or not last:
         return 0, now
     if first[0][0] == last[0][0]:
@@ -98,7 +98,7 @@ def _shown(pairs: list[KeyValue], foreign: AttachedKeys, config: Config, preview
 
 
 def _digest(change: int, name: str, depth: int, first: list[KeyValue], last: list[KeyValue]) -> int:
-    """Return a number that differs when what is shown differs; 48 bits, which JavaScript's numbers hold."""
+    """Return a digest of what is shown, of 48 bits, which JavaScript's numbers hold."""
     digest = hashlib.blake2b(repr((change, name, depth)).encode("utf-8", "surrogatepass"), digest_size=6)
     for key, value in (*first, *last):
         digest.update(len(key).to_bytes(4, "big") + key + len(value).to_bytes(4, "big") + value)

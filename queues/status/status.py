@@ -38,7 +38,7 @@ class Totals:
 
     @property
     def arrived(self) -> int:
-        """Items that ever came in, by push or move; one that comes back after a lease is no new one."""
+        """Items that ever came in, by push or move. One that comes back after a lease is no new one."""
         return self.traffic.get("push", 0) + self.traffic.get("move_in", 0)
 
     @property

@@ -1,4 +1,4 @@
-"""Backups of embedded stores: written while the store is in use, restored where there is none.
+"""Backups of embedded stores, written while the store is in use.
 
 A cluster has tools of its own for this: fdbbackup and fdbrestore.
 """
@@ -25,7 +25,7 @@ class Backup:
 
 
 def back_up(url: str, path: str, *, root: tuple[Any, ...] = ("pq",)) -> Backup:
-    """Write a consistent copy of a store to a new folder; the store may be in use.
+    """Write a consistent copy of a store to a new folder. The store may be in use.
 
     The folder appears under its name when the copy is whole, flushed, and was opened and looked at. Raises
     `EmbeddedOnly`, `PathTaken`, `StoreUnavailable`, `NotAStore`, `NewerFormat`, `OlderFormat`.

@@ -1,4 +1,4 @@
-"""Content of a store, key by key in order: read in chunks that fit a transaction, summed up in a digest.
+"""Content of a store, read in chunks that fit a transaction, and its digest.
 
 A store of any size is read in short read transactions and about a megabyte of memory. Keys are given without the root,
 so that two stores can be compared. Reading a store in use gives no snapshot: two equal seals prove that it was one.
@@ -45,7 +45,7 @@ class Chunk:
 
 
 def cost(changes: Sequence[tuple[bytes, bytes | None]]) -> int:
-    """Return the bytes that writing pairs adds to a transaction: a conflict range holds the key twice more."""
+    """Return the bytes that writing pairs adds to a transaction. A conflict range holds the key twice more."""
     return sum([3 * len(key) + len(value or b"") + 50 for key, value in changes])
 
 
@@ -113,7 +113,7 @@ class Digest:
 
 
 def outside(kv: KeyValueStore, keyspace: Keyspace) -> Walk:
-    """Return a walk over the keys outside of the root: those of applications, and items of attached queues."""
+    """Return a walk over the keys outside of the root."""
     begin, end = keyspace.range
     return Walk(kv, keyspace, ((_FIRST_KEY, begin), (end, KEYS_END)), prefix=b"")
 
@@ -151,12 +151,12 @@ def _sum(walk: Walk, rebased: Sequence[Range], on_chunk: OnChunk) -> Digest:
 
 
 def based(keyspace: Keyspace) -> tuple[Range, ...]:
-    """Return the ranges of the records that hold a queue's base: configs, and deleted queues in the trash."""
+    """Return the ranges of the records that hold a queue's base: configs and trash."""
     return keyspace.all_configs, keyspace.all_trash()
 
 
 def with_base(record: bytes, change: Callable[[int], int]) -> bytes:
-    """Return a record with another base; a record without a base is returned as it is."""
+    """Return a record with another base. A record without a base is returned as it is."""
     try:
         header, value = records.decode(record)
     except (NewerFormat, ValueError):

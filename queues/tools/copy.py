@@ -1,4 +1,4 @@
-"""Copy of a whole store into another one, on the same or another engine: all keys, bytes and order kept.
+"""Copy of a whole store into another one, on the same or another engine.
 
 A copy goes by rounds. A round carries the source over in chunks. Each chunk is one transaction that also writes the
 progress, so that a copy that was killed continues there. The first round finds an empty target, later ones write only
@@ -71,7 +71,7 @@ class Copied:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Mark:
-    """Progress record of a copy; kept in the target, and written in the transactions that it describes."""
+    """Progress record of a copy, in the target."""
 
     from_url: str
     store_id: str

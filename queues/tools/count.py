@@ -208,7 +208,7 @@ def ready_items(look: Look[Any], keys: QueueKeys, config: Config, generation: in
 
 
 def _is_double(tr: ReadTransaction, keys: QueueKeys, config: Config, rand: bytes, entry: bytes | None) -> bool:
-    """Say whether another item has the id of a ready item that its index entry does not show."""
+    """Return whether another item has the id of a ready item."""
     reads = [
         tr.get(keys.index(state, rand, generation))
         for state in STATES[1:]
@@ -241,7 +241,7 @@ def _count_indexed(
     found: QueueCount,
     generation: int = OUTSIDE,
 ) -> None:
-    """Count delayed, leased or dead items, those missing in the index, and those with the id of another item.
+    """Count delayed, leased or dead items, and compare them with the index.
 
     Of two items of one id in different states, the item of the earlier state is found by the other one.
     """
@@ -263,7 +263,7 @@ def _count_indexed(
     def compared(
         ms: int, rand: bytes, entry: bytes | None, doubles: list[bytes | None]
     ) -> tuple[bool, bool, list[Double]]:
-        """Return whether the index has an entry, whether it shows another item, and the items of equal ids."""
+        """Return whether an entry exists, whether it shows another item, and items of equal ids."""
         if state == "leased":  # a lease keeps its id: its token holds it
             return (
                 entry is not None,

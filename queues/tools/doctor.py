@@ -252,7 +252,7 @@ class _Run:
 
 
 def queue_findings(config: Config, count: QueueCount, stamp: int) -> list[Finding]:
-    """Return what is wrong with a queue, by its count and a push-order number taken after it."""
+    """Return the findings of a queue by its count and a later push-order number."""
     name = config.name
     found: list[Finding] = []
     for generation, state in sorted(count.items.keys() | count.told.keys()):

@@ -69,7 +69,7 @@ Orphan = StrayName | Nameless | Unknown
 
 
 def find_orphans(kv: KeyValueStore, keyspace: Keyspace) -> tuple[list[Orphan], list[int] | None]:
-    """Return the orphans, and the ids of queues of which only totals are left, as detaching leaves them.
+    """Return the orphans, and the ids of queues of which only totals are left.
 
     None for the latter: a record in the trash cannot be read, so that a lost queue may be in the trash.
     """
@@ -102,7 +102,7 @@ def _stray_names(kv: KeyValueStore, keyspace: Keyspace) -> list[StrayName]:
 
 
 def _leads_astray(record: bytes | None, name: str) -> bool:
-    """Say whether a name's queue is gone or has another name; an unreadable queue may have this one."""
+    """Say whether a name's queue is gone or has another name. An unreadable queue may have this one."""
     config = decode(record)
     return record is None if config is None else config.name != name
 
@@ -117,7 +117,7 @@ def _nameless(kv: KeyValueStore, keyspace: Keyspace) -> list[Nameless]:
 
 
 def _owned(kv: KeyValueStore, keyspace: Keyspace) -> set[int] | None:
-    """Return the ids of queues that have a config, or a trash record from which they can be restored.
+    """Return the ids of queues with a config or a restorable trash record.
 
     None: a trash record cannot be read, and may be that of any queue.
     """
@@ -137,7 +137,7 @@ def _owned(kv: KeyValueStore, keyspace: Keyspace) -> set[int] | None:
 
 
 def _kinds(kv: KeyValueStore, keys: QueueKeys) -> set[str]:
-    """Return the kinds of keys that a queue has: the letters of the table in `queues.keys.keyspace`."""
+    """Return the kinds of keys that a queue has. The letters of the table in `queues.keys.keyspace`."""
 
     def behind(key: bytes) -> bytes:
         if _kind(keys, key) == "mark":
@@ -157,7 +157,7 @@ def _kind(keys: QueueKeys, key: bytes) -> str:
 
 
 def repair_orphan(kv: KeyValueStore, keyspace: Keyspace, orphan: Orphan, *, now_ms: int) -> str | None:
-    """Repair an orphan and return what was done; None when that is impossible or no longer needed."""
+    """Repair an orphan and return what was done; None when nothing was."""
     if isinstance(orphan, StrayName):
         return kv.transact(lambda tr: _repair_name(tr, keyspace, orphan, now_ms), background=True)
     if isinstance(orphan, Nameless):
@@ -170,7 +170,7 @@ def repair_orphan(kv: KeyValueStore, keyspace: Keyspace, orphan: Orphan, *, now_
 
 
 def clear_rest(kv: KeyValueStore, keyspace: Keyspace, queue_id: int) -> int:
-    """Clear the keys of a queue that is gone and holds nothing, and return their number."""
+    """Clear the keys of a lost queue without items, and return their number."""
     keys = keyspace.queue(queue_id)
 
     def clear(tr: Transaction) -> int:
@@ -221,7 +221,7 @@ def _repair_nameless(tr: Transaction, keyspace: Keyspace, orphan: Nameless) -> s
 
 
 def _recover(tr: Transaction, keyspace: Keyspace, queue_id: int, name: str, now_ms: int) -> str | None:
-    """Give a queue without a config a new one; None when it holds nothing, or its kind is unknown."""
+    """Give a queue without a config a new one; None when its kind is unknown."""
     tr.use_reserve()
     if tr.get(keyspace.config(queue_id)).wait() is not None or tr.get(keyspace.name(name)).wait() is not None:
         return None
@@ -249,7 +249,7 @@ def _recover(tr: Transaction, keyspace: Keyspace, queue_id: int, name: str, now_
 
 
 def _guess(tr: Transaction, keys: QueueKeys, generations: list[int]) -> tuple[bool, PriorityType] | None:
-    """Infer whether a queue is FIFO, and the type of its priorities, from the ends of its ready items."""
+    """Infer whether a queue is FIFO, and its priority type, from its ready items."""
     guesses = set()
     for generation in generations:
         ready = keys.generation(generation)

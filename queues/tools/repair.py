@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 def repair_index(kv: KeyValueStore, keyspace: Keyspace, config: Config) -> tuple[int, int]:
-    """Make the index show every ready item at its place, and nothing else; return (entries written, cleared)."""
+    """Make the index show every ready item at its place, and nothing else. Return (entries written, cleared)."""
     keys, look = keyspace.queue(config.id), in_background(kv)
     written = cleared = 0
     for generation in config.generations:
@@ -42,14 +42,14 @@ def repair_index(kv: KeyValueStore, keyspace: Keyspace, config: Config) -> tuple
 
 
 def repair_ids(kv: KeyValueStore, keyspace: Keyspace, config: Config, doubles: Sequence[Double]) -> int:
-    """Give items that have the id of another item ids of their own, and return their number."""
+    """Give items with the id of another item new ids, and return their number."""
     keys = keyspace.queue(config.id)
 
     return _in_steps(kv, keys, doubles, partial(_give_id, keys=keys, fifo=config.fifo))
 
 
 def _give_id(tr: Transaction, double: Double, *, keys: QueueKeys, fifo: bool) -> int:
-    """Give an item another id, made of its own and of its key; leave the index of the other item alone."""
+    """Give an item another id, made of its own and of its key. Leave the index of the other item alone."""
     bare = StoredItem(
         state=double.state,
         rand=double.rand,
@@ -116,7 +116,7 @@ def _clear_entry(tr: Transaction, key: bytes, *, keys: QueueKeys) -> int:
 
 
 def repair_counters(kv: KeyValueStore, keyspace: Keyspace, config: Config, count: QueueCount) -> bool:
-    """Set counters and bands to a count and clear the drift flag; return False when the queue has changed."""
+    """Set counters and bands to a count and clear the drift flag. Return False when the queue has changed."""
     keys = keyspace.queue(config.id)
 
     def write(tr: Transaction) -> bool:
@@ -137,7 +137,7 @@ def repair_counters(kv: KeyValueStore, keyspace: Keyspace, config: Config, count
 
 
 def repair_order(kv: KeyValueStore, keyspace: Keyspace, config: Config, max_count: int) -> bool:
-    """Raise the queue's base so that pushes sort behind its items; return False when that is not needed."""
+    """Raise the queue's base so that pushes sort behind its items. Return False when that is not needed."""
     keys = keyspace.queue(config.id)
 
     def write(tr: Transaction) -> bool:

@@ -17,7 +17,7 @@ _FIRST_STEP, _MAX_STEP, _STEP_BYTES = 20, 500, 500_000
 
 
 def in_background(kv: KeyValueStore) -> Look[Any]:
-    """Return a look that reads each step in a transaction of its own, at batch priority."""
+    """Return a look that reads each step in its own transaction at batch priority."""
     return lambda fn: kv.read(fn, background=True)
 
 
@@ -30,7 +30,7 @@ def pairs(look: Look[Any], within: Range) -> Iterator[KeyValue]:
 def steps(
     look: Look[Any], within: Range, read: Callable[[ReadTransaction, list[KeyValue]], list[T]]
 ) -> Iterator[list[T]]:
-    """Read a range in steps, each in one transaction with what `read` reads about its pairs."""
+    """Yield the results of `read` for a range, read in steps of one transaction."""
     begin, end = within
     limit = _FIRST_STEP
     while True:
@@ -49,7 +49,7 @@ def steps(
 
 
 def first_keys(look: Look[Any], within: Range, behind: Callable[[bytes], bytes]) -> Iterator[bytes]:
-    """Yield the first key of every group of keys in a range; `behind` returns the end of a key's group."""
+    """Yield the first key of every group of keys in a range. `behind` returns the end of a key's group."""
     begin, end = within
     while (key := look(lambda tr, begin=begin: tr.get_key(begin, end).wait())) is not None:  # type: ignore[misc]
         yield key

@@ -1,4 +1,4 @@
-"""Workers: threads that run handlers on leased items, and a dispatcher that makes delayed items ready when due.
+"""Workers: threads that run handlers on leased items, and a dispatcher of due items.
 
     from queues.workers import Job, Worker
 

@@ -117,7 +117,7 @@ class Pool:
         self._end()
 
     def stop(self, grace: Duration) -> PoolStats:
-        """Stop leasing, give handlers `grace` seconds to finish, and release the items of those that still run."""
+        """Stop leasing, wait `grace` seconds for handlers, and release the items of the rest."""
         seconds = seconds_of(grace, GRACE, endless=True)
         self._stopping.set()
         self._settling.hurry(seconds)
@@ -279,7 +279,7 @@ class Pool:
             self._condition.notify_all()
 
     def _lease(self, wanted: int) -> tuple[list[Task], bool]:
-        """Return at most `wanted` leased items, and whether nothing was due; wait once if there are none."""
+        """Return at most `wanted` leased items, and whether nothing was due. Wait once if there are none."""
         self._heartbeats.await_ready(self._stopping)
         awake, rest = self._awake()
         try:
@@ -304,7 +304,7 @@ class Pool:
         return [], True
 
     def _lease_in_turn(self, ready: Sequence[Queue], outlooks: Mapping[Queue, Outlook], wanted: int) -> list[Task]:
-        """Lease at most `wanted` items; a queue that fails rests, and items of other queues are kept."""
+        """Lease at most `wanted` items. A queue that fails rests, and items of other queues are kept."""
         tasks: list[Task] = []
         for queue in ready:
             if len(tasks) >= wanted or self._stopping.is_set():
@@ -321,7 +321,7 @@ class Pool:
         return tasks
 
     def _awake(self) -> tuple[list[Queue], float | None]:
-        """Return the queues that do not rest, in turn, and the seconds until the first rest ends."""
+        """Return the queues that do not rest, and the seconds until the first rest ends."""
         now = time.monotonic()
         self._resting = {queue: until for queue, until in self._resting.items() if until > now}
         rest = min(self._resting.values()) - now if self._resting else None

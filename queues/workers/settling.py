@@ -1,4 +1,4 @@
-"""Settlement of a leased item when its handler has ended: acknowledged, or released with the reason."""
+"""Settlement of a leased item when its handler has ended: acknowledgement or release."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ class Settling:
 
 
 def place_of(error: BaseException) -> str:
-    """Return the error's class and place; its message is not logged, as it may hold a value."""
+    """Return the error's class and place. Its message is not logged, as it may hold a value."""
     frames = traceback.extract_tb(error.__traceback__)
     where = f" at {frames[-1].filename}:{frames[-1].lineno} {frames[-1].name}" if frames else ""
     return f"{type(error).__name__}{where}"

@@ -39,7 +39,7 @@ class Worker:
     def handles(
         self, queue: str, *, seconds: Duration = 60.0, end: str = "min", backoff: Backoff | None = None
     ) -> Callable[[F], F]:
-        """Register the decorated function for a queue, or for a pattern of names such as `mail:*`.
+        """Register the decorated function for a queue, or a pattern such as `mail:*`.
 
         It is called with a `Job`. When it returns, the item is acknowledged; when it raises, the item is released,
         with the error as the reason, and returns after `backoff`, or is dead after the queue's last attempt; when it
@@ -68,7 +68,7 @@ class Worker:
         return wrapped
 
     def handler(self, queue: str) -> Handler:
-        """Return the handler of a queue's name, else of the first pattern that matches; raise `LookupError`."""
+        """Return the handler of a queue's name, else of the first pattern that matches. Raise `LookupError`."""
         found = self._handlers.get(queue)
         if found is not None:
             return found
