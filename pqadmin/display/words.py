@@ -117,18 +117,8 @@ def damage_words(damage: str) -> str:
 #: What was done, by the act of a trash entry.
 TRASH_ACTS = {
     "pop": gettext_lazy("popped"),
-    "push": gettext_lazy("pushed"),
-    "delete": gettext_lazy("deleted"),
-    "move": gettext_lazy("moved"),
-    "reprioritize": gettext_lazy("re-prioritized"),
-    "edit": gettext_lazy("edited"),
-    "promote": gettext_lazy("promoted"),
-    "reschedule": gettext_lazy("rescheduled"),
-    "delay": pgettext_lazy("verb", "delayed"),
-    "retry": gettext_lazy("retried"),
-    "release": gettext_lazy("released"),
-    "ack": gettext_lazy("acknowledged"),
-    "purge": gettext_lazy("purged"),
+    **{act: VERBS[act] for act in ("push", "delete", "move", "reprioritize", "edit", "promote", "reschedule")},
+    **{act: VERBS[act] for act in ("delay", "retry", "release", "ack", "purge")},
     "delete_queue": gettext_lazy("deleted queue"),
 }
 

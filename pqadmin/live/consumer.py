@@ -204,7 +204,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
             if found is None or not self.slot.sight.sees(watch.queue):
                 raise BadRequest("unknown-queue", "There is no queue of that name.")
             return frozenset([found])
-        ids = frozenset(watch.ids)
+        ids = watch.ids
         there = board.in_sight(self.slot.sight) if watch.complete else frozenset()
         if watch.complete and len(there) <= requests.MAX_SCREEN:
             # Those that are gone may fill what room is left, and no more.

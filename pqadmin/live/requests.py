@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
+import re
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
 
 #: Bytes of one message; 500 ids fit several times over.
 MAX_MESSAGE = 32_768
@@ -27,19 +30,29 @@ class BadRequest(Exception):
         super().__init__(message)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Watch:
+#: A queue's id as text, since JavaScript's numbers lose digits; a group's name; the number of a frame.
+QueueId = Annotated[str, Meta(pattern=rf"^[0-9]{{1,{_MAX_ID_DIGITS}}}$")]
+Label = Annotated[str, Meta(max_length=_MAX_LABEL)]
+Number = Annotated[int, Meta(ge=0, lt=2**53)]
+
+
+class Watch(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="watch"):
     """The screen shows this topic: for the overview these queues, and new ones too if `grow`.
 
     `complete` says that the screen means to show every queue there is.
     """
 
-    topic: str
-    ids: tuple[int, ...] = ()
+    topic: Annotated[str, Meta(max_length=_MAX_TOPIC)] = ""
+    queues: tuple[QueueId, ...] = ()
     grow: bool = False
     complete: bool = False
     #: Labels of groups whose sums are shown.
-    groups: tuple[str, ...] = ()
+    groups: tuple[Label, ...] = ()
+
+    @property
+    def ids(self) -> frozenset[int]:
+        """Return the ids of the queues."""
+        return frozenset(map(int, self.queues))
 
     @property
     def queue(self) -> str | None:
@@ -47,26 +60,24 @@ class Watch:
         return self.topic.removeprefix(QUEUE) if self.topic.startswith(QUEUE) else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ack:
+class Ack(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="ack"):
     """The client has shown everything up to this frame."""
 
-    seq: int
+    seq: Number
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resync:
+class Resync(msgspec.Struct, frozen=True, tag_field="t", tag="resync"):
     """The client missed something and wants a whole frame."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Visible:
+class Visible(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="visible"):
     """The tab was shown (True) or hidden: a hidden one gets no frames."""
 
     visible: bool
 
 
 Request = Watch | Ack | Resync | Visible
+_decode = msgspec.json.Decoder(Request).decode
 
 
 def parse(text: str) -> Request:
@@ -74,73 +85,32 @@ def parse(text: str) -> Request:
     if len(text) > MAX_MESSAGE or len(text.encode("utf-8", "surrogatepass")) > MAX_MESSAGE:
         raise BadRequest("too-large", f"A message has at most {MAX_MESSAGE:,} bytes.")
     try:
-        message = json.loads(text)
-        if "\\u" in text or not text.isascii():
-            json.dumps(message, ensure_ascii=False).encode()  # no text may hold half of a surrogate pair
+        request: Request = _decode(text)
+    except msgspec.ValidationError as error:
+        raise BadRequest(_code(str(error)), f"{error}.") from None
+    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
+        raise BadRequest("not-json", "A message is one JSON object.") from None
+    if isinstance(request, Watch):
+        _check(request)
+    return request
+
+
+def _code(error: str) -> str:
+    """Return the code of a validation error by the field that it names."""
+    found = re.search(r"`\$\.(\w+)", error)
+    if found is not None:
+        return {"t": "unknown-message", "topic": "unknown-topic"}.get(found[1], "bad-field")
+    return "unknown-message" if "`t`" in error else "bad-field" if "required" in error else "not-json"
+
+
+def _check(watch: Watch) -> None:
+    try:
+        "".join([watch.topic, *watch.groups]).encode()
     except UnicodeEncodeError:
         raise BadRequest("bad-text", "A text holds half of a surrogate pair.") from None
-    except (ValueError, RecursionError):
-        raise BadRequest("not-json", "A message is one JSON object.") from None
-    if not isinstance(message, dict):
-        raise BadRequest("not-json", "A message is one JSON object.")
-    match message.get("t"):
-        case "watch":
-            return _watch(message)
-        case "ack":
-            return Ack(seq=_whole(message, "seq"))
-        case "resync":
-            return Resync()
-        case "visible":
-            return Visible(visible=_flag(message, "visible"))
-        case _:
-            raise BadRequest("unknown-message", "A message's “t” is watch, ack, resync or visible.")
-
-
-def _watch(message: dict[str, object]) -> Watch:
-    topic = message.get("topic")
-    if not isinstance(topic, str) or len(topic) > _MAX_TOPIC or "\0" in topic:
+    if watch.topic != OVERVIEW and (not watch.queue or "\0" in watch.topic):
         raise BadRequest("unknown-topic", "A topic is “overview” or “queue:NAME”.")
-    if topic.startswith(QUEUE) and topic != QUEUE:
-        return Watch(topic=topic)
-    if topic != OVERVIEW:
-        raise BadRequest("unknown-topic", "A topic is “overview” or “queue:NAME”.")
-    ids = message.get("queues", [])
-    if not isinstance(ids, list):
-        raise BadRequest("bad-field", "“queues” is a list of queue ids.")
-    if len(ids) > MAX_SCREEN:
+    if len(watch.queues) > MAX_SCREEN:
         raise BadRequest("too-many", f"A screen holds at most {MAX_SCREEN} queues.")
-    return Watch(
-        topic=topic,
-        ids=tuple(dict.fromkeys(_id(value) for value in ids)),
-        grow=_flag(message, "grow", default=False),
-        complete=_flag(message, "complete", default=False),
-        groups=_labels(message.get("groups", [])),
-    )
-
-
-def _labels(value: object) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(one, str) and len(one) <= _MAX_LABEL for one in value):
-        raise BadRequest("bad-field", "“groups” is a list of groups' names.")
-    if len(value) > MAX_GROUPS:
+    if len(watch.groups) > MAX_GROUPS:
         raise BadRequest("too-many", f"A screen holds at most {MAX_GROUPS} groups.")
-    return tuple(dict.fromkeys(value))
-
-
-def _id(value: object) -> int:
-    if isinstance(value, str) and 0 < len(value) <= _MAX_ID_DIGITS and value.isascii() and value.isdigit():
-        return int(value)
-    raise BadRequest("bad-field", "A queue's id is a text of digits.")
-
-
-def _whole(message: dict[str, object], field: str) -> int:
-    value = message.get(field)
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53:
-        return value
-    raise BadRequest("bad-field", f"“{field}” is a whole number.")
-
-
-def _flag(message: dict[str, object], field: str, *, default: bool | None = None) -> bool:
-    value = message.get(field, default)
-    if isinstance(value, bool):
-        return value
-    raise BadRequest("bad-field", f"“{field}” is true or false.")

@@ -13,9 +13,9 @@ def test_good_messages() -> None:
     assert parse('{"t":"ack","seq":7}') == Ack(seq=7)
     assert parse('{"t":"resync"}') == Resync()
     assert parse('{"t":"visible","visible":false}') == Visible(visible=False)
-    assert parse('{"t":"watch","topic":"overview","queues":["7","7","8"],"grow":true}') == Watch(
-        topic="overview", ids=(7, 8), grow=True
-    )
+    watch = parse('{"t":"watch","topic":"overview","queues":["7","7","8"],"grow":true}')
+    assert isinstance(watch, Watch)
+    assert (watch.topic, watch.ids, watch.grow) == ("overview", {7, 8}, True)
     watch = parse('{"t":"watch","topic":"queue:a:b"}')
     assert isinstance(watch, Watch)
     assert watch.queue == "a:b"
@@ -48,7 +48,7 @@ def test_good_messages() -> None:
         ('{"t":"ack","seq":true}', "bad-field"),
         ('{"t":"ack","seq":-1}', "bad-field"),
         ('{"t":"ack","seq":1e400}', "bad-field"),
-        ('{"t":"ack","seq":NaN}', "bad-field"),
+        ('{"t":"ack","seq":NaN}', "not-json"),
         ('{"t":"visible"}', "bad-field"),
         ("x" * (MAX_MESSAGE + 1), "too-large"),
         ('"' + "ü" * (MAX_MESSAGE - 10) + '"', "too-large"),

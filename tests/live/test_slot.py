@@ -31,7 +31,7 @@ def tick(
 
 
 def overview(slot: Slot, ids: frozenset[int] = IDS, *, grow: bool = False) -> None:
-    slot.watch(Watch(topic="overview", ids=tuple(ids), grow=grow), ids)
+    slot.watch(Watch(topic="overview", queues=tuple(map(str, ids)), grow=grow), ids)
 
 
 def take(slot: Slot, at: Tick | None, now: float = 0.0) -> dict[str, Any] | None:

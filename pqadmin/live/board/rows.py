@@ -14,21 +14,21 @@ class Row:
     """One queue, as last read, with rates and health. Rates in items per second, to three digits."""
 
     status: QueueStatus
-    rate_in: float | None
-    rate_out: float | None
-    state: State
-    outlook: Outlook
-    problem: Problem
-    #: Seconds until nothing is ready, at the present rates; only while draining.
-    clears_in: float | None
-    #: Items per second by which the queue grows; only while growing.
-    grows_by: float | None
-    #: Since when nothing has left, as far as was watched; only while stalled.
-    quiet_since: datetime | None
     #: When the status held that the row was made of; later readings that found the same leave it as it is.
     as_of: datetime
+    state: State
+    outlook: Outlook
+    problem: Problem = Problem.NONE
     #: Further reasons why the queue needs attention, the worst first.
     more: tuple[Problem, ...] = ()
+    rate_in: float | None = None
+    rate_out: float | None = None
+    #: Seconds until nothing is ready, at the present rates; only while draining.
+    clears_in: float | None = None
+    #: Items per second by which the queue grows; only while growing.
+    grows_by: float | None = None
+    #: Since when nothing has left, as far as was watched; only while stalled.
+    quiet_since: datetime | None = None
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -49,26 +49,17 @@ def depth_of(status: QueueStatus) -> int | None:
 
 def attached_row(status: QueueStatus, as_of: datetime) -> Row:
     """Return the row of an attached queue, whose traffic is unknown."""
-    return _unwatched(status, as_of, State.ATTACHED, Outlook.ATTACHED, Problem.NONE)
+    return Row(status=status, as_of=as_of, state=State.ATTACHED, outlook=Outlook.ATTACHED)
 
 
 def unreadable_row(status: QueueStatus, as_of: datetime) -> Row:
     """Return the row of a queue with unreadable records, which needs attention."""
-    return _unwatched(status, as_of, State.UNREADABLE, Outlook.UNREADABLE, Problem.UNREADABLE)
-
-
-def _unwatched(status: QueueStatus, as_of: datetime, state: State, outlook: Outlook, problem: Problem) -> Row:
     return Row(
         status=status,
-        rate_in=None,
-        rate_out=None,
-        state=state,
-        outlook=outlook,
-        problem=problem,
-        clears_in=None,
-        grows_by=None,
-        quiet_since=None,
         as_of=as_of,
+        state=State.UNREADABLE,
+        outlook=Outlook.UNREADABLE,
+        problem=Problem.UNREADABLE,
     )
 
 
