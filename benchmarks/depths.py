@@ -23,7 +23,7 @@ from multiprocessing.connection import Connection as Pipe
 from pathlib import Path
 
 from benchmarks.harness import report
-from queues import Queue, Store, open_store
+from queues import PriorityQueue, Queue, Store, open_store
 from queues.errors import QueueNotFound, TransactionTooOld
 
 _SHALLOW = 1_000
@@ -91,10 +91,10 @@ Times = dict[str, dict[str, list[float]]]
 def _alternate(shallow: Queue, deep: Queue, rounds: int, calls: int) -> Times:
     """Return the medians of every round, by verb and depth, in microseconds."""
     verbs: dict[str, Callable[[Queue], object]] = {
-        "pop_min": Queue.pop_min,
-        "pop_max": Queue.pop_max,
-        "peek_min": Queue.peek_min,
-        "peek_max": Queue.peek_max,
+        "pop_min": PriorityQueue.pop_min,
+        "pop_max": PriorityQueue.pop_max,
+        "peek_min": PriorityQueue.peek_min,
+        "peek_max": PriorityQueue.peek_max,
     }
     times: Times = {verb: {"shallow": [], "deep": []} for verb in verbs}
     for number in range(rounds):

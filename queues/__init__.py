@@ -17,6 +17,7 @@ from queues.actions.purge import Purged
 from queues.actions.take import Popped
 from queues.actions.undo import Undone
 from queues.aio.queue import AsyncQueue
+from queues.aio.store import AsyncStore
 from queues.audit.audit import AuditEntry, AuditPage
 from queues.bulk.bulk_job import Job, JobPage
 from queues.kv.port import ReadTransaction, Transaction
@@ -31,7 +32,7 @@ from queues.operations.idempotency import Answer
 from queues.operations.lease import Lease
 from queues.operations.search import Found, Query
 from queues.operations.space import Space
-from queues.queue import Queue
+from queues.queue import AnyQueue, FifoQueue, PriorityQueue, Queue
 from queues.status.status import QueueStatus, Snapshot, Totals
 from queues.store import Store, open_store
 from queues.trash.trash import TrashEntry, TrashPage
@@ -39,12 +40,15 @@ from queues.trash.trash import TrashEntry, TrashPage
 __all__ = [
     "Actions",
     "Answer",
+    "AnyQueue",
     "AsyncQueue",
+    "AsyncStore",
     "AuditEntry",
     "AuditPage",
     "Band",
     "Changed",
     "Duration",
+    "FifoQueue",
     "ForeignKey",
     "Found",
     "Item",
@@ -55,6 +59,7 @@ __all__ = [
     "Pause",
     "Popped",
     "Priority",
+    "PriorityQueue",
     "Purged",
     "Query",
     "Queue",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 from queues.context import StoreContext
 from queues.errors import BadTime
@@ -20,6 +20,7 @@ from queues.model.item import Item, Page
 from queues.model.moment import When, due_ms, either
 from queues.model.priority import Priority, PriorityType
 from queues.model.settings import Settings
+from queues.operations import attached
 from queues.operations.configure import configure_request, pause_request, resume_request
 from queues.operations.dead import DeleteDeadRequest, RetryDeadRequest
 from queues.operations.delay import PromoteRequest, RescheduleRequest
@@ -40,8 +41,29 @@ from queues.status.status import QueueStatus, Totals
 _NEVER_DELAYED, _NEVER_DEAD = "its items are never delayed.", "its items are never dead."
 
 
+#: For each verb of one kind only: its kind, and the words that tell a queue of the other kind what to use instead.
+_VERBS: dict[str, tuple[Kind, str, str]] = {
+    "push": ("priority", "push", "enqueue"),
+    "push_many": ("priority", "push", "enqueue"),
+    "pop_min": ("priority", "pop", "dequeue"),
+    "pop_max": ("priority", "pop", "dequeue"),
+    "pop_many": ("priority", "pop", "dequeue"),
+    "peek_min": ("priority", "peek_min", "peek"),
+    "peek_max": ("priority", "peek_max", "peek"),
+    "enqueue": ("fifo", "enqueue", "push"),
+    "enqueue_many": ("fifo", "enqueue", "push"),
+    "dequeue": ("fifo", "dequeue", "pop"),
+    "dequeue_many": ("fifo", "dequeue", "pop"),
+    "peek": ("fifo", "peek", "peek_min"),
+}
+
+
 class Queue:
-    """A named, durable, double-ended priority queue, or a FIFO queue. Thread-safe."""
+    """A named, durable queue: the verbs that `PriorityQueue` and `FifoQueue` have in common. Thread-safe.
+
+    Its items are this store's own, or lie in a subspace that other programs write (`attached`). A verb of the other
+    kind does not type-check, and raises `WrongKind` when it is called.
+    """
 
     def __init__(self, context: StoreContext, config: Config) -> None:
         #: What requests are built for and executed on.
@@ -53,6 +75,14 @@ class Queue:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r} {self.kind}>"
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Callable[..., None]:
+            """Return what raises `WrongKind` for a verb of the other kind."""
+            if name not in _VERBS:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            return lambda *_, **__: self.opened.check_kind(*_VERBS[name])
 
     @property
     def id(self) -> int:
@@ -100,128 +130,7 @@ class Queue:
         pause = self.config.pause
         return pause if pause is not None and pause.holds(self.opened.context.now_ms()) else None
 
-    # Priority queues
-
-    def push(
-        self,
-        value: Any,
-        priority: Priority,
-        *,
-        delay: Duration | None = None,
-        due: datetime | None = None,
-        tr: Transaction | None = None,
-    ) -> Item:
-        """Add an item. It conflicts with no other call; run twice it adds two items.
-
-        With `delay` (seconds or a timedelta), or until `due` (aware), it is delayed: not taken before then. What is due
-        by now is ready at once.
-        """
-        if delay is not None or due is not None:
-            return self.push_many([(value, priority)], delay=delay, due=due, tr=tr)[0]
-        return self._send(push_request(self.opened, value, priority), tr)  # type: ignore[no-any-return]
-
-    def push_many(
-        self,
-        items: Iterable[tuple[Any, Priority] | tuple[Any, Priority, When | None]],
-        *,
-        delay: Duration | None = None,
-        due: datetime | None = None,
-        tr: Transaction | None = None,
-    ) -> list[Item]:
-        """Add at most 1,000 items and 5 MB as one: all or none, in this order.
-
-        `delay` or `due` hold for every item that brings none of its own as a third element.
-        """
-        request = push_many_request(self.opened, items, either(delay, due))
-        return self._send(request, tr) if request.values else []
-
-    def pop_min(self, *, wait: Wait = False, tr: Transaction | None = None) -> Item | None:
-        """Take the item of the smallest priority, the oldest among equals; None when nothing is ready.
-
-        `wait=True` waits forever for one, `wait=5.0` or a timedelta that long, through a pause too.
-        """
-        self.opened.check_kind("priority", "pop", "dequeue")
-        return self._pop_one("min", wait, tr)
-
-    def pop_max(self, *, wait: Wait = False, tr: Transaction | None = None) -> Item | None:
-        """Take the item of the largest priority, the newest among equals; None when nothing is ready.
-
-        `wait` is that of pop_min.
-        """
-        self.opened.check_kind("priority", "pop", "dequeue")
-        return self._pop_one("max", wait, tr)
-
-    def pop_many(self, n: int, *, end: str = "min", tr: Transaction | None = None) -> list[Item]:
-        """Take at most `n` items (1 to 1,000, 5 MB) from one end as one, the first to leave first."""
-        self.opened.check_kind("priority", "pop", "dequeue")
-        return self._send(pop_request(self.opened, n, check_end(end), tr), tr)  # type: ignore[no-any-return]
-
-    def peek_min(self, *, tr: ReadTransaction | None = None) -> Item | None:
-        """Return the item that pop_min would take, changing nothing."""
-        self.opened.check_kind("priority", "peek_min", "peek")
-        return self.opened.look(PeekRequest(self.id, "min"), tr)  # type: ignore[no-any-return]
-
-    def peek_max(self, *, tr: ReadTransaction | None = None) -> Item | None:
-        """Return the item that pop_max would take, changing nothing."""
-        self.opened.check_kind("priority", "peek_max", "peek")
-        return self.opened.look(PeekRequest(self.id, "max"), tr)  # type: ignore[no-any-return]
-
-    # FIFO queues
-
-    def enqueue(
-        self,
-        value: Any,
-        *,
-        delay: Duration | None = None,
-        due: datetime | None = None,
-        tr: Transaction | None = None,
-    ) -> Item:
-        """Add an item at the tail. It conflicts with no other call; run twice it adds two items.
-
-        With `delay`, or until `due` (aware), it is delayed: it comes to the tail then. What is due by now does at once.
-        """
-        return self.enqueue_many([value], delay=delay, due=due, tr=tr)[0]
-
-    def enqueue_many(
-        self,
-        values: Iterable[Any],
-        *,
-        delay: Duration | None = None,
-        due: datetime | None = None,
-        tr: Transaction | None = None,
-    ) -> list[Item]:
-        """Add at most 1,000 items and 5 MB at the tail as one: all or none, in this order; `delay` or `due` for all."""
-        request = enqueue_many_request(self.opened, values, either(delay, due))
-        return self._send(request, tr) if request.values else []
-
-    def dequeue(self, *, wait: Wait = False, tr: Transaction | None = None) -> Item | None:
-        """Take the item at the head; None when nothing is ready.
-
-        `wait=True` waits forever for one, `wait=5.0` or a timedelta that long, through a pause too.
-        """
-        self.opened.check_kind("fifo", "dequeue", "pop")
-        return self._pop_one("min", wait, tr)
-
-    def dequeue_many(self, n: int, *, tr: Transaction | None = None) -> list[Item]:
-        """Take at most `n` items (1 to 1,000, 5 MB) from the head as one, in order."""
-        self.opened.check_kind("fifo", "dequeue", "pop")
-        return self._send(pop_request(self.opened, n, "min", tr), tr)  # type: ignore[no-any-return]
-
-    def peek(self, *, tr: ReadTransaction | None = None) -> Item | None:
-        """Return the item at the head, changing nothing."""
-        self.opened.check_kind("fifo", "peek", "peek_min")
-        return self.opened.look(PeekRequest(self.id, "min"), tr)  # type: ignore[no-any-return]
-
-    def _pop_one(self, end: End, wait: Wait, tr: Transaction | None) -> Item | None:
-        request = self._pops[end] if tr is None else pop_request(self.opened, 1, end, tr)
-        items: list[Item]
-        if wait is False:
-            items = self._send(request, tr)
-        else:
-            items = wait_for(self.opened, lambda: self._send(request, tr), list[Item](), wait, tr)
-        return items[0] if items else None
-
-    # Both kinds: leasing
+    # Leasing
 
     def lease(
         self,
@@ -320,7 +229,7 @@ class Queue:
         """
         return self._send(expire_request(self.opened, limit), tr)  # type: ignore[no-any-return]
 
-    # Both kinds: delayed and dead items
+    # Delayed and dead items
 
     def promote(self, limit: int = 100, *, tr: Transaction | None = None) -> int:
         """Make at most `limit` items (1 to 1,000) that are due ready, in due order, and return their number.
@@ -365,7 +274,7 @@ class Queue:
         self.opened.check_own(_NEVER_DEAD)
         return self._send(DeleteDeadRequest(self.id, item_id), tr)  # type: ignore[no-any-return]
 
-    # Both kinds: waiting
+    # Waiting
 
     def outlook(self, *, tr: ReadTransaction | None = None) -> Outlook:
         """Return how many items can be taken now, and when that changes by itself."""
@@ -383,14 +292,23 @@ class Queue:
         self.opened.check_own(_NEVER_DELAYED)
         tend(self.opened)
 
-    # Both kinds: looking
+    # Looking
 
     def depth(self, state: str = "ready", *, tr: ReadTransaction | None = None) -> int:
-        """Return the exact number of items in a state (ready, delayed, leased, dead), from counters."""
+        """Return the exact number of items in a state (ready, delayed, leased, dead), from counters.
+
+        The ready items of an attached queue are counted: the cost grows with the depth. Alone it goes by many short
+        reads; with `tr` it is one transaction's reading, five seconds at most.
+        """
+        if tr is None and self.attached:
+            return attached.count(self.opened, state)
         return self.opened.look(depth_request(self.opened, state), tr)  # type: ignore[no-any-return]
 
     def totals(self, *, tr: ReadTransaction | None = None) -> Totals:
-        """Return the exact depths by state and the traffic, from counters."""
+        """Return the exact depths by state and the traffic, from counters; see `depth` for attached queues."""
+        if tr is None and self.attached:
+            ready = attached.count(self.opened, "ready")
+            return self._kv.read(lambda tr: attached.totals_of(tr, self.opened, ready))
         return self.opened.look(TotalsRequest(self.id), tr)  # type: ignore[no-any-return]
 
     def oldest(self, *, tr: ReadTransaction | None = None) -> Item | None:
@@ -467,7 +385,7 @@ class Queue:
         """Return everything that a screen shows of this queue, at one read version; values cut to `preview`."""
         return self.opened.look(StatusRequest(self.id, preview), tr)  # type: ignore[no-any-return]
 
-    # Both kinds: searching
+    # Searching
 
     def find(self, item_id: str, *, tr: ReadTransaction | None = None) -> Item | None:
         """Return the item of this id in whatever state; None when it is gone or never was here."""
@@ -498,7 +416,7 @@ class Queue:
         request = search_request(self.opened, query, end=end, limit=limit, scan=scan, preview=preview, after=after)
         return self.opened.look(request, tr, background=True, shown=shown)  # type: ignore[no-any-return]
 
-    # Both kinds: one particular item
+    # One particular item
 
     def remove(self, item_id: str, *, verb: str = "delete", tr: Transaction | None = None) -> Item | None:
         """Take the one item of this id, wherever it stands; None when it is not here. `verb` counts it in the traffic.
@@ -508,7 +426,7 @@ class Queue:
         request = RemoveRequest(self.id, item_id, verb, self.opened.context.now_ms())
         return self._send(request, tr)  # type: ignore[no-any-return]
 
-    # Both kinds: operating
+    # Operating
 
     def pause(self, *, reason: str, until: datetime | None = None, by: str = "", tr: Transaction | None = None) -> None:
         """Stop taking, with a reason; pushing goes on. `until` (aware) resumes by itself."""
@@ -527,6 +445,15 @@ class Queue:
 
     # Inside
 
+    def _pop_one(self, end: End, wait: Wait, tr: Transaction | None) -> Item | None:
+        request = self._pops[end] if tr is None else pop_request(self.opened, 1, end, tr)
+        items: list[Item]
+        if wait is False:
+            items = self._send(request, tr)
+        else:
+            items = wait_for(self.opened, lambda: self._send(request, tr), list[Item](), wait, tr)
+        return items[0] if items else None
+
     def _send(self, request: Request, tr: Transaction | None) -> Any:
         """Have a request executed in this transaction, or in one of its own with those of concurrent callers."""
         if tr is not None:
@@ -538,3 +465,120 @@ class Queue:
         record = self._send(request, tr)
         if tr is None:
             self.opened.settle(record)
+
+
+class PriorityQueue(Queue):
+    """A double-ended priority queue: the smallest priority is first, then the earliest push. Thread-safe."""
+
+    def push(
+        self,
+        value: Any,
+        priority: Priority,
+        *,
+        delay: Duration | None = None,
+        due: datetime | None = None,
+        tr: Transaction | None = None,
+    ) -> Item:
+        """Add an item. It conflicts with no other call; run twice it adds two items.
+
+        With `delay` (seconds or a timedelta), or until `due` (aware), it is delayed: not taken before then. What is due
+        by now is ready at once.
+        """
+        if delay is not None or due is not None:
+            return self.push_many([(value, priority)], delay=delay, due=due, tr=tr)[0]
+        return self._send(push_request(self.opened, value, priority), tr)  # type: ignore[no-any-return]
+
+    def push_many(
+        self,
+        items: Iterable[tuple[Any, Priority] | tuple[Any, Priority, When | None]],
+        *,
+        delay: Duration | None = None,
+        due: datetime | None = None,
+        tr: Transaction | None = None,
+    ) -> list[Item]:
+        """Add at most 1,000 items and 5 MB as one: all or none, in this order.
+
+        `delay` or `due` hold for every item that brings none of its own as a third element.
+        """
+        request = push_many_request(self.opened, items, either(delay, due))
+        return self._send(request, tr) if request.values else []
+
+    def pop_min(self, *, wait: Wait = False, tr: Transaction | None = None) -> Item | None:
+        """Take the item of the smallest priority, the oldest among equals; None when nothing is ready.
+
+        `wait=True` waits forever for one, `wait=5.0` or a timedelta that long, through a pause too.
+        """
+        return self._pop_one("min", wait, tr)
+
+    def pop_max(self, *, wait: Wait = False, tr: Transaction | None = None) -> Item | None:
+        """Take the item of the largest priority, the newest among equals; None when nothing is ready.
+
+        `wait` is that of pop_min.
+        """
+        return self._pop_one("max", wait, tr)
+
+    def pop_many(self, n: int, *, end: str = "min", tr: Transaction | None = None) -> list[Item]:
+        """Take at most `n` items (1 to 1,000, 5 MB) from one end as one, the first to leave first."""
+        return self._send(pop_request(self.opened, n, check_end(end), tr), tr)  # type: ignore[no-any-return]
+
+    def peek_min(self, *, tr: ReadTransaction | None = None) -> Item | None:
+        """Return the item that pop_min would take, changing nothing."""
+        return self.opened.look(PeekRequest(self.id, "min"), tr)  # type: ignore[no-any-return]
+
+    def peek_max(self, *, tr: ReadTransaction | None = None) -> Item | None:
+        """Return the item that pop_max would take, changing nothing."""
+        return self.opened.look(PeekRequest(self.id, "max"), tr)  # type: ignore[no-any-return]
+
+
+class FifoQueue(Queue):
+    """A first-in, first-out queue. Thread-safe."""
+
+    def enqueue(
+        self,
+        value: Any,
+        *,
+        delay: Duration | None = None,
+        due: datetime | None = None,
+        tr: Transaction | None = None,
+    ) -> Item:
+        """Add an item at the tail. It conflicts with no other call; run twice it adds two items.
+
+        With `delay`, or until `due` (aware), it is delayed: it comes to the tail then. What is due by now does at once.
+        """
+        return self.enqueue_many([value], delay=delay, due=due, tr=tr)[0]
+
+    def enqueue_many(
+        self,
+        values: Iterable[Any],
+        *,
+        delay: Duration | None = None,
+        due: datetime | None = None,
+        tr: Transaction | None = None,
+    ) -> list[Item]:
+        """Add at most 1,000 items and 5 MB at the tail as one: all or none, in this order; `delay` or `due` for all."""
+        request = enqueue_many_request(self.opened, values, either(delay, due))
+        return self._send(request, tr) if request.values else []
+
+    def dequeue(self, *, wait: Wait = False, tr: Transaction | None = None) -> Item | None:
+        """Take the item at the head; None when nothing is ready.
+
+        `wait=True` waits forever for one, `wait=5.0` or a timedelta that long, through a pause too.
+        """
+        return self._pop_one("min", wait, tr)
+
+    def dequeue_many(self, n: int, *, tr: Transaction | None = None) -> list[Item]:
+        """Take at most `n` items (1 to 1,000, 5 MB) from the head as one, in order."""
+        return self._send(pop_request(self.opened, n, "min", tr), tr)  # type: ignore[no-any-return]
+
+    def peek(self, *, tr: ReadTransaction | None = None) -> Item | None:
+        """Return the item at the head, changing nothing."""
+        return self.opened.look(PeekRequest(self.id, "min"), tr)  # type: ignore[no-any-return]
+
+
+#: A queue of either kind; `isinstance` tells which.
+AnyQueue: TypeAlias = PriorityQueue | FifoQueue
+
+
+def open_queue(context: StoreContext, config: Config) -> AnyQueue:
+    """Return the queue of a config."""
+    return FifoQueue(context, config) if config.fifo else PriorityQueue(context, config)

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal, overload
 
-from queues.attached_queue import open_queue
 from queues.catalog import directory
 from queues.context import StoreContext
-from queues.errors import BadLimit, NotForAttached, QueueNotFound
+from queues.errors import BadLimit, NotForAttached, QueueNotFound, WrongKind, display_name
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model.codec import CodecName
 from queues.model.config import Config
 from queues.model.item import Item
 from queues.model.priority import Priority
-from queues.queue import Queue
+from queues.queue import AnyQueue, FifoQueue, PriorityQueue, open_queue
 from queues.trash.trash import Trash
 
 
@@ -25,6 +24,43 @@ class QueueCatalog:
     def __init__(self, context: StoreContext) -> None:
         self._context = context
         self._trash = Trash(context)
+
+    @overload
+    def create_queue(
+        self,
+        name: str,
+        *,
+        kind: Literal["priority"] = ...,
+        priority_type: str = ...,
+        bands: Sequence[Priority] | None = ...,
+        codec: CodecName = ...,
+        exist_ok: bool = ...,
+        tr: Transaction | None = ...,
+    ) -> PriorityQueue: ...
+
+    @overload
+    def create_queue(
+        self,
+        name: str,
+        *,
+        kind: Literal["fifo"],
+        codec: CodecName = ...,
+        exist_ok: bool = ...,
+        tr: Transaction | None = ...,
+    ) -> FifoQueue: ...
+
+    @overload
+    def create_queue(
+        self,
+        name: str,
+        *,
+        kind: str,
+        priority_type: str = ...,
+        bands: Sequence[Priority] | None = ...,
+        codec: CodecName = ...,
+        exist_ok: bool = ...,
+        tr: Transaction | None = ...,
+    ) -> AnyQueue: ...
 
     def create_queue(
         self,
@@ -36,7 +72,7 @@ class QueueCatalog:
         codec: CodecName = "bytes",
         exist_ok: bool = False,
         tr: Transaction | None = None,
-    ) -> Queue:
+    ) -> AnyQueue:
         """Create a queue of kind `priority` (priorities of type int, float or str) or `fifo`.
 
         `bands` are the edges of the priority mix, at most 15. `codec` says what values are: `bytes`, `text` (str),
@@ -64,7 +100,7 @@ class QueueCatalog:
         priority_type: str = "int",
         codec: CodecName = "bytes",
         tr: Transaction | None = None,
-    ) -> Queue:
+    ) -> AnyQueue:
         """Show and use the items that others keep under a prefix by FoundationDB's recipes, as a queue of this name.
 
         `kind` says by which recipe; `priority_type` what our own pushes take: reading shows any priority; `codec` says
@@ -89,11 +125,29 @@ class QueueCatalog:
         with self.suggesting(tr):
             self._context.transact(lambda tr: directory.detach(tr, self._context.keyspace, name), tr)
 
-    def queue(self, name: str, *, tr: ReadTransaction | None = None) -> Queue:
-        """Return the queue of this name; raise `QueueNotFound`, outside a transaction with names that look alike."""
+    def queue(self, name: str, *, tr: ReadTransaction | None = None) -> AnyQueue:
+        """Return the queue of this name, of either kind; raise `QueueNotFound`.
+
+        Outside a transaction the error suggests names that look alike. For a type checker that knows the verbs of one
+        kind, use `priority_queue` or `fifo_queue`.
+        """
         with self.suggesting(tr):
             config = self._context.read(lambda tr: directory.find(tr, self._context.keyspace, name), tr)
             return open_queue(self._context, config)
+
+    def priority_queue(self, name: str, *, tr: ReadTransaction | None = None) -> PriorityQueue:
+        """Return the priority queue of this name; raise `QueueNotFound`, and `WrongKind` for a FIFO queue."""
+        queue = self.queue(name, tr=tr)
+        if isinstance(queue, PriorityQueue):
+            return queue
+        raise WrongKind("{queue} is a fifo queue, not a priority queue.", queue=display_name(queue.name))
+
+    def fifo_queue(self, name: str, *, tr: ReadTransaction | None = None) -> FifoQueue:
+        """Return the FIFO queue of this name; raise `QueueNotFound`, and `WrongKind` for a priority queue."""
+        queue = self.queue(name, tr=tr)
+        if isinstance(queue, FifoQueue):
+            return queue
+        raise WrongKind("{queue} is a priority queue, not a fifo queue.", queue=display_name(queue.name))
 
     def queues(
         self,
@@ -102,7 +156,7 @@ class QueueCatalog:
         after: str | None = None,
         limit: int = 100,
         tr: ReadTransaction | None = None,
-    ) -> list[Queue]:
+    ) -> list[AnyQueue]:
         """Return at most `limit` (1 to 1,000) queues whose names begin with `prefix`, by name.
 
         `after` is the last name of the page before.
@@ -110,7 +164,7 @@ class QueueCatalog:
         if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= 1_000:
             raise BadLimit("A page has 1 to 1,000 queues.")
 
-        def look(tr: ReadTransaction) -> list[Queue]:
+        def look(tr: ReadTransaction) -> list[AnyQueue]:
             found = directory.names(tr, self._context.keyspace, prefix=prefix, after=after, limit=limit)
             reads = [(name, tr.get(self._context.keyspace.config(queue_id))) for name, queue_id in found.items()]
             configs = [Config.of(name, record) for name, read in reads if (record := read.wait()) is not None]
@@ -122,7 +176,7 @@ class QueueCatalog:
         """Return every queue's id by name, in the order of names."""
         return self._context.read(lambda tr: directory.names(tr, self._context.keyspace), tr)
 
-    def rename_queue(self, old: str, new: str, *, tr: Transaction | None = None) -> Queue:
+    def rename_queue(self, old: str, new: str, *, tr: Transaction | None = None) -> AnyQueue:
         """Give a queue another name; handles and items stay. Raises `QueueNotFound`, `QueueExists`."""
 
         def write(tr: Transaction) -> Config:
@@ -164,7 +218,7 @@ class QueueCatalog:
             near = self._context.kv.read(lambda tr: directory.look_alikes(tr, self._context.keyspace, name))
             raise QueueNotFound(name, near) from None
 
-    def restore(self, trash_id: str, *, tr: Transaction | None = None) -> Queue | Item:
+    def restore(self, trash_id: str, *, tr: Transaction | None = None) -> AnyQueue | Item:
         """Bring back a queue under its name, or items under their same keys, from the trash.
 
         Returns the item, or the queue that came back or that holds what came back. Raises `TrashNotFound`,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from pqadmin.files.entries import Entry
-from queues import AuditEntry, Queue, Raw, Store, Transaction
+from queues import AnyQueue, AuditEntry, FifoQueue, Queue, Raw, Store, Transaction
 from queues.admin import IdGenerator
 
 #: Audit records of the queue that are searched, newest first, for the last mark of a file.
@@ -35,7 +35,7 @@ class MarkedPusher:
     """Pushes the chunks of one file into one queue, with their marks. `source` is its absolute path."""
 
     def __init__(
-        self, store: Store, queue: Queue, *, actor: str, source: str, clock: Callable[[], float] | None = None
+        self, store: Store, queue: AnyQueue, *, actor: str, source: str, clock: Callable[[], float] | None = None
     ) -> None:
         self._store = store
         self._queue = queue
@@ -49,7 +49,7 @@ class MarkedPusher:
         queue = self._queue
 
         def write(tr: Transaction) -> None:
-            if queue.kind == "fifo":
+            if isinstance(queue, FifoQueue):
                 pushed = queue.enqueue_many([Raw(entry.value) for entry in entries], tr=tr)
             else:
                 pushed = queue.push_many(

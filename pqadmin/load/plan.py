@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Literal
 
-from queues import Priority, Queue
+from queues import AnyQueue, FifoQueue, Priority
 from queues.admin import PriorityType
 
 Mix = Literal["urgency", "deadline", "tier", "score", "day", "none"]
@@ -137,10 +137,10 @@ def value(plan: QueuePlan, random: Random) -> bytes:
     return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def push(queue: Queue, plan: QueuePlan, random: Random, count: int) -> None:
+def push(queue: AnyQueue, plan: QueuePlan, random: Random, count: int) -> None:
     """Push so many items as the plan draws them, in one transaction."""
     values = [value(plan, random) for _ in range(count)]
-    if plan.kind == "fifo":
+    if isinstance(queue, FifoQueue):
         queue.enqueue_many(values)
         return
     drawn = [priority(plan.mix, random) for _ in values]

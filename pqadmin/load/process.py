@@ -22,7 +22,7 @@ from typing import Literal
 from pqadmin.load import plan as planning
 from pqadmin.load.pace import Pace
 from pqadmin.load.plan import QueuePlan
-from queues import Queue, open_store
+from queues import AnyQueue, FifoQueue, open_store
 from queues.errors import QueueClosed, QueueError, QueueNotFound, QueuePaused, StoreError
 
 Role = Literal["producer", "worker"]
@@ -74,7 +74,7 @@ def main(job: Job, counts: SynchronizedArray[int], together: Barrier, began: Syn
 
 
 class _Work:
-    def __init__(self, job: Job, counts: SynchronizedArray[int], queues: dict[str, Queue]) -> None:
+    def __init__(self, job: Job, counts: SynchronizedArray[int], queues: dict[str, AnyQueue]) -> None:
         self._job = job
         self._counts = counts
         self._queues = queues
@@ -128,7 +128,7 @@ class _Work:
 
     def _take(self, plan: QueuePlan, number: int) -> None:
         queue = self._queues[plan.name]
-        taken = queue.dequeue_many(number) if plan.kind == "fifo" else queue.pop_many(number, end=plan.end)
+        taken = queue.dequeue_many(number) if isinstance(queue, FifoQueue) else queue.pop_many(number, end=plan.end)
         self._count(Count.TAKEN, len(taken))
         self._count(Count.EMPTY, number - len(taken))
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
-from queues.attached_queue import open_queue
 from queues.audit.audit import Audit
 from queues.catalog import directory
 from queues.context import StoreContext
@@ -18,7 +17,7 @@ from queues.model.config import MAX_REASON, check_text
 from queues.model.duration import Duration
 from queues.model.item import Item
 from queues.operations import idempotency
-from queues.queue import Queue
+from queues.queue import AnyQueue, Queue, open_queue
 from queues.queue_catalog import QueueCatalog
 from queues.trash.trash import KEPT_MS, Trash
 
@@ -126,7 +125,7 @@ class Action:
         """Return a new id, for a record of the trash or a job."""
         return self.context.id_generator.new_id()
 
-    def queue(self, name: str, expect_id: int | None = None) -> Queue:
+    def queue(self, name: str, expect_id: int | None = None) -> AnyQueue:
         """Return the queue of this name; raise `QueueNotFound`, also if its id is not `expect_id`."""
         return find_queue(self.context, self.tr, name, expect_id)
 
@@ -164,7 +163,7 @@ def action(act: Callable[Concatenate[Action, P], T]) -> Callable[Concatenate[Fra
     return method
 
 
-def find_queue(context: StoreContext, tr: ReadTransaction, name: str, expect_id: int | None = None) -> Queue:
+def find_queue(context: StoreContext, tr: ReadTransaction, name: str, expect_id: int | None = None) -> AnyQueue:
     """Return the queue of this name; raise `QueueNotFound`, also if its id is not `expect_id`."""
     config = directory.find(tr, context.keyspace, name)
     if expect_id is not None and config.id != expect_id:

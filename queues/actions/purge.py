@@ -6,11 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from queues.actions.frame import Action, Frame, find_queue
-from queues.attached_queue import AttachedQueue
 from queues.errors import ConfirmationMismatch, Conflict, DepthChanged, NotAttached, display_name
 from queues.items import generations
 from queues.model.names import canonical
+from queues.operations import attached
 from queues.operations.attached import Chunk
+from queues.queue import AnyQueue
 from queues.status.attached_counts import Step
 
 
@@ -100,11 +101,11 @@ def purge_attached(
     _confirm(name, confirm)
     queue = _attached(frame, name, expect_id)
     if expect_depth is not None:
-        depth = queue.depth_unless(lambda: progress is not None and not progress(0))
+        depth = attached.count_unless(queue.opened, lambda: progress is not None and not progress(0))
         if depth is None:
             return Purged(count=0, skipped=0, trash_ids=(), finished=False)
         _refuse_depth(name, depth, expect_depth, tolerance)
-    step, after, last = Step(), None, queue.last_place()
+    step, after, last = Step(), None, frame.read(lambda tr: attached.last_place(tr, queue.opened))
     count, skipped, trash_ids = 0, 0, list[str | None]()
     finished, failure = last is None, None
     try:
@@ -133,10 +134,11 @@ def purge_attached(
 
 
 def _purge_chunk(
-    frame: Frame, queue: AttachedQueue, after: bytes | None, last: bytes, limit: int, reason: str
+    frame: Frame, queue: AnyQueue, after: bytes | None, last: bytes, limit: int, reason: str
 ) -> tuple[str | None, Chunk]:
     def act(action: Action) -> tuple[str | None, Chunk]:
-        trash_id, chunk = action.new_id(), queue.take_chunk(action.tr, after=after, last=last, limit=limit)
+        trash_id = action.new_id()
+        chunk = attached.take_chunk(action.tr, queue.opened, after=after, last=last, limit=limit)
         if chunk.items:
             action.trash.put_items(action.tr, trash_id, queue.config, chunk.items, by=action.actor)
             action.record(queue, "purge", count=len(chunk.items), reason=reason)
@@ -145,10 +147,10 @@ def _purge_chunk(
     return frame.run(act)
 
 
-def _attached(frame: Frame, name: str, expect_id: int | None) -> AttachedQueue:
+def _attached(frame: Frame, name: str, expect_id: int | None) -> AnyQueue:
     with frame.catalog.suggesting():
         queue = frame.read(lambda tr: find_queue(frame.context, tr, name, expect_id))
-    if not isinstance(queue, AttachedQueue):
+    if not queue.attached:
         raise NotAttached("{queue} is this store's own queue, nothing attached.", queue=display_name(name))
     return queue
 

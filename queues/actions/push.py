@@ -31,7 +31,7 @@ from queues.model.duration import Duration
 from queues.model.item import Item
 from queues.model.moment import due_ms, either
 from queues.model.priority import Priority, normalize
-from queues.queue import Queue
+from queues.queue import FifoQueue, Queue
 
 #: Items of one job.
 MAX_ITEMS = 100_000
@@ -99,7 +99,7 @@ def _push(
     queue = action.queue(queue_name, expect_id)
     fifo = queue.kind == "fifo"
     raw = [(Raw(value) if isinstance(value, bytes) else value, priority) for value, priority in items]
-    if fifo:
+    if isinstance(queue, FifoQueue):
         pushed = queue.enqueue_many([value for value, _ in raw], delay=delay, due=due, tr=action.tr)
     else:
         # The queue itself refuses a missing priority.

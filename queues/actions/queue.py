@@ -12,7 +12,7 @@ from queues.model.codec import CodecName
 from queues.model.names import canonical
 from queues.model.priority import Priority
 from queues.model.settings import Settings, check_settings, plain, settings_of
-from queues.queue import Queue
+from queues.queue import AnyQueue, Queue
 
 
 @action
@@ -24,7 +24,7 @@ def create_queue(
     priority_type: str = "int",
     bands: Sequence[Priority] | None = None,
     codec: CodecName = "bytes",
-) -> Queue:
+) -> AnyQueue:
     """Create a queue; raise `QueueExists`."""
     queue = action.catalog.create_queue(
         name, kind=kind, priority_type=priority_type, bands=bands, codec=codec, tr=action.tr
@@ -43,7 +43,7 @@ def attach(
     priority_type: str = "int",
     codec: CodecName = "bytes",
     reason: str = "",
-) -> Queue:
+) -> AnyQueue:
     """Attach a subspace that other programs write, as a queue of this name."""
     queue = action.catalog.attach(
         name, prefix=prefix, kind=kind, priority_type=priority_type, codec=codec, tr=action.tr
@@ -87,7 +87,7 @@ def resume(action: Action, queue_name: str, *, reason: str = "", expect_id: int 
 
 
 @action
-def rename_queue(action: Action, old: str, new: str, *, expect_id: int | None = None) -> Queue:
+def rename_queue(action: Action, old: str, new: str, *, expect_id: int | None = None) -> AnyQueue:
     """Give a queue another name; with its own name, do nothing."""
     before = action.queue(old, expect_id)
     queue = action.catalog.rename_queue(old, new, tr=action.tr)
@@ -105,7 +105,7 @@ def configure(
     expect_id: int | None = None,
     reason: str = "",
     **changes: Unpack[Settings],
-) -> Queue:
+) -> AnyQueue:
     """Change settings of a queue; the others stay.
 
     `expect` holds settings as they were shown: if another person has changed one of these, `SettingsChanged` says

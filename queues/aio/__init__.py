@@ -1,12 +1,9 @@
-"""Queues for coroutines: the verbs of `Queue` to be awaited, beside those that block a thread.
+"""Verbs for coroutines: `AsyncStore` and `AsyncQueue`.
 
-    jobs = AsyncQueue(store.queue("jobs"))
-    item = await jobs.pop_min(wait=5)
+    async with AsyncStore(open_store("lmdb:var/store")) as store:
+        jobs = await store.queue("jobs")
+        item = await jobs.pop_min(wait=5)
 
-No thread waits for a coroutine's request: it goes straight to where requests are served together, and the answers of a
-batch wake the event loop once.
+No thread waits for a coroutine's push, pop or lease: it joins the batch that serves concurrent requests, and the
+answers of a batch wake the event loop once.
 """
-
-from queues.aio.queue import AsyncQueue
-
-__all__ = ["AsyncQueue"]

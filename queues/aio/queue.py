@@ -9,6 +9,7 @@ from typing import Any
 
 from queues.aio.lease_block import AsyncBinding
 from queues.aio.mailbox import Arrival, Mailbox, mailbox
+from queues.aio.threads import in_thread
 from queues.aio.waiting import wait_for
 from queues.errors import NotForAttached
 from queues.model.cursor import End
@@ -22,21 +23,22 @@ from queues.operations.peek import check_end
 from queues.operations.pop import PopRequest, pop_request
 from queues.operations.push import enqueue_many_request, push_many_request, push_request
 from queues.operations.settle import ack_request, extend_request, release_request, stale, stale_tokens
-from queues.queue import Queue
+from queues.queue import FifoQueue, PriorityQueue, Queue
 
 
 class AsyncQueue:
-    """A queue for the coroutines of any event loop; `queue` has the verbs that are not here, for threads.
+    """A queue for the coroutines of any event loop: the verbs of `PriorityQueue` and `FifoQueue`, without `tr`.
 
-    A coroutine that is canceled has either done nothing, or gets its answer all the same and is canceled as soon as
-    it waits again: no item is taken into nobody's hands. (`asyncio.wait_for` of Python 3.11 throws answers away when
+    `sync` is the queue for threads. Pushes, pops, leases and what settles them join batches; the other verbs run in a
+    thread. A coroutine that is canceled during the first has either done nothing, or gets its answer all the same and
+    is canceled as soon as it waits again, so no item is lost. (`asyncio.wait_for` of Python 3.11 discards answers when
     it is canceled itself: give `wait=`, or use `asyncio.timeout`.)
     """
 
     def __init__(self, queue: Queue) -> None:
         if queue.attached:
             raise NotForAttached(queue.name, "use its verbs in threads (asyncio.to_thread).")
-        self.queue = queue
+        self.sync = queue
         self._opened = queue.opened
         self._kv = self._opened.context.kv
         self._batches = self._opened.batches
@@ -45,7 +47,7 @@ class AsyncQueue:
         self._box: Mailbox | None = None
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.queue.name!r} {self.queue.kind}>"
+        return f"<{type(self).__name__} {self.sync.name!r} {self.sync.kind}>"
 
     # Putting in
 
@@ -179,6 +181,36 @@ class AsyncQueue:
     async def extend(self, lease: Lease | str, *, seconds: Duration) -> Lease:
         """Let a lease end so many seconds from now: see `Queue.extend`."""
         return extended(self._opened, await self._send(extend_request(self._opened, lease, seconds)), lease)
+
+    # What a thread runs
+
+    peek_min = in_thread(PriorityQueue.peek_min)
+    peek_max = in_thread(PriorityQueue.peek_max)
+    peek = in_thread(FifoQueue.peek)
+    expire = in_thread(Queue.expire)
+    promote = in_thread(Queue.promote)
+    promote_now = in_thread(Queue.promote_now)
+    reschedule = in_thread(Queue.reschedule)
+    retry_dead = in_thread(Queue.retry_dead)
+    delete_dead = in_thread(Queue.delete_dead)
+    remove = in_thread(Queue.remove)
+    outlook = in_thread(Queue.outlook)
+    wait = in_thread(Queue.wait)
+    tend = in_thread(Queue.tend)
+    depth = in_thread(Queue.depth)
+    totals = in_thread(Queue.totals)
+    oldest = in_thread(Queue.oldest)
+    items = in_thread(Queue.items)
+    delayed = in_thread(Queue.delayed)
+    leased = in_thread(Queue.leased)
+    dead = in_thread(Queue.dead)
+    status = in_thread(Queue.status)
+    find = in_thread(Queue.find)
+    query = in_thread(Queue.query)
+    search = in_thread(Queue.search)
+    pause = in_thread(Queue.pause)
+    resume = in_thread(Queue.resume)
+    configure = in_thread(Queue.configure)
 
     # Inside
 

@@ -5,7 +5,7 @@ Ages are unknown, depths are counted, and other programs would not keep to a pau
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
@@ -23,7 +23,7 @@ from queues.model.config import Config
 from queues.model.cursor import End
 from queues.model.foreign_tuples import parse_id
 from queues.model.item import Item, Page
-from queues.operations.measure import DepthRequest, OldestRequest, StatusRequest, TotalsRequest
+from queues.operations.measure import DepthRequest, OldestRequest, StatusRequest, TotalsRequest, depth_request
 from queues.operations.open_queue import OpenQueue, executes, reads
 from queues.operations.peek import PageRequest, PeekRequest
 from queues.operations.pop import PopRequest, deal, with_times
@@ -136,6 +136,19 @@ def depth(tr: ReadTransaction, queue: OpenQueue, request: DepthRequest) -> int:
     check_state(queue, request.state)
     queue.current(tr)
     return count_within(tr, _keys(queue))
+
+
+def count(queue: OpenQueue, state: str) -> int:
+    """Count the items of a state by many short reads, in no transaction of the caller."""
+    depth_request(queue, state)
+    check_state(queue, state)
+    return queue.context.counts.count(queue.context.kv.read(queue.current)).depth
+
+
+def count_unless(queue: OpenQueue, stop: Callable[[], bool]) -> int | None:
+    """Count the ready items until `stop`, asked again and again, says so: None."""
+    counted = queue.context.counts.count_unless(stop, queue.context.kv.read(queue.current))
+    return None if counted is None else counted.depth
 
 
 def check_state(queue: OpenQueue, state: str) -> None:
@@ -252,7 +265,7 @@ class Chunk:
 
 
 def last_place(tr: ReadTransaction, queue: OpenQueue) -> bytes | None:
-    """Return the place of the last item."""
+    """Return the place of the last item, for a purge that takes no more than is there when it begins."""
     queue.current(tr)
     foreign = _keys(queue)
     key = tr.get_key(*foreign.range, reverse=True).wait()

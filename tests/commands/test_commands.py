@@ -300,7 +300,7 @@ def test_queues_as_json(run: Run, shop: Shop, jobs: Queue) -> None:
     jobs.pause(reason="deploy", by="ada")
     jobs_shape, mail_shape = run("queues", "--json").json["queues"]
     assert list(jobs_shape) == [
-        "queue", "kind", "priority_type", "ready", "delayed", "leased", "dead", "arrived", "left", "oldest",
+        "queue", "kind", "priority_type", "codec", "ready", "delayed", "leased", "dead", "arrived", "left", "oldest",
         "min_priority", "max_priority", "pause", "prefix", "counted_at", "unreadable", "state",
     ]  # fmt: skip
     assert (jobs_shape["ready"], jobs_shape["min_priority"], jobs_shape["max_priority"]) == (3, 1, 9)
@@ -378,7 +378,7 @@ def test_tables_for_people_show_hostile_text_as_visible_characters(run: Run, sho
 
 def test_create_pause_and_resume(run: Run, shop: Shop) -> None:
     assert run("create_queue", "scores", "--priority-type", "float", "--json").json == {
-        "queue": "scores", "kind": "priority", "priority_type": "float", "prefix": None,
+        "queue": "scores", "kind": "priority", "priority_type": "float", "codec": "bytes", "prefix": None,
     }  # fmt: skip
     assert "exists already" in run("create_queue", "scores").error
     assert run("create_queue", "a/b").code == 1

@@ -11,7 +11,7 @@ import pytest
 
 from pqadmin.commands.import_marks import MarkedPusher, last_mark
 from pqadmin.files.entries import Entry
-from queues import Queue
+from queues import PriorityQueue, Queue
 from tests.commands.conftest import Run, Shop
 
 
@@ -219,7 +219,7 @@ def test_what_the_store_refuses_is_told_with_the_last_committed_line(
     run: Run, shop: Shop, jobs: Queue, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file.write_bytes(lines(1, 30))
-    real, calls = Queue.push_many, iter(range(100))
+    real, calls = PriorityQueue.push_many, iter(range(100))
 
     def full(self: Queue, *arguments: object, **options: object) -> object:
         if next(calls) >= 2:
@@ -228,7 +228,7 @@ def test_what_the_store_refuses_is_told_with_the_last_committed_line(
             raise StoreFull("The store is full.")
         return real(self, *arguments, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Queue, "push_many", full)
+    monkeypatch.setattr(PriorityQueue, "push_many", full)
     answer = run("import_items", "jobs", str(file), "--chunk", "10")
     assert answer.code == 1
     assert answer.error == "The store is full. Committed to line 20: continue with --skip 20."

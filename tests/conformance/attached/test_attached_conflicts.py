@@ -11,6 +11,7 @@ from fdb import tuple as layer
 
 from queues import Queue, Store, open_store
 from queues.errors import Conflict, KeyTooLarge
+from queues.operations import attached
 from queues.operations.pop import PopRequest
 from tests.conftest import store_url
 from tests.interop.recipe_client import RecipeClient
@@ -162,7 +163,9 @@ def test_a_chunk_of_a_purge_loses_nothing_that_is_pushed_meanwhile(
     store: Store, legacy: Queue, stranger: RecipeClient
 ) -> None:
     tr = begin(store)
-    chunk = legacy.take_chunk(tr, after=None, last=legacy.last_place(), limit=100)
+    chunk = attached.take_chunk(
+        tr, legacy.opened, after=None, last=attached.last_place(tr.snapshot, legacy.opened), limit=100
+    )
     stranger.push(b"between", 5)
     stranger.push(b"before", -1)
     tr.commit()
@@ -174,7 +177,7 @@ def test_a_chunk_of_a_purge_takes_nothing_that_another_caller_took(
     store: Store, legacy: Queue, stranger: RecipeClient
 ) -> None:
     tr = begin(store)
-    legacy.take_chunk(tr, after=None, last=legacy.last_place(), limit=100)
+    attached.take_chunk(tr, legacy.opened, after=None, last=attached.last_place(tr.snapshot, legacy.opened), limit=100)
     assert stranger.pop(largest=True) == b"9"
     with pytest.raises(Conflict):
         tr.commit()

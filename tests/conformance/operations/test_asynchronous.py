@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from datetime import timedelta
@@ -139,13 +138,6 @@ def test_it_refuses_what_its_twin_refuses(store: Store, jobs: Queue) -> None:
     run(work())
     with pytest.raises(NotForAttached):
         AsyncQueue(store.attach("legacy", prefix=b"\x15legacy"))
-
-
-def test_arguments_are_those_of_its_twin() -> None:
-    for name, verb in inspect.getmembers(AsyncQueue, inspect.iscoroutinefunction):
-        if not name.startswith("_"):
-            twin = inspect.signature(getattr(Queue, name)).parameters
-            assert list(inspect.signature(verb).parameters) == [one for one in twin if one != "tr"], name
 
 
 class Held:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from queues import Item, Queue, Store, open_store
+from queues import Item, PriorityQueue, Queue, Store, open_store
 from queues.errors import (
     BadCursor,
     BadTime,
@@ -308,7 +308,10 @@ def test_an_item_is_rescheduled_to_any_time(store: Store, jobs: Queue, clock: Cl
             jobs.reschedule(pushed.id, **bad)
 
 
-@pytest.mark.parametrize("pop", [Queue.pop_min, Queue.pop_max, lambda jobs: (jobs.pop_many(1) or [None])[0]])
+POPS = [PriorityQueue.pop_min, PriorityQueue.pop_max, lambda jobs: (jobs.pop_many(1) or [None])[0]]
+
+
+@pytest.mark.parametrize("pop", POPS)
 def test_a_pop_brings_in_what_is_late(store: Store, jobs: Queue, clock: Clock, pop: Callable) -> None:
     jobs.push(b"late", priority=1, delay=MINUTE)
     clock.advance(60.25)

@@ -30,7 +30,7 @@ from pqadmin.commands.progress import ImportProgress, place
 from pqadmin.commands.store_command import EXIT_INTERRUPTED, Options, StoreCommand, os_user
 from pqadmin.display.format import visible
 from pqadmin.files import formats
-from queues import Queue, Store
+from queues import AnyQueue, Queue, Store
 from queues.errors import OutcomeUnknown, QueueError, QueueNotFound, StoreError
 
 #: Some lines were bad; all good ones are pushed.
@@ -119,7 +119,7 @@ class Command(StoreCommand):
         if failure is not None:
             raise failure from failure.__cause__
 
-    def _queue(self, store: Store, options: Options) -> Queue:
+    def _queue(self, store: Store, options: Options) -> AnyQueue:
         try:
             return store.queue(options["queue"])
         except QueueNotFound:
