@@ -20,8 +20,8 @@ class Arrival(Ticket):
     It does for the task what a future does, and lets it go on straight from where answers arrive: a future of asyncio's
     own tells the loop to tell the task, which cost a third of what a call of a coroutine took.
 
-    Canceled before anybody serves it, it is taken back. Later its outcome is waited for: what was done is told as if
-    nothing had happened, so that nothing is taken into nobody's hands, and the cancellation comes again as soon as the
+    Canceled before its batch begins, it is taken back. Later its outcome is waited for: the caller gets the answer as
+    if nothing had happened, so that no item is lost, and the cancellation comes again as soon as the
     caller waits for anything else. It comes at once when the request failed, or was to take something (`takes`) and its
     empty answer says that nothing was taken.
     """
@@ -110,15 +110,15 @@ def _open(arrivals: Sequence[Arrival]) -> None:
         for arrival in rest:
             if arrival.resume is not None:
                 arrival.context.run(arrival.resume, arrival)
-    except BaseException:  # a task ends the loop: when the loop goes on for the others, they do so as well
+    except BaseException:  # a task ends the loop: when the loop goes on, so do the other tasks
         asyncio.get_running_loop().call_soon(_open, list(rest))
         raise
 
 
 def _cancel_again() -> None:
-    """Cancel the task once more, as soon as it waits again, unless whoever canceled it has taken that back.
+    """Cancel the task once more, as soon as it waits again, unless the canceling code has taken that back.
 
-    It is the same cancellation: it counts once, or whoever takes it back would believe in another one.
+    It is the same cancellation, so it counts once: code that takes it back must not see another one.
     """
     task = asyncio.current_task()
     if task is None:

@@ -1,20 +1,20 @@
-"""Staging: where processes keep taking the same items from each other, one of them takes for all.
+"""Staging: where pops of several processes keep conflicting, one process executes the requests of all.
 
-Each process serves its own callers together (`queues.kv.combining`), so only processes compete for the ends of a
-queue. After two conflicts of a batch its process becomes the *fulfiller* of the queue, by a record that others see.
-While it is there, they do not try to take: they write down what they want and wait for the result. The fulfiller reads
-the requests with the ends, and takes for its own callers and for all of them in one transaction.
+Each process executes requests of its own callers together (`queues.kv.combining`), so only processes compete for the
+ends of a queue. After two conflicts of a batch its process becomes the *fulfiller* of the queue, by a record that the
+other processes see. While it is there, they write their requests and wait for the results. The fulfiller reads the
+requests with the ends, and executes its own and theirs in one transaction.
 
-The record is for speed; nothing depends on it, and several may think that they are the fulfiller. What keeps every item
-in exactly one pair of hands:
+The record is for speed; nothing depends on it, and several processes may believe to be the fulfiller. Three rules give
+every item to exactly one caller:
 
-- the fulfiller's transaction conflicts with whoever takes one of its items (as every take does),
+- the fulfiller's transaction conflicts with every other one that takes one of its items (as every take does),
 - and with the process that gives up a request that it answers;
-- a result is handed out once its removal from the store is committed, and not before.
+- a result is returned once its removal from the store is committed, and not before.
 
-A process that dies leaves a request or a result behind. Results of pops that nobody has taken for a while go to the
-trash: they may have been delivered, as far as anybody can tell, so they never become ready again by themselves. Leases
-of such results expire like any others. Whoever waits gives up after a quarter of a second and takes by itself.
+A process that dies leaves a request or a result behind. Results of pops that stay unclaimed for a while go to the
+trash: they may have been delivered, so they never become ready again by themselves. Leases of such results expire like
+any others. A waiting process gives up after a quarter of a second and executes its batch itself.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from queues.serving.staging_records import Take
 
 log = logging.getLogger("queues.serving.staging")
 
-#: Conflicts of one batch after which its process takes for all.
+#: Conflicts of one batch after which its process becomes the fulfiller.
 CONFLICTS = 2
 #: Seconds for which the role lasts without being renewed; after which it is renewed; after which a fulfiller without
 #: requests of other processes releases it.
@@ -58,14 +58,14 @@ HELD, RENEWED, LAPSE = 1.0, 0.3, 1.0
 PATIENCE, LOOK, LONGEST_LOOK = 0.25, 0.002, 0.02
 #: Seconds after which a fulfiller leaves a request alone: its process has given up or died.
 FRESH = 30.0
-#: Own takes of a batch while others' are waiting.
+#: Own requests of a batch while requests of other processes wait.
 _OWN = 100
 
 Answers = Sequence[Any]
 
 
 class _Busy(Exception):
-    """Somebody else takes for all."""
+    """Another process is the fulfiller."""
 
 
 class _Crowded(Exception):
@@ -73,20 +73,20 @@ class _Crowded(Exception):
 
 
 class _Lost(Exception):
-    """This process does not take for all any more."""
+    """This process is no longer the fulfiller."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Round:
     """What one transaction of a fulfiller did."""
 
-    #: What its own takes got.
+    #: The answers of its own requests.
     answers: Answers
-    #: How many requests of others were answered.
+    #: How many requests of other processes were answered.
     served: int
     #: The requests that were there, and since when.
     seen: dict[bytes, float]
-    #: Those for which there was no room, unless some of the last ones came first.
+    #: Requests for which there was no room, unless a request left by the last round came first.
     left: frozenset[bytes]
 
 
@@ -104,16 +104,16 @@ class Staging(Batch):
         #: A request that takes nothing: a batch of it serves other processes alone.
         self._idle = idle
         self._leadership = Leadership(seconds=HELD, now_ms=self._now_ms, monotonic=self._aside.now)
-        #: This process takes for all: the one thread that keeps it at work.
+        #: Set while this process is the fulfiller: stands for the thread that runs its rounds.
         self._keeper: object | None = None
         self._renewed_at = 0.0
-        #: When others' requests were served last.
+        #: When requests of other processes were answered last.
         self._load_at = 0.0
-        #: Others' requests as they were seen last, and since when: their own times are told by clocks that may differ.
+        #: Requests of other processes as last seen, and since when: their own times come from clocks that may differ.
         self._asked: dict[bytes, float] | None = None
-        #: What there was no room for in the last round; it comes before our own now and then.
+        #: Requests for which the last round had no room; they come first now and then.
         self._left: frozenset[bytes] = frozenset()
-        #: Seconds that results took to come, of late.
+        #: Seconds that recent results took.
         self._wait = 0.0
         self._limited = LogLimit(log, monotonic=self._aside.now)
 
@@ -145,10 +145,10 @@ class Staging(Batch):
             answers = self._ask(transact, takes)
             if answers:
                 return answers
-            alone = True  # nobody served in time
+            alone = True  # there was no result in time
         return self._directly(transact, takes, alone=True, patient=True)
 
-    # Taking by itself
+    # Executing alone
 
     def _directly(self, transact: Transact, takes: Sequence[Take], *, alone: bool, patient: bool) -> Answers:
         tries = 0
@@ -174,7 +174,7 @@ class Staging(Batch):
     def _is_free(self, record: bytes | None) -> bool:
         return self._leadership.is_free(Holding.decode(record))
 
-    # Taking for all
+    # Being the fulfiller
 
     def _engage(self, tr: Transaction, *, by_force: bool) -> bool:
         """Become the fulfiller, unless there is one."""
@@ -193,7 +193,7 @@ class Staging(Batch):
         self._aside.start(lambda: self._keep_on(keeper), "pq-staging")
 
     def _keep_on(self, keeper: object) -> None:
-        """Serve others while this process asks for nothing, until nobody asks."""
+        """Run rounds while this process has no requests, until no process has any."""
         try:
             while self._keeper is keeper:
                 before = self._load_at
@@ -201,7 +201,7 @@ class Staging(Batch):
                 if self._aside.now() - self._load_at > LAPSE:
                     break
                 if self._load_at == before:
-                    # Each look costs as much as serving somebody.
+                    # Each round costs as much as one that serves a request.
                     self._aside.sleep(min(LONGEST_LOOK, max(LOOK, (self._aside.now() - before) / 4)))
         except (QueuePaused, QueueNotFound, StoreClosed, ForkedStore):
             pass  # nothing to take from: each process finds that out by itself
@@ -219,7 +219,7 @@ class Staging(Batch):
                 self._step_down()
 
     def stop(self) -> None:
-        """Let others take for themselves, if this process takes for all."""
+        """Give up the role of the fulfiller, if this process has it."""
         if self._keeper is not None:
             self._keeper = None
             self._step_down()
@@ -245,7 +245,7 @@ class Staging(Batch):
             )
 
     def _fulfil(self, transact: Transact, takes: Sequence[Take]) -> Answers:
-        """Take for this batch and for what other processes ask for."""
+        """Execute this batch and the requests of other processes."""
         now = self._aside.now()
         renew = now - self._renewed_at > RENEWED
         ms = self._now_ms()
@@ -266,7 +266,7 @@ class Staging(Batch):
             except TooLarge:
                 if not first:
                     raise
-                # Its process hears of it when it tries by itself.
+                # Its process gets the error when it executes the batch itself.
                 staging_records.answer(tr, self._keys, first[0], [])
                 answers, answered = [], 1
             if renew:
@@ -287,10 +287,10 @@ class Staging(Batch):
         self,
         tr: Transaction,
         own: Sequence[Take],
-        first: Sequence[staging_records.Request],
-        then: Sequence[staging_records.Request],
+        first: Sequence[staging_records.StagedRequest],
+        then: Sequence[staging_records.StagedRequest],
     ) -> tuple[Answers, int]:
-        """Take for those who come first, for ourselves, then for others; return what we get and how many others did."""
+        """Execute `first`, own requests, `then`; return the own answers and how many other requests were answered."""
         before = sum(len(one.takes) for one in first)
         wanted = [
             *(take for one in first for take in one.takes),
@@ -312,19 +312,19 @@ class Staging(Batch):
             answered += 1
         return answers[before : before + len(own)], answered
 
-    def _seen_since(self, found: Sequence[staging_records.Request], now: float, ms: int) -> dict[bytes, float]:
-        """Return since when each request has been there, by our own time.
+    def _seen_since(self, found: Sequence[staging_records.StagedRequest], now: float, ms: int) -> dict[bytes, float]:
+        """Return since when each request has been there, by this process's time.
 
-        What lay there when we began may be old: there its own time decides. What came since is new, whatever it says.
+        A request of the first round may be old: its own time decides. A later one is new, whatever time it tells.
         """
         if self._asked is None:
             return {one.id: now - max(0, ms - one.ms) / 1000 for one in found}
         return {one.id: self._asked.get(one.id, now) for one in found}
 
-    # Asking
+    # Asking the fulfiller
 
     def _ask(self, transact: Transact, takes: Sequence[Take]) -> Answers:
-        """Ask the fulfiller, and wait for what it takes; nothing when it did not in time."""
+        """Ask the fulfiller, and wait for its answers; none when they did not come in time."""
         request, ms = os.urandom(16), self._now_ms()
         record, number = staging_records.encode_takes(takes)
         transact(lambda tr: staging_records.ask(tr, self._keys, ms=ms, request=request, record=record))
@@ -352,7 +352,7 @@ class Staging(Batch):
             return found
 
         asked_at = self._aside.now()
-        pause = max(LOOK, 0.75 * self._wait)  # each look costs as much as serving somebody
+        pause = max(LOOK, 0.75 * self._wait)  # each look costs as much as a round
         while True:
             self._aside.sleep(pause)
             waited = self._aside.now() - asked_at

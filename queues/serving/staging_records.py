@@ -1,7 +1,7 @@
-"""What processes ask each other for and what they get, as it lies in the store: see `queues.serving.staging`.
+"""Staged requests and their results as records of the store: see `queues.serving.staging`.
 
-A request holds the takes of one process, and what it got lies in parts beside it. Both go with the process that made
-the request: a result that nobody has taken was certainly not handed to anybody whose process is alive.
+A staged request holds requests of one process; its result lies in parts beside it. A result that is still there was
+returned to no caller of a live process.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ class Take(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """What a process asks for."""
+class StagedRequest:
+    """The requests of one process that the fulfiller is to execute."""
 
     key: bytes
     id: bytes
     ms: int
     takes: tuple[Take, ...]
 
-    def by_clock(self, now_ms: int) -> Request:
+    def by_clock(self, now_ms: int) -> StagedRequest:
         """Return the request as if it were made now: the clock of the process that serves it decides."""
         takes: Any = self.takes
         return replace(self, takes=tuple(msgspec.structs.replace(take, now_ms=now_ms) for take in takes))
@@ -71,7 +71,7 @@ def encode_takes(takes: Sequence[Take]) -> tuple[bytes, int]:
         number //= 2
 
 
-def read_requests(tr: ReadTransaction, keys: QueueKeys, kinds: Any) -> list[Request]:
+def read_requests(tr: ReadTransaction, keys: QueueKeys, kinds: Any) -> list[StagedRequest]:
     """Return the first requests of these kinds; what a newer release asks for is left to it."""
     found = []
     for key, record in tr.get_range(*keys.requests(), limit=MAX_REQUESTS).wait():
@@ -81,11 +81,11 @@ def read_requests(tr: ReadTransaction, keys: QueueKeys, kinds: Any) -> list[Requ
             takes = msgspec.convert(header["takes"], tuple[kinds, ...])
         except (NewerFormat, ValueError, KeyError, TypeError):  # msgspec's own errors are ValueErrors
             continue
-        found.append(Request(key=key, id=request, ms=ms, takes=takes))
+        found.append(StagedRequest(key=key, id=request, ms=ms, takes=takes))
     return found
 
 
-def answer(tr: Transaction, keys: QueueKeys, request: Request, answers: Sequence[Any]) -> None:
+def answer(tr: Transaction, keys: QueueKeys, request: StagedRequest, answers: Sequence[Any]) -> None:
     """Replace a request by what it got, unless its process has given it up meanwhile."""
     tr.add_read_conflict_key(request.key)
     tr.clear(request.key)
@@ -97,7 +97,7 @@ def answer(tr: Transaction, keys: QueueKeys, request: Request, answers: Sequence
 
 
 def collect(tr: Transaction, keys: QueueKeys, *, ms: int, request: bytes) -> bytes | None:
-    """Take what a request got; whoever does not commit this has not got it."""
+    """Read and remove the result of a request; it may be used once the removal is committed."""
     parts = tr.get_range(*keys.result_parts(ms, request), limit=_MAX_PARTS).wait()
     for key, _ in parts:
         tr.clear(key)

@@ -145,7 +145,7 @@ def test_staging_of_a_newer_release_is_left_alone_and_the_rest_swept(
         tr.set(first.opened.keys.staging, b"\xff" + Holding(holder="dead", expires_ms=now_ms).encode()[1:])
         for queue in (second, third):
             (item,) = queue.pop_many(1, tr=tr)
-            request = staging_records.Request(
+            request = staging_records.StagedRequest(
                 key=queue.opened.keys.request(now_ms, b"r" * 16), id=b"r" * 16, ms=now_ms, takes=()
             )
             staging_records.answer(tr, queue.opened.keys, request, [[item]])
