@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, Unpack
 
 from queues.context import StoreContext
 from queues.errors import BadTime
@@ -37,6 +37,7 @@ from queues.operations.settle import NO_LEASES, ack_request, extend_request, rel
 from queues.operations.wait import Outlook, OutlookRequest, tend, wait_for
 from queues.status.status import QueueStatus, Totals
 
+A = TypeVar("A")
 #: Why attached queues have no verbs of delayed and dead items.
 _NEVER_DELAYED, _NEVER_DEAD = "its items are never delayed.", "its items are never dead."
 
@@ -212,7 +213,7 @@ class Queue:
         no attempt: the item has as many as before it, and is never dead by this. Raises `StaleLease`.
         """
         request = release_request(self.opened, lease, delay=delay, reason=reason, count_attempt=count_attempt)
-        return self._send(request, tr)  # type: ignore[no-any-return]
+        return self._send(request, tr)
 
     def extend(self, lease: Lease | str, *, seconds: Duration, tr: Transaction | None = None) -> Lease:
         """Let a lease end so many seconds from now, and return it; its token stays. Raises `StaleLease`.
@@ -227,7 +228,7 @@ class Queue:
         Items go back to their places, or to the dead after their last attempt. Sweeps call this until it returns 0. A
         call stops early at 1 MB of values.
         """
-        return self._send(expire_request(self.opened, limit), tr)  # type: ignore[no-any-return]
+        return self._send(expire_request(self.opened, limit), tr)
 
     # Delayed and dead items
 
@@ -239,13 +240,13 @@ class Queue:
         """
         self.opened.check_own(_NEVER_DELAYED)
         check_limit(limit)
-        return self._send(PromoteRequest(self.id, limit, self.opened.context.now_ms()), tr)  # type: ignore[no-any-return]
+        return self._send(PromoteRequest(self.id, limit, self.opened.context.now_ms()), tr)
 
     def promote_now(self, item_id: str, *, tr: Transaction | None = None) -> Item | None:
         """Make one delayed item ready, due or not, and return it; None when no delayed item has this id."""
         self.opened.check_own(_NEVER_DELAYED)
         request = RescheduleRequest(self.id, item_id, None, self.opened.context.now_ms())
-        return self._send(request, tr)  # type: ignore[no-any-return]
+        return self._send(request, tr)
 
     def reschedule(
         self,
@@ -262,23 +263,23 @@ class Queue:
         seconds = self.opened.context.clock()
         self.opened.check_own(_NEVER_DELAYED)
         request = RescheduleRequest(self.id, item_id, due_ms(when, seconds), int(seconds * 1000))
-        return self._send(request, tr)  # type: ignore[no-any-return]
+        return self._send(request, tr)
 
     def retry_dead(self, item_id: str, *, tr: Transaction | None = None) -> Item | None:
         """Put a dead item back at its place, with all its attempts before it; None when no dead item has this id."""
         self.opened.check_own(_NEVER_DEAD)
-        return self._send(RetryDeadRequest(self.id, item_id), tr)  # type: ignore[no-any-return]
+        return self._send(RetryDeadRequest(self.id, item_id), tr)
 
     def delete_dead(self, item_id: str, *, tr: Transaction | None = None) -> Item | None:
         """Take a dead item out for good, and return it; None when no dead item has this id."""
         self.opened.check_own(_NEVER_DEAD)
-        return self._send(DeleteDeadRequest(self.id, item_id), tr)  # type: ignore[no-any-return]
+        return self._send(DeleteDeadRequest(self.id, item_id), tr)
 
     # Waiting
 
     def outlook(self, *, tr: ReadTransaction | None = None) -> Outlook:
         """Return how many items can be taken now, and when that changes by itself."""
-        return self.opened.look(OutlookRequest(self.id), tr)  # type: ignore[no-any-return]
+        return self.opened.look(OutlookRequest(self.id), tr)
 
     def wait(self, timeout: Duration) -> bool:
         """Return True as soon as something can be taken, which others may take first; False after so many seconds."""
@@ -302,18 +303,18 @@ class Queue:
         """
         if tr is None and self.attached:
             return attached.count(self.opened, state)
-        return self.opened.look(depth_request(self.opened, state), tr)  # type: ignore[no-any-return]
+        return self.opened.look(depth_request(self.opened, state), tr)
 
     def totals(self, *, tr: ReadTransaction | None = None) -> Totals:
         """Return the exact depths by state and the traffic, from counters; see `depth` for attached queues."""
         if tr is None and self.attached:
             ready = attached.count(self.opened, "ready")
             return self._kv.read(lambda tr: attached.totals_of(tr, self.opened, ready))
-        return self.opened.look(TotalsRequest(self.id), tr)  # type: ignore[no-any-return]
+        return self.opened.look(TotalsRequest(self.id), tr)
 
     def oldest(self, *, tr: ReadTransaction | None = None) -> Item | None:
         """Return the ready item that was pushed first, from the index by age."""
-        return self.opened.look(OldestRequest(self.id), tr)  # type: ignore[no-any-return]
+        return self.opened.look(OldestRequest(self.id), tr)
 
     def items(
         self,
@@ -331,7 +332,7 @@ class Queue:
         Values are cut to `preview` bytes. The cost depends on `limit` alone, not on depth or place.
         """
         request = page_request(self.opened, end=end, limit=limit, after=after, priority=priority, preview=preview)
-        return self.opened.look(request, tr)  # type: ignore[no-any-return]
+        return self.opened.look(request, tr)
 
     def delayed(
         self,
@@ -347,7 +348,7 @@ class Queue:
         """
         self.opened.check_own(_NEVER_DELAYED)
         request = state_page_request(self.opened, "delayed", limit=limit, after=after, preview=preview)
-        return self.opened.look(request, tr)  # type: ignore[no-any-return]
+        return self.opened.look(request, tr)
 
     def leased(
         self,
@@ -363,7 +364,7 @@ class Queue:
         """
         self.opened.check_own(NO_LEASES)
         request = state_page_request(self.opened, "leased", limit=limit, after=after, preview=preview)
-        return self.opened.look(request, tr)  # type: ignore[no-any-return]
+        return self.opened.look(request, tr)
 
     def dead(
         self,
@@ -379,17 +380,17 @@ class Queue:
         """
         self.opened.check_own(_NEVER_DEAD)
         request = state_page_request(self.opened, "dead", limit=limit, after=after, preview=preview)
-        return self.opened.look(request, tr)  # type: ignore[no-any-return]
+        return self.opened.look(request, tr)
 
     def status(self, *, preview: int = 256, tr: ReadTransaction | None = None) -> QueueStatus:
         """Return everything that a screen shows of this queue, at one read version; values cut to `preview`."""
-        return self.opened.look(StatusRequest(self.id, preview), tr)  # type: ignore[no-any-return]
+        return self.opened.look(StatusRequest(self.id, preview), tr)
 
     # Searching
 
     def find(self, item_id: str, *, tr: ReadTransaction | None = None) -> Item | None:
         """Return the item of this id in whatever state; None when it is gone or never was here."""
-        return self.opened.look(FindRequest(self.id, item_id), tr)  # type: ignore[no-any-return]
+        return self.opened.look(FindRequest(self.id, item_id), tr)
 
     def query(self, query: Query) -> Query:
         """Return a query as this queue understands it: priorities of its type; raise what tells why it cannot."""
@@ -414,7 +415,7 @@ class Queue:
         oldest (`max`: the newest). Returned values are cut to `preview` bytes; `shown` is that of `Query.matches`.
         """
         request = search_request(self.opened, query, end=end, limit=limit, scan=scan, preview=preview, after=after)
-        return self.opened.look(request, tr, background=True, shown=shown)  # type: ignore[no-any-return]
+        return self.opened.look(request, tr, background=True, shown=shown)
 
     # One particular item
 
@@ -424,7 +425,7 @@ class Queue:
         Conflicts with a caller that takes the same item. Together with a push in one transaction it moves an item.
         """
         request = RemoveRequest(self.id, item_id, verb, self.opened.context.now_ms())
-        return self._send(request, tr)  # type: ignore[no-any-return]
+        return self._send(request, tr)
 
     # Operating
 
@@ -454,14 +455,15 @@ class Queue:
             items = wait_for(self.opened, lambda: self._send(request, tr), list[Item](), wait, tr)
         return items[0] if items else None
 
-    def _send(self, request: Request, tr: Transaction | None) -> Any:
+    def _send(self, request: Request[A], tr: Transaction | None) -> A:
         """Have a request executed in this transaction, or in one of its own with those of concurrent callers."""
         if tr is not None:
             return self.opened.send(request, tr)
         kind = type(request)
-        return self._kv.serve(self._batches.get(kind) or self.opened.batch(kind), request)
+        answer: A = self._kv.serve(self._batches.get(kind) or self.opened.batch(kind), request)
+        return answer
 
-    def _reconfigure(self, request: Any, tr: Transaction | None) -> None:
+    def _reconfigure(self, request: Request[bytes], tr: Transaction | None) -> None:
         record = self._send(request, tr)
         if tr is None:
             self.opened.settle(record)
@@ -486,7 +488,7 @@ class PriorityQueue(Queue):
         """
         if delay is not None or due is not None:
             return self.push_many([(value, priority)], delay=delay, due=due, tr=tr)[0]
-        return self._send(push_request(self.opened, value, priority), tr)  # type: ignore[no-any-return]
+        return self._send(push_request(self.opened, value, priority), tr)
 
     def push_many(
         self,
@@ -519,15 +521,15 @@ class PriorityQueue(Queue):
 
     def pop_many(self, n: int, *, end: str = "min", tr: Transaction | None = None) -> list[Item]:
         """Take at most `n` items (1 to 1,000, 5 MB) from one end as one, the first to leave first."""
-        return self._send(pop_request(self.opened, n, check_end(end), tr), tr)  # type: ignore[no-any-return]
+        return self._send(pop_request(self.opened, n, check_end(end), tr), tr)
 
     def peek_min(self, *, tr: ReadTransaction | None = None) -> Item | None:
         """Return the item that pop_min would take, changing nothing."""
-        return self.opened.look(PeekRequest(self.id, "min"), tr)  # type: ignore[no-any-return]
+        return self.opened.look(PeekRequest(self.id, "min"), tr)
 
     def peek_max(self, *, tr: ReadTransaction | None = None) -> Item | None:
         """Return the item that pop_max would take, changing nothing."""
-        return self.opened.look(PeekRequest(self.id, "max"), tr)  # type: ignore[no-any-return]
+        return self.opened.look(PeekRequest(self.id, "max"), tr)
 
 
 class FifoQueue(Queue):
@@ -568,11 +570,11 @@ class FifoQueue(Queue):
 
     def dequeue_many(self, n: int, *, tr: Transaction | None = None) -> list[Item]:
         """Take at most `n` items (1 to 1,000, 5 MB) from the head as one, in order."""
-        return self._send(pop_request(self.opened, n, "min", tr), tr)  # type: ignore[no-any-return]
+        return self._send(pop_request(self.opened, n, "min", tr), tr)
 
     def peek(self, *, tr: ReadTransaction | None = None) -> Item | None:
         """Return the item at the head, changing nothing."""
-        return self.opened.look(PeekRequest(self.id, "min"), tr)  # type: ignore[no-any-return]
+        return self.opened.look(PeekRequest(self.id, "min"), tr)
 
 
 #: A queue of either kind; `isinstance` tells which.

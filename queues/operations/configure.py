@@ -15,17 +15,17 @@ from queues.model.settings import Settings, check_settings, plain
 from queues.operations.open_queue import OpenQueue, Request, executes
 
 
-class PauseRequest(Request, frozen=True, gc=False):
+class PauseRequest(Request[bytes], frozen=True, gc=False):
     """Stop taking."""
 
     pause: Pause
 
 
-class ResumeRequest(Request, frozen=True, gc=False):
+class ResumeRequest(Request[bytes], frozen=True, gc=False):
     """Let items be taken again."""
 
 
-class ConfigureRequest(Request, frozen=True, gc=False):
+class ConfigureRequest(Request[bytes], frozen=True, gc=False):
     """Change these settings."""
 
     changes: dict[str, Any]

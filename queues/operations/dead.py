@@ -13,13 +13,13 @@ from queues.model.item import Item
 from queues.operations.open_queue import OpenQueue, Request, executes
 
 
-class RetryDeadRequest(Request, frozen=True, gc=False):
+class RetryDeadRequest(Request[Item | None], frozen=True, gc=False):
     """Put a dead item back at its place, with all its attempts before it; the answer is the item, or None."""
 
     item_id: str
 
 
-class DeleteDeadRequest(Request, frozen=True, gc=False):
+class DeleteDeadRequest(Request[Item | None], frozen=True, gc=False):
     """Take a dead item out for good; the answer is the item, or None."""
 
     item_id: str

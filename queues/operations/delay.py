@@ -13,14 +13,14 @@ from queues.model.item import Item
 from queues.operations.open_queue import OpenQueue, Request, executes
 
 
-class PromoteRequest(Request, frozen=True, gc=False):
+class PromoteRequest(Request[int], frozen=True, gc=False):
     """Make items that are due ready, in due order; the answer is their number."""
 
     limit: int
     now_ms: int
 
 
-class RescheduleRequest(Request, frozen=True, gc=False):
+class RescheduleRequest(Request[Item | None], frozen=True, gc=False):
     """Let one delayed item be due at another time; the answer is the item, or None."""
 
     item_id: str

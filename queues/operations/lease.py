@@ -48,7 +48,7 @@ class Lease(LeaseBlock):
     expires_at: datetime
 
 
-class ExpireRequest(Request, frozen=True, gc=False):
+class ExpireRequest(Request[int], frozen=True, gc=False):
     """End leases whose time is over; the answer is their number."""
 
     limit: int

@@ -13,21 +13,21 @@ from queues.operations.open_queue import OpenQueue, Request, reads
 from queues.status.status import QueueStatus, Totals, read_status, read_totals
 
 
-class DepthRequest(Request, frozen=True, gc=False):
+class DepthRequest(Request[int], frozen=True, gc=False):
     """Count the items in a state."""
 
     state: str
 
 
-class TotalsRequest(Request, frozen=True, gc=False):
+class TotalsRequest(Request[Totals], frozen=True, gc=False):
     """Count the items by state, and the traffic."""
 
 
-class OldestRequest(Request, frozen=True, gc=False):
+class OldestRequest(Request[Item | None], frozen=True, gc=False):
     """Find the ready item that was pushed first."""
 
 
-class StatusRequest(Request, frozen=True, gc=False):
+class StatusRequest(Request[QueueStatus], frozen=True, gc=False):
     """Read everything that a screen shows of the queue; values are cut to `preview` bytes."""
 
     preview: int

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
@@ -25,12 +25,13 @@ from queues.model.config import Config, Kind
 from queues.serving.batch import Batch
 
 T = TypeVar("T")
+A = TypeVar("A")
 #: Items of a page, and of one sweep's transaction.
 MAX_PAGE = 1_000
 
 
-class Request(Struct, frozen=True, gc=False, tag=True):
-    """What a caller asks of one queue."""
+class Request(Struct, Generic[A], frozen=True, gc=False, tag=True):
+    """What a caller asks of one queue; `A` is the answer."""
 
     queue_id: int
 
@@ -52,11 +53,11 @@ class Execution:
     prepare: Prepare | None
 
 
-_executions: dict[tuple[type[Request], bool], Execution] = {}
+_executions: dict[tuple[type[Request[Any]], bool], Execution] = {}
 
 
 def executes(
-    *kinds: type[Request],
+    *kinds: type[Request[Any]],
     attached: bool = False,
     contended: bool = False,
     batch: Callable[..., Batch] = Batch,
@@ -73,10 +74,10 @@ def executes(
 
 
 _Read = TypeVar("_Read", bound=Callable[..., Any])
-_reads: dict[tuple[type[Request], bool], Callable[..., Any]] = {}
+_reads: dict[tuple[type[Request[Any]], bool], Callable[..., Any]] = {}
 
 
-def reads(kind: type[Request], *, attached: bool = False) -> Callable[[_Read], _Read]:
+def reads(kind: type[Request[Any]], *, attached: bool = False) -> Callable[[_Read], _Read]:
     """Register the function that answers requests of this kind, which change nothing: `read(tr, queue, request)`."""
 
     def register(read: _Read) -> _Read:
@@ -103,7 +104,7 @@ class OpenQueue:
         #: Bytes of an item, guessed from those taken last.
         self.item_size = 100
         #: What executes requests together, by their kind, as far as it was asked for: see `batch`.
-        self.batches: dict[type[Request], Batch] = {}
+        self.batches: dict[type[Request[Any]], Batch] = {}
 
     @property
     def config(self) -> Config:
@@ -112,24 +113,27 @@ class OpenQueue:
 
     # Requests
 
-    def send(self, request: Request, tr: Transaction | None = None) -> Any:
+    def send(self, request: Request[A], tr: Transaction | None = None) -> A:
         """Have a request executed in this transaction, or in one of its own with those of concurrent callers."""
         if tr is None:
-            return self.context.kv.serve(self.batch(type(request)), request)
+            answer: A = self.context.kv.serve(self.batch(type(request)), request)
+            return answer
         batch = self.batch(type(request))
-        (answer,) = batch.execute(tr, batch.prepare([request]))
-        if type(answer) is Refused:
-            raise answer.error
-        return answer
+        (executed,) = batch.execute(tr, batch.prepare([request]))
+        if type(executed) is Refused:
+            raise executed.error
+        return executed  # type: ignore[no-any-return]
 
     def look(
-        self, request: Request, tr: ReadTransaction | None = None, *, background: bool = False, **local: Any
-    ) -> Any:
+        self, request: Request[A], tr: ReadTransaction | None = None, *, background: bool = False, **local: Any
+    ) -> A:
         """Have a request answered that changes nothing; `local` is what no other process can be asked for."""
         read = _reads[type(request), self.foreign is not None]
         if tr is not None:
-            return read(tr, self, request, **local)
-        return self.context.kv.read(lambda tr: read(tr, self, request, **local), background=background)
+            answer: A = read(tr, self, request, **local)
+        else:
+            answer = self.context.kv.read(lambda tr: read(tr, self, request, **local), background=background)
+        return answer
 
     def prepare(self, config: Config, make: Callable[[QueueKeys, Config], T]) -> T:
         """Return what `make` prepares for this config; it is made once."""
@@ -140,7 +144,7 @@ class OpenQueue:
             made = prepared[make] = make(self.keys, config)
         return made
 
-    def batch(self, kind: type[Request]) -> Batch:
+    def batch(self, kind: type[Request[Any]]) -> Batch:
         """Return what executes concurrent requests of this kind together, for all handles of the queue."""
         batch = self.batches.get(kind)
         if batch is None:
@@ -150,7 +154,7 @@ class OpenQueue:
             )
         return batch
 
-    def _execution(self, kind: type[Request]) -> Execution:
+    def _execution(self, kind: type[Request[Any]]) -> Execution:
         return _executions[kind, self.foreign is not None]
 
     # The config

@@ -15,13 +15,13 @@ from queues.operations.open_queue import OpenQueue, Request, check_limit, reads
 _ENDS: dict[str, End] = {"min": "min", "max": "max", "head": "min", "tail": "max"}
 
 
-class PeekRequest(Request, frozen=True, gc=False):
+class PeekRequest(Request[Item | None], frozen=True, gc=False):
     """Look at one end; the answer is the item that a pop would take, or None."""
 
     end: End
 
 
-class PageRequest(Request, frozen=True, gc=False):
+class PageRequest(Request[Page], frozen=True, gc=False):
     """Look at a page of ready items in order from one end."""
 
     end: End
@@ -32,7 +32,7 @@ class PageRequest(Request, frozen=True, gc=False):
     preview: int | None
 
 
-class StatePageRequest(Request, frozen=True, gc=False):
+class StatePageRequest(Request[Page], frozen=True, gc=False):
     """Look at a page of delayed, leased or dead items, in the order of their times."""
 
     state: cursors.List

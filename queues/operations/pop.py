@@ -38,7 +38,7 @@ LATE_MS = 250
 _WINDOW, _FEW = 100, 8
 
 
-class PopRequest(Request, frozen=True, gc=False):
+class PopRequest(Request[list[Item]], frozen=True, gc=False):
     """Take at most `n` items from one end; the answer is their list."""
 
     n: int
@@ -49,7 +49,7 @@ class PopRequest(Request, frozen=True, gc=False):
     serializable: bool = False
 
 
-class LeaseRequest(Request, frozen=True, gc=False):
+class LeaseRequest(Request[list[StoredItem]], frozen=True, gc=False):
     """Hold at most `n` items from one end for a time; the answer is the list of their leases."""
 
     n: int

@@ -34,7 +34,7 @@ _SMALL = 1 << 63
 Values = Sequence[tuple[bytes, Priority | None]]
 
 
-class PushRequest(Request, frozen=True, gc=False):
+class PushRequest(Request[Item], frozen=True, gc=False):
     """Add one item that is ready at once; the answer is the item."""
 
     value: bytes
@@ -43,7 +43,7 @@ class PushRequest(Request, frozen=True, gc=False):
     id: bytes = b""
 
 
-class PushManyRequest(Request, frozen=True, gc=False):
+class PushManyRequest(Request[list[Item]], frozen=True, gc=False):
     """Add items as one; the answer is their list."""
 
     values: tuple[tuple[bytes, Priority | None], ...]

@@ -12,7 +12,7 @@ from queues.model.item import Item
 from queues.operations.open_queue import OpenQueue, Request, executes
 
 
-class RemoveRequest(Request, frozen=True, gc=False):
+class RemoveRequest(Request[Item | None], frozen=True, gc=False):
     """Take the ready item of an id and count it under `verb`; the answer is the item, or None."""
 
     item_id: str

@@ -156,13 +156,13 @@ class _Start:
     found: int = 0
 
 
-class FindRequest(Request, frozen=True, gc=False):
+class FindRequest(Request[Item | None], frozen=True, gc=False):
     """Find the item of an id in whatever state; the answer is the item, or None."""
 
     item_id: str
 
 
-class SearchRequest(Request, frozen=True, gc=False):
+class SearchRequest(Request[Found], frozen=True, gc=False):
     """Do one step of a search; the answer is a `Found`."""
 
     query: Query

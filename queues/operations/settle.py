@@ -33,7 +33,7 @@ NO_LEASES = "nobody else would keep to a lease."
 LeaseKey = tuple[bytes, bytes]
 
 
-class AckRequest(Request, frozen=True, gc=False):
+class AckRequest(Request[list[LeaseKey]], frozen=True, gc=False):
     """Acknowledge leases; the answer is the list of those that are stale."""
 
     leases: tuple[LeaseKey, ...]
@@ -41,7 +41,7 @@ class AckRequest(Request, frozen=True, gc=False):
     must_hold: bool = False
 
 
-class ReleaseRequest(Request, frozen=True, gc=False):
+class ReleaseRequest(Request[Item], frozen=True, gc=False):
     """Give a leased item back; the answer is the item. Raises `StaleLease`."""
 
     lease: LeaseKey
@@ -52,7 +52,7 @@ class ReleaseRequest(Request, frozen=True, gc=False):
     now_ms: int
 
 
-class ExtendRequest(Request, frozen=True, gc=False):
+class ExtendRequest(Request[StoredItem], frozen=True, gc=False):
     """Let a lease end at another time; the answer is the leased item as it is stored. Raises `StaleLease`."""
 
     lease: LeaseKey
@@ -76,7 +76,7 @@ def ack_request(queue: OpenQueue, leases: Iterable[object], *, must_hold: bool =
     return AckRequest(queue.id, tuple(held), must_hold)
 
 
-def stale_tokens(stale: Sequence[LeaseKey], leases: Iterable[object]) -> list[str]:
+def stale_tokens(stale: list[LeaseKey], leases: Iterable[object]) -> list[str]:
     """Return the tokens of stale leases as they were given."""
     tokens = {_parse(lease): _token(lease) for lease in leases} if stale else {}
     return [tokens[key] for key in stale]

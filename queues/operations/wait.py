@@ -54,7 +54,7 @@ class Outlook:
     rest: float = math.inf
 
 
-class OutlookRequest(Request, frozen=True, gc=False):
+class OutlookRequest(Request[Outlook], frozen=True, gc=False):
     """Look how many items can be taken now, and when that changes by itself; the answer is an `Outlook`."""
 
 
