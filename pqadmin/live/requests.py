@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Annotated
 
@@ -85,10 +86,14 @@ def parse(text: str) -> Request:
     if len(text) > MAX_MESSAGE or len(text.encode("utf-8", "surrogatepass")) > MAX_MESSAGE:
         raise BadRequest("too-large", f"A message has at most {MAX_MESSAGE:,} bytes.")
     try:
+        if "\\u" in text or not text.isascii():
+            json.dumps(json.loads(text), ensure_ascii=False).encode()  # no text may hold half of a surrogate pair
         request: Request = _decode(text)
+    except UnicodeEncodeError:
+        raise BadRequest("bad-text", "A text holds half of a surrogate pair.") from None
     except msgspec.ValidationError as error:
         raise BadRequest(_code(str(error)), f"{error}.") from None
-    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
+    except (ValueError, RecursionError):
         raise BadRequest("not-json", "A message is one JSON object.") from None
     if isinstance(request, Watch):
         _check(request)
@@ -104,10 +109,6 @@ def _code(error: str) -> str:
 
 
 def _check(watch: Watch) -> None:
-    try:
-        "".join([watch.topic, *watch.groups]).encode()
-    except UnicodeEncodeError:
-        raise BadRequest("bad-text", "A text holds half of a surrogate pair.") from None
     if watch.topic != OVERVIEW and (not watch.queue or "\0" in watch.topic):
         raise BadRequest("unknown-topic", "A topic is “overview” or “queue:NAME”.")
     if len(watch.queues) > MAX_SCREEN:
