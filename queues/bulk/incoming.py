@@ -1,9 +1,9 @@
-"""Items that are to come in by a job: laid down beside it, a chunk in each part, and pushed from there.
+"""The items that a push job pushes: stored beside it in parts, each part one chunk.
 
-They are laid down before the job begins, so that it has all of them or does not begin; what of that was not finished is
-swept a day later. Whoever clears them sees in the same transaction that there is no job, and a job sees as it begins
-that they are there: of the two one conflicts, however late a commit lands. Each part is pushed, and cleared, in the
-transaction that moves the job on.
+They are stored before the job begins, so that it has all of them or does not begin; those without a job are swept a day
+later. Clearing them checks in the same transaction that there is no job, and a job checks as it begins that they are
+there: of the two one conflicts, however late a commit lands. Each part is pushed and cleared in the transaction that
+moves the job's mark.
 """
 
 from __future__ import annotations
@@ -11,15 +11,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 
-from queues.items import admission, transition
-from queues.items.counters import CounterDelta
 from queues.items.equal_ids import minted_before
-from queues.items.stored_item import StoredItem
 from queues.keys.keyspace import Keyspace
-from queues.keys.suffix import ready_suffix
 from queues.kv.port import KeyValueStore, ReadTransaction, Transaction
 from queues.model import records
-from queues.model.config import Config
 from queues.model.priority import Priority
 
 Arrival = tuple[bytes, Priority | None]
@@ -132,32 +127,3 @@ def sweep_incoming(kv: KeyValueStore, keyspace: Keyspace, *, before_ms: int) -> 
         if not wanted:  # as of that look: clearing looks again
             clear(kv, keyspace, job_id)
         begin = keyspace.all_incoming(job_id)[1]
-
-
-def push(
-    tr: Transaction,
-    keyspace: Keyspace,
-    config: Config,
-    arrivals: Sequence[Arrival],
-    rands: Sequence[bytes],
-    *,
-    ready_ms: int | None,
-    now_ms: int,
-) -> list[StoredItem]:
-    """Push items, at once or to be due then, and return how they stand; raise what `limits.admit` does."""
-    keys = keyspace.queue(config.id)
-    admission.admit(tr, keys, config, (len(value) for value, _ in arrivals))
-    delta = CounterDelta(keys, wake=True)
-    delta.traffic("push", len(arrivals))
-    arriving = []
-    for (value, priority), rand in zip(arrivals, rands, strict=True):
-        if ready_ms is None or ready_ms <= now_ms:
-            suffix = ready_suffix(priority, config.base + tr.stamp(), rand)
-            arriving.append(transition.new_ready(rand, value, config, suffix))
-        else:
-            arriving.append(transition.new_delayed(rand, value, config, priority, ready_ms))
-    transition.refuse_taken(tr, keys, config, [(None, there) for there in arriving])
-    for there in arriving:
-        transition.change(tr, keys, config, None, there, delta)
-    delta.apply(tr)
-    return arriving

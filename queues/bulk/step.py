@@ -39,10 +39,13 @@ from queues.errors import (
     Unreadable,
     ValueTooLarge,
 )
+from queues.items import locate
 from queues.items.stored_item import StoredItem, as_item, find
 from queues.kv.port import Transaction
 from queues.model.config import MAX_REASON, Config
 from queues.model.records import UNREADABLE, why
+from queues.operations.open_queue import OpenQueue
+from queues.operations.push import PushManyRequest
 from queues.serving.leadership import Leadership
 from queues.trash.trash import Trash
 
@@ -262,8 +265,11 @@ class Steps:
         if arrivals is None:
             raise Unreadable("The items that are next are not there any more.")
         config = config_of(tr, keyspace, job.queue_id, job.queue)
-        rands = self._context.id_generator.new_ids(len(arrivals))
-        pushed = incoming.push(tr, keyspace, config, arrivals, rands, ready_ms=job.ready_ms, now_ms=now_ms)
+        new_ids = tuple(self._context.id_generator.new_ids(len(arrivals)))
+        dues = (job.ready_ms,) * len(arrivals) if job.ready_ms is not None and job.ready_ms > now_ms else ()
+        request = PushManyRequest(config.id, tuple(arrivals), new_ids, dues, now_ms)
+        items = OpenQueue(self._context, config).send(request, tr)
+        pushed = locate.arrived(tr, keyspace, config, items)
         tr.clear(keyspace.incoming(job_id, job.chunks))
         after = onward(job, now_ms=now_ms, met=len(pushed), done=len(pushed))
         after = replace(after, chunks=job.chunks + 1)
